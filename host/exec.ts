@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+
+export interface ExecResult {
+  stdout: string;
+  stderr: string;
+}
+
+export interface ExecOptions {
+  signal?: AbortSignal;
+  /** Written to the program's standard input. */
+  input?: string;
+  /** Milliseconds. `@default` 60_000 */
+  timeoutMs?: number;
+  env?: NodeJS.ProcessEnv;
+}
+
+/** A program ended with another status than 0, or could not be run at all (`exitCode` null). */
+export class ExecError extends Error {
+  override readonly name = 'ExecError';
+  constructor(
+    readonly program: string,
+    readonly args: readonly string[],
+    readonly exitCode: number | null,
+    readonly stderr: string,
+    readonly stdout: string,
+    cause: unknown,
+  ) {
+    super(`${program} ${args[0] ?? ''}: ${stderr.trim() || (cause instanceof Error ? cause.message : 'failed')}`, { cause });
+  }
+}
+
+/**
+ * Runs a program with an argv array: no shell, C locale, so that what it prints can be parsed.
+ * The child dies with this process (`setpriv --pdeathsig`), so a killed worker leaves no program behind that its
+ * successor would race with.
+ * @throws ExecError on any other status than 0, on time-out, and when aborted.
+ */
+export function exec(program: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      'setpriv',
+      ['--pdeathsig', 'KILL', '--', program, ...args],
+      {
+        env: { ...process.env, ...options.env, LC_ALL: 'C' },
+        maxBuffer: 64 * 1024 * 1024,
+        timeout: options.timeoutMs ?? 60_000,
+        killSignal: 'SIGKILL',
+        ...(options.signal && { signal: options.signal }),
+      },
+      (error, stdout, stderr) => {
+        if (!error) resolve({ stdout, stderr });
+        else reject(new ExecError(program, args, typeof error.code === 'number' ? error.code : null, stderr, stdout, error));
+      },
+    );
+    child.stdin?.on('error', () => {}); // EPIPE of a program that reads nothing: its exit status says the rest
+    child.stdin?.end(options.input ?? '');
+  });
+}

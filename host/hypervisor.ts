@@ -1,0 +1,86 @@
+import type { Capacity, SourceInfo } from '../model/host.ts';
+import type { Observation } from '../model/proof.ts';
+import type { Egress } from '../model/sandbox.ts';
+
+/** What a clone shall be; everything else follows from the id. */
+export interface CloneRequest {
+  sandboxId: string;
+  source: string;
+  cpus: number | null;
+  memoryMib: number | null;
+  egress: Egress;
+  /** Lines of OpenSSH public keys that the guest's sshd trusts as user CAs. */
+  userCaKeys: string[];
+}
+
+/** What the clone became. */
+export interface Clone {
+  /** The guest's SSH host key, made by the host and seeded: one OpenSSH public key line. */
+  hostKey: string;
+  macAddress: string;
+  /** Login user inside the guest. */
+  user: string;
+}
+
+/** A DHCP lease (or its simulated twin) that was seen for the expected MAC. */
+export interface Lease {
+  address: string;
+  port: number;
+  macAddress: string;
+  /** When it was noticed, ISO 8601. */
+  noticedAt: string;
+}
+
+/** Something on the machine that carries a sandbox's name. */
+export interface Mark {
+  sandboxId: string;
+  observation: Observation;
+}
+
+/** How a step is stopped and how it says that it is alive. */
+export interface StepContext {
+  signal: AbortSignal;
+  /** Called at least once a second by steps that wait. */
+  alive(detail: string): void;
+}
+
+/**
+ * One machine that can hold sandboxes. Every method that changes something is an "ensure": it looks, acts on what
+ * is missing, and succeeds when the wished state holds, whoever brought it about; so each may be repeated at any
+ * time, also after a crash in its middle. "Remove" of what is not there succeeds.
+ *
+ * Errors are {@link MayflyError}s: `host_unavailable` when the machine's service does not answer (retry), the
+ * code of the step otherwise. An aborted signal rejects with the signal's reason.
+ */
+export interface Hypervisor {
+  readonly kind: 'libvirt' | 'simulated';
+  readonly isolation: 'kvm' | 'tcg' | 'none';
+
+  /** Makes the machine ready: service reachable, network defined, active and closed off. */
+  open(): Promise<void>;
+  /** Lets go of what this process holds. Sandboxes stay. */
+  close(): Promise<void>;
+
+  capacity(): Promise<Capacity>;
+  sources(): Promise<SourceInfo[]>;
+  /** @throws MayflyError source_not_found */
+  source(name: string): Promise<SourceInfo>;
+  /** Resident memory and allocated disk of one sandbox, to know how much of its promise it has grown into. */
+  usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
+
+  /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed */
+  cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;
+  /** Defines and starts the domain. @throws MayflyError boot_failed, address_conflict */
+  bootDomain(sandboxId: string, context: StepContext): Promise<void>;
+  /** Resolves within 100 ms of the lease being there. @throws MayflyError boot_failed when the domain died meanwhile */
+  awaitLease(sandboxId: string, context: StepContext): Promise<Lease>;
+
+  removeDomain(sandboxId: string): Promise<void>;
+  releaseLease(sandboxId: string): Promise<void>;
+  removeWorkspace(sandboxId: string): Promise<void>;
+
+  /** Looks at the layers domain, lease and workspace for one sandbox. */
+  look(sandboxId: string): Promise<Observation[]>;
+  /** Everything on the machine that carries the name of any sandbox, in the layers domain, lease and workspace. */
+  marks(): Promise<Mark[]>;
+}

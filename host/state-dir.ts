@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { isSandboxId } from '../model/ids.ts';
+
+/**
+ * Where a host keeps what it makes. One folder per installation; below it, one folder per kind of thing, and in
+ * those, names that are sandbox ids. QEMU runs as another user, so the way to a workspace is searchable (0711).
+ */
+export class StateDir {
+  /** @param root absolute path, e.g. `/var/lib/mayfly` */
+  constructor(readonly root: string) {}
+
+  get images(): string {
+    return join(this.root, 'images');
+  }
+  get sandboxes(): string {
+    return join(this.root, 'sandboxes');
+  }
+  get credentials(): string {
+    return join(this.root, 'credentials');
+  }
+  get reservations(): string {
+    return join(this.root, 'reservations');
+  }
+  workspace(sandboxId: string): string {
+    return join(this.sandboxes, checked(sandboxId));
+  }
+  credentialsOf(sandboxId: string): string {
+    return join(this.credentials, checked(sandboxId));
+  }
+  reservationOf(sandboxId: string): string {
+    return join(this.reservations, `${checked(sandboxId)}.json`);
+  }
+}
+
+/** A path is only ever made from a real id: anything else here is a bug, or an attack that got past the door. */
+function checked(sandboxId: string): string {
+  if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
+  return sandboxId;
+}

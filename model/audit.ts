@@ -1,0 +1,37 @@
+import type { Actor } from './sandbox.ts';
+
+/** What the audit trail speaks of. Later kinds (commands, files, snapshots) are added here. */
+export type AuditKind =
+  | 'sandbox.requested'
+  | 'sandbox.state'
+  | 'sandbox.step'
+  | 'sandbox.patched'
+  | 'sandbox.stop-asked'
+  | 'sandbox.cleanup'
+  | 'sandbox.proof'
+  | 'certificate.issued'
+  | 'certificate.revoked';
+
+/** One thing to be remembered. `eventId` makes a repeated append harmless: same id, one entry. */
+export interface AuditEvent {
+  eventId: string;
+  kind: AuditKind;
+  actor: Actor | null;
+  /** Which Temporal run did it; null for what a person did by hand. */
+  runId: string | null;
+  hostId: string | null;
+  /** ISO 8601. */
+  at: string;
+  detail: Record<string, unknown>;
+}
+
+/** An entry of a sandbox's chain. `body` is the canonical JSON of the event: the hashed bytes are the stored bytes. */
+export interface AuditEntry {
+  sandboxId: string;
+  /** 0, 1, 2 … without a gap. */
+  seq: number;
+  body: string;
+  /** Hex HMAC-SHA256 over previous hash, sandbox id, seq and body. */
+  hash: string;
+  previousHash: string;
+}

@@ -1,0 +1,70 @@
+/**
+ * The one closed table of errors. The same string is the `code` of a problem+json answer, the `type` of a
+ * Temporal ApplicationFailure and the `failure.code` of a sandbox's record. docs/errors.md is generated from it.
+ */
+interface ErrorEntry {
+  /** HTTP status of the answer. */
+  status: number;
+  /** The same request can succeed later without a change. */
+  retryable: boolean;
+  title: string;
+  /** What the reader can do. */
+  remedy: string;
+}
+
+export const ERRORS = {
+  invalid_request: { status: 422, retryable: false, title: 'The request is not valid', remedy: 'Mend the fields named in `errors`.' },
+  invalid_json: { status: 400, retryable: false, title: 'The body is not JSON', remedy: 'Send one JSON object in UTF-8.' },
+  invalid_id: { status: 400, retryable: false, title: 'That is not an id', remedy: 'Use an id as this API returned it.' },
+  unsupported_media_type: { status: 415, retryable: false, title: 'The body is of another media type', remedy: 'Send `Content-Type: application/json`.' },
+  body_too_large: { status: 413, retryable: false, title: 'The body is too large', remedy: 'Send at most 1 MiB.' },
+  unauthenticated: { status: 401, retryable: false, title: 'No valid API key', remedy: 'Send `Authorization: Bearer <key>`; make one with `mayfly key create`.' },
+  forbidden: { status: 403, retryable: false, title: 'This key may not do that', remedy: 'Use a key with the scope that `detail` names.' },
+  not_found: { status: 404, retryable: false, title: 'There is no such thing', remedy: 'Check the path and the id.' },
+  method_not_allowed: { status: 405, retryable: false, title: 'That method is not for this path', remedy: 'See /openapi.json for what the path takes.' },
+  sandbox_not_found: { status: 404, retryable: false, title: 'There is no such sandbox', remedy: 'List them with GET /v1/sandboxes.' },
+  sandbox_ended: { status: 409, retryable: false, title: 'The sandbox has ended or is ending', remedy: 'Create another.' },
+  source_not_found: { status: 404, retryable: false, title: 'There is no such source', remedy: 'List them with GET /v1/sources.' },
+  source_running: { status: 409, retryable: false, title: 'The source is running', remedy: 'Shut it down, or capture it first; a disk that is being written cannot be cloned.' },
+  source_unsafe: { status: 409, retryable: false, title: 'The source cannot be cloned safely', remedy: 'Change what `detail` names in the source, or use another.' },
+  source_changed: { status: 409, retryable: false, title: "The source's disk has changed under its clones", remedy: 'Restore the disk, or destroy the clones and register the new disk.' },
+  idempotency_key_reused: { status: 422, retryable: false, title: 'This Idempotency-Key was used with another body', remedy: 'Use a new key for a new request.' },
+  capacity_exhausted: { status: 503, retryable: true, title: 'No host has room', remedy: 'Ask for less, destroy something, or try again later.' },
+  no_host: { status: 503, retryable: true, title: 'No host is available', remedy: 'Start a host worker; see GET /v1/hosts.' },
+  host_unavailable: { status: 503, retryable: true, title: 'The host does not answer', remedy: 'Start its host worker or its libvirtd again; the saga goes on by itself.' },
+  clone_failed: { status: 502, retryable: true, title: 'The disk could not be cloned', remedy: 'See `detail` and the audit; the partial clone was removed.' },
+  boot_failed: { status: 502, retryable: true, title: 'The machine did not start', remedy: 'See `detail` and the audit; nothing was left behind.' },
+  ip_timeout: { status: 504, retryable: true, title: 'The machine got no address in time', remedy: 'Check that the source asks for DHCP and reads its seed.' },
+  ssh_timeout: { status: 504, retryable: true, title: 'SSH was not verified in time', remedy: "Check that the source runs sshd and trusts the user CA given by its seed." },
+  host_key_mismatch: { status: 502, retryable: false, title: 'Another machine answered', remedy: 'The host key differs from the pinned one; look for an address conflict.' },
+  step_timeout: { status: 504, retryable: true, title: 'A step took too long', remedy: 'See `failure.step`; nothing was left behind.' },
+  address_conflict: { status: 409, retryable: true, title: 'The address or MAC is already in use on the host', remedy: 'Try again; a new id gives a new MAC.' },
+  stale_attempt: { status: 409, retryable: false, title: 'A newer step has overtaken this one', remedy: 'Nothing to do: the newer step decides.' },
+  cleanup_incomplete: { status: 500, retryable: true, title: 'Something is still there', remedy: 'The saga goes on removing it; see `waitingFor` and `mayfly doctor`.' },
+  fault_injected: { status: 500, retryable: false, title: 'A failpoint fired', remedy: 'Unset MAYFLY_FAILPOINTS.' },
+  too_many_requests: { status: 429, retryable: true, title: 'Too many at once', remedy: 'Wait for Retry-After seconds.' },
+  store_unavailable: { status: 503, retryable: true, title: 'The store does not answer', remedy: 'Check MONGODB_URI and the server behind it.' },
+  temporal_unavailable: { status: 503, retryable: true, title: 'Temporal does not answer', remedy: 'Check TEMPORAL_ADDRESS and the server behind it.' },
+  internal: { status: 500, retryable: false, title: 'That is our fault', remedy: 'Report it with the requestId.' },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERRORS, text);
+}
+
+/** An error a person can meet: what happened (`message`), of which kind (`code`), and what more is known (`detail`). */
+export class MayflyError extends Error {
+  override readonly name = 'MayflyError';
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly options: { cause?: unknown; fields?: { field: string; problem: string }[]; retryAfterSeconds?: number } = {},
+  ) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+  }
+  get retryable(): boolean {
+    return ERRORS[this.code].retryable;
+  }
+}

@@ -1,0 +1,40 @@
+/** A golden VM as a host sees it. */
+export interface SourceInfo {
+  name: string;
+  /** Whether it can be cloned now; if not, `problem` says why. */
+  cloneable: boolean;
+  problem: string | null;
+  cpus: number;
+  memoryMib: number;
+  /** Virtual size of all its disks, bytes: what one clone can grow to. */
+  diskBytes: number;
+}
+
+/** What a machine has and what is free of it, as measured now. */
+export interface Capacity {
+  cpus: number;
+  memoryTotalMib: number;
+  /** Free, buffers and caches (libvirt's nodememstats), not what nodeinfo calls memory size. */
+  memoryAvailableMib: number;
+  diskTotalBytes: number;
+  diskAvailableBytes: number;
+}
+
+/** A host as its worker last described it; written only by that worker. */
+export interface HostRecord {
+  id: string;
+  kind: 'libvirt' | 'simulated';
+  /** `kvm`, `tcg` or, simulated, `none`: it isolates nothing. */
+  isolation: 'kvm' | 'tcg' | 'none';
+  capacity: Capacity;
+  /** Promised to sandboxes on this host, whether they have grown into it or not. */
+  promised: { memoryMib: number; diskBytes: number; sandboxes: number };
+  sources: SourceInfo[];
+  startedAt: string;
+  lastSeenAt: string;
+}
+
+/** A host that has not been heard of for this long is not proposed for new sandboxes. Seconds. */
+export const HOST_STALE_SECONDS = 30;
+/** How often a host worker describes itself. Seconds. */
+export const HOST_HEARTBEAT_SECONDS = 5;

@@ -1,0 +1,74 @@
+import { sha1 } from '@noble/hashes/legacy.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+
+/**
+ * A sandbox is named once, before anything of it exists. Every other name is a pure function of that id, so a
+ * step can be repeated, an undo can find its object, and a sweeper can tell whose residue it looks at, without
+ * any stored handle.
+ */
+const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
+const SANDBOX_ID = /^sbx-[0-9a-hjkmnp-tv-z]{16}$/;
+const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
+
+/** The namespace of our UUIDv5 values (RFC 9562 §5.5): a random UUID, fixed for ever. */
+const UUID_NAMESPACE = hexToBytes('8f1d3c5a6b7e4f20918273645566aabb');
+
+/** Random bytes behind one sandbox id: 80 bits, 16 characters of Crockford base32. */
+export const SANDBOX_ID_BYTES = 10;
+
+/**
+ * The sandbox id made of 80 random bits.
+ * @throws RangeError when not given exactly {@link SANDBOX_ID_BYTES} bytes.
+ */
+export function sandboxIdFrom(random: Uint8Array): string {
+  if (random.length !== SANDBOX_ID_BYTES) throw new RangeError(`a sandbox id needs ${SANDBOX_ID_BYTES} random bytes`);
+  let value = BigInt(`0x${bytesToHex(random)}`);
+  let text = '';
+  for (let i = 0; i < 16; i++) {
+    text = CROCKFORD.charAt(Number(value & 31n)) + text;
+    value >>= 5n;
+  }
+  return `sbx-${text}`;
+}
+
+/** Whether `text` is a sandbox id, and nothing else (a path, an option, another kind of name). */
+export function isSandboxId(text: string): boolean {
+  return SANDBOX_ID.test(text);
+}
+
+/** Whether `text` can name a host: 1 to 40 of `a-z0-9-`, as in a DNS label. */
+export function isHostId(text: string): boolean {
+  return HOST_ID.test(text);
+}
+
+/** The Temporal workflow id of a sandbox's entity workflow. */
+export function workflowIdOf(sandboxId: string): string {
+  return `sandbox/${sandboxId}`;
+}
+
+/** The task queue of everything that touches the host. */
+export function hostQueue(hostId: string): string {
+  return `host-${hostId}`;
+}
+
+/** The task queue of workflows and of the activities that touch the store or the user CA. */
+export const CONTROL_QUEUE = 'mayfly-control';
+
+/** The libvirt UUID of a sandbox's domain: UUIDv5 of its id. */
+export function domainUuid(sandboxId: string): string {
+  const bytes = sha1(concatBytes(UUID_NAMESPACE, utf8ToBytes(sandboxId))).slice(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytesToHex(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/**
+ * The MAC address of a sandbox's n-th network interface: QEMU's prefix 52:54:00 and 24 bits of SHA-256.
+ * 24 bits can collide, so the host checks it against the interfaces it already has.
+ */
+export function macAddress(sandboxId: string, nic = 0): string {
+  const digest = sha256(utf8ToBytes(`${sandboxId}/nic/${nic}`));
+  const tail = [...digest.slice(0, 3)].map((byte) => byte.toString(16).padStart(2, '0'));
+  return ['52', '54', '00', ...tail].join(':');
+}

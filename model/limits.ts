@@ -1,0 +1,21 @@
+/** Every bound the API enforces; units are in the names. Sources: design §7 and §8. */
+export const LIMITS = {
+  cpus: { min: 1, max: 64 },
+  memoryMib: { min: 64, max: 262_144 },
+  /** `@default` 3600. At least 1 s (tests and one-shot jobs), at most 30 days. */
+  ttlSeconds: { min: 1, max: 2_592_000, default: 3_600 },
+  /** No idle time-out unless asked for. */
+  idleSeconds: { min: 1, max: 2_592_000 },
+  metadata: { maxEntries: 32, maxKeyLength: 63, maxValueLength: 1_024 },
+  agentId: { maxLength: 128 },
+  sourceName: { maxLength: 128 },
+  idempotencyKey: { maxLength: 255 },
+  /** How long an idempotent answer is kept. */
+  idempotencyHours: 24,
+  /** A request body may not be larger. */
+  bodyBytes: 1_048_576,
+  /** `Prefer: wait=N`. */
+  waitSeconds: { default: 60, max: 600 },
+  page: { default: 50, max: 200 },
+  certificateSeconds: { min: 60, max: 3_600, default: 1_800 },
+} as const;

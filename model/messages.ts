@@ -1,0 +1,50 @@
+import type { Actor, SandboxSpec } from './sandbox.ts';
+
+/** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
+export const SANDBOX_WORKFLOW = 'sandbox';
+
+export interface SandboxInput {
+  id: string;
+  spec: SandboxSpec;
+  createdBy: Actor;
+  /** When the API accepted the request, ISO 8601; TTL counts from here. */
+  requestedAt: string;
+  /**
+   * `create`: the whole life. `destroy`: only its end, for a record whose workflow is gone (Temporal's retention,
+   * a lost dev-server file).
+   */
+  begin: 'create' | 'destroy';
+}
+
+/** Update, no arguments: answers with the {@link SandboxRecord} as soon as it is in the store. */
+export const ACCEPTED = 'accepted';
+/** Update, no arguments: answers with the record once it is `running`, `failed` or `destroyed`. */
+export const SETTLED = 'settled';
+/** Update with a {@link SandboxPatch}: answers with the changed record. */
+export const PATCH = 'patch';
+/** Signal with a {@link StopRequest}: end the sandbox, whatever its state. */
+export const DESTROY = 'destroy';
+/** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
+export const TOUCH = 'touch';
+
+export interface SandboxPatch {
+  /** Seconds from now to the new end. */
+  ttlSeconds?: number;
+  /** Seconds without use; null switches the idle timer off. */
+  idleSeconds?: number | null;
+  /** Replaces the metadata as a whole. */
+  metadata?: Record<string, string>;
+  actor: Actor;
+}
+
+export interface StopRequest {
+  actor: Actor;
+}
+
+/** Temporal search attributes (all Keyword), so that operators can list sagas by what they know. */
+export const SEARCH_ATTRIBUTES = {
+  host: 'SandboxHost',
+  source: 'SandboxSource',
+  agent: 'SandboxAgent',
+  state: 'SandboxState',
+} as const;

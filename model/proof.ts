@@ -1,0 +1,33 @@
+/** The five kinds of residue a sandbox can leave, in the order in which destroy removes them. */
+export const LAYERS = ['credentials', 'domain', 'lease', 'workspace', 'record'] as const;
+export type Layer = (typeof LAYERS)[number];
+
+/** One look at one layer: what was asked of the machine, and what it answered. */
+export interface Observation {
+  layer: Layer;
+  /** What was looked at, in the terms of the machine: `virsh list --all --name`, a directory, a lease file. */
+  lookedAt: string;
+  /** Nothing of this sandbox was found there. */
+  absent: boolean;
+  /** What was found when something was. */
+  found?: string;
+  /** When the look ended, ISO 8601. */
+  at: string;
+}
+
+/** What destroy returns: every layer was looked at after the last removal, and nothing was there. */
+export interface Proof {
+  sandboxId: string;
+  hostId: string | null;
+  observations: Observation[];
+  /** Time of the last look, ISO 8601. */
+  provedAt: string;
+}
+
+/** The layers in which the observations found something, or which nobody looked at. */
+export function unprovenLayers(observations: readonly Observation[]): Layer[] {
+  return LAYERS.filter((layer) => {
+    const looks = observations.filter((o) => o.layer === layer);
+    return looks.length === 0 || looks.some((o) => !o.absent);
+  });
+}

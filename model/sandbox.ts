@@ -1,0 +1,106 @@
+import type { ErrorCode } from './errors.ts';
+import type { Proof } from './proof.ts';
+
+/**
+ * requested → creating(placing, cloning, booting, awaiting-ip, verifying-ssh) → running → destroying → destroyed
+ *
+ * `creating` ends in `running`, or on failure, cancel, delete or expiry in `destroying`. `destroying` ends in
+ * `destroyed` when somebody asked for it (delete, ttl, idle) and in `failed` when the create itself failed; both
+ * mean that the cleanup was proved. `paused` and `warm` are named here so that later work renames nothing.
+ */
+export const SANDBOX_STATES = [
+  'requested',
+  'creating',
+  'running',
+  'paused',
+  'warm',
+  'destroying',
+  'destroyed',
+  'failed',
+] as const;
+export type SandboxState = (typeof SANDBOX_STATES)[number];
+
+export const CREATE_PHASES = ['placing', 'cloning', 'booting', 'awaiting-ip', 'verifying-ssh'] as const;
+export type CreatePhase = (typeof CREATE_PHASES)[number];
+
+/** States that never change again: nothing of the sandbox is left on any host. */
+export function isFinal(state: SandboxState): boolean {
+  return state === 'destroyed' || state === 'failed';
+}
+
+export type Egress = 'none' | 'internet';
+
+/** What a caller asks for; defaults filled in at the door. */
+export interface SandboxSpec {
+  /** Name of the golden VM. */
+  source: string;
+  /** Virtual CPUs; null keeps the source's. */
+  cpus: number | null;
+  /** MiB; null keeps the source's. */
+  memoryMib: number | null;
+  /** Seconds from the request to the sandbox's end. */
+  ttlSeconds: number;
+  /** Seconds without use until the sandbox's end; null: never. */
+  idleSeconds: number | null;
+  metadata: Record<string, string>;
+  agentId: string | null;
+  network: { egress: Egress };
+}
+
+/** Who asked: the id of an API key, and the agent it acted for. Never the key itself. */
+export interface Actor {
+  apiKeyId: string;
+  agentId: string | null;
+}
+
+/** Why a sandbox ends. */
+export type StopReason = 'deleted' | 'ttl' | 'idle' | 'create-failed';
+
+export interface SandboxFailure {
+  code: ErrorCode;
+  /** The activity that failed, as the Temporal UI names it. */
+  step: string;
+  message: string;
+}
+
+/** How to reach a sandbox's sshd. */
+export interface SshEndpoint {
+  address: string;
+  port: number;
+  /** Login user inside the guest. */
+  user: string;
+  /** The pinned host key, one line in OpenSSH public key format. */
+  hostKey: string;
+}
+
+/** One step of a saga as it is remembered: how long it took, on which attempt. */
+export interface StepTiming {
+  step: string;
+  startedAt: string;
+  endedAt: string;
+}
+
+/** The record of a sandbox: `_id` is its id. Written only by its own workflow's activities. */
+export interface SandboxRecord {
+  id: string;
+  state: SandboxState;
+  /** Set while `creating`. */
+  phase: CreatePhase | null;
+  spec: SandboxSpec;
+  /** Who asked for it. */
+  createdBy: Actor;
+  hostId: string | null;
+  ssh: SshEndpoint | null;
+  macAddress: string | null;
+  createdAt: string;
+  updatedAt: string;
+  runningAt: string | null;
+  /** When the TTL ends it, ISO 8601. */
+  expiresAt: string;
+  stopReason: StopReason | null;
+  failure: SandboxFailure | null;
+  /** What a saga that can't go on waits for, e.g. `host kvm-2 to come back`. */
+  waitingFor: string | null;
+  proof: Proof | null;
+  steps: StepTiming[];
+}
