@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// openDataDir makes dir if need be, takes it for this process alone and makes it the working directory.
+//
+// Being inside it lets the backend's socket have a short relative path: socket paths end at 107 bytes.
+// The lock belongs to the returned file, so it goes with the process, however that ends.
+func openDataDir(dir string) (*os.File, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(absolute, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the data folder: %w", err)
+	}
+	info, err := os.Stat(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look at the data folder: %w", err)
+	}
+	if open := info.Mode().Perm() & 0o077; open != 0 {
+		return nil, fmt.Errorf("others may enter the data folder %s (mode %04o): chmod 700 it, or name a folder that is the store's own",
+			absolute, info.Mode().Perm())
+	}
+	if err := os.Chdir(absolute); err != nil {
+		return nil, err
+	}
+
+	lock, err := os.OpenFile("lock", os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the data folder's lock: %w", err)
+	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("another store is running on %s: stop it first, or use another --dir", absolute)
+	}
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}

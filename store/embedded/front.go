@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// goodbye bounds how long a shutdown waits for a client to take the reply to its last request.
+const goodbye = 5 * time.Second
+
+// Front accepts MongoDB clients and hands their requests to a backend one at a time.
+//
+// FerretDB on SQLite reads a document, changes it and writes it back without holding anything in between,
+// so two updates at once lose one of them. With a single request in flight there is no in between:
+// $inc, findOneAndUpdate and unique inserts become as atomic as clients expect them to be.
+//
+// Every client has a backend connection of its own, because cursors belong to connections. A request that
+// blocks in the backend (getMore on a tailable cursor with awaitData) therefore blocks every other client.
+type Front struct {
+	dial func(ctx context.Context) (net.Conn, error)
+	log  *slog.Logger
+
+	// turn is held from the first byte sent to the backend to the last byte of its answer.
+	turn sync.Mutex
+
+	clients  sync.WaitGroup
+	mu       sync.Mutex
+	open     map[net.Conn]struct{}
+	stopping bool
+}
+
+// NewFront returns a front for the backend that dial reaches.
+func NewFront(dial func(ctx context.Context) (net.Conn, error), log *slog.Logger) *Front {
+	return &Front{dial: dial, log: log, open: map[net.Conn]struct{}{}}
+}
+
+// Serve accepts clients until ctx is cancelled; it then lets every request that is under way finish,
+// answers it, and returns.
+func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
+	stop := context.AfterFunc(ctx, func() {
+		listener.Close()
+		f.hangUp()
+	})
+	defer stop()
+
+	for {
+		client, err := listener.Accept()
+		if ctx.Err() != nil {
+			if client != nil {
+				client.Close()
+			}
+			f.clients.Wait()
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot accept clients any more: %w", err)
+		}
+		f.clients.Add(1)
+		go func() {
+			defer f.clients.Done()
+			defer client.Close()
+			f.attend(ctx, client)
+		}()
+	}
+}
+
+// hangUp makes every client's next read fail, while the reply to its last request can still be written.
+func (f *Front) hangUp() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopping = true
+	for client := range f.open {
+		f.sayGoodbye(client)
+	}
+}
+
+func (f *Front) sayGoodbye(client net.Conn) {
+	if err := errors.Join(client.SetReadDeadline(time.Now()), client.SetWriteDeadline(time.Now().Add(goodbye))); err != nil {
+		f.log.Warn("cannot hang up on a client", "client", client.RemoteAddr(), "error", err)
+	}
+}
+
+func (f *Front) remember(client net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open[client] = struct{}{}
+	if f.stopping {
+		f.sayGoodbye(client)
+	}
+}
+
+func (f *Front) forget(client net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, client)
+}
+
+// attend serves one client until it leaves, sends something that is not a request, or the front stops.
+func (f *Front) attend(ctx context.Context, client net.Conn) {
+	f.remember(client)
+	defer f.forget(client)
+	log := f.log.With("client", client.RemoteAddr().String())
+
+	backend, err := f.dial(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Error("closing a client's connection: the database cannot be reached", "error", err)
+		}
+		return
+	}
+	defer backend.Close()
+
+	for {
+		request, err := readFrame(client, opMsg, opQuery)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+			return
+		case err != nil:
+			log.Warn("closing a client's connection", "error", err)
+			return
+		}
+
+		replies, err := f.exchange(backend, request)
+		if err != nil {
+			log.Error("closing a client's connection: the database gave no answer", "error", err)
+			return
+		}
+		// The database answers every message; a client that announced not to read would take the answer
+		// for one to its next request.
+		if request.moreToCome() {
+			continue
+		}
+		for _, reply := range replies {
+			if _, err := client.Write(reply); err != nil {
+				log.Warn("a client left before its answer", "error", err)
+				return
+			}
+		}
+	}
+}
+
+// exchange sends one request and reads its replies while nobody else talks to the backend.
+// Only a request that allows exhaust may be answered by more than one reply.
+func (f *Front) exchange(backend net.Conn, request frame) ([]frame, error) {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+
+	if _, err := backend.Write(request); err != nil {
+		return nil, err
+	}
+	var replies []frame
+	answerTo := request.requestID()
+	for {
+		reply, err := readFrame(backend, opMsg, opReply)
+		if err != nil {
+			return nil, err
+		}
+		if reply.responseTo() != answerTo {
+			return nil, fmt.Errorf("%w: answer to request %d where one to %d is due", errBadFrame, reply.responseTo(), answerTo)
+		}
+		replies = append(replies, reply)
+		if !reply.moreToCome() {
+			return replies, nil
+		}
+		// In an exhaust stream each reply answers the one before it.
+		answerTo = reply.requestID()
+	}
+}

@@ -1,0 +1,122 @@
+// Command mayfly-store is the embedded default store: MongoDB's wire protocol over SQLite files in one folder.
+//
+// It is FerretDB as a library behind a front that lets one request through at a time; see [Front] for why.
+// When it accepts clients it prints one line of JSON on stdout: {"address":"127.0.0.1:27017","uri":"mongodb://…"}.
+// Logs go to stderr as JSON. SIGTERM and SIGINT finish the requests under way and stop.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/FerretDB/FerretDB/ferretdb"
+)
+
+// backendSocket is where FerretDB listens, relative to the data folder, which only its owner can enter.
+const backendSocket = "backend.sock"
+
+type options struct {
+	listen        string
+	dir           string
+	exitWithStdin bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 picks a free one")
+	flag.StringVar(&o.dir, "dir", "", "folder of the data, made with mode 0700 if absent")
+	flag.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "stop when standard input closes, as it does when the parent ends")
+	flag.Parse()
+	if o.dir == "" || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "usage: mayfly-store --dir FOLDER [--listen ADDRESS:PORT] [--exit-with-stdin]")
+		os.Exit(2)
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if o.exitWithStdin {
+		go func() {
+			// How stdin ends does not matter, only that it does.
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
+	}
+
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := run(ctx, o, os.Stdout, log); err != nil {
+		log.Error(err.Error())
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx is cancelled, or fails.
+func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) error {
+	syscall.Umask(0o077)
+	lock, err := openDataDir(o.dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	// Holding the lock, a socket that is still there is the remains of a killed process.
+	if err := os.Remove(backendSocket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot remove the old backend socket: %w", err)
+	}
+
+	backend, err := ferretdb.New(&ferretdb.Config{
+		Listener:  ferretdb.ListenerConfig{Unix: backendSocket},
+		Handler:   "sqlite",
+		SQLiteURL: "file:./",
+		// Below errors FerretDB logs every refused command and closed connection, which clients are told anyway.
+		Logger: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+	})
+	if err != nil {
+		return fmt.Errorf("cannot open the data in %s: %w", o.dir, err)
+	}
+
+	// The backend outlives the front: requests under way at shutdown still get their answers.
+	backendCtx, stopBackend := context.WithCancel(context.Background())
+	backendDone := make(chan error, 1)
+	go func() { backendDone <- backend.Run(backendCtx) }()
+	defer func() {
+		stopBackend()
+		if err := <-backendDone; err != nil {
+			log.Error("the database did not stop cleanly", "error", err)
+		}
+	}()
+
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", o.listen, err)
+	}
+	defer listener.Close()
+	if err := announce(ready, listener.Addr().String()); err != nil {
+		return err
+	}
+
+	var dialer net.Dialer
+	front := NewFront(func(ctx context.Context) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", backendSocket)
+	}, log)
+	return front.Serve(ctx, listener)
+}
+
+// announce tells whoever started the store where it is; clients may connect from here on.
+func announce(w io.Writer, address string) error {
+	err := json.NewEncoder(w).Encode(map[string]string{
+		"address": address,
+		"uri":     "mongodb://" + address + "/?directConnection=true",
+	})
+	if err != nil {
+		return fmt.Errorf("cannot announce the address: %w", err)
+	}
+	return nil
+}
