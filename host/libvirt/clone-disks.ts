@@ -1,0 +1,103 @@
+import { MayflyError } from '../../model/errors.ts';
+import { child, childElements, type Element, element, removeChildren } from './xml.ts';
+
+/** Where a disk of the source lies: a path (file or block device), or a volume that libvirt can name the path of. */
+export type DiskBase = { path: string } | { pool: string; volume: string };
+
+export interface DiskPlan {
+  /** The disk's name inside the domain, e.g. `vda`. */
+  target: string;
+  base: DiskBase;
+  /** The qcow2 overlay that takes its place in the clone. */
+  overlay: string;
+  /** The guest boots from it. */
+  root: boolean;
+}
+
+/**
+ * What is to be made for a clone: one overlay per disk, since a disk left as it is would be written by source and
+ * clone together. The root disk's overlay is `rootOverlay`, the others lie beside it with the target in their name.
+ * @throws MayflyError source_unsafe when a disk can't be the base of an overlay.
+ */
+export function planDisks(domain: Element, rootOverlay: string): DiskPlan[] {
+  const disks = clonedDisks(domain);
+  const root = rootOf(disks);
+  return disks.map((disk) => {
+    const target = targetOf(disk);
+    const overlay = disk === root ? rootOverlay : `${rootOverlay.replace(/\.qcow2$/, '')}-${target}.qcow2`;
+    return { target, base: baseOf(disk), overlay, root: disk === root };
+  });
+}
+
+/** Points every disk of the clone at its overlay and takes from it what is the source's own. */
+export function replaceDisks(devices: Element, plans: readonly DiskPlan[]): void {
+  removeChildren(devices, (d) => isDisk(d) && !hasSource(d));
+  removeChildren(devices, (d) => d.name === 'disk' && d.attributes['device'] === 'floppy');
+  for (const disk of childElements(devices).filter(isDisk)) {
+    const plan = plans.find((p) => p.target === targetOf(disk));
+    if (plan) replaceDisk(disk, plan);
+  }
+}
+
+const SOURCES_OWN = ['backingStore', 'mirror', 'shareable', 'transient', 'address', 'auth', 'encryption', 'alias'];
+
+function replaceDisk(disk: Element, plan: DiskPlan): void {
+  const { sgio: _sgio, rawio: _rawio, ...kept } = disk.attributes;
+  disk.attributes = { ...kept, type: 'file', device: 'disk' };
+  // serial and wwn stay: a guest's fstab may name its disks by them
+  removeChildren(disk, plan.root ? [...SOURCES_OWN, 'readonly'] : SOURCES_OWN);
+  const driver = child(disk, 'driver');
+  if (driver) driver.attributes = { ...driver.attributes, name: 'qemu', type: 'qcow2' };
+  else disk.children.unshift(element('driver', { name: 'qemu', type: 'qcow2' }));
+  const source = child(disk, 'source');
+  if (source) Object.assign(source, element('source', { file: plan.overlay }));
+}
+
+function clonedDisks(domain: Element): Element[] {
+  const devices = child(domain, 'devices');
+  const disks = (devices ? childElements(devices, 'disk') : []).filter((disk) => isDisk(disk) && hasSource(disk));
+  if (disks.length === 0) unsafe('could not find a virtio disk in it, nor any other disk to clone');
+  const targets = disks.map(targetOf);
+  const twice = targets.find((target, i) => targets.indexOf(target) !== i);
+  if (twice !== undefined) unsafe(`two of its disks are called ${JSON.stringify(twice)}`);
+  return disks;
+}
+
+function isDisk(node: Element): boolean {
+  return node.name === 'disk' && ['disk', 'lun'].includes(node.attributes['device'] ?? 'disk');
+}
+
+function hasSource(disk: Element): boolean {
+  return Object.keys(child(disk, 'source')?.attributes ?? {}).length > 0;
+}
+
+/** The name goes into a file name, and libvirt knows no other kind of it. */
+function targetOf(disk: Element): string {
+  const target = child(disk, 'target')?.attributes['dev'] ?? '';
+  if (!/^[a-z][a-z0-9]{1,15}$/.test(target)) unsafe(`a disk's target name is ${JSON.stringify(target)}`);
+  return target;
+}
+
+function rootOf(disks: readonly Element[]): Element | undefined {
+  const order = (disk: Element) => Number(child(disk, 'boot')?.attributes['order'] ?? Number.POSITIVE_INFINITY);
+  return disks.reduce<Element | undefined>((a, b) => (a && order(a) <= order(b) ? a : b), undefined);
+}
+
+function baseOf(disk: Element): DiskBase {
+  const source = child(disk, 'source');
+  const { file, dev, pool, volume } = source?.attributes ?? {};
+  const encrypted = child(disk, 'encryption') ?? (source && child(source, 'encryption'));
+  if (encrypted) unsafe(`its disk ${targetOf(disk)} is encrypted, so a clone would need the source's secret`);
+  if (source && child(source, 'slices')) unsafe(`its disk ${targetOf(disk)} is a slice of a larger file`);
+  const type = disk.attributes['type'] ?? 'file';
+  if (type === 'file' && file) return { path: file };
+  if (type === 'block' && dev) return { path: dev };
+  if (type === 'volume' && pool && volume) return { pool, volume };
+  return unsafe(
+    `its disk ${targetOf(disk)} is of type ${JSON.stringify(type)}, and an overlay needs a local file or block device`,
+  );
+}
+
+function unsafe(why: string): never {
+  throw new MayflyError('source_unsafe', `The source cannot be cloned: ${why}.`);
+}

@@ -1,0 +1,50 @@
+/** What a failed virsh command means for whoever called it. */
+export type Failure =
+  /** The wished state holds already: a repeated start, a repeated removal. */
+  | { result: 'ok' }
+  /** There is no such domain, network or lease. */
+  | { result: 'not_found'; retry: false }
+  /** The service does not answer; nothing is known of the object. */
+  | { result: 'unavailable'; retry: true }
+  /** Another job holds the object; it will let go. */
+  | { result: 'busy'; retry: true }
+  /** The same command works with one more option. */
+  | { result: 'retry_with'; flag: string }
+  | { result: 'failed'; retry: false };
+
+/** Texts of libvirt 6 to 11 (src/util/virerror.c, src/rpc/, src/remote/) and of ssh where the URI goes over it. */
+const UNAVAILABLE =
+  /failed to connect (?:to the hypervisor|socket)|no connection driver|cannot recv data|cannot write data|end of file while reading|connection reset|connection refused|broken pipe|unable to connect|client socket is closed|connection (?:is )?(?:closed|not open)|keepalive timeout|disconnected from|no route to host|connection timed out|could not resolve|failed to start daemon|internal error: received hangup/i;
+const NOT_FOUND =
+  /no domain with matching|domain not found|failed to get domain|no network with matching|network not found|failed to get network|no such domain/i;
+const BUSY = /cannot acquire state change lock|timed out during operation|another job is|device or resource busy/i;
+const UNDEFINE_OPTIONS: [RegExp, string][] = [
+  [/managed[ -]save/i, '--managed-save'],
+  [/checkpoints?\b/i, '--checkpoints-metadata'],
+  [/snapshots?\b/i, '--snapshots-metadata'],
+  [/nvram/i, '--nvram'],
+  [/\btpm\b/i, '--tpm'],
+];
+
+/** Why a question (`domstate`, `dominfo`, `domiflist` …) was not answered. */
+export function queryFailure(stderr: string): Failure {
+  if (UNAVAILABLE.test(stderr)) return { result: 'unavailable', retry: true };
+  if (NOT_FOUND.test(stderr)) return { result: 'not_found', retry: false };
+  if (BUSY.test(stderr)) return { result: 'busy', retry: true };
+  return { result: 'failed', retry: false };
+}
+
+/** Why `virsh start`, `net-start` or `define` failed. That it runs already is what was wished. */
+export function startFailure(stderr: string): Failure {
+  const already = /already (?:active|running|started)/i.test(stderr);
+  return already && !UNAVAILABLE.test(stderr) ? { result: 'ok' } : queryFailure(stderr);
+}
+
+/** Why `virsh destroy` or `virsh undefine` failed. That nothing is there is what was wished. */
+export function removeFailure(stderr: string): Failure {
+  if (UNAVAILABLE.test(stderr)) return { result: 'unavailable', retry: true };
+  if (NOT_FOUND.test(stderr) || /domain is not running/i.test(stderr)) return { result: 'ok' };
+  if (BUSY.test(stderr)) return { result: 'busy', retry: true };
+  const option = UNDEFINE_OPTIONS.find(([pattern]) => pattern.test(stderr));
+  return option ? { result: 'retry_with', flag: option[1] } : { result: 'failed', retry: false };
+}
