@@ -1,4 +1,5 @@
 import type { Actor, SandboxSpec } from './sandbox.ts';
+import type { Timeouts } from './timeouts.ts';
 
 /** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
 export const SANDBOX_WORKFLOW = 'sandbox';
@@ -14,6 +15,8 @@ export interface SandboxInput {
    * a lost dev-server file).
    */
   begin: 'create' | 'destroy';
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
 }
 
 /** Update, no arguments: answers with the {@link SandboxRecord} as soon as it is in the store. */

@@ -1,0 +1,21 @@
+import type { UserCa } from '../ca/user-ca.ts';
+import type { Store } from '../store/store.ts';
+import { createCertificateActivities } from './certificate.ts';
+import { createPlacementActivities } from './placement.ts';
+import { createRecordActivities } from './record.ts';
+
+export interface ControlDeps {
+  store: Store;
+  ca: UserCa;
+}
+
+/** Every activity of the control queue: the store and the user CA. */
+export function createControlActivities(deps: ControlDeps) {
+  return {
+    ...createRecordActivities(deps),
+    ...createPlacementActivities(deps),
+    ...createCertificateActivities(deps),
+  };
+}
+
+export type ControlActivities = ReturnType<typeof createControlActivities>;

@@ -1,0 +1,32 @@
+import { MayflyError } from '../model/errors.ts';
+import { HOST_STALE_SECONDS, type HostRecord } from '../model/host.ts';
+import type { SandboxSpec } from '../model/sandbox.ts';
+import type { Store } from '../store/store.ts';
+
+/** Placement proposes; the host itself accepts or refuses. */
+export function createPlacementActivities({ store }: { store: Store }) {
+  return {
+    /**
+     * The live hosts that have the source, the one with most memory to spare first.
+     * @throws MayflyError no_host, source_not_found
+     */
+    async proposeHosts({ spec }: { spec: SandboxSpec }): Promise<{ hostIds: string[] }> {
+      const now = Date.now();
+      const live = (await store.hosts.list()).filter(
+        (host) => now - Date.parse(host.lastSeenAt) < HOST_STALE_SECONDS * 1000,
+      );
+      if (live.length === 0) throw new MayflyError('no_host', 'no host worker has described itself in the last 30 s');
+      const holding = live.filter((host) => host.sources.some((source) => source.name === spec.source));
+      if (holding.length === 0)
+        throw new MayflyError('source_not_found', `no live host has a source named ${spec.source}`);
+      return { hostIds: holding.sort((a, b) => spareMemory(b) - spareMemory(a)).map((host) => host.id) };
+    },
+  };
+}
+
+/** Available memory less what is promised. A promise that a guest has grown into counts twice, which only spreads the load. */
+function spareMemory(host: HostRecord): number {
+  return host.capacity.memoryAvailableMib - host.promised.memoryMib;
+}
+
+export type PlacementActivities = ReturnType<typeof createPlacementActivities>;

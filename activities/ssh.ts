@@ -1,0 +1,17 @@
+import type { Credentials } from '../host/credentials.ts';
+import { verifySsh } from '../host/ssh/verify.ts';
+import { stepContext } from './step-context.ts';
+import type { VerifySshInput } from './steps.ts';
+
+/** Proof that a sandbox is what it should be: its pinned host key answers, and lets its certificate in. */
+export function createSshActivities({ credentials }: { credentials: Credentials }) {
+  return {
+    /** @throws MayflyError ssh_timeout, host_key_mismatch */
+    async verifySsh({ sandboxId, endpoint, certificate }: VerifySshInput): Promise<void> {
+      await credentials.storeCertificate(sandboxId, certificate);
+      await verifySsh({ endpoint, credentialsDir: credentials.directoryOf(sandboxId), ...stepContext() });
+    },
+  };
+}
+
+export type SshActivities = ReturnType<typeof createSshActivities>;

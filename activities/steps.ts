@@ -1,0 +1,32 @@
+import type { Observation } from '../model/proof.ts';
+import type { Egress, SshEndpoint } from '../model/sandbox.ts';
+
+/** Which sandbox a step works on, and how new the step is: a host refuses a step older than the newest it has seen. */
+export interface StepTarget {
+  sandboxId: string;
+  /** Create steps carry 1, cleanup 2: an attempt of the create that is still running when cleanup begins must stop. */
+  generation: number;
+}
+
+export interface ReserveInput extends StepTarget {
+  source: string;
+  memoryMib: number | null;
+}
+
+export interface CloneDiskInput extends StepTarget {
+  source: string;
+  cpus: number | null;
+  memoryMib: number | null;
+  egress: Egress;
+  userCaKeys: string[];
+}
+
+export interface VerifySshInput extends StepTarget {
+  endpoint: SshEndpoint;
+  /** One OpenSSH certificate line; public. */
+  certificate: string;
+}
+
+export interface LookResult {
+  observations: Observation[];
+}

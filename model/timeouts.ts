@@ -1,0 +1,30 @@
+/** How long each part of a saga may take, milliseconds. Arguments of the workflow, so that tests run in milliseconds. */
+export interface Timeouts {
+  /** A host activity nobody picks up for this long means that the host is down. */
+  hostDownMs: number;
+  /** Silence of a running host activity; its worker died. Workers beat four times as often. */
+  heartbeatMs: number;
+  reserveMs: number;
+  cloneDiskMs: number;
+  bootDomainMs: number;
+  /** Boot until lease: a stock cloud-init image under TCG needs 26 s (facts: virtual-machines §1), a loaded machine four times that. */
+  awaitIpMs: number;
+  /** Lease until login: 17 s for a stock image under TCG. */
+  verifySshMs: number;
+  /** One attempt of one cleanup layer. */
+  cleanupMs: number;
+  /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
+  cleanupPauseMs: number;
+}
+
+export const DEFAULT_TIMEOUTS: Timeouts = {
+  hostDownMs: 30_000,
+  heartbeatMs: 4_000,
+  reserveMs: 10_000,
+  cloneDiskMs: 120_000,
+  bootDomainMs: 60_000,
+  awaitIpMs: 120_000,
+  verifySshMs: 90_000,
+  cleanupMs: 60_000,
+  cleanupPauseMs: 5_000,
+};

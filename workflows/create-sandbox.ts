@@ -1,0 +1,70 @@
+import type { SshEndpoint } from '../model/sandbox.ts';
+import { failureOf } from './failure.ts';
+import type { Life } from './life.ts';
+import { saga, type Undo } from './saga.ts';
+import { control, type HostSteps, hostSteps } from './steps.ts';
+
+/**
+ * From a request to a sandbox that is known to work:
+ *
+ *   reserve → cloneDisk → bootDomain → awaitIp → verifySsh → running
+ *
+ * Each step is one activity on the host's queue and an "ensure": repeating it is harmless. The undo of a step stands
+ * on the line above it, so it also covers a step that failed after its effect. When a step fails, or the sandbox is
+ * deleted or expires meanwhile, the undos run newest first, each until it holds; the sandbox is called `failed` or
+ * `destroyed` only after the host has been looked at again (destroy-sandbox.ts).
+ */
+export async function createSandbox(life: Life): Promise<void> {
+  await saga(async (undo) => {
+    await life.enter('placing');
+    const host = await reserveSomewhere(life, undo);
+
+    await life.enter('cloning');
+    const { keys: userCaKeys } = await control.userCaKeys();
+    undo('cloneDisk', host.removeWorkspace);
+    const clone = await host.cloneDisk(userCaKeys);
+
+    await life.enter('booting', { macAddress: clone.macAddress });
+    undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted
+    undo('bootDomain', host.removeDomain);
+    await host.bootDomain();
+
+    undo('makeCredentials', host.removeCredentials);
+    const { publicKey } = await host.makeCredentials();
+    const signed = await host.signCertificate(publicKey);
+
+    await life.enter('awaiting-ip');
+    const lease = await host.awaitIp();
+
+    const ssh: SshEndpoint = { address: lease.address, port: lease.port, user: clone.user, hostKey: clone.hostKey };
+    await life.enter('verifying-ssh', { ssh });
+    await host.verifySsh(ssh, signed.certificate);
+  });
+}
+
+/** Placement proposes hosts; each accepts or refuses, and the next is asked. */
+async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
+  const { hostIds } = await control.proposeHosts({ spec: life.record.spec });
+  let refusal: unknown;
+  for (const hostId of hostIds) {
+    await life.enter('placing', { hostId }); // written before the host is touched: a cleanup must find it
+    const host = hostSteps(life, hostId);
+    const withdraw = undo('reserve', host.releaseReservation);
+    try {
+      await host.reserve();
+      return host;
+    } catch (err) {
+      if (!isRefusal(err)) throw err;
+      withdraw();
+      refusal = err;
+    }
+  }
+  await life.enter('placing', { hostId: null });
+  throw refusal;
+}
+
+/** The host has no room, or its worker never took the request: nothing was promised there, and another may do it. */
+function isRefusal(err: unknown): boolean {
+  const { code } = failureOf(err);
+  return code === 'capacity_exhausted' || code === 'host_unavailable';
+}

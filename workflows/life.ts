@@ -1,0 +1,218 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  proxyLocalActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ControlActivities } from '../activities/control.ts';
+import type { AuditKind } from '../model/audit.ts';
+import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import {
+  type Actor,
+  type CreatePhase,
+  isFinal,
+  type SandboxRecord,
+  type StepTiming,
+  type StopReason,
+} from '../model/sandbox.ts';
+import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
+import { accepted, destroy, hostAttribute, patch, settled, stateAttribute, touch } from './messages.ts';
+
+/** Store writes are local activities: short, idempotent by event id, and 2 ms where a queued activity costs 9. */
+const { recordRequested, remember, recall } = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
+
+type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
+
+/**
+ * One sandbox as its workflow knows it: the record as last written, what callers ask of it meanwhile, and when it
+ * shall end. All writes of the record go through here, one after another.
+ */
+export class Life {
+  readonly id: string;
+  readonly timeouts: Timeouts;
+  /** The record as it stands in the store. */
+  record: SandboxRecord;
+  private written = false;
+  private stop: StopRequest | null = null;
+  private usedAt: number;
+  private deadlineChanges = 0;
+  private events = 0;
+  private steps: StepTiming[] = [];
+  private writing: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly input: SandboxInput) {
+    this.id = input.id;
+    this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
+    this.record = requestedRecord(input);
+    this.usedAt = Date.now();
+    this.answerMessages();
+  }
+
+  /** Writes the first record; for a takeover, reads the one that is there. */
+  async begin(): Promise<void> {
+    const event = this.event('sandbox.requested', { spec: this.input.spec }, this.input.createdBy);
+    this.record =
+      this.input.begin === 'create'
+        ? await recordRequested({ record: this.record, event })
+        : await recall({ id: this.id });
+    this.steps = this.record.steps;
+    this.written = true;
+  }
+
+  /** Enters a phase of the create: the store, the audit trail and the Temporal UI say so before its step begins. */
+  async enter(phase: CreatePhase, changes: Changes = {}): Promise<void> {
+    await this.tell('sandbox.state', { ...changes, state: 'creating', phase });
+  }
+
+  /**
+   * Changes the record and appends to the audit trail, shielded from cancellation: what happened is written down
+   * also when the sandbox is being cancelled.
+   */
+  async tell(
+    kind: AuditKind,
+    changes: Changes,
+    detail: Record<string, unknown> = {},
+    actor: Actor | null = null,
+  ): Promise<void> {
+    const event = this.event(
+      kind,
+      { ...(changes.state && { state: changes.state }), ...(changes.phase && { phase: changes.phase }), ...detail },
+      actor,
+    );
+    const write = this.writing.then(async () => {
+      this.record = await remember({
+        sandboxId: this.id,
+        changes: { ...changes, steps: this.steps, updatedAt: event.at },
+        event,
+      });
+    });
+    this.writing = write.catch(() => undefined); // the caller of this write sees its failure; the next write still runs
+    this.show(changes);
+    await CancellationScope.nonCancellable(() => write);
+  }
+
+  /** Remembers how long a step took. Written with the next change of the record. */
+  async timed<T>(step: string, run: () => Promise<T>): Promise<T> {
+    const startedAt = now();
+    const result = await run();
+    this.steps = [...this.steps, { step, startedAt, endedAt: now() }];
+    return result;
+  }
+
+  /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
+  async untilEnd(): Promise<StopReason> {
+    for (;;) {
+      if (this.stop) return 'deleted';
+      const { at, reason } = this.deadline();
+      const left = at - Date.now();
+      if (left <= 0) return reason;
+      const seen = this.deadlineChanges;
+      await condition(() => this.stop !== null || this.deadlineChanges !== seen, left);
+    }
+  }
+
+  /** Who asked for the end, if somebody did. */
+  get stoppedBy(): Actor | null {
+    return this.stop?.actor ?? null;
+  }
+
+  private deadline(): { at: number; reason: StopReason } {
+    const ttl = Date.parse(this.record.expiresAt);
+    const { idleSeconds } = this.record.spec;
+    if (idleSeconds === null || this.record.state !== 'running') return { at: ttl, reason: 'ttl' };
+    const idle = this.usedAt + idleSeconds * 1000;
+    return idle < ttl ? { at: idle, reason: 'idle' } : { at: ttl, reason: 'ttl' };
+  }
+
+  /** The sandbox is in use: the idle timer starts anew. */
+  used(): void {
+    this.usedAt = Date.now();
+    this.deadlineChanges++;
+  }
+
+  private answerMessages(): void {
+    setHandler(accepted, async () => {
+      await condition(() => this.written);
+      return this.record;
+    });
+    setHandler(settled, async () => {
+      await condition(() => this.record.state === 'running' || isFinal(this.record.state));
+      return this.record;
+    });
+    setHandler(patch, (change) => this.change(change));
+    setHandler(touch, () => this.used());
+    setHandler(destroy, (request) => {
+      this.stop ??= request;
+    });
+  }
+
+  private async change({ ttlSeconds, idleSeconds, metadata, actor }: SandboxPatch): Promise<SandboxRecord> {
+    await condition(() => this.written);
+    if (this.stop || this.record.state === 'destroying' || isFinal(this.record.state)) {
+      throw ApplicationFailure.create({
+        type: 'sandbox_ended',
+        message: `${this.id} is ending or has ended`,
+        nonRetryable: true,
+      });
+    }
+    const spec = {
+      ...this.record.spec,
+      ...(ttlSeconds !== undefined && { ttlSeconds }),
+      ...(idleSeconds !== undefined && { idleSeconds }),
+      ...(metadata !== undefined && { metadata }),
+    };
+    const expiresAt =
+      ttlSeconds === undefined ? this.record.expiresAt : new Date(Date.now() + ttlSeconds * 1000).toISOString();
+    await this.tell('sandbox.patched', { spec, expiresAt }, { ttlSeconds, idleSeconds, metadata, expiresAt }, actor);
+    this.used();
+    return this.record;
+  }
+
+  /** What an operator sees in the Temporal UI without reading any code. */
+  private show({ state, phase, hostId, waitingFor }: Changes): void {
+    if (state && state !== this.record.state) upsertSearchAttributes([{ key: stateAttribute, value: state }]);
+    if (hostId) upsertSearchAttributes([{ key: hostAttribute, value: hostId }]);
+    const line = [state ?? this.record.state, phase, waitingFor && `waiting for ${waitingFor}`]
+      .filter(Boolean)
+      .join(' · ');
+    setCurrentDetails(line);
+  }
+
+  private event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
+    const { runId } = workflowInfo();
+    return { eventId: `${runId}/${this.events++}`, kind, actor, runId, hostId: this.record.hostId, at: now(), detail };
+  }
+}
+
+export function now(): string {
+  return new Date(Date.now()).toISOString();
+}
+
+function requestedRecord({ id, spec, createdBy, requestedAt }: SandboxInput): SandboxRecord {
+  return {
+    id,
+    state: 'requested',
+    phase: null,
+    spec,
+    createdBy,
+    hostId: null,
+    ssh: null,
+    macAddress: null,
+    createdAt: requestedAt,
+    updatedAt: requestedAt,
+    runningAt: null,
+    expiresAt: new Date(Date.parse(requestedAt) + spec.ttlSeconds * 1000).toISOString(),
+    stopReason: null,
+    failure: null,
+    waitingFor: null,
+    proof: null,
+    steps: [],
+  };
+}

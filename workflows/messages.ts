@@ -1,0 +1,23 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { defineSignal, defineUpdate } from '@temporalio/workflow';
+import {
+  ACCEPTED,
+  DESTROY,
+  PATCH,
+  type SandboxPatch,
+  SEARCH_ATTRIBUTES,
+  SETTLED,
+  type StopRequest,
+  TOUCH,
+} from '../model/messages.ts';
+import type { SandboxRecord } from '../model/sandbox.ts';
+
+/** What a sandbox's workflow listens to; model/messages.ts says what each means. */
+export const accepted = defineUpdate<SandboxRecord>(ACCEPTED);
+export const settled = defineUpdate<SandboxRecord>(SETTLED);
+export const patch = defineUpdate<SandboxRecord, [SandboxPatch]>(PATCH);
+export const destroy = defineSignal<[StopRequest]>(DESTROY);
+export const touch = defineSignal(TOUCH);
+
+export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');
+export const stateAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.state, 'KEYWORD');

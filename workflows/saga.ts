@@ -1,0 +1,30 @@
+import { CancellationScope, log } from '@temporalio/workflow';
+
+/** Registers the undo of the step that follows; the answer withdraws it, for a step that is known to have had no effect. */
+export type Undo = (step: string, undo: () => Promise<void>) => () => void;
+
+/**
+ * Runs the steps of `story`. When one fails or is cancelled, every undo that was registered runs, newest first,
+ * shielded from cancellation; then the first error is thrown on. An undo is registered before its step, so it also
+ * covers a step that failed after its effect. Undos must hold when they return: see `untilItHolds`.
+ */
+export async function saga<T>(story: (undo: Undo) => Promise<T>): Promise<T> {
+  const undos = new Set<{ step: string; undo: () => Promise<void> }>();
+  try {
+    return await story((step, undo) => {
+      const entry = { step, undo };
+      undos.add(entry);
+      return () => {
+        undos.delete(entry);
+      };
+    });
+  } catch (cause) {
+    await CancellationScope.nonCancellable(async () => {
+      for (const { step, undo } of [...undos].reverse()) {
+        log.info('undo', { step });
+        await undo();
+      }
+    });
+    throw cause;
+  }
+}

@@ -1,0 +1,69 @@
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  isCancellation,
+} from '@temporalio/workflow';
+import type { SandboxInput } from '../model/messages.ts';
+import type { Proof } from '../model/proof.ts';
+import type { StopReason } from '../model/sandbox.ts';
+import { createSandbox } from './create-sandbox.ts';
+import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
+import { failureOf } from './failure.ts';
+import { Life, now } from './life.ts';
+
+/**
+ * One sandbox from its request to the proof that nothing of it is left.
+ *
+ *   requested → creating → running → destroying → destroyed
+ *                   └──────────────→ destroying → failed, when the create failed
+ *
+ * The end comes by a delete, the TTL or the idle timer; it is heard at any time, also while creating, which it
+ * cancels. The workflow's result is the proof; a failed create fails the workflow, after its cleanup was proved.
+ */
+export async function sandbox(input: SandboxInput): Promise<Proof> {
+  const life = new Life(input);
+  await life.begin();
+  const end = life.untilEnd();
+
+  const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
+  const reason: StopReason = failed && !isCancellation(failed) ? 'create-failed' : await end;
+
+  await life.tell(
+    'sandbox.state',
+    { state: 'destroying', phase: null, stopReason: reason },
+    { reason },
+    life.stoppedBy,
+  );
+  const proof = failed ? await proveUndone(life) : await destroySandbox(life);
+  const failure = reason === 'create-failed' ? failureOf(failed) : null;
+  await life.tell(
+    'sandbox.proof',
+    { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
+    { proof, failure },
+  );
+
+  await condition(allHandlersFinished);
+  if (failure)
+    throw ApplicationFailure.create({
+      type: failure.code,
+      message: `${failure.step}: ${failure.message}`,
+      nonRetryable: true,
+    });
+  return proof;
+}
+
+/** Creates, unless the end comes first. Returns what went wrong; its undos have run by then. */
+async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown> {
+  const creating = new CancellationScope();
+  void end.then(() => creating.cancel());
+  try {
+    await creating.run(() => createSandbox(life));
+  } catch (err) {
+    return err;
+  }
+  await life.tell('sandbox.state', { state: 'running', phase: null, runningAt: now() });
+  life.used();
+  return null;
+}

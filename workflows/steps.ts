@@ -1,0 +1,130 @@
+import {
+  ActivityCancellationType,
+  type ActivityOptions,
+  proxyActivities,
+  proxyLocalActivities,
+} from '@temporalio/workflow';
+import type { SignedCertificate } from '../activities/certificate.ts';
+import type { ControlActivities } from '../activities/control.ts';
+import type { HostActivities } from '../activities/host.ts';
+import type { Clone, Lease } from '../host/hypervisor.ts';
+import { hostQueue } from '../model/ids.ts';
+import type { Observation } from '../model/proof.ts';
+import type { SshEndpoint } from '../model/sandbox.ts';
+import type { Life } from './life.ts';
+import { untilItHolds } from './until-it-holds.ts';
+
+const CREATE_GENERATION = 1;
+const CLEANUP_GENERATION = 2;
+
+/** What only the control worker can do: the store, and the user CA. */
+export const control = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
+});
+
+/**
+ * A step of the create: tried a few times within its time, then its failure is the saga's. A cancel does not wait
+ * for a running attempt; the host stops it when the first undo arrives.
+ */
+function createOptions(life: Life, withinMs: number, summary: string): ActivityOptions {
+  return {
+    summary,
+    scheduleToStartTimeout: life.timeouts.hostDownMs,
+    startToCloseTimeout: withinMs,
+    scheduleToCloseTimeout: withinMs + life.timeouts.hostDownMs,
+    heartbeatTimeout: life.timeouts.heartbeatMs,
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 },
+  };
+}
+
+/** The steps of one sandbox on one host, each with the line that operators read in the Temporal UI. */
+export function hostSteps(life: Life, hostId: string) {
+  const { id, timeouts } = life;
+  const { spec, createdBy } = life.record;
+  const host = proxyActivities<HostActivities>({
+    taskQueue: hostQueue(hostId),
+    startToCloseTimeout: timeouts.cleanupMs,
+  });
+  const target = { sandboxId: id, generation: CREATE_GENERATION };
+  const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
+  const create = (withinMs: number, summary: string) => createOptions(life, withinMs, summary);
+  const cleanup =
+    (step: 'removeCredentials' | 'removeDomain' | 'releaseLease' | 'removeWorkspace' | 'releaseReservation') => () =>
+      untilItHolds(life, `${step} on host ${hostId}`, (options) =>
+        host[step].executeWithOptions({ ...options, summary: `${id} · ${hostId}` }, [gone]),
+      );
+
+  return {
+    hostId,
+    reserve: () =>
+      life.timed('reserve', () =>
+        host.reserve.executeWithOptions(create(timeouts.reserveMs, `${id} on ${hostId}`), [
+          { ...target, source: spec.source, memoryMib: spec.memoryMib },
+        ]),
+      ),
+    cloneDisk: (userCaKeys: string[]): Promise<Clone> =>
+      life.timed('cloneDisk', () =>
+        host.cloneDisk.executeWithOptions(create(timeouts.cloneDiskMs, `${spec.source} → ${id}`), [
+          {
+            ...target,
+            source: spec.source,
+            cpus: spec.cpus,
+            memoryMib: spec.memoryMib,
+            egress: spec.network.egress,
+            userCaKeys,
+          },
+        ]),
+      ),
+    bootDomain: () =>
+      life.timed('bootDomain', () =>
+        host.bootDomain.executeWithOptions(create(timeouts.bootDomainMs, `${id} on ${hostId}`), [target]),
+      ),
+    makeCredentials: () =>
+      life.timed('makeCredentials', () =>
+        host.makeCredentials.executeWithOptions(create(timeouts.reserveMs, id), [target]),
+      ),
+    signCertificate: (publicKey: string): Promise<SignedCertificate> =>
+      life.timed('signCertificate', async () => {
+        const signed = await control.signCertificate({
+          sandboxId: id,
+          source: spec.source,
+          actor: createdBy,
+          publicKey,
+        });
+        await life.tell(
+          'certificate.issued',
+          {},
+          { serial: signed.serial, keyId: signed.keyId, validBefore: signed.validBefore },
+          createdBy,
+        );
+        return signed;
+      }),
+    awaitIp: (): Promise<Lease> =>
+      life.timed('awaitIp', () =>
+        host.awaitIp.executeWithOptions(create(timeouts.awaitIpMs, `DHCP lease of ${id}`), [target]),
+      ),
+    verifySsh: (endpoint: SshEndpoint, certificate: string) =>
+      life.timed('verifySsh', () =>
+        host.verifySsh.executeWithOptions(
+          create(timeouts.verifySshMs, `${endpoint.user}@${endpoint.address}:${endpoint.port}`),
+          [{ ...target, endpoint, certificate }],
+        ),
+      ),
+
+    removeCredentials: cleanup('removeCredentials'),
+    removeDomain: cleanup('removeDomain'),
+    releaseLease: cleanup('releaseLease'),
+    removeWorkspace: cleanup('removeWorkspace'),
+    releaseReservation: cleanup('releaseReservation'),
+    lookAgain: async (): Promise<Observation[]> => {
+      const { observations } = await untilItHolds(life, `lookAgain on host ${hostId}`, (options) =>
+        host.lookAgain.executeWithOptions({ ...options, summary: `${id} · ${hostId}: is anything left?` }, [gone]),
+      );
+      return observations;
+    },
+  };
+}
+
+export type HostSteps = ReturnType<typeof hostSteps>;

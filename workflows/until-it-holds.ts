@@ -1,0 +1,65 @@
+import {
+  ActivityFailure,
+  type ActivityOptions,
+  CancellationScope,
+  log,
+  sleep,
+  TimeoutFailure,
+} from '@temporalio/workflow';
+import type { Life } from './life.ts';
+
+/**
+ * Runs a cleanup step until it succeeds. The first tries are brief; when they fail, the record says what the saga
+ * waits for, and the step stays queued or is retried for as long as it takes: a host that is down gets its work
+ * when it is back. Temporal keeps retries of one activity out of the history, so a long outage costs no events.
+ */
+export async function untilItHolds<T>(
+  life: Life,
+  what: string,
+  run: (options: ActivityOptions) => Promise<T>,
+): Promise<T> {
+  return CancellationScope.nonCancellable(async () => {
+    try {
+      return await run(briefly(life));
+    } catch (err) {
+      log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
+      await life.tell('sandbox.cleanup', { waitingFor: `${what}: ${reasonOf(err)}` }, { what, reason: reasonOf(err) });
+    }
+    for (;;) {
+      try {
+        const result = await run(patiently(life));
+        await life.tell('sandbox.cleanup', { waitingFor: null }, { what, held: true });
+        return result;
+      } catch (err) {
+        log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
+        await sleep(life.timeouts.cleanupPauseMs);
+      }
+    }
+  });
+}
+
+function briefly({ timeouts }: Life): ActivityOptions {
+  return {
+    scheduleToStartTimeout: timeouts.hostDownMs,
+    startToCloseTimeout: timeouts.cleanupMs,
+    heartbeatTimeout: timeouts.heartbeatMs,
+    retry: { initialInterval: '200ms', maximumInterval: '1s', maximumAttempts: 3 },
+  };
+}
+
+function patiently({ timeouts }: Life): ActivityOptions {
+  return {
+    startToCloseTimeout: timeouts.cleanupMs,
+    heartbeatTimeout: timeouts.heartbeatMs,
+    retry: { initialInterval: '500ms', maximumInterval: '10s' },
+  };
+}
+
+function reasonOf(err: unknown): string {
+  if (err instanceof ActivityFailure) {
+    if (err.cause instanceof TimeoutFailure && err.cause.timeoutType === 'SCHEDULE_TO_START')
+      return 'the host worker does not answer';
+    return err.cause?.message ?? err.message;
+  }
+  return err instanceof Error ? err.message : String(err);
+}
