@@ -31,7 +31,7 @@ export function attachSeed(devices: Element, seed: string): void {
 /** A drive goes to controller 0 unless it says otherwise, so a virtio-scsi one with another index is named. */
 function ensureVirtioScsi(devices: Element, cd: Element): void {
   const scsi = childElements(devices, 'controller').filter((c) => c.attributes['type'] === 'scsi');
-  const found = scsi.find((c) => /^virtio/.test(c.attributes['model'] ?? ''));
+  const found = scsi.find((c) => c.attributes['model']?.startsWith('virtio'));
   const indexes = scsi.map((c) => Number(c.attributes['index'] ?? '0'));
   const index = found ? Number(found.attributes['index'] ?? '0') : Math.max(-1, ...indexes) + 1;
   if (!found) {

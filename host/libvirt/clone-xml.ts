@@ -22,7 +22,7 @@ export interface CloneParams {
   memoryMib: number | null;
   /** libvirt network; null keeps each interface where the source has it. */
   network: string | null;
-  mac(nic: number): string;
+  mac: (nic: number) => string;
 }
 
 /**

@@ -32,7 +32,7 @@ export function parseXml(text: string): Element {
 }
 
 export function buildXml(root: Element): string {
-  return String(builder.build([toRaw(root)]));
+  return builder.build([toRaw(root)]);
 }
 
 export function element(
@@ -81,7 +81,7 @@ export function ensureChild(parent: Element, name: string): Element {
 function fromRaw(raw: RawNode): Element | string {
   const name = Object.keys(raw).find((key) => key !== ATTRIBUTES) ?? TEXT;
   const content = raw[name];
-  if (name === TEXT) return String(content ?? '');
+  if (name === TEXT) return typeof content === 'string' ? content : '';
   const attributes = raw[ATTRIBUTES];
   return {
     name,
