@@ -1,0 +1,143 @@
+import type { AuditEntry } from '../model/audit.ts';
+import type { HostRecord, SourceInfo } from '../model/host.ts';
+import { LIMITS } from '../model/limits.ts';
+import { type Egress, isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
+import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
+import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
+
+/** A request for a sandbox; what is left out gets the server's default. */
+export interface CreateSandbox {
+  source: string;
+  cpus?: number;
+  memoryMib?: number;
+  ttlSeconds?: number;
+  idleSeconds?: number;
+  metadata?: Record<string, string>;
+  agentId?: string;
+  network?: { egress: Egress };
+}
+
+export interface ExtendSandbox {
+  /** Seconds from now to the new end. */
+  ttlSeconds?: number;
+  /** Seconds without use; null switches the idle timer off. */
+  idleSeconds?: number | null;
+  /** Replaces the metadata as a whole. */
+  metadata?: Record<string, string>;
+}
+
+export interface Page<T> {
+  items: T[];
+  nextCursor: string | null;
+}
+
+export interface PageOptions extends CallOptions {
+  limit?: number;
+  cursor?: string;
+}
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  scopes: string[];
+  createdAt: string;
+  revokedAt: string | null;
+}
+
+/** The only time that the key itself is seen. */
+export interface NewApiKey extends ApiKey {
+  secret: string;
+}
+
+/** `waitSeconds`: how long the API may hold its answer back; 0 answers as soon as the request is recorded. */
+export interface WaitOptions {
+  /** Seconds. `@default` 60 */
+  waitSeconds?: number;
+}
+
+/**
+ * undici, which is Node's fetch, gives up on an answer whose headers take 300 s (its `headersTimeout` default), so
+ * one request never waits longer than this. Seconds.
+ */
+const LONGEST_WAIT_SECONDS = 240;
+
+/**
+ * The HTTP API, typed. Requests that fail in passing are repeated within bounds; a POST carries one idempotency key
+ * through all its attempts, so repeating never makes a second sandbox.
+ *
+ * Every method throws {@link MayflyApiError} when the API refuses or fails, {@link MayflyConnectionError} when
+ * it does not answer, and the signal's reason when aborted.
+ */
+export class MayflyClient {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  /** Returns the record: `running`, or an earlier state when the wait was over first. */
+  createSandbox(request: CreateSandbox, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'POST', path: '/v1/sandboxes', body: request, headers }, options);
+  }
+
+  listSandboxes(options: PageOptions & { state?: SandboxState } = {}): Promise<Page<SandboxRecord>> {
+    const { limit, cursor, state } = options;
+    return this.#transport.json({ method: 'GET', path: '/v1/sandboxes', query: { limit, cursor, state } }, options);
+  }
+
+  getSandbox(id: string, options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#transport.json({ method: 'GET', path: sandboxPath(id) }, options);
+  }
+
+  extendSandbox(id: string, change: ExtendSandbox, options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#transport.json({ method: 'PATCH', path: sandboxPath(id), body: change }, options);
+  }
+
+  /** Returns the record: `destroyed` with its proof, or `destroying` when the wait was over first. */
+  destroySandbox(id: string, options: WaitOptions & CallOptions = {}): Promise<SandboxRecord> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'DELETE', path: sandboxPath(id), headers }, options);
+  }
+
+  /** What happens to a sandbox, until it has ended. */
+  sandboxEvents(id: string, options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
+    const call = options.signal ? { signal: options.signal } : {};
+    const isOver = async () => isFinal((await this.getSandbox(id, call)).state);
+    return followEvents(this.#transport, `${sandboxPath(id)}/events`, isOver, options);
+  }
+
+  sandboxAudit(id: string, options: PageOptions = {}): Promise<Page<AuditEntry>> {
+    const { limit, cursor } = options;
+    return this.#transport.json({ method: 'GET', path: `${sandboxPath(id)}/audit`, query: { limit, cursor } }, options);
+  }
+
+  listHosts(options: CallOptions = {}): Promise<Page<HostRecord>> {
+    return this.#transport.json({ method: 'GET', path: '/v1/hosts' }, options);
+  }
+
+  listSources(options: CallOptions = {}): Promise<Page<SourceInfo>> {
+    return this.#transport.json({ method: 'GET', path: '/v1/sources' }, options);
+  }
+
+  createKey(request: { name: string; scopes: string[] }, options: PostOptions = {}): Promise<NewApiKey> {
+    return this.#transport.json({ method: 'POST', path: '/v1/keys', body: request }, options);
+  }
+
+  listKeys(options: CallOptions = {}): Promise<Page<ApiKey>> {
+    return this.#transport.json({ method: 'GET', path: '/v1/keys' }, options);
+  }
+
+  /** The key is refused from the next request on. */
+  async revokeKey(id: string, options: CallOptions = {}): Promise<void> {
+    await this.#transport.json({ method: 'DELETE', path: `/v1/keys/${encodeURIComponent(id)}` }, options);
+  }
+}
+
+function sandboxPath(id: string): string {
+  return `/v1/sandboxes/${encodeURIComponent(id)}`;
+}
+
+function prefer(waitSeconds: number = LIMITS.waitSeconds.default): Record<string, string> {
+  return { prefer: `wait=${Math.min(Math.max(0, Math.trunc(waitSeconds)), LONGEST_WAIT_SECONDS)}` };
+}

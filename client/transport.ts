@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
+import { problemFrom } from './problem.ts';
+import { withRetries } from './retry.ts';
+
+export interface ClientOptions {
+  /** Where the API listens, e.g. `http://127.0.0.1:8080`. */
+  baseUrl: string;
+  /** An API key as `mayfly key create` printed it. */
+  apiKey: string;
+  /** `@default` the platform's fetch */
+  fetch?: typeof fetch;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+export interface PostOptions extends CallOptions {
+  /** Names this request, so that sending it twice makes one sandbox. `@default` a random UUID per call */
+  idempotencyKey?: string;
+}
+
+export interface RequestShape {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below the base URL, its parts already encoded. */
+  path: string;
+  query?: Record<string, string | number | undefined>;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/** Sends requests with the key, and turns everything but success into an error. */
+export class Transport {
+  readonly baseUrl: string;
+  readonly #apiKey: string;
+  readonly #fetch: typeof fetch;
+
+  /** @throws TypeError when the base URL is not an absolute http(s) URL */
+  constructor(options: ClientOptions) {
+    const url = new URL(options.baseUrl);
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+      throw new TypeError(`the base URL must begin with http:// or https://, not ${url.protocol}`);
+    }
+    this.baseUrl = url.href.replace(/\/+$/, '');
+    this.#apiKey = options.apiKey;
+    this.#fetch = options.fetch ?? fetch;
+  }
+
+  /** One JSON answer; retried within bounds, a POST under one idempotency key. */
+  async json<T>(request: RequestShape, options: PostOptions = {}): Promise<T> {
+    const headers = { ...request.headers };
+    if (request.method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? randomUUID();
+    const response = await withRetries(() => this.#read({ ...request, headers }, options.signal), options.signal);
+    // The API's answers are typed by the routes this client was written against, not looked into again.
+    return (response === '' ? undefined : JSON.parse(response)) as T;
+  }
+
+  /** An open answer whose body the caller reads; not retried. */
+  async open(request: RequestShape, signal?: AbortSignal): Promise<Response> {
+    const response = await this.#send(request, signal);
+    if (response.ok) return response;
+    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+    throw new MayflyApiError(
+      problemFrom(response.status, await response.text()),
+      Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter : null,
+    );
+  }
+
+  async #read(request: RequestShape, signal?: AbortSignal): Promise<string> {
+    const response = await this.open(request, signal);
+    try {
+      return await response.text();
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw new MayflyConnectionError(this.baseUrl, error);
+    }
+  }
+
+  async #send(request: RequestShape, signal?: AbortSignal): Promise<Response> {
+    const url = new URL(this.baseUrl + request.path);
+    for (const [name, value] of Object.entries(request.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const hasBody = request.body !== undefined;
+    try {
+      return await this.#fetch(url, {
+        method: request.method,
+        headers: {
+          accept: 'application/json',
+          authorization: `Bearer ${this.#apiKey}`,
+          ...(hasBody && { 'content-type': 'application/json' }),
+          ...request.headers,
+        },
+        redirect: 'error',
+        ...(hasBody && { body: JSON.stringify(request.body) }),
+        ...(signal && { signal }),
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw new MayflyConnectionError(this.baseUrl, error);
+    }
+  }
+}
