@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { access, cp, mkdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { access, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
@@ -12,26 +11,32 @@ import { Virsh } from './virsh.ts';
 export interface PrivateLibvirtd {
   uri: string;
   /**
-   * Ends the daemon. With `machines`, its domains and networks end first, so that no QEMU, dnsmasq or bridge stays;
-   * without, they run on, and the next {@link startPrivateLibvirtd} with the same folder finds them again.
+   * Ends the daemon. With `machines`, everything it ran ends too: domains, networks, their dnsmasq. Without, they run
+   * on, and the next {@link startPrivateLibvirtd} with the same folder finds them again.
    */
   stop(options: { machines: boolean }): Promise<void>;
 }
 
-/** libvirt's folders, each with the part of ours that lies over it. */
+/** Our folders that lie over libvirt's. */
 const FOLDERS = ['run', 'etc', 'lib', 'log', 'cache'] as const;
 
 /**
- * Puts our folders over libvirt's, in a mount namespace that ends with its last process, and becomes libvirtd. The
- * text is fixed; the folder comes as an argument.
+ * The first process of the daemon's mount and PID namespaces. It says its pid as seen from outside, puts our folders
+ * over libvirt's, and then does nothing but reap: libvirt waits for the pid of an ended QEMU to be free again, and a
+ * container's init may take seconds for that. When it is killed, all of it ends. The text is fixed; the folder is $1.
  */
-const ENTER = `set -e
+const HOLD = `set -e
+read -r pid rest < /proc/self/stat
 mount --bind "$1/run" /run/libvirt
 mount --bind "$1/etc" /etc/libvirt
 mount --bind "$1/lib" /var/lib/libvirt
 mount --bind "$1/log" /var/log/libvirt
 mount --bind "$1/cache" /var/cache/libvirt
-exec libvirtd --daemon --pid-file "$1/libvirtd.pid"`;
+mount -t proc proc /proc
+echo "$pid" > "$1/holder.new"
+mv "$1/holder.new" "$1/holder.pid"
+sleep infinity &
+wait`;
 
 /**
  * No cgroup controllers: on a machine without systemd there is none to ask for a scope. QEMU's log is a file, since
@@ -42,87 +47,104 @@ stdio_handler = "file"
 cgroup_controllers = [ ]
 `;
 
-const START_TIMEOUT_MS = 20_000;
-const STOP_TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 30_000;
 
 /**
  * Starts a private libvirtd in the caller's network namespace, or finds the one that runs on `folder` already. Its
- * domains, networks and leases are its own; VMs outlive it and the process that started it.
+ * domains, networks and leases are its own; they outlive the process that started it, and leave no mount behind.
  * @param folder absolute path, searchable by everybody on the way (QEMU runs as another user), at most 80 characters
  *   (a socket's path has 107 at most, `unix(7)`)
  * @throws MayflyError host_unavailable when it does not come up.
  */
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
   const virsh = new Virsh(`qemu:///system?socket=${folder}/run/libvirt-sock`);
-  if ((await daemonPid(folder)) === null) {
-    await prepare(folder);
-    await enter(folder);
-    await answering(virsh, folder);
+  const holder = (await holderPid(folder)) ?? (await hold(folder));
+  const answers = await virsh.run(['uri']).then(
+    () => true,
+    () => false,
+  );
+  if (!answers) {
+    await within(holder, ['libvirtd', '--daemon', '--pid-file', '/run/libvirt/private.pid']);
+    await virsh.run(['uri']);
   }
-  return { uri: virsh.uri, stop: ({ machines }) => stop(folder, virsh, machines) };
+  return { uri: virsh.uri, stop: ({ machines }) => (machines ? stopAll(folder, virsh) : stopDaemon(folder)) };
 }
 
-async function prepare(folder: string): Promise<void> {
+async function hold(folder: string): Promise<number> {
+  for (const part of FOLDERS) await mkdir(join(folder, part), { recursive: true, mode: 0o755 });
+  for (const over of ['/run/libvirt', '/var/lib/libvirt', '/var/log/libvirt', '/var/cache/libvirt']) {
+    await mkdir(over, { recursive: true });
+  }
   const isNew = await access(join(folder, 'etc', 'qemu.conf')).then(
     () => false,
     () => true,
   );
-  for (const part of FOLDERS) await mkdir(join(folder, part), { recursive: true, mode: 0o755 });
-  for (const part of ['/run/libvirt', '/var/log/libvirt']) await mkdir(part, { recursive: true });
-  if (!isNew) return;
-  await cp('/etc/libvirt', join(folder, 'etc'), { recursive: true });
-  await rm(join(folder, 'etc', 'qemu', 'autostart'), { recursive: true, force: true });
-  await rm(join(folder, 'etc', 'qemu', 'networks'), { recursive: true, force: true });
-  await writeFile(join(folder, 'etc', 'qemu.conf'), QEMU_CONF);
-}
-
-async function enter(folder: string): Promise<void> {
-  // its own session and no inherited pipes: the daemon must not end with its starter, nor hold it up
-  const child = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', ENTER, 'libvirtd', folder], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+  if (isNew) {
+    await cp('/etc/libvirt', join(folder, 'etc'), { recursive: true });
+    await rm(join(folder, 'etc', 'qemu'), { recursive: true, force: true }); // the host's domains and networks
+    await writeFile(join(folder, 'etc', 'qemu.conf'), QEMU_CONF);
+  }
+  // a runtime folder without its processes (a killed holder, a reboot) would make libvirtd believe in them
+  for (const part of ['run', 'holder.pid']) await rm(join(folder, part), { recursive: true, force: true });
+  await mkdir(join(folder, 'run'), { mode: 0o755 });
+  // its own session and no inherited pipes: it must not end with its starter, nor hold it up
+  const options = ['--mount', '--pid', '--fork', '--propagation', 'private'];
+  const child = spawn('unshare', [...options, 'sh', '-c', HOLD, 'mayfly-libvirtd', folder], {
+    stdio: 'ignore',
     detached: true,
   });
-  const [status] = await once(child, 'exit');
-  if (status !== 0) {
-    throw new MayflyError('host_unavailable', `A private libvirtd could not be started in ${folder}; see ${folder}/log.`);
-  }
-}
-
-async function answering(virsh: Virsh, folder: string): Promise<void> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
+  child.unref();
+  const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
-    try {
-      await virsh.run(['version']);
-      return;
-    } catch (error) {
-      if (Date.now() > deadline || (await daemonPid(folder)) === null) throw error;
-      await delay(50);
+    const pid = await holderPid(folder);
+    if (pid !== null) return pid;
+    if (child.exitCode !== null || Date.now() > deadline) {
+      throw new MayflyError('host_unavailable', `A private libvirtd could not be started in ${folder}: is this root?`);
     }
+    await delay(5);
   }
 }
 
-/** The daemon's pid, when the process of that number is a libvirtd: after a crash the number can be another's. */
-async function daemonPid(folder: string): Promise<number | null> {
-  const pid = Number(await readFile(join(folder, 'libvirtd.pid'), 'utf8').catch(() => ''));
+/** The pid of the namespaces' first process, if it lives: after a reboot the number can be another's. */
+async function holderPid(folder: string): Promise<number | null> {
+  const pid = Number(await readFile(join(folder, 'holder.pid'), 'utf8').catch(() => ''));
   if (!Number.isInteger(pid) || pid <= 1) return null;
-  const program = await readlink(`/proc/${pid}/exe`).catch(() => '');
   const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return program.endsWith('/libvirtd') && command.includes(`${folder}/`) ? pid : null;
+  return command.endsWith(`\0mayfly-libvirtd\0${folder}\0`) ? pid : null;
 }
 
-async function stop(folder: string, virsh: Virsh, machines: boolean): Promise<void> {
-  const pid = await daemonPid(folder);
-  if (pid === null) return;
-  if (machines) {
-    for (const name of names(await virsh.run(['list', '--name']))) await virsh.run(['destroy', '--', name]);
-    for (const name of names(await virsh.run(['net-list', '--name']))) await virsh.run(['net-destroy', '--', name]);
-  }
-  await exec('kill', ['-TERM', String(pid)]);
-  const deadline = Date.now() + STOP_TIMEOUT_MS;
-  while ((await daemonPid(folder)) !== null) {
-    if (Date.now() > deadline) {
-      throw new MayflyError('host_unavailable', `The private libvirtd (pid ${pid}) did not end on SIGTERM.`);
-    }
-    await delay(20);
+async function within(holder: number, argv: readonly string[]): Promise<void> {
+  await exec('nsenter', ['--mount', '--pid', '--target', String(holder), '--', ...argv], { timeoutMs: TIMEOUT_MS });
+}
+
+async function stopDaemon(folder: string): Promise<void> {
+  const holder = await holderPid(folder);
+  const pid = Number(await readFile(join(folder, 'run', 'private.pid'), 'utf8').catch(() => ''));
+  if (holder === null || !Number.isInteger(pid) || pid <= 1) return;
+  await within(holder, ['kill', '-TERM', String(pid)]);
+  await gone(join(folder, 'run', 'private.pid'));
+}
+
+async function stopAll(folder: string, virsh: Virsh): Promise<void> {
+  const holder = await holderPid(folder);
+  if (holder === null) return;
+  // a network's bridge is no process: it stays in the caller's network namespace unless libvirt removes it
+  for (const name of names(await virsh.run(['net-list', '--name']))) await virsh.run(['net-destroy', name]);
+  process.kill(holder, 'SIGKILL');
+  const deadline = Date.now() + TIMEOUT_MS;
+  while ((await holderPid(folder)) !== null && Date.now() < deadline) await delay(5);
+  for (const part of ['run', 'holder.pid']) await rm(join(folder, part), { recursive: true, force: true });
+}
+
+async function gone(path: string): Promise<void> {
+  const deadline = Date.now() + TIMEOUT_MS;
+  while (
+    await access(path).then(
+      () => true,
+      () => false,
+    )
+  ) {
+    if (Date.now() > deadline) throw new MayflyError('host_unavailable', `The private libvirtd did not end: ${path}.`);
+    await delay(10);
   }
 }
