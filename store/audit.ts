@@ -1,0 +1,212 @@
+import type { Connection, Model } from 'mongoose';
+import type { AuditEntry, AuditEvent } from '../model/audit.ts';
+import { MayflyError } from '../model/errors.ts';
+import { isSandboxId } from '../model/ids.ts';
+import type { AuditHead, ChainKey } from './audit-chain.ts';
+import { bodyOf, GENESIS } from './audit-chain.ts';
+import type { EntryDocument, HeadDocument } from './audit-documents.ts';
+import {
+  entryId,
+  entryOf,
+  entrySchema,
+  eventDigest,
+  eventIdOf,
+  headSchema,
+  headText,
+  parseHead,
+  recentWith,
+} from './audit-documents.ts';
+import type { Verification } from './audit-verification.ts';
+import { verifyChain } from './audit-verification.ts';
+import { isDuplicateKey, reaching } from './failure.ts';
+
+/**
+ * The audit trail: one append-only chain per sandbox, each entry bound to the one before by a keyed hash, its head
+ * kept in another collection. Only a process with the key appends and verifies; every other one reads.
+ *
+ * What this cannot see: who keeps an old head with its mac can cut the chain back to it and put that head back. Who
+ * fears that copies heads to another place.
+ */
+export class Audit {
+  readonly #entries: Model<EntryDocument>;
+  readonly #heads: Model<HeadDocument>;
+  readonly #key: ChainKey | null;
+
+  constructor(connection: Connection, key: ChainKey | null) {
+    this.#entries = connection.model<EntryDocument>('AuditEntry', entrySchema(), 'audit');
+    this.#heads = connection.model<HeadDocument>('AuditHead', headSchema(), 'auditHeads');
+    this.#key = key;
+  }
+
+  /**
+   * Adds the event to the sandbox's chain, and answers when both entry and head are acknowledged. The same `eventId`
+   * again answers with the entry that is there. Among writers the unique `_id` decides; the loser takes the next number.
+   * @throws MayflyError store_unavailable; internal without the key, or when the next number is taken by a forged entry
+   */
+  async append(sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
+    checkId(sandboxId);
+    const key = this.#keyFor('append to');
+    const body = bodyOf(event);
+    for (;;) {
+      const head = (await this.head(sandboxId)) ?? (await this.#begin(sandboxId, key));
+      const last = head.count > 0 ? await this.#entry(sandboxId, head.count - 1) : null;
+      const recent = last?.recent ?? [];
+      const present = await this.#present(sandboxId, head.count, recent, event.eventId);
+      if (present) return present;
+
+      const entry = key.entry(sandboxId, head.count, head.hash, body);
+      const isOurs = await this.#insert(entry, recentWith(recent, event.eventId));
+      const taken = isOurs ? entry : await this.#read(sandboxId, head.count);
+      if (!taken) continue; // taken a moment ago and gone: look again
+      if (!key.isGenuine(taken)) throw forged(taken);
+      await this.#advance(key, taken);
+      if (isOurs || eventIdOf(taken.body) === event.eventId) return taken;
+    }
+  }
+
+  /** How long the chain is, as its last writer said; null when nothing was ever appended. Not verified here. */
+  async head(sandboxId: string): Promise<AuditHead | null> {
+    checkId(sandboxId);
+    const found = await reaching('read the head of an audit', () =>
+      this.#heads.findById(sandboxId).lean<HeadDocument>(),
+    );
+    return found && parseHead(found.head);
+  }
+
+  /** Entries with a number above `after`, in order, at most `limit`. `@default` after -1: from the first. */
+  async entries(sandboxId: string, range: { after?: number; limit: number }): Promise<AuditEntry[]> {
+    const from = (range.after ?? -1) + 1;
+    const count = (await this.head(sandboxId))?.count ?? 0;
+    const wanted = Math.max(0, Math.min(count - from, range.limit));
+    const found = await Promise.all(Array.from({ length: wanted }, (_, i) => this.#read(sandboxId, from + i)));
+    return found.filter((entry) => entry !== null);
+  }
+
+  /**
+   * Reads one whole chain and says all that is wrong with it. May run while others append.
+   * @throws MayflyError internal without the key
+   */
+  async verify(sandboxId: string): Promise<Verification> {
+    checkId(sandboxId);
+    const key = this.#keyFor('verify');
+    const head = await this.#headText(sandboxId);
+    const numbers = await this.#idsBelow(new RegExp(`^${sandboxId}/`));
+    return this.#verify(key, sandboxId, head, numbers.get(sandboxId) ?? []);
+  }
+
+  /**
+   * Verifies the chains of the given sandboxes, and of all others that left an entry or a head: a record that was
+   * removed does not take its chain along. Scans the ids of all entries once.
+   */
+  async verifyAll(sandboxIds: readonly string[]): Promise<Map<string, Verification>> {
+    const key = this.#keyFor('verify');
+    const heads = await reaching('read audit heads', () => this.#heads.find().lean<HeadDocument[]>());
+    const headTexts = new Map(heads.map(({ _id, head }) => [_id, head]));
+    const ids = await this.#idsBelow(/^/);
+    const results = new Map<string, Verification>();
+    for (const id of new Set([...sandboxIds, ...headTexts.keys(), ...ids.keys()])) {
+      results.set(id, await this.#verify(key, id, headTexts.get(id) ?? null, ids.get(id) ?? []));
+    }
+    return results;
+  }
+
+  async #verify(key: ChainKey, sandboxId: string, head: string | null, ids: string[]): Promise<Verification> {
+    const documents: EntryDocument[] = [];
+    for (const id of ids) {
+      const found = await reaching('read an audit entry', () => this.#entries.findById(id).lean<EntryDocument>());
+      if (found) documents.push(found);
+    }
+    return verifyChain(key, sandboxId, head, documents);
+  }
+
+  /** Ids of stored entries by sandbox: of all that is there, not of what should be there. */
+  async #idsBelow(pattern: RegExp): Promise<Map<string, string[]>> {
+    const found = await reaching('scan the audit', () =>
+      this.#entries.find({ _id: pattern }, { _id: 1 }).lean<{ _id: string }[]>(),
+    );
+    const bySandbox = new Map<string, string[]>();
+    for (const { _id } of found) {
+      const sandboxId = _id.split('/', 1)[0] ?? '';
+      bySandbox.set(sandboxId, [...(bySandbox.get(sandboxId) ?? []), _id]);
+    }
+    return bySandbox;
+  }
+
+  async #headText(sandboxId: string): Promise<string | null> {
+    const found = await reaching('read the head of an audit', () =>
+      this.#heads.findById(sandboxId).lean<HeadDocument>(),
+    );
+    return found?.head ?? null;
+  }
+
+  async #entry(sandboxId: string, seq: number): Promise<EntryDocument | null> {
+    return reaching('read an audit entry', () => this.#entries.findById(entryId(sandboxId, seq)).lean<EntryDocument>());
+  }
+
+  async #read(sandboxId: string, seq: number): Promise<AuditEntry | null> {
+    const document = await this.#entry(sandboxId, seq);
+    return document && entryOf(document);
+  }
+
+  /** A head of length 0 is there before the first entry, so that entries without a head are never innocent. */
+  async #begin(sandboxId: string, key: ChainKey): Promise<AuditHead> {
+    const head = key.head(sandboxId, 0, GENESIS);
+    try {
+      await reaching('begin an audit', () => this.#heads.create({ _id: sandboxId, head: headText(head) }));
+      return head;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+    const present = await this.head(sandboxId);
+    if (present) return present;
+    throw new MayflyError('internal', `The head of the audit of ${sandboxId} is not one that was written by Mayfly.`);
+  }
+
+  async #present(
+    sandboxId: string,
+    count: number,
+    recent: readonly string[],
+    eventId: string,
+  ): Promise<AuditEntry | null> {
+    const index = recent.lastIndexOf(eventDigest(eventId));
+    if (index < 0) return null;
+    const entry = await this.#read(sandboxId, count - recent.length + index);
+    return entry && eventIdOf(entry.body) === eventId ? entry : null;
+  }
+
+  async #insert(entry: AuditEntry, recent: string[]): Promise<boolean> {
+    try {
+      const _id = entryId(entry.sandboxId, entry.seq);
+      await reaching('append to the audit', () => this.#entries.create({ _id, ...entry, recent }));
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  async #advance(key: ChainKey, entry: AuditEntry): Promise<void> {
+    const head = headText(key.head(entry.sandboxId, entry.seq + 1, entry.hash));
+    await reaching('advance the head of an audit', () =>
+      this.#heads.updateOne({ _id: entry.sandboxId }, { $max: { head } }),
+    );
+  }
+
+  #keyFor(purpose: string): ChainKey {
+    if (this.#key) return this.#key;
+    throw new MayflyError('internal', `This process was not given the audit key, so it cannot ${purpose} the audit.`);
+  }
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
+}
+
+function forged(entry: AuditEntry): MayflyError {
+  const where = entryId(entry.sandboxId, entry.seq);
+  return new MayflyError(
+    'internal',
+    `The audit entry ${where} was not written by Mayfly, so nothing can be appended after it. ` +
+      'Run `mayfly audit verify`, keep a copy of the collection `audit` as evidence, then remove that entry.',
+  );
+}

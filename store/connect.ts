@@ -1,0 +1,80 @@
+import mongoose from 'mongoose';
+import { MayflyError } from '../model/errors.ts';
+import { ApiKeys } from './api-keys.ts';
+import { Audit } from './audit.ts';
+import { ChainKey } from './audit-chain.ts';
+import { reaching } from './failure.ts';
+import { Hosts } from './hosts.ts';
+import { Idempotency } from './idempotency.ts';
+import { Sandboxes } from './sandboxes.ts';
+import { Serials } from './serials.ts';
+
+export interface Store {
+  sandboxes: Sandboxes;
+  audit: Audit;
+  idempotency: Idempotency;
+  apiKeys: ApiKeys;
+  hosts: Hosts;
+  serials: Serials;
+  /** Resolves when the server answers. @throws MayflyError store_unavailable */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoreOptions {
+  /** At least 32 bytes; without it the audit can be read, but neither appended to nor verified. */
+  auditKey?: Uint8Array;
+}
+
+/** How long a call waits for a server that is away, before it fails with `store_unavailable`. Milliseconds. */
+const ABSENCE_MS = 3_000;
+/** How long a server that holds its connection open may be silent. Milliseconds. */
+const SILENCE_MS = 10_000;
+const DEFAULT_DATABASE = 'mayfly';
+
+/**
+ * Connects to MongoDB, or to the embedded store. The database is the one that the address names.
+ * `@default` database `mayfly`
+ * @throws MayflyError store_unavailable
+ */
+export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
+  const connection = await open(uri);
+  const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
+  const sandboxes = new Sandboxes(connection);
+  const store: Store = {
+    sandboxes,
+    audit: new Audit(connection, auditKey),
+    idempotency: new Idempotency(connection),
+    apiKeys: new ApiKeys(connection),
+    hosts: new Hosts(connection),
+    serials: new Serials(connection),
+    ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
+    close: () => connection.close(),
+  };
+  await sandboxes.ensureIndexes();
+  return store;
+}
+
+async function open(uri: string): Promise<mongoose.Connection> {
+  const connection = mongoose.createConnection(uri, {
+    ...(!namesDatabase(uri) && { dbName: DEFAULT_DATABASE }),
+    serverSelectionTimeoutMS: ABSENCE_MS,
+    connectTimeoutMS: ABSENCE_MS,
+    socketTimeoutMS: SILENCE_MS,
+    writeConcern: { w: 'majority' },
+    autoIndex: false,
+    autoCreate: false,
+    bufferCommands: false,
+  });
+  try {
+    return await connection.asPromise();
+  } catch (error) {
+    await connection.close();
+    // The address may hold a password, so it is not repeated.
+    throw new MayflyError('store_unavailable', 'No connection to the store that MONGODB_URI names.', { cause: error });
+  }
+}
+
+function namesDatabase(uri: string): boolean {
+  return /^mongodb(?:\+srv)?:\/\/[^/]+\/[^?]+/.test(uri);
+}

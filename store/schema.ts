@@ -1,0 +1,32 @@
+import type { SchemaDefinition } from 'mongoose';
+import mongoose from 'mongoose';
+
+/**
+ * A schema of our kind: unknown fields are errors, in documents and in filters; nothing is created, indexed or
+ * buffered behind our back; `_id` is ours and no version key is added.
+ */
+export function strictSchema<T>(definition: SchemaDefinition): mongoose.Schema<T> {
+  return new mongoose.Schema<T>(definition as SchemaDefinition<T>, {
+    strict: 'throw',
+    strictQuery: 'throw',
+    autoIndex: false,
+    autoCreate: false,
+    bufferCommands: false,
+    versionKey: false,
+    id: false,
+    minimize: false,
+  });
+}
+
+/** A part of a document, under the same rules. */
+export function strictPart(definition: SchemaDefinition): mongoose.Schema {
+  return new mongoose.Schema(definition, { strict: 'throw', _id: false, id: false, minimize: false });
+}
+
+/** A string that may not be empty (mongoose's `required` takes the empty string for absent). */
+export const NAME = { type: String, required: true } as const;
+/** Any string, also an empty one. */
+export const TEXT = { type: String } as const;
+export const NULLABLE_TEXT = { type: String, default: null } as const;
+export const NUMBER = { type: Number, required: true } as const;
+export const NULLABLE_NUMBER = { type: Number, default: null } as const;
