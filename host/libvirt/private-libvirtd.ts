@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { exec } from '../exec.ts';
+import { kvmUsable } from './accel.ts';
 import { names } from './output/tables.ts';
 import { Virsh } from './virsh.ts';
 
@@ -23,7 +24,10 @@ const FOLDERS = ['run', 'etc', 'lib', 'log', 'cache'] as const;
 /**
  * The first process of the daemon's mount and PID namespaces. It says its pid as seen from outside, puts our folders
  * over libvirt's, and then does nothing but reap: libvirt waits for the pid of an ended QEMU to be free again, and a
- * container's init may take seconds for that. When it is killed, all of it ends. The text is fixed; the folder is $1.
+ * container's init may take seconds for that. When it is killed, all of it ends. A /dev/kvm that can't be used is
+ * left out, since libvirt would probe QEMU again at every define and start to see whether it can be used by now; a
+ * mount over it would not do, as libvirt moves mounts below /dev into each QEMU's own.
+ * The text is fixed; the folder is $1.
  */
 const HOLD = `set -e
 read -r pid rest < /proc/self/stat
@@ -32,6 +36,17 @@ mount --bind "$1/etc" /etc/libvirt
 mount --bind "$1/lib" /var/lib/libvirt
 mount --bind "$1/log" /var/log/libvirt
 mount --bind "$1/cache" /var/cache/libvirt
+if [ "$2" = no-kvm ] && [ -e /dev/kvm ]; then
+  mkdir -p "$1/dev"
+  mount -t tmpfs -o mode=0755,nosuid dev "$1/dev"
+  for node in /dev/*; do
+    case "$node" in /dev/kvm|/dev/pts|/dev/shm|/dev/mqueue|/dev/hugepages) ;; *) cp -a "$node" "$1/dev/" ;; esac
+  done
+  mkdir "$1/dev/pts" "$1/dev/shm"
+  mount --bind /dev/pts "$1/dev/pts"
+  mount --bind /dev/shm "$1/dev/shm"
+  mount --move "$1/dev" /dev
+fi
 mount -t proc proc /proc
 echo "$pid" > "$1/holder.new"
 mv "$1/holder.new" "$1/holder.pid"
@@ -89,7 +104,8 @@ async function hold(folder: string): Promise<number> {
   await mkdir(join(folder, 'run'), { mode: 0o755 });
   // its own session and no inherited pipes: it must not end with its starter, nor hold it up
   const options = ['--mount', '--pid', '--fork', '--propagation', 'private'];
-  const child = spawn('unshare', [...options, 'sh', '-c', HOLD, 'mayfly-libvirtd', folder], {
+  const kvm = (await kvmUsable()) ? 'kvm' : 'no-kvm';
+  const child = spawn('unshare', [...options, 'sh', '-c', HOLD, 'mayfly-libvirtd', folder, kvm], {
     stdio: 'ignore',
     detached: true,
   });
@@ -110,7 +126,7 @@ async function holderPid(folder: string): Promise<number | null> {
   const pid = Number(await readFile(join(folder, 'holder.pid'), 'utf8').catch(() => ''));
   if (!Number.isInteger(pid) || pid <= 1) return null;
   const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return command.endsWith(`\0mayfly-libvirtd\0${folder}\0`) ? pid : null;
+  return command.includes(`\0mayfly-libvirtd\0${folder}\0`) ? pid : null;
 }
 
 async function within(holder: number, argv: readonly string[]): Promise<void> {
