@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { MayflyError } from '../model/errors.ts';
+
+/** One public key as OpenSSH writes it, checked. */
+export interface PublicKey {
+  type: string;
+  /** Type and base64 blob, without the comment. */
+  line: string;
+  /** As `ssh-keygen -lf` prints it: `SHA256:` and unpadded base64. */
+  fingerprint: string;
+}
+
+const MAX_LINE_BYTES = 8_192;
+const MIN_RSA_BITS = 2_048;
+const LINE = /^(?<type>[a-z0-9@.-]{1,64}) (?<blob>[A-Za-z0-9+/]{1,8000}={0,2})(?: [\x20-\x7e]*)?\n?$/;
+
+/** Length of the key part in bytes for the types whose length is fixed (RFC 8709; RFC 5656 §3.1, uncompressed point). */
+const CURVES = new Map([
+  ['ecdsa-sha2-nistp256', { curve: 'nistp256', pointBytes: 65 }],
+  ['ecdsa-sha2-nistp384', { curve: 'nistp384', pointBytes: 97 }],
+  ['ecdsa-sha2-nistp521', { curve: 'nistp521', pointBytes: 133 }],
+]);
+
+/**
+ * Reads exactly one public key line: no options before it, no second line, the declared type equal to the one inside
+ * the blob, nothing after the key. Ed25519, ECDSA on the NIST curves, and RSA from 2048 bits.
+ * @throws MayflyError invalid_request that says what is wrong, without quoting the key
+ */
+export function parsePublicKey(text: string): PublicKey {
+  if (Buffer.byteLength(text) > MAX_LINE_BYTES) throw invalid(`it is longer than ${MAX_LINE_BYTES} bytes`);
+  const fields = LINE.exec(text)?.groups;
+  const type = fields?.['type'];
+  const base64 = fields?.['blob'];
+  if (!type || !base64) throw invalid('it is not one line of `type base64 comment`');
+  const blob = Buffer.from(base64, 'base64');
+  if (blob.toString('base64') !== base64) throw invalid('its base64 is not canonical');
+
+  const [inner, ...parts] = sshStrings(blob);
+  if (inner?.toString('latin1') !== type) throw invalid('its declared type differs from the type inside');
+  checkParts(type, parts);
+  const digest = createHash('sha256').update(blob).digest('base64').replace(/=+$/, '');
+  return { type, line: `${type} ${base64}`, fingerprint: `SHA256:${digest}` };
+}
+
+function checkParts(type: string, parts: Buffer[]): void {
+  const [first, second] = parts;
+  if (type === 'ssh-ed25519') {
+    if (parts.length !== 1 || first?.length !== 32) throw invalid('an Ed25519 key has 32 bytes');
+    return;
+  }
+  if (type === 'ssh-rsa') {
+    if (parts.length !== 2 || !first || !second) throw invalid('an RSA key has an exponent and a modulus');
+    if (bitLength(second) < MIN_RSA_BITS) throw invalid(`an RSA key needs at least ${MIN_RSA_BITS} bits`);
+    if (bitLength(first) < 2 || bitLength(first) > 64) throw invalid('its RSA exponent is out of range');
+    return;
+  }
+  const curve = CURVES.get(type);
+  if (!curve) throw invalid('its type is none of ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa');
+  const wellFormed = parts.length === 2 && first?.toString('latin1') === curve.curve && second?.[0] === 4;
+  if (!wellFormed || second.length !== curve.pointBytes) throw invalid('its point is not one of that curve');
+}
+
+/** RFC 4251 §5: each string is its length in four bytes, then its bytes. Nothing may remain. */
+function sshStrings(blob: Buffer): Buffer[] {
+  const strings: Buffer[] = [];
+  for (let at = 0; at < blob.length; ) {
+    if (at + 4 > blob.length) throw invalid('its blob is cut short');
+    const end = at + 4 + blob.readUInt32BE(at);
+    if (end > blob.length) throw invalid('its blob is cut short');
+    strings.push(blob.subarray(at + 4, end));
+    at = end;
+  }
+  return strings;
+}
+
+/** Of a positive mpint (RFC 4251 §5). A negative one counts 0. */
+function bitLength(mpint: Buffer): number {
+  if ((mpint[0] ?? 0x80) & 0x80) return 0;
+  const firstByte = mpint.findIndex((byte) => byte !== 0);
+  if (firstByte < 0) return 0;
+  return (mpint.length - firstByte) * 8 - (Math.clz32(mpint[firstByte] ?? 0) - 24);
+}
+
+function invalid(why: string): MayflyError {
+  return new MayflyError('invalid_request', `The public key is not acceptable: ${why}.`, {
+    fields: [{ field: 'publicKey', problem: why }],
+  });
+}

@@ -1,0 +1,31 @@
+import { open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * Writes a file so that a reader, also after a crash or a power cut, finds either the old content or the whole new
+ * one. The text goes to `<path>.new` first, so one writer per path.
+ * @param mode permission bits of the file; not touched by the umask
+ */
+export async function writeFileAtomic(path: string, text: string, mode: number): Promise<void> {
+  const temporary = `${path}.new`;
+  const file = await open(temporary, 'w', mode);
+  try {
+    await file.chmod(mode);
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  await syncDirectory(dirname(path));
+}
+
+/** Makes the names in a directory (a rename, a removal) survive a power cut. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
+
+const WHERE = ['before', 'during', 'after'] as const;
+/** Where in a step a fault strikes. `during` is between two side effects of the same step. */
+export type FailpointWhere = (typeof WHERE)[number];
+
+type Action =
+  | { kind: 'error'; code: ErrorCode }
+  | { kind: 'hang' }
+  | { kind: 'delay'; ms: number }
+  | { kind: 'kill' };
+
+interface Failpoint {
+  action: Action;
+  hitsLeft: number;
+}
+
+const POINT = /^(?<step>[A-Za-z][\w-]*)\.(?<where>\w+)=(?:(?<count>\d+)\*)?(?<verb>\w+)(?:\((?<argument>\w*)\))?$/;
+const MAX_DELAY_MS = 3_600_000;
+
+/**
+ * The one place where faults are injected. Grammar of `MAYFLY_FAILPOINTS`:
+ *
+ *     points = point *( ";" point )
+ *     point  = step "." ( "before" | "during" | "after" ) "=" [ count "*" ] action
+ *     action = "error" | "error(" code ")" | "hang" | "delay(" milliseconds ")" | "kill"
+ *
+ * `error` is not retryable (`fault_injected`); `error(code)` is retryable when the error table says so. With a
+ * count, only the first hits count: `cloneDisk.after=2*error(clone_failed)`. Without one, every hit does.
+ */
+export class Failpoints {
+  readonly #points: Map<string, Failpoint>;
+
+  private constructor(points: Map<string, Failpoint>) {
+    this.#points = points;
+  }
+
+  /**
+   * @param text value of `MAYFLY_FAILPOINTS`; undefined or empty: no faults
+   * @throws MayflyError invalid_request that names the point which cannot be understood
+   */
+  static parse(text: string | undefined): Failpoints {
+    const points = new Map<string, Failpoint>();
+    for (const part of (text ?? '').split(';').map((p) => p.trim())) {
+      if (part === '') continue;
+      const { name, failpoint } = parsePoint(part);
+      if (points.has(name)) throw unclear(part, `${name} is set twice`);
+      points.set(name, failpoint);
+    }
+    return new Failpoints(points);
+  }
+
+  /** Whether any fault is set: worth a warning at start. */
+  get armed(): boolean {
+    return this.#points.size > 0;
+  }
+
+  /**
+   * Does what is set for this point, if anything is.
+   * @throws MayflyError the injected error; the signal's reason when it is aborted while hanging or delayed
+   */
+  async hit(step: string, where: FailpointWhere, signal?: AbortSignal): Promise<void> {
+    if (this.#points.size === 0) return;
+    const point = this.#points.get(`${step}.${where}`);
+    if (!point || point.hitsLeft <= 0) return;
+    point.hitsLeft--;
+    await act(point.action, `${step}.${where}`, signal);
+  }
+}
+
+async function act(action: Action, name: string, signal: AbortSignal | undefined): Promise<void> {
+  switch (action.kind) {
+    case 'error':
+      throw new MayflyError(action.code, `The failpoint ${name} injected ${action.code}.`);
+    case 'kill':
+      process.kill(process.pid, 'SIGKILL');
+      return;
+    case 'delay':
+      return wait(action.ms, signal);
+    case 'hang':
+      for (;;) await wait(MAX_DELAY_MS, signal);
+  }
+}
+
+async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await sleep(ms, undefined, signal && { signal });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+}
+
+function parsePoint(part: string): { name: string; failpoint: Failpoint } {
+  const fields = POINT.exec(part)?.groups;
+  if (!fields) throw unclear(part, 'expected step.where=action');
+  const where = WHERE.find((w) => w === fields['where']);
+  if (!where) throw unclear(part, `"${fields['where']}" is none of ${WHERE.join(', ')}`);
+  const count = fields['count'] === undefined ? Number.POSITIVE_INFINITY : Number(fields['count']);
+  if (count < 1) throw unclear(part, 'a count is at least 1');
+  return {
+    name: `${fields['step']}.${where}`,
+    failpoint: { action: parseAction(part, fields['verb'] ?? '', fields['argument']), hitsLeft: count },
+  };
+}
+
+function parseAction(part: string, verb: string, argument: string | undefined): Action {
+  if (verb === 'error' && argument === undefined) return { kind: 'error', code: 'fault_injected' };
+  if (verb === 'error' && argument !== undefined) {
+    if (!isErrorCode(argument)) throw unclear(part, `"${argument}" is not in the error table`);
+    return { kind: 'error', code: argument };
+  }
+  if (verb === 'delay' && argument !== undefined && /^\d{1,7}$/.test(argument) && Number(argument) <= MAX_DELAY_MS) {
+    return { kind: 'delay', ms: Number(argument) };
+  }
+  if ((verb === 'hang' || verb === 'kill') && argument === undefined) return { kind: verb };
+  throw unclear(part, 'the action is none of error, error(code), hang, delay(milliseconds), kill');
+}
+
+function unclear(part: string, why: string): MayflyError {
+  return new MayflyError(
+    'invalid_request',
+    `MAYFLY_FAILPOINTS: cannot understand ${JSON.stringify(part)}: ${why}. Example: cloneDisk.after=2*error(clone_failed).`,
+  );
+}

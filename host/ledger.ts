@@ -1,0 +1,167 @@
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { Mutex } from 'async-mutex';
+import { z } from 'zod';
+import { MayflyError } from '../model/errors.ts';
+import type { Capacity } from '../model/host.ts';
+import { isSandboxId } from '../model/ids.ts';
+import type { Observation } from '../model/proof.ts';
+import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { isNotFound } from './directory.ts';
+import type { Mark } from './hypervisor.ts';
+import type { StateDir } from './state-dir.ts';
+
+/** Part of what the machine has that is never promised: the host's own needs, and what no measurement shows. */
+const BUFFER = 0.2;
+
+const Reservation = z.strictObject({
+  sandboxId: z.string().refine(isSandboxId),
+  memoryMib: z.int().nonnegative(),
+  diskBytes: z.int().nonnegative(),
+});
+/** What one sandbox may grow to. */
+export type Reservation = z.infer<typeof Reservation>;
+
+/** What one sandbox has taken of its promise: resident memory, allocated disk. */
+export interface Grown {
+  memoryMib: number;
+  diskBytes: number;
+}
+
+/**
+ * What this machine has promised to sandboxes, one file each, so that it survives the worker. All admissions pass
+ * through one mutex: a promise is counted from the moment it is given, not from when memory is really used.
+ */
+export class Ledger {
+  readonly #state: StateDir;
+  readonly #promises = new Map<string, Reservation>();
+  readonly #mutex = new Mutex();
+
+  constructor(state: StateDir) {
+    this.#state = state;
+  }
+
+  /** Reads the promises given before this process began. @throws Error when a file is not one of ours */
+  async open(): Promise<void> {
+    await mkdir(this.#state.reservations, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(this.#state.reservations)) {
+      const sandboxId = idOf(name);
+      if (!sandboxId || !name.endsWith('.json')) continue;
+      const path = this.#state.reservationOf(sandboxId);
+      const parsed = Reservation.safeParse(JSON.parse(await readFile(path, 'utf8')));
+      if (!parsed.success || parsed.data.sandboxId !== sandboxId) {
+        throw new Error(`${path} is not a reservation that Mayfly wrote; look at it, then remove it.`);
+      }
+      this.#promises.set(sandboxId, parsed.data);
+    }
+  }
+
+  /**
+   * Promises memory and disk to a sandbox, or refuses. Repeating an id succeeds and counts once.
+   * @param capacity measured after `grown`, so that growth in between is counted twice, not lost
+   * @param grown by sandbox id; one that is missing counts as not grown at all
+   * @throws MayflyError capacity_exhausted, with the figures
+   */
+  reserve(request: Reservation, capacity: Capacity, grown: ReadonlyMap<string, Grown>): Promise<void> {
+    return this.#mutex.runExclusive(async () => {
+      const checked = Reservation.parse(request);
+      if (this.#promises.has(checked.sandboxId)) return;
+      const room = this.room(capacity, grown);
+      if (checked.memoryMib > room.memoryMib) refuse('memory', checked.memoryMib, room.memoryMib, 'MiB');
+      if (checked.diskBytes > room.diskBytes) refuse('disk', checked.diskBytes, room.diskBytes, 'bytes');
+      const path = this.#state.reservationOf(checked.sandboxId);
+      await writeFileAtomic(path, `${JSON.stringify(checked)}\n`, 0o600);
+      this.#promises.set(checked.sandboxId, checked);
+    });
+  }
+
+  /** Takes a promise back; succeeds when there is none. */
+  release(sandboxId: string): Promise<void> {
+    return this.#mutex.runExclusive(async () => {
+      const path = this.#state.reservationOf(sandboxId);
+      await rm(`${path}.new`, { force: true });
+      await rm(path, { force: true });
+      await syncDirectory(this.#state.reservations);
+      this.#promises.delete(sandboxId);
+    });
+  }
+
+  /** available − 20 % of all − what is promised and not yet taken; may be negative. */
+  room(capacity: Capacity, grown: ReadonlyMap<string, Grown>): Grown {
+    let memoryMib = capacity.memoryAvailableMib - BUFFER * capacity.memoryTotalMib;
+    let diskBytes = capacity.diskAvailableBytes - BUFFER * capacity.diskTotalBytes;
+    for (const promise of this.#promises.values()) {
+      const taken = grown.get(promise.sandboxId);
+      memoryMib -= Math.max(0, promise.memoryMib - (taken?.memoryMib ?? 0));
+      diskBytes -= Math.max(0, promise.diskBytes - (taken?.diskBytes ?? 0));
+    }
+    return { memoryMib: Math.floor(memoryMib), diskBytes: Math.floor(diskBytes) };
+  }
+
+  /** The ids that hold a promise: those whose growth matters to {@link reserve}. */
+  sandboxIds(): string[] {
+    return [...this.#promises.keys()];
+  }
+
+  totals(): { memoryMib: number; diskBytes: number; sandboxes: number } {
+    let memoryMib = 0;
+    let diskBytes = 0;
+    for (const promise of this.#promises.values()) {
+      memoryMib += promise.memoryMib;
+      diskBytes += promise.diskBytes;
+    }
+    return { memoryMib, diskBytes, sandboxes: this.#promises.size };
+  }
+
+  /** Looks at the layer `record` on this machine: the reservation's file. */
+  async look(sandboxId: string): Promise<Observation> {
+    const path = this.#state.reservationOf(sandboxId);
+    const found = (await Promise.all([`${path}.new`, path].map(existing))).filter((p) => p !== null);
+    return observed(path, found);
+  }
+
+  /** Everything in the reservations folder that carries a sandbox's name. */
+  async marks(): Promise<Mark[]> {
+    const names = await readdir(this.#state.reservations);
+    return [...new Set(names.map(idOf))]
+      .filter((id) => id !== null)
+      .map((id) => ({
+        sandboxId: id,
+        observation: observed(
+          this.#state.reservationOf(id),
+          names.filter((name) => idOf(name) === id),
+        ),
+      }));
+  }
+}
+
+function observed(lookedAt: string, found: string[]): Observation {
+  return {
+    layer: 'record',
+    lookedAt,
+    absent: found.length === 0,
+    ...(found.length > 0 && { found: found.join(', ') }),
+    at: new Date().toISOString(),
+  };
+}
+
+function idOf(fileName: string): string | null {
+  const id = fileName.replace(/\.json(\.new)?$/, '');
+  return id !== fileName && isSandboxId(id) ? id : null;
+}
+
+async function existing(path: string): Promise<string | null> {
+  try {
+    await stat(path);
+    return path;
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
+}
+
+function refuse(what: string, asked: number, room: number, unit: string): never {
+  throw new MayflyError(
+    'capacity_exhausted',
+    `The sandbox needs ${asked} ${unit} of ${what}, but this host can promise ${Math.max(0, room)} ${unit} more (20 % is kept free).`,
+  );
+}

@@ -1,0 +1,97 @@
+import { createRequire } from 'node:module';
+import ssh2 from 'ssh2';
+import type { ConnectConfig, ParsedKey } from 'ssh2';
+
+/**
+ * ssh2 1.17 cannot log in with an OpenSSH user certificate: it writes the certificate's algorithm name also into the
+ * signature blob, where sshd wants the plain key's name (mscdex/ssh2 #551, #1495). {@link CertClient} builds that one
+ * packet itself. Everything private of ssh2 that this needs is named in this file, package.json pins the version, and
+ * test/host/ssh/verify.integration.test.ts logs in to a real sshd.
+ */
+const CERTIFICATE_SUFFIX = '-cert-v01@openssh.com';
+
+type Sign = (toSign: Buffer, send: (signature: Buffer) => void) => void;
+
+interface PrivateProtocol {
+  authPK(user: string, key: ParsedKey, algorithm?: string | Sign, sign?: Sign): void;
+  _authsQueue: string[];
+  _kex: { sessionID: Buffer };
+  _packetRW: {
+    write: { allocStart: number; alloc(payloadBytes: number): Buffer; finalize(packet: Buffer): Buffer };
+  };
+}
+
+const requireCommonJs = createRequire(import.meta.url);
+const { sendPacket }: { sendPacket(protocol: PrivateProtocol, packet: Buffer): void } = requireCommonJs(
+  'ssh2/lib/protocol/utils.js',
+);
+
+/**
+ * A private key that presents its certificate instead of its bare public key.
+ * @throws Error when either cannot be read, without quoting it
+ */
+export function keyWithCertificate(privateKey: Buffer, certificateLine: string): ParsedKey {
+  const key = ssh2.utils.parseKey(privateKey);
+  if (key instanceof Error) throw new Error('The private key of the credentials cannot be read.');
+  const [type, blob] = certificateLine.trim().split(/\s+/);
+  if (type !== `${key.type}${CERTIFICATE_SUFFIX}` || !blob) {
+    throw new Error(`The certificate of the credentials is not one of a ${key.type} key.`);
+  }
+  const certificate = Buffer.from(blob, 'base64');
+  return Object.create(key, { type: { value: type }, getPublicSSH: { value: () => certificate } });
+}
+
+/** An ssh2 client that can log in with {@link keyWithCertificate}. */
+export class CertClient extends ssh2.Client {
+  override connect(config: ConnectConfig): this {
+    super.connect(config);
+    // Nagle and delayed ACK cost 40 to 130 ms per login on loopback (facts/temporal.md §0.9).
+    this.setNoDelay(true);
+    const protocol: unknown = Reflect.get(this, '_protocol');
+    if (!isPrivateProtocol(protocol)) throw new Error('ssh2 has changed inside: CertClient needs version 1.17.');
+    signCertificatesPlainly(protocol);
+    return this;
+  }
+}
+
+function signCertificatesPlainly(protocol: PrivateProtocol): void {
+  const authPK = protocol.authPK.bind(protocol);
+  protocol.authPK = (user, key, algorithmOrSign, maybeSign) => {
+    const sign = typeof algorithmOrSign === 'function' ? algorithmOrSign : maybeSign;
+    if (!sign || !key.type.endsWith(CERTIFICATE_SUFFIX)) return authPK(user, key, algorithmOrSign, maybeSign);
+    return authPK(user, key, (toSign, _send) => {
+      sign(toSign, (signature) => sendSigned(protocol, key, toSign, signature));
+    });
+  };
+}
+
+/** RFC 4252 §7: the request is what was signed without the session id, followed by the signature. */
+function sendSigned(protocol: PrivateProtocol, key: ParsedKey, toSign: Buffer, signature: Buffer): void {
+  const request = toSign.subarray(4 + protocol._kex.sessionID.length);
+  const plainType = Buffer.from(key.type.slice(0, -CERTIFICATE_SUFFIX.length));
+  const blob = sshString(Buffer.concat([sshString(plainType), sshString(signature)]));
+  const payload = Buffer.concat([request, blob]);
+  const { write } = protocol._packetRW;
+  const packet = write.alloc(payload.length);
+  packet.set(payload, write.allocStart);
+  protocol._authsQueue.push('publickey');
+  sendPacket(protocol, write.finalize(packet));
+}
+
+/** RFC 4251 §5: a string is its length in four bytes, then its bytes. */
+function sshString(bytes: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}
+
+function isPrivateProtocol(value: unknown): value is PrivateProtocol {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'authPK' in value &&
+    typeof value.authPK === 'function' &&
+    '_authsQueue' in value &&
+    '_packetRW' in value
+  );
+}
