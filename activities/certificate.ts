@@ -1,6 +1,6 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import type { Actor } from '../model/sandbox.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/connect.ts';
 
 export interface SignInput {
   sandboxId: string;

@@ -1,5 +1,5 @@
 import type { UserCa } from '../ca/user-ca.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './certificate.ts';
 import { createPlacementActivities } from './placement.ts';
 import { createRecordActivities } from './record.ts';

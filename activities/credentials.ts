@@ -5,11 +5,11 @@ import type { StepTarget } from './steps.ts';
 export function createCredentialActivities({ credentials }: { credentials: Credentials }) {
   return {
     async makeCredentials({ sandboxId }: StepTarget): Promise<{ publicKey: string }> {
-      return credentials.make(sandboxId);
+      return credentials.makeCredentials(sandboxId);
     },
 
     async removeCredentials({ sandboxId }: StepTarget): Promise<void> {
-      await credentials.remove(sandboxId);
+      await credentials.removeCredentials(sandboxId);
     },
   };
 }

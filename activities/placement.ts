@@ -1,7 +1,7 @@
 import { MayflyError } from '../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostRecord } from '../model/host.ts';
 import type { SandboxSpec } from '../model/sandbox.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/connect.ts';
 
 /** Placement proposes; the host itself accepts or refuses. */
 export function createPlacementActivities({ store }: { store: Store }) {

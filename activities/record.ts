@@ -2,7 +2,7 @@ import type { AuditEvent } from '../model/audit.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { SandboxInput } from '../model/messages.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/connect.ts';
 
 /** A change of a sandbox's record, and what the audit trail says of it. Both are written, or the activity is retried. */
 export interface Remembrance {

@@ -11,7 +11,11 @@ export function createReservationActivities({ hypervisor, ledger }: { hypervisor
      */
     async reserve({ sandboxId, source, memoryMib }: ReserveInput): Promise<void> {
       const golden = await hypervisor.source(source);
-      await ledger.reserve({ sandboxId, memoryMib: memoryMib ?? golden.memoryMib, diskBytes: golden.diskBytes });
+      const promise = { sandboxId, memoryMib: memoryMib ?? golden.memoryMib, diskBytes: golden.diskBytes };
+      const capacity = await hypervisor.capacity();
+      const others = ledger.sandboxIds().filter((id) => id !== sandboxId);
+      const grown = await Promise.all(others.map(async (id) => [id, await hypervisor.usage(id)] as const));
+      await ledger.reserve(promise, capacity, new Map(grown));
     },
 
     async releaseReservation({ sandboxId }: StepTarget): Promise<void> {

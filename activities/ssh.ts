@@ -9,7 +9,8 @@ export function createSshActivities({ credentials }: { credentials: Credentials 
     /** @throws MayflyError ssh_timeout, host_key_mismatch */
     async verifySsh({ sandboxId, endpoint, certificate }: VerifySshInput): Promise<void> {
       await credentials.storeCertificate(sandboxId, certificate);
-      await verifySsh({ endpoint, credentialsDir: credentials.directoryOf(sandboxId), ...stepContext() });
+      await credentials.storeKnownHost(sandboxId, endpoint);
+      await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...stepContext() });
     },
   };
 }

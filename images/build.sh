@@ -1,0 +1,56 @@
+#!/bin/bash
+# Builds the golden image from Debian packages: build.sh FOLDER, an existing empty folder.
+# Leaves disk.qcow2, vmlinuz, initrd and image.json in it. Needs root, for chroot and for file owners.
+#
+# A half-built FOLDER is worth nothing: whoever calls this builds aside and renames, as scripts/setup/image.mjs does.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=$(cd "${1:?usage: build.sh FOLDER}" && pwd)
+
+umask 022
+suite=bookworm
+# Virtual size; the file itself holds only what was written.
+disk_size=8G
+work=$out/work
+root=$work/root
+
+say() { printf '%s\n' "$*"; }
+
+# The host's own mirror where the host is that Debian; otherwise mmdebstrap's default for it.
+sources() {
+  local own=/etc/apt/sources.list.d/debian.sources
+  # shellcheck disable=SC1091
+  if [ -f "$own" ] && [ "$(. /etc/os-release && printf %s "${VERSION_CODENAME:-}")" = "$suite" ]; then printf %s "$own"; fi
+}
+
+install_packages() {
+  local include
+  include=$(grep -v '^#' "$here/packages" | paste -sd,)
+  # No fsync per file: a build that dies is thrown away whole.
+  mmdebstrap --quiet --mode=root --variant=minbase --include="$include" \
+    --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+    --customize-hook="$here/kernel.sh" \
+    "$suite" "$root" $(sources)
+}
+
+make_disk() {
+  # All tables are written here, once: left to the guest, every sandbox would write them into its own overlay.
+  mke2fs -q -t ext4 -L root -m 1 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard -d "$root" "$work/disk.raw" "$disk_size"
+  qemu-img convert -O qcow2 "$work/disk.raw" "$out/disk.qcow2"
+}
+
+mkdir "$work"
+say 'installing packages'
+install_packages
+say 'configuring the system'
+cp -r "$here/root/." "$root/"
+chroot "$root" /bin/sh -eu <"$here/configure.sh"
+say 'making the initrd'
+"$here/initrd/make.sh" "$root" "$out"
+say 'writing the disk'
+make_disk
+node "$here/describe.mjs" "$root" "$out" >"$out/image.json"
+rm -rf --one-file-system "$work"
+chmod 0444 "$out/disk.qcow2" "$out/vmlinuz" "$out/initrd" "$out/image.json"

@@ -1,0 +1,40 @@
+// @ts-check
+/**
+ * describe.mjs ROOT OUT: prints image.json, which says what an image is made of.
+ *
+ * @module
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+
+const [root, out] = process.argv.slice(2);
+if (root === undefined || out === undefined) throw new Error('usage: describe.mjs ROOT OUT');
+
+const disk = join(out, 'disk.qcow2');
+const hash = createHash('sha256');
+await pipeline(createReadStream(disk), hash);
+
+const listed = execFileSync('dpkg-query', ['--admindir', join(root, 'var/lib/dpkg'), '-W', '-f', '${Package}\t${Version}\n'], {
+  encoding: 'utf8',
+});
+const info = JSON.parse(execFileSync('qemu-img', ['info', '--output=json', disk], { encoding: 'utf8' }));
+
+const image = {
+  name: 'golden-debian12',
+  digest: `sha256:${hash.digest('hex')}`,
+  diskBytes: statSync(disk).size,
+  virtualBytes: info['virtual-size'],
+  kernelVersion: readdirSync(join(root, 'usr/lib/modules'))[0],
+  kernelCommandLine: 'root=/dev/vda rw console=ttyS0 quiet',
+  builtAt: new Date().toISOString(),
+  packages: Object.fromEntries(
+    listed
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t')),
+  ),
+};
+process.stdout.write(`${JSON.stringify(image, null, 2)}\n`);

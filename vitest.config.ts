@@ -1,0 +1,21 @@
+import { defineConfig } from 'vitest/config';
+
+const project = (name: string, include: string[], rest: object = {}) => ({
+  extends: true as const,
+  test: { name, include, ...rest },
+});
+
+/** Tests that use servers run one file after another: two cores are no place to measure time-outs side by side. */
+const onServers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000, globalSetup: ['test/support/temporal.ts'] };
+
+export default defineConfig({
+  test: {
+    pool: 'forks',
+    projects: [
+      project('unit', ['test/**/*.test.ts'], { exclude: ['test/**/*.{integration,e2e,replay}.test.ts'], testTimeout: 20_000 }),
+      project('replay', ['test/**/*.replay.test.ts'], { testTimeout: 60_000 }),
+      project('integration', ['test/**/*.integration.test.ts'], onServers),
+      project('e2e', ['test/**/*.e2e.test.ts'], { ...onServers, testTimeout: 300_000, hookTimeout: 300_000 }),
+    ],
+  },
+});

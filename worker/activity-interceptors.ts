@@ -1,0 +1,69 @@
+import type { Context } from '@temporalio/activity';
+import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
+import { asStep } from '../activities/step-context.ts';
+import type { Failpoints } from '../host/failpoints.ts';
+import type { KeyedMutex } from '../host/keyed-mutex.ts';
+import { activityFailure } from './activity-failure.ts';
+
+type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
+
+/** Faults strike here, before and after the activity of their name, and errors get the codes of our table. */
+export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
+  constructor(
+    private readonly context: Context,
+    private readonly failpoints: Failpoints,
+  ) {}
+
+  async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
+    const { activityType } = this.context.info;
+    try {
+      await this.failpoints.hit(activityType, 'before', this.context.cancellationSignal);
+      const result = await next(input);
+      await this.failpoints.hit(activityType, 'after', this.context.cancellationSignal);
+      return result;
+    } catch (err) {
+      throw activityFailure(err);
+    }
+  }
+}
+
+/**
+ * What every step on a host gets: its turn (steps of one sandbox run one after another, and the newest overtakes),
+ * the failpoints inside that turn, and a heartbeat four times in its heartbeat time-out, so that Temporal notices a
+ * dead worker and the step notices a cancel.
+ */
+export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
+  constructor(
+    private readonly context: Context,
+    private readonly failpoints: Failpoints,
+    private readonly mutex: KeyedMutex,
+  ) {}
+
+  async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
+    const { sandboxId, generation } = targetOf(input.args[0]);
+    const { info, cancellationSignal } = this.context;
+    let detail = 'waiting for its turn';
+    const beat = setInterval(() => this.context.heartbeat(detail), (info.heartbeatTimeoutMs ?? 4_000) / 4);
+    try {
+      return await this.mutex.run(sandboxId, generation, cancellationSignal, async (signal) => {
+        detail = 'running';
+        await this.failpoints.hit(info.activityType, 'before', signal);
+        const result = await asStep({ signal, alive: (text) => (detail = text) }, () => next(input));
+        await this.failpoints.hit(info.activityType, 'after', signal);
+        return result;
+      });
+    } catch (err) {
+      throw activityFailure(err);
+    } finally {
+      clearInterval(beat);
+    }
+  }
+}
+
+function targetOf(arg: unknown): { sandboxId: string; generation: number } {
+  if (typeof arg === 'object' && arg !== null && 'sandboxId' in arg && 'generation' in arg) {
+    const { sandboxId, generation } = arg;
+    if (typeof sandboxId === 'string' && typeof generation === 'number') return { sandboxId, generation };
+  }
+  throw new TypeError('a host activity takes {sandboxId, generation, …}');
+}

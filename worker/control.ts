@@ -1,0 +1,31 @@
+import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { type ControlDeps, createControlActivities } from '../activities/control.ts';
+import type { Failpoints } from '../host/failpoints.ts';
+import { CONTROL_QUEUE } from '../model/ids.ts';
+import { FailpointInterceptor } from './activity-interceptors.ts';
+
+export interface ControlWorkerOptions extends ControlDeps {
+  connection: NativeConnection;
+  namespace: string;
+  workflowBundle: WorkflowBundle;
+  failpoints: Failpoints;
+  /** `@default` CONTROL_QUEUE */
+  taskQueue?: string;
+}
+
+/** The worker of workflows, the store and the user CA. */
+export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
+  const { connection, namespace, workflowBundle, failpoints } = options;
+  return Worker.create({
+    connection,
+    namespace,
+    taskQueue: options.taskQueue ?? CONTROL_QUEUE,
+    workflowBundle,
+    activities: createControlActivities(options),
+    interceptors: { activity: [(context) => ({ inbound: new FailpointInterceptor(context, failpoints) })] },
+    maxCachedWorkflows: 2_000,
+    // A dead control worker's workflows move to another after this, instead of after 10 s.
+    stickyQueueScheduleToStartTimeout: '2s',
+    shutdownGraceTime: '10s',
+  });
+}

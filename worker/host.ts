@@ -1,0 +1,29 @@
+import { type NativeConnection, Worker } from '@temporalio/worker';
+import { createHostActivities, type HostDeps } from '../activities/host.ts';
+import type { Failpoints } from '../host/failpoints.ts';
+import { KeyedMutex } from '../host/keyed-mutex.ts';
+import { hostQueue } from '../model/ids.ts';
+import { HostStepInterceptor } from './activity-interceptors.ts';
+
+export interface HostWorkerOptions extends HostDeps {
+  hostId: string;
+  connection: NativeConnection;
+  namespace: string;
+  failpoints: Failpoints;
+}
+
+/** The worker of one machine: everything that touches it. */
+export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
+  const { connection, namespace, hostId, failpoints } = options;
+  const mutex = new KeyedMutex();
+  return Worker.create({
+    connection,
+    namespace,
+    taskQueue: hostQueue(hostId),
+    activities: createHostActivities(options),
+    interceptors: { activity: [(context) => ({ inbound: new HostStepInterceptor(context, failpoints, mutex) })] },
+    maxConcurrentActivityTaskExecutions: 64,
+    shutdownGraceTime: '30s',
+    shutdownForceTime: '60s',
+  });
+}

@@ -1,0 +1,48 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
+import { createServer } from 'node:net';
+
+/** A server of somebody else's that we run: Temporal's dev server, the store. */
+export interface ServerProcess {
+  address: string;
+  pid: number;
+  /** Resolves with a sentence when the process has ended by itself. */
+  died: Promise<string>;
+  /** SIGTERM, and SIGKILL after 10 s. */
+  stop(): Promise<void>;
+}
+
+const STOP_MS = 10_000;
+
+export function startServer(program: string, args: string[], options: { logFile: string; name: string }): ChildProcess {
+  const log = openSync(options.logFile, 'a', 0o600);
+  // In a process group of its own: a Ctrl-C at the terminal reaches us only, and we stop it when its users are gone.
+  return spawn(program, args, { stdio: ['ignore', 'pipe', log], detached: true });
+}
+
+export function serverProcess(child: ChildProcess, address: string, name: string): ServerProcess {
+  const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : Promise.resolve();
+  return {
+    address,
+    pid: child.pid ?? -1,
+    died: ended.then(() => `${name} ended (exit ${child.exitCode ?? child.signalCode})`),
+    async stop() {
+      const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      child.kill('SIGTERM');
+      await ended;
+      clearTimeout(force);
+    },
+  };
+}
+
+/** A TCP port of 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
+  server.close();
+  await once(server, 'close');
+  return address.port;
+}
