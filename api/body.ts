@@ -1,0 +1,38 @@
+import { bodyLimit } from 'hono/body-limit';
+import { createMiddleware } from 'hono/factory';
+import { MayflyError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { Env } from './context.ts';
+
+/** @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length */
+export const limitBody = bodyLimit({
+  maxSize: LIMITS.bodyBytes,
+  onError: () => {
+    throw new MayflyError('body_too_large', `The body has more than ${LIMITS.bodyBytes} bytes.`);
+  },
+});
+
+const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
+
+/**
+ * Refuses a body that is not JSON before any schema looks at it. Hono keeps the bytes, so nothing is read twice.
+ * @throws MayflyError unsupported_media_type, invalid_json
+ */
+export const requireJson = createMiddleware<Env>(async (c, next) => {
+  if (c.req.method !== 'POST' && c.req.method !== 'PATCH' && c.req.method !== 'PUT') return next();
+  const type = c.req.header('Content-Type');
+  if (!JSON_MEDIA_TYPE.test(type ?? '')) {
+    throw new MayflyError('unsupported_media_type', `The body is announced as ${type ? 'something else' : 'nothing'}.`);
+  }
+  checkJson(await c.req.arrayBuffer());
+  return next();
+});
+
+function checkJson(bytes: ArrayBuffer): void {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    const reason = cause instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8';
+    throw new MayflyError('invalid_json', `The body is not JSON: ${reason}.`, { cause });
+  }
+}

@@ -1,0 +1,52 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
+import { canonicalJson } from '../store/canonical-json.ts';
+import type { Store } from '../store/connect.ts';
+import type { Claim, StoredAnswer } from '../store/idempotency.ts';
+import type { Env } from './context.ts';
+
+/** Headers that belong to an answer wherever it is given again. */
+const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
+
+/** One request that makes a sandbox: its id, whether it may be the first of its key, and the answer given before. */
+export interface Attempt {
+  sandboxId: string;
+  isFresh: boolean;
+  /** Given already; answer with it again. */
+  answer: StoredAnswer | null;
+  /** Null without an Idempotency-Key. */
+  claim: Claim | null;
+}
+
+/** Settles which sandbox this request is about. @throws MayflyError idempotency_key_reused */
+export async function beginAttempt(
+  store: Store,
+  request: { apiKeyId: string; key: string | undefined; method: string; path: string; body: unknown },
+): Promise<Attempt> {
+  const sandboxId = sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+  if (request.key === undefined) return { sandboxId, isFresh: true, answer: null, claim: null };
+  const content = canonicalJson([request.method, request.path, request.body]);
+  const bodyDigest = createHash('sha256').update(content).digest('hex');
+  const claim: Claim = { apiKeyId: request.apiKeyId, key: request.key, bodyDigest, sandboxId };
+  const claimed = await store.idempotency.claim(claim);
+  if (claimed.fresh) return { sandboxId, isFresh: true, answer: null, claim };
+  return { sandboxId: claimed.sandboxId, isFresh: false, answer: claimed.answer, claim };
+}
+
+/** Keeps the answer for whoever asks again with the same key. */
+export async function keepAnswer(store: Store, claim: Claim | null, response: Response): Promise<void> {
+  if (!claim) return;
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = response.headers.get(name);
+    return value === null ? [] : [{ name, value }];
+  });
+  await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
+}
+
+/** The same answer again, said to be so. */
+export function repeatAnswer(c: Context<Env>, answer: StoredAnswer): Response {
+  const headers = Object.fromEntries(answer.headers.map(({ name, value }) => [name, value]));
+  return c.body(answer.body, answer.status as ContentfulStatusCode, { ...headers, 'Idempotent-Replayed': 'true' });
+}

@@ -1,0 +1,72 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { ErrorCode } from '../model/errors.ts';
+import { ERRORS, MayflyError } from '../model/errors.ts';
+import type { AppDeps, Env } from './context.ts';
+
+/** Where docs/errors.md describes a code; RFC 9457 §3.1.1 lets `type` be a relative reference. */
+const TYPE_BASE = '/docs#';
+/** Seconds to wait before a retry when nobody knows better. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** A problem as it is answered (RFC 9457), with our extensions after `instance`. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: ErrorCode;
+  retryable: boolean;
+  /** What the reader can do. */
+  remedy: string;
+  requestId: string;
+  errors?: { field: string; problem: string }[];
+  sandboxId?: string;
+}
+
+/** The answer for an error: always problem+json, and no more than the table and the error's own words. */
+export function problemResponse(c: Context<Env>, error: MayflyError, more: Pick<Problem, 'sandboxId'> = {}): Response {
+  const { status, title, remedy, retryable } = ERRORS[error.code];
+  const { fields, retryAfterSeconds } = error.options;
+  const problem: Problem = {
+    type: `${TYPE_BASE}${error.code}`,
+    title,
+    status,
+    detail: error.message,
+    instance: c.req.path,
+    code: error.code,
+    retryable,
+    remedy,
+    requestId: c.get('requestId'),
+    ...(fields && { errors: fields }),
+    ...more,
+  };
+  if (retryable) c.header('Retry-After', String(retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+  if (status === 401) c.header('WWW-Authenticate', 'Bearer realm="mayfly"');
+  return c.body(JSON.stringify(problem), status as ContentfulStatusCode, {
+    'Content-Type': 'application/problem+json',
+  });
+}
+
+/** The one place where errors become answers. */
+export function errorHandler({ logger }: Pick<AppDeps, 'logger'>) {
+  return (error: Error, c: Context<Env>): Response => {
+    const known = asMayflyError(error);
+    const { status } = ERRORS[known.code];
+    if (status >= 500) {
+      logger.error({ err: error, code: known.code, requestId: c.get('requestId') }, 'request failed');
+    }
+    return problemResponse(c, known);
+  };
+}
+
+function asMayflyError(error: Error): MayflyError {
+  if (error instanceof MayflyError) return error;
+  if (error instanceof HTTPException && error.status === 400) {
+    return new MayflyError('invalid_json', 'The body could not be read as JSON.', { cause: error });
+  }
+  // What an unforeseen error says may be anything, so it goes to the log, not to the caller.
+  return new MayflyError('internal', 'Something went wrong here that nobody foresaw.', { cause: error });
+}

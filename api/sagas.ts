@@ -1,0 +1,20 @@
+import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+
+/**
+ * What the API asks of the sagas. Nothing is answered with data: all that callers are told is read from the store.
+ * Where a workflow is gone, or has ended meanwhile, the calls resolve and the record decides.
+ */
+export interface Sagas {
+  /** Resolves when the request is recorded. The same id again joins the saga that is there. */
+  create(input: SandboxInput): Promise<void>;
+  /** Resolves when the sandbox is running or at its end. @throws the signal's reason when it fires first */
+  settled(id: string, signal: AbortSignal): Promise<void>;
+  /** @throws MayflyError sandbox_ended */
+  patch(id: string, patch: SandboxPatch): Promise<void>;
+  /** Resolves when Temporal has the wish; starts a saga of its own when there is none. */
+  destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
+  /** Resolves when the saga has ended. @throws the signal's reason when it fires first */
+  ended(id: string, signal: AbortSignal): Promise<void>;
+  /** @throws MayflyError temporal_unavailable */
+  reachable(): Promise<void>;
+}

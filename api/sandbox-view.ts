@@ -1,0 +1,32 @@
+import type { z } from '@hono/zod-openapi';
+import type { SandboxRecord } from '../model/sandbox.ts';
+import type { sandboxAnswer } from './schemas.ts';
+
+export type SandboxView = z.infer<typeof sandboxAnswer>;
+
+/**
+ * A record as every route answers it. Field by field: what is later added to records, such as a path on a host, does
+ * not leak out by itself.
+ */
+export function sandboxView(record: SandboxRecord): SandboxView {
+  const { source, cpus, memoryMib, ttlSeconds, idleSeconds, metadata, agentId, network } = record.spec;
+  return {
+    id: record.id,
+    state: record.state,
+    phase: record.phase,
+    spec: { source, cpus, memoryMib, ttlSeconds, idleSeconds, metadata, agentId, network },
+    createdBy: record.createdBy,
+    hostId: record.hostId,
+    ssh: record.ssh,
+    macAddress: record.macAddress,
+    createdAt: record.createdAt,
+    updatedAt: record.updatedAt,
+    runningAt: record.runningAt,
+    expiresAt: record.expiresAt,
+    stopReason: record.stopReason,
+    failure: record.failure,
+    waitingFor: record.waitingFor,
+    proof: record.proof,
+    steps: record.steps,
+  };
+}

@@ -1,0 +1,189 @@
+import { z } from '@hono/zod-openapi';
+import { ERRORS } from '../model/errors.ts';
+import { isSandboxId } from '../model/ids.ts';
+import { LIMITS } from '../model/limits.ts';
+import { LAYERS } from '../model/proof.ts';
+import { CREATE_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
+
+/** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
+const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
+
+function printable(max: number, min = 1) {
+  return z
+    .string()
+    .min(min, `must have at least ${min} character`)
+    .max(max, `must have at most ${max} characters`)
+    .regex(PRINTABLE, 'must have no control characters and be well-formed Unicode');
+}
+
+function whole(limit: { min: number; max: number }, unit: string) {
+  const range = `must be a whole number of ${unit} from ${limit.min} to ${limit.max}`;
+  return z.int(range).min(limit.min, range).max(limit.max, range);
+}
+
+/** Names that mean something to a JavaScript object and can never mean something to a person. */
+const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+const metadata = z
+  .unknown()
+  .superRefine((value, context) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+    // zod drops `__proto__` from records without a word, so names are looked at before.
+    for (const key of Object.keys(value)) {
+      if (NO_METADATA_KEYS.has(key)) context.addIssue({ code: 'custom', message: `may not have the key ${key}` });
+    }
+  })
+  .pipe(
+    z
+      .record(printable(LIMITS.metadata.maxKeyLength), printable(LIMITS.metadata.maxValueLength, 0))
+      .refine((record) => Object.keys(record).length <= LIMITS.metadata.maxEntries, {
+        message: `must have at most ${LIMITS.metadata.maxEntries} entries`,
+      }),
+  )
+  .openapi({ type: 'object', additionalProperties: { type: 'string' } });
+
+const ttlSeconds = whole(LIMITS.ttlSeconds, 'seconds');
+const idleSeconds = whole(LIMITS.idleSeconds, 'seconds');
+
+export const createSandbox = z
+  .strictObject({
+    source: printable(LIMITS.sourceName.maxLength).regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit'),
+    cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
+    memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
+    ttlSeconds: ttlSeconds.optional(),
+    idleSeconds: idleSeconds.optional(),
+    metadata: metadata.optional(),
+    agentId: printable(LIMITS.agentId.maxLength).optional(),
+    network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
+  })
+  .openapi('CreateSandbox');
+
+export const patchSandbox = z
+  .strictObject({
+    ttlSeconds: ttlSeconds.optional(),
+    idleSeconds: idleSeconds.nullable().optional(),
+    metadata: metadata.optional(),
+  })
+  .refine((patch) => Object.keys(patch).length > 0, { message: 'must change something' })
+  .openapi('PatchSandbox');
+
+export const createKey = z
+  .strictObject({
+    name: printable(128),
+    scopes: z
+      .array(z.enum(['sandboxes:read', 'sandboxes:write', 'admin']))
+      .min(1)
+      .max(3),
+  })
+  .openapi('CreateKey');
+
+export const sandboxParams = z.strictObject({
+  id: z
+    .string()
+    .refine(isSandboxId, 'is not a sandbox id')
+    .openapi({ param: { name: 'id', in: 'path' }, example: 'sbx-0123456789abcdef' }),
+});
+
+const wholeText = (min: number, max: number) => {
+  const range = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, range)
+    .transform(Number)
+    .pipe(z.number().min(min, range).max(max, range));
+};
+
+const limit = wholeText(1, LIMITS.page.max).optional();
+
+export const noQuery = z.strictObject({});
+export const listQuery = z.strictObject({
+  limit,
+  cursor: z.string().max(256).optional(),
+  state: z.enum(SANDBOX_STATES).optional(),
+});
+export const auditQuery = z.strictObject({ limit, cursor: wholeText(0, 999_999_999).optional() });
+
+export const idempotencyHeaders = z.object({
+  'idempotency-key': printable(LIMITS.idempotencyKey.maxLength).optional(),
+  prefer: z.string().max(1_024).optional().openapi({ example: 'wait=60' }),
+});
+
+const instant = z.string().openapi({ format: 'date-time' });
+const actor = z.object({ apiKeyId: z.string(), agentId: z.string().nullable() });
+
+export const sandboxAnswer = z
+  .object({
+    id: z.string(),
+    state: z.enum(SANDBOX_STATES),
+    phase: z.enum(CREATE_PHASES).nullable(),
+    spec: z.object({
+      source: z.string(),
+      cpus: z.int().nullable(),
+      memoryMib: z.int().nullable(),
+      ttlSeconds: z.int(),
+      idleSeconds: z.int().nullable(),
+      metadata: z.record(z.string(), z.string()),
+      agentId: z.string().nullable(),
+      network: z.object({ egress: z.enum(['none', 'internet']) }),
+    }),
+    createdBy: actor,
+    hostId: z.string().nullable(),
+    ssh: z.object({ address: z.string(), port: z.int(), user: z.string(), hostKey: z.string() }).nullable(),
+    macAddress: z.string().nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+    runningAt: instant.nullable(),
+    expiresAt: instant,
+    stopReason: z.enum(['deleted', 'ttl', 'idle', 'create-failed']).nullable(),
+    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    waitingFor: z.string().nullable(),
+    proof: z
+      .object({
+        sandboxId: z.string(),
+        hostId: z.string().nullable(),
+        observations: z.array(
+          z.object({
+            layer: z.enum(LAYERS),
+            lookedAt: z.string(),
+            absent: z.boolean(),
+            found: z.string().optional(),
+            at: instant,
+          }),
+        ),
+        provedAt: instant,
+      })
+      .nullable(),
+    steps: z.array(z.object({ step: z.string(), startedAt: instant, endedAt: instant })),
+  })
+  .openapi('Sandbox');
+
+const codes = Object.keys(ERRORS) as [keyof typeof ERRORS, ...(keyof typeof ERRORS)[]];
+
+export const problemAnswer = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z.string(),
+    code: z.enum(codes),
+    retryable: z.boolean(),
+    remedy: z.string(),
+    requestId: z.string(),
+    errors: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
+    sandboxId: z.string().optional(),
+  })
+  .openapi('Problem');
+
+export function pageOf<T extends z.ZodType>(item: T) {
+  return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
+}
+
+/** The parts of every route's documentation that are the same. */
+export const problems = {
+  default: { description: 'Problem', content: { 'application/problem+json': { schema: problemAnswer } } },
+} as const;
+
+export function json<T extends z.ZodType>(description: string, schema: T) {
+  return { description, content: { 'application/json': { schema } } };
+}

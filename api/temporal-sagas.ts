@@ -1,0 +1,154 @@
+import type { Client } from '@temporalio/client';
+import {
+  ApplicationFailure,
+  isGrpcServiceError,
+  ServiceError,
+  WithStartWorkflowOperation,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowFailedError,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { isErrorCode, MayflyError } from '../model/errors.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../model/ids.ts';
+import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/messages.ts';
+import type { Sagas } from './sagas.ts';
+
+type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
+
+/** How long one call may take before Temporal counts as away. Milliseconds. */
+const CALL_MS = 10_000;
+
+const SOURCE = defineSearchAttributeKey(SEARCH_ATTRIBUTES.source, SearchAttributeType.KEYWORD);
+const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
+
+/** The sagas in Temporal: one entity workflow per sandbox. */
+export class TemporalSagas implements Sagas {
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async create(input: SandboxInput): Promise<void> {
+    const startWorkflowOperation = new WithStartWorkflowOperation<SandboxWorkflow>(SANDBOX_WORKFLOW, {
+      ...startOptions(input),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    });
+    // Rejected as well when the call is; the call's own error is the one that is told.
+    startWorkflowOperation.workflowHandle().catch(() => {});
+    await this.#call(() =>
+      this.#client.workflow.executeUpdateWithStart(ACCEPTED, { startWorkflowOperation, args: [], updateId: ACCEPTED }),
+    );
+  }
+
+  async settled(id: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => this.#handle(id).executeUpdate(SETTLED, { args: [], updateId: SETTLED }));
+  }
+
+  async patch(id: string, patch: SandboxPatch): Promise<void> {
+    await this.#call(async () => {
+      try {
+        await this.#handle(id).executeUpdate(PATCH, { args: [patch] });
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`, { cause: error });
+      }
+    });
+  }
+
+  async destroy(input: SandboxInput, stop: StopRequest): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.signalWithStart<SandboxWorkflow, [StopRequest]>(SANDBOX_WORKFLOW, {
+        ...startOptions(input),
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        signal: DESTROY,
+        signalArgs: [stop],
+      }),
+    );
+  }
+
+  async ended(id: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => this.#handle(id).result());
+  }
+
+  async reachable(): Promise<void> {
+    await this.#call(() => this.#client.workflowService.getSystemInfo({}));
+  }
+
+  #handle(id: string) {
+    return this.#client.workflow.getHandle(workflowIdOf(id));
+  }
+
+  async #call(call: () => Promise<unknown>): Promise<void> {
+    try {
+      await this.#client.withDeadline(Date.now() + CALL_MS, call);
+    } catch (error) {
+      rethrow(error);
+    }
+  }
+
+  async #wait(signal: AbortSignal, call: () => Promise<unknown>): Promise<void> {
+    try {
+      signal.throwIfAborted();
+      await this.#client.withAbortSignal(signal, call);
+    } catch (error) {
+      signal.throwIfAborted();
+      rethrow(error);
+    }
+  }
+}
+
+function startOptions(input: SandboxInput) {
+  const { source, agentId } = input.spec;
+  return {
+    workflowId: workflowIdOf(input.id),
+    taskQueue: CONTROL_QUEUE,
+    args: [input] as [SandboxInput],
+    typedSearchAttributes: [{ key: SOURCE, value: source }, ...(agentId ? [{ key: AGENT, value: agentId }] : [])],
+    staticSummary: `${input.id} from ${source}`,
+    staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
+  };
+}
+
+/** The workflow is not there, or not any more. */
+function isGone(error: unknown): boolean {
+  return error instanceof WorkflowNotFoundError || error instanceof WorkflowExecutionAlreadyStartedError;
+}
+
+/** @throws what the caller is to be told; returns when the record decides */
+function rethrow(error: unknown): void {
+  if (isGone(error) || error instanceof WorkflowFailedError) return;
+  if (error instanceof MayflyError) throw error;
+  if (error instanceof WorkflowUpdateFailedError) throw failureOf(error);
+  if (isAway(error)) {
+    throw new MayflyError('temporal_unavailable', 'Temporal did not take the request.', {
+      cause: error,
+      retryAfterSeconds: 2,
+    });
+  }
+  throw error;
+}
+
+function isAway(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
+    isGrpcServiceError(error)
+  );
+}
+
+function failureOf(error: WorkflowUpdateFailedError): MayflyError {
+  const { cause } = error;
+  const type = cause instanceof ApplicationFailure ? cause.type : undefined;
+  if (cause instanceof ApplicationFailure && type && isErrorCode(type)) {
+    return new MayflyError(type, cause.message, { cause: error });
+  }
+  return new MayflyError('internal', 'The saga refused the request for a reason that is not in our table.', {
+    cause: error,
+  });
+}
