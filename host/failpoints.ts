@@ -5,11 +5,7 @@ const WHERE = ['before', 'during', 'after'] as const;
 /** Where in a step a fault strikes. `during` is between two side effects of the same step. */
 export type FailpointWhere = (typeof WHERE)[number];
 
-type Action =
-  | { kind: 'error'; code: ErrorCode }
-  | { kind: 'hang' }
-  | { kind: 'delay'; ms: number }
-  | { kind: 'kill' };
+type Action = { kind: 'error'; code: ErrorCode } | { kind: 'hang' } | { kind: 'delay'; ms: number } | { kind: 'kill' };
 
 interface Failpoint {
   action: Action;
@@ -30,10 +26,15 @@ const MAX_DELAY_MS = 3_600_000;
  * count, only the first hits count: `cloneDisk.after=2*error(clone_failed)`. Without one, every hit does.
  */
 export class Failpoints {
-  readonly #points: Map<string, Failpoint>;
+  #points: ReadonlyMap<string, Failpoint>;
 
-  private constructor(points: Map<string, Failpoint>) {
+  private constructor(points: ReadonlyMap<string, Failpoint>) {
     this.#points = points;
+  }
+
+  /** Replaces what is set; undefined: no faults. Tests arm a worker that runs. @throws as {@link parse} */
+  arm(text: string | undefined): void {
+    this.#points = Failpoints.parse(text).#points;
   }
 
   /**

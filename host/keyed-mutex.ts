@@ -8,44 +8,59 @@ interface Line {
   newest: number;
   /** Ends when the last step in line has ended. */
   tail: Promise<void>;
+  /** Stops the step that asked last. */
+  last: AbortController | null;
   /** Steps that run or wait. */
   users: number;
 }
 
 /**
- * Runs the steps of one sandbox one after another, in the order in which they came, and steps of different
- * sandboxes side by side. It is a fence too: once a generation was seen, steps of an older one are refused, also
- * those already in line, so an attempt that Temporal has given up cannot undo what its successor did.
+ * Runs the steps of one sandbox one after another, and steps of different sandboxes side by side.
+ *
+ * A saga asks for one step of a sandbox at a time, so a second request means that Temporal has given the first up
+ * (its time ran out, it was cancelled, its worker was thought dead): the newcomer overtakes. The earlier step's signal
+ * is aborted with `stale_attempt`, and the newcomer begins when the earlier one has really ended. It is a fence too:
+ * once a generation was seen, steps of an older one are refused, so what a cleanup removed is not made again.
  */
 export class KeyedMutex {
   readonly #lines = new Map<string, Line>();
 
   /**
    * @param generation from the workflow; grows with every decision that overtakes earlier steps
-   * @param signal leaves the line when aborted; a step that already runs must watch it itself
+   * @param signal ends the step, or its waiting
+   * @param step is given a signal that is also aborted when a newer step overtakes it, and must watch it
    * @throws MayflyError stale_attempt; the signal's reason when aborted before its turn
    */
-  async run<T>(sandboxId: string, generation: number, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
+  async run<T>(
+    sandboxId: string,
+    generation: number,
+    signal: AbortSignal,
+    step: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     signal.throwIfAborted();
     const line = this.#enter(sandboxId);
     refuseStale(sandboxId, generation, line.newest);
-    line.newest = Math.max(line.newest, generation);
+    line.newest = generation;
+    line.last?.abort(overtaken(sandboxId));
+    const overtake = new AbortController();
+    line.last = overtake;
 
     line.users++;
     const before = line.tail;
     let leave = () => {};
-    const left = new Promise<void>((resolve) => {
+    const mine = new Promise<void>((resolve) => {
       leave = resolve;
     });
     // Whoever leaves the line early still holds its place in the chain until all before it have ended.
-    line.tail = before.then(() => left);
+    line.tail = before.then(() => mine);
+    const either = AbortSignal.any([signal, overtake.signal]);
     try {
-      await turnOrAbort(before, signal);
-      refuseStale(sandboxId, generation, line.newest);
-      return await step();
+      await turnOrAbort(before, either);
+      return await step(either);
     } finally {
       leave();
       line.users--;
+      if (line.last === overtake) line.last = null;
       this.#forget();
     }
   }
@@ -56,7 +71,7 @@ export class KeyedMutex {
   }
 
   #enter(sandboxId: string): Line {
-    const line = this.#lines.get(sandboxId) ?? { newest: 0, tail: Promise.resolve(), users: 0 };
+    const line = this.#lines.get(sandboxId) ?? { newest: 0, tail: Promise.resolve(), last: null, users: 0 };
     this.#lines.delete(sandboxId);
     this.#lines.set(sandboxId, line);
     return line;
@@ -80,14 +95,20 @@ function refuseStale(sandboxId: string, generation: number, newest: number): voi
   );
 }
 
+function overtaken(sandboxId: string): MayflyError {
+  return new MayflyError('stale_attempt', `A newer step of ${sandboxId} has overtaken this one.`);
+}
+
 async function turnOrAbort(turn: Promise<void>, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    void turn.then(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
-    });
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
   });
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([turn, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
   signal.throwIfAborted();
 }
