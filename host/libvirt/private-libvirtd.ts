@@ -45,6 +45,9 @@ if [ "$2" = no-kvm ] && [ -e /dev/kvm ]; then
   mkdir "$1/dev/pts" "$1/dev/shm"
   mount --bind /dev/pts "$1/dev/pts"
   mount --bind /dev/shm "$1/dev/shm"
+  for old in pts shm mqueue hugepages; do
+    while mountpoint -q "/dev/$old"; do umount -l "/dev/$old"; done
+  done
   mount --move "$1/dev" /dev
 fi
 mount -t proc proc /proc

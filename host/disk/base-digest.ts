@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { Mutex } from 'async-mutex';
+import { orAbsent, writeAtomic } from './atomic-file.ts';
+
+interface Remembered {
+  /** Device, inode, size, modification and change time in ns: while these stay, so does the content. */
+  stamp: string;
+  sha256: string;
+}
+
+/** A base is read by all its clones: nobody may write it while it has some. */
+const READ_ONLY = 0o444;
+
+/**
+ * The digests of source disks. Hashing a disk takes seconds to minutes, so a digest is remembered together with the
+ * file's stamp and computed again only when that has changed.
+ */
+export class BaseDigests {
+  private readonly mutex = new Mutex();
+
+  /** @param file where they are remembered, JSON */
+  constructor(private readonly file: string) {}
+
+  /**
+   * Makes the disk read-only and returns its SHA-256 in hex; null for a block device, which has no stamp.
+   * An ENOENT passes through.
+   */
+  async protect(disk: string): Promise<string | null> {
+    return await this.mutex.runExclusive(async () => {
+      const before = await stat(disk);
+      if (!before.isFile()) return null;
+      if ((before.mode & 0o777) !== READ_ONLY) await chmod(disk, READ_ONLY);
+      const known = await this.load();
+      const stamp = await stampOf(disk);
+      const found = known.get(disk);
+      if (found?.stamp === stamp) return found.sha256;
+      const sha256 = await sha256Of(disk);
+      known.set(disk, { stamp, sha256 });
+      await mkdir(dirname(this.file), { recursive: true, mode: 0o711 });
+      await writeAtomic(this.file, JSON.stringify(Object.fromEntries(known)), 0o600);
+      return sha256;
+    });
+  }
+
+  private async load(): Promise<Map<string, Remembered>> {
+    const text = await orAbsent(readFile(this.file, 'utf8'));
+    const content: unknown = text === null ? {} : JSON.parse(text);
+    const entries = typeof content === 'object' && content !== null ? Object.entries(content) : [];
+    return new Map(entries.filter((entry): entry is [string, Remembered] => isRemembered(entry[1])));
+  }
+}
+
+function isRemembered(value: unknown): value is Remembered {
+  if (typeof value !== 'object' || value === null) return false;
+  return 'stamp' in value && 'sha256' in value && typeof value.stamp === 'string' && typeof value.sha256 === 'string';
+}
+
+async function stampOf(disk: string): Promise<string> {
+  const { dev, ino, size, mtimeNs, ctimeNs } = await stat(disk, { bigint: true });
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+}
+
+async function sha256Of(disk: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(disk, { highWaterMark: 4 * 1024 * 1024 }), hash);
+  return hash.digest('hex');
+}

@@ -1,0 +1,32 @@
+import { rename, stat, unlink } from 'node:fs/promises';
+import { MayflyError } from '../../model/errors.ts';
+import { ExecError, exec } from '../exec.ts';
+import { orAbsent } from './atomic-file.ts';
+
+/**
+ * Makes a qcow2 overlay over `base`, unless it is there: it appears under its name only when complete, so one that is
+ * there is whole, and may have been written to.
+ * @param format of the base, as its domain declares it.
+ * @throws MayflyError clone_failed
+ */
+export async function ensureOverlay(
+  overlay: string,
+  base: string,
+  format: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (await orAbsent(stat(overlay))) return;
+  const fresh = `${overlay}.new`;
+  const args = ['create', '-q', '-f', 'qcow2', '-F', format, '-b', base, '--', fresh];
+  try {
+    await exec('qemu-img', args, signal ? { signal } : {});
+    await rename(fresh, overlay);
+  } catch (error) {
+    signal?.throwIfAborted();
+    await orAbsent(unlink(fresh));
+    if (!(error instanceof ExecError)) throw error;
+    throw new MayflyError('clone_failed', `No overlay could be made over ${base}: ${error.stderr.trim()}`, {
+      cause: error,
+    });
+  }
+}

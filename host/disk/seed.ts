@@ -1,0 +1,41 @@
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { stringify } from 'yaml';
+import { exec } from '../exec.ts';
+import { orAbsent } from './atomic-file.ts';
+import { cloudConfig, lines, type SeedContent } from './cloud-config.ts';
+
+/**
+ * Makes the seed, unless it is there: an ISO 9660 image with the label `cidata`, as cloud-init's NoCloud data source
+ * looks for it. Beside meta-data and user-data it has the folder `mayfly` with the same as plain files, for images
+ * that have no cloud-init. It holds the guest's host key, so it is mode 0600.
+ */
+export async function ensureSeed(iso: string, content: SeedContent): Promise<void> {
+  if (await orAbsent(stat(iso))) return;
+  const tree = join(dirname(iso), 'seed.new');
+  const fresh = `${iso}.new`;
+  await rm(tree, { recursive: true, force: true });
+  await mkdir(join(tree, 'mayfly'), { recursive: true, mode: 0o700 });
+  for (const [name, text] of Object.entries(seedFiles(content))) {
+    await writeFile(join(tree, name), text, { mode: 0o600 });
+  }
+  // made empty first, so that it is never readable by others
+  await writeFile(fresh, '', { mode: 0o600 });
+  await exec('genisoimage', ['-quiet', '-volid', 'cidata', '-joliet', '-rational-rock', '-output', fresh, tree]);
+  await rm(tree, { recursive: true });
+  await rename(fresh, iso);
+}
+
+/** The files of a seed by their path in it. */
+export function seedFiles(content: SeedContent): Record<string, string> {
+  const { sandboxId, hostKey, userCaKeys } = content;
+  return {
+    'meta-data': stringify({ 'instance-id': sandboxId, 'local-hostname': sandboxId }),
+    'user-data': cloudConfig(content),
+    'mayfly/ssh_host_ed25519_key': hostKey.privateKey,
+    'mayfly/ssh_host_ed25519_key.pub': `${hostKey.publicKey}\n`,
+    'mayfly/user_ca.pub': lines(userCaKeys),
+    'mayfly/principals': lines([sandboxId]),
+    'mayfly/revoked_keys': '',
+  };
+}
