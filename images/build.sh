@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the golden image from Debian packages: build.sh FOLDER, an existing empty folder.
-# Leaves disk.qcow2, vmlinuz, initrd and image.json in it. Needs root, for chroot and for file owners.
+# Leaves disk.qcow2, vmlinux, initrd and image.json in it. Needs root, for chroot and for file owners.
 #
 # A half-built FOLDER is worth nothing: whoever calls this builds aside and renames, as scripts/setup/image.mjs does.
 set -euo pipefail
@@ -37,7 +37,7 @@ install_packages() {
 
 make_disk() {
   # All tables are written here, once: left to the guest, every sandbox would write them into its own overlay.
-  mke2fs -q -t ext4 -L root -m 1 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard -d "$root" "$work/disk.raw" "$disk_size"
+  mke2fs -qq -t ext4 -L root -m 1 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard -d "$root" "$work/disk.raw" "$disk_size"
   qemu-img convert -O qcow2 "$work/disk.raw" "$out/disk.qcow2"
 }
 
@@ -47,10 +47,11 @@ install_packages
 say 'configuring the system'
 cp -r "$here/root/." "$root/"
 chroot "$root" /bin/sh -eu <"$here/configure.sh"
-say 'making the initrd'
+say 'making kernel and initrd'
 "$here/initrd/make.sh" "$root" "$out"
+node "$here/unpack-kernel.mjs" "$root"/boot/vmlinuz-* "$out/vmlinux"
 say 'writing the disk'
 make_disk
 node "$here/describe.mjs" "$root" "$out" >"$out/image.json"
 rm -rf --one-file-system "$work"
-chmod 0444 "$out/disk.qcow2" "$out/vmlinuz" "$out/initrd" "$out/image.json"
+chmod 0444 "$out/disk.qcow2" "$out/vmlinux" "$out/initrd" "$out/image.json"

@@ -17,7 +17,7 @@ echo mayfly >/etc/hostname
 printf '127.0.0.1 localhost\n127.0.1.1 mayfly\n' >/etc/hosts
 rm -f /etc/resolv.conf /var/lib/dbus/machine-id
 ln -s /run/mayfly-resolv.conf /etc/resolv.conf
-echo '/dev/vda / ext4 rw,noatime 0 0' >/etc/fstab
+: >/etc/fstab
 
 # --- what starts ---
 systemctl --quiet enable systemd-networkd.service ssh.service mayfly-seed.service mayfly-resolv.path
@@ -35,7 +35,16 @@ systemctl --quiet mask \
   modprobe@loop.service modprobe@fuse.service kmod-static-nodes.service \
   dev-hugepages.mount dev-mqueue.mount sys-kernel-debug.mount sys-kernel-tracing.mount sys-kernel-config.mount \
   sys-fs-fuse-connections.mount getty.target serial-getty@ttyS0.service cryptsetup.target \
-  systemd-ask-password-wall.path systemd-ask-password-console.path man-db.timer
+  systemd-ask-password-wall.path systemd-ask-password-console.path man-db.timer \
+  systemd-remount-fs.service systemd-user-sessions.service systemd-tmpfiles-setup-dev.service
+
+# The initrd has mounted the root as it stays, and every unit there is was named above: nothing is left to generate.
+mkdir -p /etc/systemd/system-generators /etc/tmpfiles.d
+for generator in /usr/lib/systemd/system-generators/*; do
+  ln -s /dev/null "/etc/systemd/system-generators/${generator##*/}"
+done
+# Without systemd-user-sessions nobody would take this ban on logins away again.
+ln -s /dev/null /etc/tmpfiles.d/systemd-nologin.conf
 
 # --- what nobody reads ---
 apt-get clean
