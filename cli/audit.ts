@@ -1,0 +1,39 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { readConfig } from '../worker/config.ts';
+import { checkArguments, JSON_OPTION, sandboxId } from './arguments.ts';
+import { EXIT } from './exit-codes.ts';
+import { workerPart } from './installation.ts';
+import type { Io } from './io.ts';
+import { printable } from './printable.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Sandbox id; all of them when left out', required: false },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly audit verify`: needs the audit key, so it runs where the control worker does. */
+export function auditCommand(io: Io) {
+  const verify = defineCommand({
+    meta: { name: 'verify', description: 'Find any edit, drop, insert or truncation of the audit trail' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const ids = args.id ? [sandboxId(args.id)] : [];
+      const { verifyAudit } = await workerPart('audit.ts');
+      const results = await verifyAudit(readConfig(io.env), ids);
+      const broken = [...results].filter(([, { ok }]) => !ok);
+      if (args.json) {
+        io.printJson({ ok: broken.length === 0, chains: Object.fromEntries(results) });
+      } else {
+        for (const [id, { problems }] of broken) {
+          for (const { seq, kind, detail } of problems) {
+            io.print(`${id} entry ${seq ?? '-'}: ${io.paint('red', kind)} ${printable(detail)}`);
+          }
+        }
+        io.print(`${results.size} chains, ${results.size - broken.length} whole, ${broken.length} tampered with`);
+      }
+      return broken.length === 0 ? EXIT.ok : EXIT.failed;
+    },
+  });
+  return defineCommand({ meta: { name: 'audit', description: 'The audit trail' }, subCommands: { verify } });
+}

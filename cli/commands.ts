@@ -1,0 +1,43 @@
+import { defineCommand } from 'citty';
+import { auditCommand } from './audit.ts';
+import { demoCommand } from './demo/command.ts';
+import { doctorCommand } from './doctor/command.ts';
+import { hostCommand } from './host.ts';
+import type { Io } from './io.ts';
+import { keyCommand } from './key.ts';
+import { createCommand } from './sandbox/create.ts';
+import { destroyCommand } from './sandbox/destroy.ts';
+import { extendCommand } from './sandbox/extend.ts';
+import { getCommand } from './sandbox/get.ts';
+import { listCommand } from './sandbox/list.ts';
+import { serveCommand } from './serve.ts';
+import { sourceCommand } from './source.ts';
+import { upCommand } from './up.ts';
+
+/** All of `mayfly`. */
+export function createCommands(io: Io) {
+  const sandbox = defineCommand({
+    meta: { name: 'sandbox', description: 'Sandboxes' },
+    subCommands: {
+      create: createCommand(io),
+      list: listCommand(io),
+      get: getCommand(io),
+      extend: extendCommand(io),
+      destroy: destroyCommand(io),
+    },
+  });
+  return defineCommand({
+    meta: { name: 'mayfly', description: 'Disposable virtual machines for AI agents' },
+    subCommands: {
+      up: upCommand(io),
+      demo: demoCommand(io),
+      doctor: doctorCommand(io),
+      sandbox,
+      key: keyCommand(io),
+      audit: auditCommand(io),
+      host: hostCommand(io),
+      source: sourceCommand(io),
+      serve: serveCommand(io),
+    },
+  });
+}

@@ -1,0 +1,66 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exec } from '../../host/exec.ts';
+import type { Installation } from '../installation.ts';
+
+/** One look with a plain tool, independent of what the sagas report. */
+export interface Evidence {
+  /** The command or path. */
+  lookedAt: string;
+  found: boolean;
+}
+
+/**
+ * Looks for a sandbox's name at the machine itself.
+ * @throws ExecError or the file system's error: what could not be looked at is not called absent
+ */
+export async function gatherEvidence(installation: Installation, sandboxId: string): Promise<Evidence[]> {
+  const { libvirtUri, leaseFiles, sandboxesDir, credentialsDir } = installation.describe();
+  const looks = [
+    ...(libvirtUri === null ? [] : [domains(libvirtUri, sandboxId)]),
+    processes(sandboxId),
+    ...leaseFiles.map((path) => file(path, sandboxId)),
+    folder(sandboxesDir, sandboxId),
+    folder(credentialsDir, sandboxId),
+  ];
+  return Promise.all(looks);
+}
+
+async function domains(uri: string, sandboxId: string): Promise<Evidence> {
+  const { stdout } = await exec('virsh', ['-c', uri, 'list', '--all', '--name']);
+  return { lookedAt: 'virsh list --all --name', found: stdout.split('\n').includes(sandboxId) };
+}
+
+/** Command lines of all processes: QEMU's, sshd's and their helpers' carry the name. */
+async function processes(sandboxId: string): Promise<Evidence> {
+  let found = false;
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const command = await readFile(join('/proc', pid, 'cmdline'), 'utf8').catch((error: unknown) => {
+      if (isGone(error)) return '';
+      throw error;
+    });
+    found ||= command.includes(sandboxId);
+  }
+  return { lookedAt: 'the command lines in /proc', found };
+}
+
+async function file(path: string, sandboxId: string): Promise<Evidence> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (isGone(error)) return '';
+    throw error;
+  });
+  return { lookedAt: path, found: text.includes(sandboxId) };
+}
+
+async function folder(path: string, sandboxId: string): Promise<Evidence> {
+  const names = await readdir(path).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
+  return { lookedAt: `ls ${join(path, sandboxId)}`, found: names.some((name) => name.includes(sandboxId)) };
+}
+
+/** ENOENT, and ESRCH of a process that ended while it was looked at. */
+function isGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH');
+}

@@ -1,0 +1,109 @@
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { exec } from '../../host/exec.ts';
+
+const PARENT = '/var/tmp';
+const PREFIX = 'mayfly-demo-';
+const OWN_NAME = /^mayfly-demo-(\d+)(?:-|$)/;
+/** How long the processes of a demo may take to end after SIGTERM, before SIGKILL. Milliseconds. */
+const GRACE_MS = 5_000;
+
+const namespaces = z.array(z.object({ name: z.string() }));
+
+/** The network namespace and the folder a demo has to itself; both named after the process that made them. */
+export interface DemoPlace {
+  namespace: string;
+  /** Below /var/tmp, mode 0711: QEMU, another user, must reach its disks, and nobody else may list them. */
+  stateDir: string;
+}
+
+/** Makes a place, with nothing in its network but loopback. */
+export async function makePlace(): Promise<DemoPlace> {
+  const namespace = `${PREFIX}${process.pid}`;
+  const stateDir = await mkdtemp(join(PARENT, `${PREFIX}${process.pid}-`));
+  const place = { namespace, stateDir };
+  try {
+    await chmod(stateDir, 0o711);
+    await exec('ip', ['netns', 'add', namespace]);
+    await exec('ip', ['-n', namespace, 'link', 'set', 'lo', 'up']);
+    return place;
+  } catch (error) {
+    await removePlace(place);
+    throw error;
+  }
+}
+
+/**
+ * Ends every process that is still in the namespace, then removes namespace and folder. Succeeds when they are not
+ * there.
+ * @returns how many processes had to be ended
+ */
+export async function removePlace({ namespace, stateDir }: DemoPlace): Promise<number> {
+  let ended = 0;
+  if ((await listNamespaces()).includes(namespace)) {
+    ended = (await pidsIn(namespace)).length;
+    await endProcesses(namespace);
+    await exec('ip', ['netns', 'delete', namespace]);
+  }
+  await rm(stateDir, { recursive: true, force: true });
+  return ended;
+}
+
+/** Removes what demos left that were killed before they could: their process is gone. @returns their names */
+export async function removeDeadPlaces(): Promise<string[]> {
+  const removed: string[] = [];
+  for (const name of await listNamespaces()) {
+    if (!isDead(name)) continue;
+    await endProcesses(name);
+    await exec('ip', ['netns', 'delete', name]);
+    removed.push(name);
+  }
+  for (const name of await readdir(PARENT)) {
+    if (!isDead(name)) continue;
+    await rm(join(PARENT, basename(name)), { recursive: true, force: true });
+    removed.push(join(PARENT, name));
+  }
+  return removed;
+}
+
+/** Whether this is a demo's name and its process is gone; a pid used anew only postpones the removal. */
+function isDead(name: string): boolean {
+  const pid = Number(OWN_NAME.exec(name)?.[1] ?? Number.NaN);
+  if (!Number.isSafeInteger(pid)) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+}
+
+async function listNamespaces(): Promise<string[]> {
+  const { stdout } = await exec('ip', ['-json', 'netns', 'list']);
+  return namespaces.parse(JSON.parse(stdout.trim() || '[]')).map(({ name }) => name);
+}
+
+async function pidsIn(namespace: string): Promise<number[]> {
+  const { stdout } = await exec('ip', ['netns', 'pids', namespace]);
+  return stdout.split('\n').filter(Boolean).map(Number);
+}
+
+/** A network namespace of ours holds only processes that a demo of ours started. */
+async function endProcesses(namespace: string): Promise<void> {
+  const deadline = Date.now() + GRACE_MS;
+  for (let pids = await pidsIn(namespace); pids.length > 0; pids = await pidsIn(namespace)) {
+    for (const pid of pids) signal(pid, Date.now() < deadline ? 'SIGTERM' : 'SIGKILL');
+    await sleep(100);
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    const gone = error instanceof Error && 'code' in error && error.code === 'ESRCH';
+    if (!gone) throw error;
+  }
+}

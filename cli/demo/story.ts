@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { unprovenLayers } from '../../model/proof.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
+import { readConfig } from '../../worker/config.ts';
+import { CliError } from '../cli-error.ts';
+import { between, duration } from '../duration.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type Installation, workerPart } from '../installation.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../printable.ts';
+import { proofLines, sandboxLines } from '../sandbox/sandbox-text.ts';
+import { gatherEvidence } from './evidence.ts';
+
+/** How often the record is read while a saga runs. Milliseconds. */
+const LOOK_MS = 100;
+
+/** The demo itself, inside its namespace. @returns an exit code */
+export async function tellStory(io: Io, source: string): Promise<number> {
+  const config = readConfig(io.env);
+  io.print(io.paint('bold', `Mayfly demo: one ${config.hostKind} sandbox, from request to proof`));
+  if (config.hostKind === 'simulated') io.print(io.paint('yellow', 'simulated host: it isolates NOTHING'));
+  const started = Date.now();
+  const { startInstallation } = await workerPart('installation.ts');
+  io.print('\n1. start an installation');
+  const installation = await startInstallation(config, (line) => io.print(`  ${printable(line)}`));
+  try {
+    io.print(`  ready after ${duration(Date.now() - started)}`);
+    io.signal.throwIfAborted();
+    return await liveAndDie(io, installation, source);
+  } finally {
+    const stopping = Date.now();
+    await installation.stop({ sandboxes: 'destroy' });
+    io.print(`\n6. stop\n  everything stopped in ${duration(Date.now() - stopping)}`);
+  }
+}
+
+async function liveAndDie(io: Io, installation: Installation, source: string): Promise<number> {
+  const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
+  io.print(`\n2. create a sandbox of ${printable(source)}`);
+  const asked = await client.createSandbox({ source }, { waitSeconds: 0, signal: io.signal });
+  const running = await watch(io, client, asked, (r) => r.state === 'running' || isFinal(r.state));
+  if (running.state !== 'running') throw notRunning(running);
+  io.print(`  running after ${duration(between(running.createdAt, running.runningAt ?? running.updatedAt))}`);
+  for (const line of sandboxLines(io, running)) io.print(`  ${line}`);
+
+  const { id } = running;
+  const before = await gatherEvidence(installation, id);
+  io.print('\n3. destroy it');
+  const ending = await client.destroySandbox(id, { waitSeconds: 0, signal: io.signal });
+  const asOf = Date.now();
+  const gone = await watch(io, client, ending, (r) => isFinal(r.state), running.steps.length);
+  io.print(`  ${gone.state} after ${duration(Date.now() - asOf)}`);
+
+  io.print('\n4. the proof');
+  if (gone.proof) for (const line of proofLines(io, gone.proof)) io.print(`  ${line}`);
+  const proved = gone.proof !== null && unprovenLayers(gone.proof.observations).length === 0;
+
+  io.print('\n5. the same, looked at with plain tools');
+  const after = await gatherEvidence(installation, id);
+  for (const [i, { lookedAt, found }] of after.entries()) {
+    const was = before[i]?.found ? 'was there while it ran' : 'was not there while it ran either';
+    io.print(`  ${found ? io.paint('red', 'FOUND ') : io.paint('green', 'absent')}  ${printable(lookedAt)} (${was})`);
+  }
+  const agrees = proved && after.every(({ found }) => !found);
+  io.print(agrees ? '  both agree: nothing is left' : io.paint('red', '  they do not agree that nothing is left'));
+  return agrees ? EXIT.ok : EXIT.failed;
+}
+
+/** Prints each step when it has ended, with its duration, until `reached`. */
+async function watch(
+  io: Io,
+  client: MayflyClient,
+  first: SandboxRecord,
+  reached: (record: SandboxRecord) => boolean,
+  printedBefore = 0,
+): Promise<SandboxRecord> {
+  let printed = printedBefore;
+  for (let record = first; ; record = await client.getSandbox(first.id, { signal: io.signal })) {
+    for (const { step, startedAt, endedAt } of record.steps.slice(printed)) {
+      io.print(`  ${printable(step).padEnd(22)}${duration(between(startedAt, endedAt)).padStart(9)}`);
+    }
+    printed = Math.max(printed, record.steps.length);
+    if (reached(record)) return record;
+    io.noteForNow(`  ${record.waitingFor ?? record.phase ?? record.state} …`);
+    await sleep(LOOK_MS, undefined, { signal: io.signal });
+  }
+}
+
+function notRunning({ id, failure }: SandboxRecord): CliError {
+  return new CliError(
+    EXIT.failed,
+    `${id} did not become usable`,
+    failure ? `${failure.step}: ${failure.message}` : 'it was ended before it ran',
+    'Run `bin/mayfly doctor`; on a machine without virtualisation use MAYFLY_HOST=simulated.',
+  );
+}

@@ -1,0 +1,117 @@
+import { constants } from 'node:fs';
+import { access, statfs } from 'node:fs/promises';
+import { freemem } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { kvmUsable } from '../../host/libvirt/accel.ts';
+import type { Config } from '../../worker/config.ts';
+
+/** One thing Mayfly needs, as it was found. `optional`: without it something is slower or left out, nothing broken. */
+export interface Check {
+  name: string;
+  ok: boolean;
+  optional: boolean;
+  /** What was found. */
+  found: string;
+  /** What to do when it is not ok; empty when it is. */
+  remedy: string;
+}
+
+/** What host/ and worker/ start, and the Debian package each comes from. */
+const PROGRAMS: Record<Config['hostKind'], Record<string, string>> = {
+  libvirt: {
+    ip: 'iproute2',
+    'ssh-keygen': 'openssh-client',
+    setpriv: 'util-linux',
+    virsh: 'libvirt-clients',
+    libvirtd: 'libvirt-daemon-system',
+    'qemu-img': 'qemu-utils',
+    'qemu-system-x86_64': 'qemu-system-x86',
+    dnsmasq: 'dnsmasq-base',
+    genisoimage: 'genisoimage',
+  },
+  simulated: {
+    ip: 'iproute2',
+    'ssh-keygen': 'openssh-client',
+    sshd: 'openssh-server',
+    setpriv: 'util-linux',
+    unshare: 'util-linux',
+  },
+};
+
+/** package.json `engines`. */
+const MIN_NODE = [20, 19] as const;
+/** Below this a demo with one small guest does not fit beside its servers. */
+const MIN_MEMORY_MIB = 1_024;
+const MIN_DISK_GIB = 4;
+
+/** Looks at this machine. Nothing is changed. */
+export async function checkMachine(config: Config, env: NodeJS.ProcessEnv): Promise<Check[]> {
+  return [
+    node(),
+    root(),
+    ...(await Promise.all(
+      Object.entries(PROGRAMS[config.hostKind]).map(([program, from]) =>
+        programCheck(program, from, env['PATH'] ?? ''),
+      ),
+    )),
+    ...(config.hostKind === 'libvirt' ? [await kvm()] : []),
+    memory(),
+    await disk(config.stateDir),
+  ];
+}
+
+function check(name: string, ok: boolean, found: string, remedy: string, optional = false): Check {
+  return { name, ok, optional, found, remedy: ok ? '' : remedy };
+}
+
+function node(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const ok = major > MIN_NODE[0] || (major === MIN_NODE[0] && minor >= MIN_NODE[1]);
+  return check('node', ok, process.versions.node, `Install Node.js ${MIN_NODE.join('.')} or later.`);
+}
+
+function root(): Check {
+  const uid = process.getuid?.() ?? -1;
+  return check('root', uid === 0, `uid ${uid}`, 'Run the host worker, `mayfly up` and the demo as root (sudo).');
+}
+
+async function programCheck(program: string, from: string, path: string): Promise<Check> {
+  // Debian keeps daemons in sbin, which is not on everybody's PATH; host/ runs as root, where it is.
+  for (const folder of [...path.split(delimiter), '/usr/sbin', '/sbin']) {
+    const file = join(folder, program);
+    const runs = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (runs) return check(program, true, file, '');
+  }
+  return check(program, false, 'not on PATH', `apt-get install ${from}`);
+}
+
+/** By trying it: the node can be there without the hardware, the right or the module behind it. */
+async function kvm(): Promise<Check> {
+  const usable = await kvmUsable();
+  const remedy = 'Machines are emulated (TCG), many times slower. Switch virtualisation on in the firmware or the VM.';
+  return check('/dev/kvm', usable, usable ? 'QEMU can use it' : 'QEMU cannot use it', remedy, true);
+}
+
+function memory(): Check {
+  const mib = Math.floor(freemem() / 1_048_576);
+  return check('memory', mib >= MIN_MEMORY_MIB, `${mib} MiB free`, `Have ${MIN_MEMORY_MIB} MiB free.`);
+}
+
+async function disk(stateDir: string): Promise<Check> {
+  let folder = stateDir;
+  for (;;) {
+    try {
+      const { bavail, bsize } = await statfs(folder);
+      const gib = (bavail * bsize) / 1_073_741_824;
+      const found = `${gib.toFixed(1)} GiB free for ${stateDir}`;
+      return check('disk', gib >= MIN_DISK_GIB, found, `Have ${MIN_DISK_GIB} GiB free, or set MAYFLY_STATE_DIR.`);
+    } catch (error) {
+      const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+      if (!missing || folder === dirname(folder)) throw error;
+      folder = dirname(folder); // not made yet: ask the file system it will be made on
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { defineCommand } from 'citty';
+import { HOST_STALE_SECONDS, type HostRecord } from '../model/host.ts';
+import { checkArguments, JSON_OPTION } from './arguments.ts';
+import { columns } from './columns.ts';
+import { connect } from './connection.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Io } from './io.ts';
+
+/** A stale host is shown as `away`: no sandbox is placed on it (model/host.ts). */
+function row(host: HostRecord): string[] {
+  const age = (Date.now() - Date.parse(host.lastSeenAt)) / 1_000;
+  return [
+    host.id,
+    host.kind,
+    host.isolation,
+    age > HOST_STALE_SECONDS ? 'away' : 'up',
+    String(host.promised.sandboxes),
+    `${host.capacity.memoryAvailableMib}/${host.capacity.memoryTotalMib}`,
+    `${gib(host.capacity.diskAvailableBytes)}/${gib(host.capacity.diskTotalBytes)}`,
+    host.lastSeenAt,
+  ];
+}
+
+function gib(bytes: number): string {
+  return (bytes / 1_073_741_824).toFixed(1);
+}
+
+const HEADER = ['ID', 'KIND', 'ISOLATION', 'STATE', 'SANDBOXES', 'MEMORY MiB', 'DISK GiB', 'LAST SEEN'];
+
+/** `mayfly host list` */
+export function hostCommand(io: Io) {
+  const list = defineCommand({
+    meta: { name: 'list', description: 'List hosts and what is free on them' },
+    args: JSON_OPTION,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, JSON_OPTION);
+      const page = await connect(io).listHosts({ signal: io.signal });
+      if (args.json) io.printJson(page);
+      else for (const line of columns(HEADER, page.items.map(row))) io.print(line);
+      return EXIT.ok;
+    },
+  });
+  return defineCommand({ meta: { name: 'host', description: 'Hosts' }, subCommands: { list } });
+}

@@ -1,0 +1,79 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { checkArguments, JSON_OPTION } from './arguments.ts';
+import { columns } from './columns.ts';
+import { connect } from './connection.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Io } from './io.ts';
+import { printable } from './printable.ts';
+
+const CREATE = {
+  name: { type: 'positional', description: 'What the key is for', required: true },
+  scope: { type: 'string', description: 'May be given more than once', default: 'sandboxes:write' },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+const REVOKE = {
+  id: { type: 'positional', description: 'Key id (`mayfly key list`), not the key', required: true },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly key create|list|revoke` */
+export function keyCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'key', description: 'API keys' },
+    subCommands: { create: createKey(io), list: listKeys(io), revoke: revokeKey(io) },
+  });
+}
+
+function createKey(io: Io) {
+  return defineCommand({
+    meta: { name: 'create', description: 'Make an API key; it is shown this once' },
+    args: CREATE,
+    async run({ args, rawArgs }) {
+      const given = checkArguments(rawArgs, CREATE, ['scope']).get('scope') ?? [];
+      const scopes = given.length > 0 ? given : [args.scope];
+      const key = await connect(io).createKey({ name: args.name, scopes }, { signal: io.signal });
+      if (args.json) {
+        io.printJson(key);
+      } else {
+        io.print(printable(key.secret));
+        io.note(`key ${printable(key.id)} with ${scopes.join(', ')}; it is stored hashed and not shown again`);
+      }
+      return EXIT.ok;
+    },
+  });
+}
+
+function listKeys(io: Io) {
+  return defineCommand({
+    meta: { name: 'list', description: 'List API keys, without the keys themselves' },
+    args: JSON_OPTION,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, JSON_OPTION);
+      const page = await connect(io).listKeys({ signal: io.signal });
+      const rows = page.items.map((key) => [
+        key.id,
+        key.name,
+        key.scopes.join(','),
+        key.createdAt,
+        key.revokedAt ?? '-',
+      ]);
+      if (args.json) io.printJson(page);
+      else for (const line of columns(['ID', 'NAME', 'SCOPES', 'CREATED', 'REVOKED'], rows)) io.print(line);
+      return EXIT.ok;
+    },
+  });
+}
+
+function revokeKey(io: Io) {
+  return defineCommand({
+    meta: { name: 'revoke', description: 'Refuse a key from the next request on' },
+    args: REVOKE,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, REVOKE);
+      await connect(io).revokeKey(args.id, { signal: io.signal });
+      if (args.json) io.printJson({ id: args.id, revoked: true });
+      else io.print(`${printable(args.id)} is revoked`);
+      return EXIT.ok;
+    },
+  });
+}

@@ -1,0 +1,44 @@
+import { type CommandDef, parseArgs } from 'citty';
+import { usageError } from './cli-error.ts';
+
+/** A command, the words that led to it, and what is left of the command line. */
+export interface Leaf {
+  path: string[];
+  command: CommandDef;
+  rest: string[];
+}
+
+/** Follows the words of a command line down the tree; stops where a word is no command's name. */
+export function leafOf(root: CommandDef, argv: string[]): Leaf {
+  let command = root;
+  const path = ['mayfly'];
+  let rest = argv;
+  for (;;) {
+    const [word, ...others] = rest;
+    const commands = command.subCommands as Record<string, CommandDef> | undefined;
+    const next = word !== undefined && commands && Object.hasOwn(commands, word) ? commands[word] : undefined;
+    if (word === undefined || !next) return { path, command, rest };
+    path.push(word);
+    command = next;
+    rest = others;
+  }
+}
+
+/**
+ * Runs a command that has no commands below it.
+ * @returns its exit code
+ * @throws CliError when the arguments are not what it takes
+ */
+export async function runLeaf({ command, rest }: Leaf): Promise<number> {
+  const definition = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
+  const args = parsed(rest, definition);
+  return (await command.run?.({ rawArgs: rest, args, cmd: command })) as number;
+}
+
+function parsed(rest: string[], definition: Parameters<typeof parseArgs>[1]) {
+  try {
+    return parseArgs(rest, definition);
+  } catch (error) {
+    throw usageError(error instanceof Error ? error.message : String(error));
+  }
+}

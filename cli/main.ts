@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
+import { type CommandDef, renderUsage } from 'citty';
+import { CliError, usageError } from './cli-error.ts';
+import { createCommands } from './commands.ts';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
+import { Io } from './io.ts';
+import { leafOf, runLeaf } from './leaf.ts';
+import { reportError } from './report-error.ts';
+
+/** Runs one command line, with results and errors already printed. */
+export async function runCli(argv: string[], io: Io): Promise<number> {
+  const options = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
+  try {
+    const leaf = leafOf(createCommands(io), argv);
+    const { path, command, rest } = leaf;
+    if (options.includes('--help') || options.includes('-h')) {
+      io.print(await usage(io, path, command));
+      return EXIT.ok;
+    }
+    if (argv.length === 1 && argv[0] === '--version') {
+      io.print(version());
+      return EXIT.ok;
+    }
+    if (command.subCommands) {
+      io.note(await usage(io, path, command));
+      const given = rest[0];
+      throw usageError(given === undefined ? 'a command is missing' : `there is no command ${JSON.stringify(given)}`);
+    }
+    return await runLeaf(leaf);
+  } catch (error) {
+    const interrupted = io.signal.aborted && !(error instanceof CliError);
+    const shown = interrupted ? interruption(error) : error;
+    reportError(io, shown, options.includes('--json'));
+    return exitCodeOf(shown);
+  }
+}
+
+async function usage(io: Io, path: string[], command: CommandDef): Promise<string> {
+  const parent = { meta: { name: path.slice(0, -1).join(' ') } };
+  const text = await renderUsage(command, path.length > 1 ? parent : undefined);
+  return io.colors ? text : stripVTControlCharacters(text);
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  return (manifest as { version: string }).version;
+}
+
+function interruption(cause: unknown): CliError {
+  return new CliError(EXIT.interrupted, 'Interrupted', 'Ctrl-C or SIGTERM', 'Run it again when you like.', { cause });
+}
+
+/** The process `mayfly`: Ctrl-C asks the command to end in order, a second one ends it at once. */
+export async function main(argv: string[]): Promise<void> {
+  const [controller, force] = [new AbortController(), new AbortController()];
+  const interrupt = () => {
+    if (!controller.signal.aborted) return controller.abort(new Error('interrupted'));
+    force.abort(new Error('interrupted twice'));
+    if (!io.endsItself) process.exit(EXIT.interrupted);
+  };
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
+  const { stdout, stderr, env } = process;
+  const io = new Io({ stdout, stderr, env, signal: controller.signal, force: force.signal });
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(EXIT.ok); // the reader, such as `head`, has seen enough
+    throw error;
+  });
+  process.exitCode = await runCli(argv, io);
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { type ArgsDef, defineCommand } from 'citty';
+import type { CreateSandbox, MayflyClient } from '../../client/mayfly-client.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../arguments.ts';
+import { CliError, usageError } from '../cli-error.ts';
+import { connect } from '../connection.ts';
+import { EXIT, exitCodeOfCode } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { follow, StepPrinter, waitSignal } from './follow.ts';
+import { sandboxLines } from './sandbox-text.ts';
+
+const ARGS = {
+  source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
+  cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
+  'memory-mib': { type: 'string', valueHint: 'MiB', description: "Memory, else the source's" },
+  ttl: { type: 'string', valueHint: 'seconds', description: 'Seconds until it ends by itself (server default: 3600)' },
+  idle: { type: 'string', valueHint: 'seconds', description: 'Seconds without use until it ends by itself' },
+  egress: {
+    type: 'enum',
+    options: ['none', 'internet'],
+    description: 'What the guest can reach (server default: none)',
+  },
+  agent: { type: 'string', description: 'Which agent it is for; kept in the audit' },
+  metadata: { type: 'string', valueHint: 'key=value', description: 'May be given more than once' },
+  'idempotency-key': { type: 'string', description: 'The same key makes one sandbox, however often it is sent' },
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+interface CreateArgs {
+  source: string;
+  cpus?: string | undefined;
+  'memory-mib'?: string | undefined;
+  ttl?: string | undefined;
+  idle?: string | undefined;
+  egress?: 'none' | 'internet' | undefined;
+  agent?: string | undefined;
+}
+
+function requestFrom(args: CreateArgs, metadata: string[]): CreateSandbox {
+  const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
+  const memory = args['memory-mib'];
+  return {
+    source: args.source,
+    ...(args.cpus && { cpus: wholeNumber('cpus', args.cpus, cpus.min, cpus.max) }),
+    ...(memory && { memoryMib: wholeNumber('memory-mib', memory, memoryMib.min, memoryMib.max) }),
+    ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, ttlSeconds.min, ttlSeconds.max) }),
+    ...(args.idle && { idleSeconds: wholeNumber('idle', args.idle, idleSeconds.min, idleSeconds.max) }),
+    ...(args.egress && { network: { egress: args.egress } }),
+    ...(args.agent && { agentId: args.agent }),
+    ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata.map(pairOf)) }),
+  };
+}
+
+function pairOf(text: string): [string, string] {
+  const [key, ...rest] = text.split('=');
+  if (!key || rest.length === 0) throw usageError(`--metadata must be key=value, not ${JSON.stringify(text)}`);
+  return [key, rest.join('=')];
+}
+
+/** Asks, and says what is known when Ctrl-C comes before the answer. */
+async function ask(
+  io: Io,
+  client: MayflyClient,
+  request: CreateSandbox,
+  idempotencyKey: string,
+): Promise<SandboxRecord> {
+  try {
+    return await client.createSandbox(request, { waitSeconds: 0, idempotencyKey, signal: io.signal });
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
+    throw new CliError(
+      EXIT.interrupted,
+      'Interrupted before the API answered',
+      'whether the sandbox is being made is not known here',
+      `Ask again with --idempotency-key ${idempotencyKey}: it is made once. Or see \`mayfly sandbox list\`.`,
+    );
+  }
+}
+
+function stillGoing(io: Io, record: SandboxRecord, seconds: number): CliError {
+  return new CliError(
+    io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,
+    io.signal.aborted ? `Stopped watching ${record.id}` : `${record.id} is not running after ${seconds} s`,
+    'its saga goes on without anybody watching',
+    `See \`mayfly sandbox get ${record.id}\`; end it with \`mayfly sandbox destroy ${record.id}\`.`,
+  );
+}
+
+/** `mayfly sandbox create`: the saga goes on whatever becomes of this process. */
+export function createCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'create', description: 'Make a sandbox and wait until SSH is verified' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      const metadata = checkArguments(rawArgs, ARGS, ['metadata']).get('metadata') ?? [];
+      const request = requestFrom(args, metadata);
+      const seconds = waitSeconds(args.wait);
+      const client = connect(io);
+      const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
+      io.note(`${accepted.id} from ${io.paint('bold', request.source)}`);
+      const { signal } = waitSignal(io, seconds);
+      const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
+        throw signal.aborted ? stillGoing(io, accepted, seconds) : error;
+      });
+      if (args.json) io.printJson(record);
+      else for (const line of sandboxLines(io, record)) io.print(line);
+      if (record.failure) return exitCodeOfCode(record.failure.code);
+      return record.state === 'running' ? EXIT.ok : EXIT.failed;
+    },
+  });
+}
+
+function settled(record: SandboxRecord): boolean {
+  return record.state === 'running' || isFinal(record.state);
+}

@@ -1,0 +1,41 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { LIMITS } from '../../model/limits.ts';
+import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from '../arguments.ts';
+import { usageError } from '../cli-error.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { sandboxLines } from './sandbox-text.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  ttl: { type: 'string', valueHint: 'seconds', description: 'Seconds from now to its new end' },
+  idle: { type: 'string', valueHint: 'seconds|off', description: 'Seconds without use until it ends' },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+function idleFrom(text: string): number | null {
+  return text === 'off' ? null : wholeNumber('idle', text, LIMITS.idleSeconds.min, LIMITS.idleSeconds.max);
+}
+
+/** `mayfly sandbox extend`: moves the end of a running sandbox. */
+export function extendCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'extend', description: 'Give a sandbox more (or less) time' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const id = sandboxId(args.id);
+      if (!args.ttl && !args.idle) throw usageError('give --ttl or --idle');
+      const { min, max } = LIMITS.ttlSeconds;
+      const change = {
+        ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, min, max) }),
+        ...(args.idle && { idleSeconds: idleFrom(args.idle) }),
+      };
+      const record = await connect(io).extendSandbox(id, change, { signal: io.signal });
+      if (args.json) io.printJson(record);
+      else for (const line of sandboxLines(io, record)) io.print(line);
+      return EXIT.ok;
+    },
+  });
+}

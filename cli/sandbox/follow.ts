@@ -1,0 +1,62 @@
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { SandboxRecord } from '../../model/sandbox.ts';
+import { between, duration } from '../duration.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../printable.ts';
+
+/** Prints the steps of a record that were not printed before. */
+export class StepPrinter {
+  #printed: number;
+
+  /** @param printed how many steps were there before */
+  constructor(
+    readonly io: Io,
+    printed = 0,
+  ) {
+    this.#printed = printed;
+  }
+
+  show(record: SandboxRecord): void {
+    for (const { step, startedAt, endedAt } of record.steps.slice(this.#printed)) {
+      this.io.note(`  ${printable(step).padEnd(22)}${duration(between(startedAt, endedAt)).padStart(9)}`);
+    }
+    this.#printed = Math.max(this.#printed, record.steps.length);
+    const doing = record.waitingFor ? `waits for ${record.waitingFor}` : (record.phase ?? record.state);
+    this.io.noteForNow(this.io.paint('dim', `  ${doing} …`));
+  }
+}
+
+/**
+ * Follows a sandbox until `reached`: an event of its stream is the occasion to read the record, and the record is
+ * what counts.
+ * @returns the last record read: not necessarily one that was `reached`, when the stream ended first
+ * @throws the signal's reason when it was aborted first
+ */
+export async function follow(
+  client: MayflyClient,
+  first: SandboxRecord,
+  reached: (record: SandboxRecord) => boolean,
+  printer: StepPrinter,
+  signal: AbortSignal,
+): Promise<SandboxRecord> {
+  let record = first;
+  printer.show(record);
+  if (reached(record)) return record;
+  for await (const _event of client.sandboxEvents(record.id, { signal })) {
+    record = await client.getSandbox(record.id, { signal });
+    printer.show(record);
+    if (reached(record)) return record;
+  }
+  record = await client.getSandbox(record.id, { signal });
+  printer.show(record);
+  return record;
+}
+
+/**
+ * A signal for one wait: `io.signal`, or the time is over. A wait of 0 s is over at once.
+ * @param seconds how long
+ */
+export function waitSignal(io: Io, seconds: number): { signal: AbortSignal; timedOut: () => boolean } {
+  const timeout = AbortSignal.timeout(seconds * 1_000);
+  return { signal: AbortSignal.any([io.signal, timeout]), timedOut: () => timeout.aborted && !io.signal.aborted };
+}

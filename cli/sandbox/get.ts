@@ -1,0 +1,32 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { checkArguments, JSON_OPTION, sandboxId } from '../arguments.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { StepPrinter } from './follow.ts';
+import { sandboxLines } from './sandbox-text.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly sandbox get`: the record, with its steps on stderr. */
+export function getCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'get', description: 'Show a sandbox' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const id = sandboxId(args.id);
+      const record = await connect(io).getSandbox(id, { signal: io.signal });
+      if (args.json) {
+        io.printJson(record);
+      } else {
+        for (const line of sandboxLines(io, record)) io.print(line);
+        new StepPrinter(io).show(record);
+      }
+      return EXIT.ok;
+    },
+  });
+}

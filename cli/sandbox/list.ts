@@ -1,0 +1,46 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { LIMITS } from '../../model/limits.ts';
+import { SANDBOX_STATES, type SandboxRecord } from '../../model/sandbox.ts';
+import { checkArguments } from '../arguments.ts';
+import { columns } from '../columns.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+
+const ARGS = {
+  state: { type: 'enum', options: [...SANDBOX_STATES], description: 'Only those in this state' },
+  json: { type: 'boolean', description: 'Print NDJSON on stdout, one sandbox a line', default: false },
+} as const satisfies ArgsDef;
+
+function row(record: SandboxRecord): string[] {
+  const state = record.phase ? `${record.state} (${record.phase})` : record.state;
+  return [record.id, state, record.spec.source, record.hostId ?? '-', record.ssh?.address ?? '-', record.createdAt];
+}
+
+/** `mayfly sandbox list`: newest first, all pages. */
+export function listCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'list', description: 'List sandboxes, newest first' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const client = connect(io);
+      const state = SANDBOX_STATES.find((known) => known === args.state);
+      const rows: string[][] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const page = await client.listSandboxes({
+          limit: LIMITS.page.max,
+          signal: io.signal,
+          ...(state && { state }),
+          ...(cursor && { cursor }),
+        });
+        if (args.json) for (const record of page.items) io.printJson(record);
+        else rows.push(...page.items.map(row));
+        cursor = page.nextCursor;
+      }
+      if (!args.json)
+        for (const line of columns(['ID', 'STATE', 'SOURCE', 'HOST', 'ADDRESS', 'CREATED'], rows)) io.print(line);
+      return EXIT.ok;
+    },
+  });
+}

@@ -1,0 +1,38 @@
+import { ERRORS } from '../../model/errors.ts';
+import { LAYERS, type Proof } from '../../model/proof.ts';
+import type { SandboxRecord } from '../../model/sandbox.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../printable.ts';
+
+/** A sandbox as a person reads it; null and empty fields are left out. */
+export function sandboxLines(io: Io, record: SandboxRecord): string[] {
+  const { spec, ssh, failure } = record;
+  const fields: [string, string | null][] = [
+    ['state', record.phase ? `${record.state} (${record.phase})` : record.state],
+    ['source', spec.source],
+    ['host', record.hostId],
+    ['address', ssh && `${ssh.user}@${ssh.address} port ${ssh.port}`],
+    ['created', record.createdAt],
+    ['expires', record.proof ? null : record.expiresAt],
+    ['ended by', record.stopReason],
+    ['waits for', record.waitingFor],
+    ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
+    ['why', failure?.message ?? null],
+    ['do', failure && ERRORS[failure.code].remedy],
+  ];
+  const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
+  return [io.paint('bold', record.id), ...shown, ...(record.proof ? proofLines(io, record.proof) : [])];
+}
+
+/** Layer by layer: what was looked at, and what was there. */
+export function proofLines(io: Io, proof: Proof): string[] {
+  const looks = LAYERS.flatMap((layer) => {
+    const observations = proof.observations.filter((o) => o.layer === layer);
+    if (observations.length === 0) return [`  ${io.paint('red', `${layer}: nobody looked`)}`];
+    return observations.map(({ absent, found, lookedAt }) => {
+      const verdict = absent ? io.paint('green', 'absent') : io.paint('red', `found: ${found ?? 'something'}`);
+      return `  ${layer.padEnd(12)}${verdict}  ${io.paint('dim', lookedAt)}`;
+    });
+  });
+  return [`proof of ${printable(proof.provedAt)}: after the last removal each layer was looked at again`, ...looks];
+}

@@ -1,0 +1,28 @@
+import { defineCommand } from 'citty';
+import { checkArguments, JSON_OPTION } from './arguments.ts';
+import { columns } from './columns.ts';
+import { connect } from './connection.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Io } from './io.ts';
+
+/** `mayfly source list` */
+export function sourceCommand(io: Io) {
+  const list = defineCommand({
+    meta: { name: 'list', description: 'List golden VMs and whether they can be cloned' },
+    args: JSON_OPTION,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, JSON_OPTION);
+      const page = await connect(io).listSources({ signal: io.signal });
+      const rows = page.items.map((source) => [
+        source.name,
+        source.cloneable ? 'yes' : `no: ${source.problem ?? 'the host did not say why'}`,
+        String(source.cpus),
+        String(source.memoryMib),
+      ]);
+      if (args.json) io.printJson(page);
+      else for (const line of columns(['NAME', 'CLONEABLE', 'CPUS', 'MEMORY MiB'], rows)) io.print(line);
+      return EXIT.ok;
+    },
+  });
+  return defineCommand({ meta: { name: 'source', description: 'Golden VMs' }, subCommands: { list } });
+}

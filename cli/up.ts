@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { chmod, rename, rm, writeFile } from 'node:fs/promises';
+import { defineCommand } from 'citty';
+import { readConfig } from '../worker/config.ts';
+import { checkArguments, JSON_OPTION } from './arguments.ts';
+import { type Connection, connectionFileOf } from './connection.ts';
+import { EXIT } from './exit-codes.ts';
+import { type Installation, workerPart } from './installation.ts';
+import type { Io } from './io.ts';
+
+/** The image that `npm run setup` builds. */
+export const DEFAULT_SOURCE = 'golden-debian12';
+
+/** Leaves address and key for the other commands; whole or not at all, and never readable by others. */
+async function writeConnection(stateDir: string, connection: Connection): Promise<string> {
+  const path = connectionFileOf(stateDir);
+  const partial = `${path}.${process.pid}`;
+  await writeFile(partial, `${JSON.stringify(connection)}\n`, { mode: 0o600 });
+  await chmod(partial, 0o600);
+  await rename(partial, path);
+  return path;
+}
+
+function welcome(io: Io, installation: Installation, keyFile: string, source: string): string[] {
+  const { apiUrl, kind, hostId } = installation;
+  const { temporalUiUrl } = installation.describe();
+  const read = `$(node -p 'JSON.parse(fs.readFileSync("${keyFile}")).apiKey')`;
+  return [
+    '',
+    `  API          ${apiUrl}   (docs: ${apiUrl}/docs)`,
+    ...(temporalUiUrl ? [`  Temporal UI  ${temporalUiUrl}`] : []),
+    `  admin key    in ${keyFile} (0600); \`mayfly\` on this machine finds it there`,
+    `  host         ${hostId}, ${kind}${kind === 'simulated' ? io.paint('yellow', ': it isolates NOTHING') : ''}`,
+    '',
+    '  another terminal:',
+    `    mayfly sandbox create ${source}`,
+    `    curl -sS ${apiUrl}/v1/sandboxes -H "Authorization: Bearer ${read}" \\`,
+    `      -H 'Content-Type: application/json' -H 'Prefer: wait=60' -d '{"source":"${source}"}'`,
+    '',
+    '  Ctrl-C stops these processes; sandboxes stay as they are, and the next `mayfly up` goes on with them.',
+  ];
+}
+
+/** `mayfly up`: the whole of Mayfly on this machine, in the foreground. */
+export function upCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'up', description: 'Run all of Mayfly on this machine, in the foreground' },
+    args: JSON_OPTION,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, JSON_OPTION);
+      const config = readConfig(io.env);
+      const { startInstallation } = await workerPart('installation.ts');
+      const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
+      try {
+        const { apiUrl, adminKey, hostId, kind, stateDir } = installation;
+        const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
+        if (args.json) io.printJson({ apiUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
+        else for (const line of welcome(io, installation, keyFile, DEFAULT_SOURCE)) io.print(line);
+        if (!io.signal.aborted) await once(io.signal, 'abort');
+      } finally {
+        io.note('stopping; sandboxes stay as they are (Ctrl-C again: at once)');
+        await installation.stop({ sandboxes: 'keep' });
+        await rm(`${connectionFileOf(installation.stateDir)}.${process.pid}`, { force: true });
+      }
+      io.note('stopped');
+      return EXIT.ok;
+    },
+  });
+}
