@@ -103,9 +103,10 @@ export const listQuery = z.strictObject({
 });
 export const auditQuery = z.strictObject({ limit, cursor: wholeText(0, 999_999_999).optional() });
 
-export const idempotencyHeaders = z.object({
+export const preferHeaders = z.object({ prefer: z.string().max(1_024).optional().openapi({ example: 'wait=60' }) });
+
+export const idempotencyHeaders = preferHeaders.extend({
   'idempotency-key': printable(LIMITS.idempotencyKey.maxLength).optional(),
-  prefer: z.string().max(1_024).optional().openapi({ example: 'wait=60' }),
 });
 
 const instant = z.string().openapi({ format: 'date-time' });

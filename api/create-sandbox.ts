@@ -1,0 +1,100 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { Actor, SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
+import type { AppDeps, Env } from './context.ts';
+import { type Attempt, beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { refuseUnplaceable } from './placement.ts';
+import { type Patience, patienceOf } from './prefer.ts';
+import { problemResponse } from './problem.ts';
+import { sandboxView } from './sandbox-view.ts';
+import type { createSandbox } from './schemas.ts';
+import { waitWithin } from './waiting.ts';
+
+type Request = z.output<typeof createSandbox>;
+
+/** POST /v1/sandboxes: starts the saga once, however often it is asked with the same key, and waits for it a while. */
+export async function answerCreate(
+  c: Context<Env>,
+  deps: AppDeps,
+  request: Request,
+  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: request.agentId ?? null };
+  const attempt = await beginAttempt(store, {
+    apiKeyId: actor.apiKeyId,
+    key: headers['idempotency-key'],
+    method: c.req.method,
+    path: c.req.path,
+    body: request,
+  });
+  if (attempt.answer) return repeatAnswer(c, attempt.answer);
+
+  await start(deps, attempt, specOf(request), actor);
+  const patience = patienceOf(headers.prefer);
+  await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.sandboxId, signal));
+  const record = await recorded(deps, attempt.sandboxId);
+  const response = answerFor(c, record, patience);
+  // Who has left got no answer, so the same request may still wait for the end.
+  if (!c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
+  return response;
+}
+
+/** The defaults are filled in here, once, and recorded. */
+function specOf(request: Request): SandboxSpec {
+  return {
+    source: request.source,
+    cpus: request.cpus ?? null,
+    memoryMib: request.memoryMib ?? null,
+    ttlSeconds: request.ttlSeconds ?? LIMITS.ttlSeconds.default,
+    idleSeconds: request.idleSeconds ?? null,
+    metadata: request.metadata ?? {},
+    agentId: request.agentId ?? null,
+    network: request.network ?? { egress: 'none' },
+  };
+}
+
+/**
+ * A claim without a record means that the first request died, or is still, between the two: this one starts the saga
+ * under the same id, and Temporal joins the two.
+ */
+async function start({ store, sagas }: AppDeps, attempt: Attempt, spec: SandboxSpec, createdBy: Actor): Promise<void> {
+  const { sandboxId: id, claim, isFresh } = attempt;
+  if (!isFresh && (await store.sandboxes.get(id))) return;
+  try {
+    await refuseUnplaceable(store, spec.source);
+  } catch (error) {
+    if (claim && isFresh) await store.idempotency.release(claim);
+    throw error;
+  }
+  await sagas.create({ id, spec, createdBy, requestedAt: new Date().toISOString(), begin: 'create' });
+}
+
+async function recorded({ store }: AppDeps, id: string): Promise<SandboxRecord> {
+  const record = await store.sandboxes.get(id);
+  if (record) return record;
+  throw new MayflyError('internal', `The saga of ${id} was accepted, but the store has no record of it.`);
+}
+
+function answerFor(c: Context<Env>, record: SandboxRecord, patience: Patience): Response {
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  c.header('Location', `/v1/sandboxes/${record.id}`);
+  if (record.state === 'running') return c.json(sandboxView(record), 201);
+  const failure = failureOf(record);
+  return failure ? problemResponse(c, failure, { sandboxId: record.id }) : c.json(sandboxView(record), 202);
+}
+
+/** Why there will be no running sandbox; null while that is open. */
+function failureOf(record: SandboxRecord): MayflyError | null {
+  const { state, failure, stopReason } = record;
+  if (state === 'failed' && failure) return new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
+  if (state === 'failed' || state === 'destroyed') {
+    return new MayflyError(
+      'sandbox_ended',
+      `The sandbox ended before it was ready (${stopReason ?? 'no reason recorded'}).`,
+    );
+  }
+  return null;
+}

@@ -1,0 +1,68 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { MayflyError } from '../model/errors.ts';
+import { SCOPES } from '../model/scopes.ts';
+import { requires } from './auth.ts';
+import type { App, AppDeps } from './context.ts';
+import { createKey, json, noQuery, pageOf, problems } from './schemas.ts';
+
+const PATH = '/v1/keys';
+const tags = ['keys'];
+const middleware = [requires('admin')];
+
+const keyAnswer = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    createdAt: z.string(),
+    revokedAt: z.string().nullable(),
+  })
+  .openapi('ApiKey');
+
+const createOne = createRoute({
+  method: 'post',
+  path: PATH,
+  tags,
+  middleware,
+  summary: 'Make an API key; its secret is in this answer and nowhere else',
+  description:
+    'An Idempotency-Key is not looked at here: repeating the answer would mean keeping the secret. ' +
+    'A key whose answer was lost is of no use to anybody; revoke it.',
+  request: { query: noQuery, body: { required: true, content: { 'application/json': { schema: createKey } } } },
+  responses: { 201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')), ...problems },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: PATH,
+  tags,
+  middleware,
+  summary: 'List all API keys, also revoked ones',
+  request: { query: noQuery },
+  responses: { 200: json('All keys', pageOf(keyAnswer)), ...problems },
+});
+
+const revokeOne = createRoute({
+  method: 'delete',
+  path: `${PATH}/{id}`,
+  tags,
+  middleware,
+  summary: 'Revoke an API key, from the next request on',
+  request: { query: noQuery, params: z.strictObject({ id: z.string().regex(/^[0-9a-f]{12}$/) }) },
+  responses: { 200: json('The revoked key', keyAnswer), ...problems },
+});
+
+export function keyRoutes(app: App, { store }: AppDeps): void {
+  app.openapi(createOne, async (c) => {
+    const { key, secret } = await store.apiKeys.create(c.req.valid('json'));
+    c.header('Cache-Control', 'no-store');
+    return c.json({ ...key, secret }, 201);
+  });
+  app.openapi(listAll, async (c) => c.json({ items: await store.apiKeys.list(), nextCursor: null }, 200));
+  app.openapi(revokeOne, async (c) => {
+    const { id } = c.req.valid('param');
+    const revoked = await store.apiKeys.revoke(id);
+    if (!revoked) throw new MayflyError('not_found', `There is no API key ${id}.`);
+    return c.json(revoked, 200);
+  });
+}

@@ -1,0 +1,154 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
+import { isFinal, type SandboxRecord } from '../model/sandbox.ts';
+import { requires } from './auth.ts';
+import { type App, type AppDeps, type Env, serialised } from './context.ts';
+import { answerCreate } from './create-sandbox.ts';
+import { patienceOf } from './prefer.ts';
+import { sandboxView } from './sandbox-view.ts';
+import {
+  createSandbox,
+  idempotencyHeaders,
+  json,
+  listQuery,
+  noQuery,
+  pageOf,
+  patchSandbox,
+  preferHeaders,
+  problems,
+  sandboxAnswer,
+  sandboxParams,
+} from './schemas.ts';
+import { waitWithin } from './waiting.ts';
+
+const ONE = '/v1/sandboxes/{id}';
+const tags = ['sandboxes'];
+
+const createOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes',
+  tags,
+  summary: 'Make a sandbox',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: createSandbox } } },
+  },
+  responses: {
+    201: json('It runs, and SSH was verified', sandboxAnswer),
+    202: json('It is being made; Location says where to look', sandboxAnswer),
+    ...problems,
+  },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: '/v1/sandboxes',
+  tags,
+  summary: 'List sandboxes, newest first',
+  middleware: [requires('sandboxes:read')],
+  request: { query: listQuery },
+  responses: { 200: json('One page', pageOf(sandboxAnswer)), ...problems },
+});
+
+const getOne = createRoute({
+  method: 'get',
+  path: ONE,
+  tags,
+  summary: 'Read one sandbox',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sandboxParams, query: noQuery },
+  responses: { 200: json('The sandbox', sandboxAnswer), ...problems },
+});
+
+const patchOne = createRoute({
+  method: 'patch',
+  path: ONE,
+  tags,
+  summary: 'Extend a sandbox, or change its metadata',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    body: { required: true, content: { 'application/json': { schema: patchSandbox } } },
+  },
+  responses: { 200: json('The changed sandbox', sandboxAnswer), ...problems },
+});
+
+const deleteOne = createRoute({
+  method: 'delete',
+  path: ONE,
+  tags,
+  summary: 'End a sandbox, and prove that nothing of it is left',
+  middleware: [requires('sandboxes:write')],
+  request: { params: sandboxParams, query: noQuery, headers: preferHeaders },
+  responses: {
+    200: json('It is gone; `proof` says what was looked at', sandboxAnswer),
+    202: json('It is being removed; Location says where to look', sandboxAnswer),
+    ...problems,
+  },
+});
+
+export function sandboxRoutes(app: App, deps: AppDeps): void {
+  const { store, sagas } = deps;
+  app.openapi(createOne, async (c) => {
+    return serialised(await answerCreate(c, deps, c.req.valid('json'), c.req.valid('header')));
+  });
+  app.openapi(listAll, async (c) => {
+    const { limit = LIMITS.page.default, cursor, state } = c.req.valid('query');
+    const page = await store.sandboxes.list({
+      limit,
+      ...(cursor !== undefined && { cursor }),
+      ...(state && { state }),
+    });
+    return c.json({ items: page.items.map(sandboxView), nextCursor: page.nextCursor }, 200);
+  });
+  app.openapi(getOne, async (c) => c.json(sandboxView(await existing(deps, c.req.valid('param').id)), 200));
+  app.openapi(patchOne, async (c) => {
+    const { id } = c.req.valid('param');
+    const { ttlSeconds, idleSeconds, metadata } = c.req.valid('json');
+    refuseEnded(await existing(deps, id));
+    await sagas.patch(id, {
+      actor: { apiKeyId: c.get('apiKey').id, agentId: null },
+      ...(ttlSeconds !== undefined && { ttlSeconds }),
+      ...(idleSeconds !== undefined && { idleSeconds }),
+      ...(metadata !== undefined && { metadata }),
+    });
+    return c.json(sandboxView(await existing(deps, id)), 200);
+  });
+  app.openapi(deleteOne, async (c) => {
+    return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+  });
+}
+
+/** @throws MayflyError sandbox_not_found */
+export async function existing({ store }: Pick<AppDeps, 'store'>, id: string): Promise<SandboxRecord> {
+  const record = await store.sandboxes.get(id);
+  if (record) return record;
+  throw new MayflyError('sandbox_not_found', `There is no sandbox ${id}.`);
+}
+
+function refuseEnded({ id, state }: SandboxRecord): void {
+  if (!isFinal(state) && state !== 'destroying') return;
+  throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
+}
+
+async function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
+  const { sagas } = deps;
+  const patience = patienceOf(prefer);
+  const before = await existing(deps, id);
+  if (!isFinal(before.state)) {
+    const { spec, createdBy, createdAt } = before;
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor });
+    await waitWithin(c, deps, patience.seconds, (signal) => sagas.ended(id, signal));
+  }
+  const record = await existing(deps, id);
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  if (isFinal(record.state)) return c.json(sandboxView(record), 200);
+  c.header('Location', `/v1/sandboxes/${id}`);
+  return c.json(sandboxView(record), 202);
+}
