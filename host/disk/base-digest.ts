@@ -4,7 +4,8 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Mutex } from 'async-mutex';
-import { orAbsent, writeAtomic } from './atomic-file.ts';
+import { writeFileAtomic } from '../atomic-file.ts';
+import { orAbsent } from './absent.ts';
 
 interface Remembered {
   /** Device, inode, size, modification and change time in ns: while these stay, so does the content. */
@@ -41,7 +42,7 @@ export class BaseDigests {
       const sha256 = await sha256Of(disk);
       known.set(disk, { stamp, sha256 });
       await mkdir(dirname(this.file), { recursive: true, mode: 0o711 });
-      await writeAtomic(this.file, JSON.stringify(Object.fromEntries(known)), 0o600);
+      await writeFileAtomic(this.file, JSON.stringify(Object.fromEntries(known)), 0o600);
       return sha256;
     });
   }

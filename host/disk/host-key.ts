@@ -1,7 +1,7 @@
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exec } from '../exec.ts';
-import { orAbsent } from './atomic-file.ts';
+import { orAbsent } from './absent.ts';
 
 export interface HostKey {
   /** OpenSSH private key, PEM-like text. Goes nowhere but into the seed. */

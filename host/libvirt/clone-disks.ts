@@ -1,13 +1,18 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { ImageLayer } from '../disk/image.ts';
 import { child, childElements, type Element, element, removeChildren } from './xml.ts';
 
 /** Where a disk of the source lies: a path (file or block device), or a volume that libvirt can name the path of. */
 export type DiskBase = { path: string } | { pool: string; volume: string };
 
+type Layer = Pick<ImageLayer, 'path' | 'format'>;
+
 export interface DiskPlan {
   /** The disk's name inside the domain, e.g. `vda`. */
   target: string;
   base: DiskBase;
+  /** Image format of the base as the source declares it; libvirt takes raw when it declares none. */
+  format: string;
   /** The qcow2 overlay that takes its place in the clone. */
   overlay: string;
   /** The guest boots from it. */
@@ -25,18 +30,42 @@ export function planDisks(domain: Element, rootOverlay: string): DiskPlan[] {
   return disks.map((disk) => {
     const target = targetOf(disk);
     const overlay = disk === root ? rootOverlay : `${rootOverlay.replace(/\.qcow2$/, '')}-${target}.qcow2`;
-    return { target, base: baseOf(disk), overlay, root: disk === root };
+    return {
+      target,
+      base: baseOf(disk),
+      format: child(disk, 'driver')?.attributes['type'] ?? 'raw',
+      overlay,
+      root: disk === root,
+    };
   });
 }
 
 /** Points every disk of the clone at its overlay and takes from it what is the source's own. */
-export function replaceDisks(devices: Element, plans: readonly DiskPlan[]): void {
+export function replaceDisks(
+  devices: Element,
+  plans: readonly DiskPlan[],
+  bases: ReadonlyMap<string, readonly Layer[]>,
+): void {
   removeChildren(devices, (d) => isDisk(d) && !hasSource(d));
   removeChildren(devices, (d) => d.name === 'disk' && d.attributes['device'] === 'floppy');
   for (const disk of childElements(devices).filter(isDisk)) {
     const plan = plans.find((p) => p.target === targetOf(disk));
-    if (plan) replaceDisk(disk, plan);
+    if (!plan) continue;
+    replaceDisk(disk, plan);
+    const backing = backingStore(bases.get(plan.target) ?? []);
+    if (backing) disk.children.push(backing);
   }
+}
+
+/** libvirt's own account of what lies below an overlay, with the label that makes it leave the files' owner alone. */
+function backingStore(layers: readonly Layer[]): Element | null {
+  const [layer, ...below] = layers;
+  if (!layer) return null;
+  const kept = element('seclabel', { model: 'dac', relabel: 'no' });
+  const source = element('source', { file: layer.path }, kept);
+  const backing = element('backingStore', { type: 'file' }, element('format', { type: layer.format }), source);
+  backing.children.push(backingStore(below) ?? element('backingStore'));
+  return backing;
 }
 
 const SOURCES_OWN = ['backingStore', 'mirror', 'shareable', 'transient', 'address', 'auth', 'encryption', 'alias'];

@@ -1,6 +1,8 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { ImageLayer } from '../disk/image.ts';
+import { setAccelerator } from './clone-accelerator.ts';
 import { closeDevices } from './clone-devices.ts';
-import { type DiskPlan, planDisks, replaceDisks } from './clone-disks.ts';
+import { planDisks, replaceDisks } from './clone-disks.ts';
 import { replaceInterfaces } from './clone-interfaces.ts';
 import { setCpus, setMemory } from './clone-resources.ts';
 import { attachSeed } from './clone-seed.ts';
@@ -23,6 +25,13 @@ export interface CloneParams {
   /** libvirt network; null keeps each interface where the source has it. */
   network: string | null;
   mac: (nic: number) => string;
+  /** What this host runs guests with; null keeps the source's domain type. */
+  accelerator: 'kvm' | 'tcg' | null;
+  /**
+   * The files below each overlay by target, top first. When given, they are written down, and libvirt leaves their
+   * owner as it is; otherwise it would give them to QEMU's user, who could then make them writable again.
+   */
+  bases: ReadonlyMap<string, readonly Pick<ImageLayer, 'path' | 'format'>[]>;
 }
 
 /**
@@ -35,21 +44,14 @@ export function cloneXml(sourceXml: string, params: CloneParams): string {
   const devices = child(domain, 'devices') ?? element('devices');
   const plans = planDisks(domain, params.rootOverlay);
   setIdentity(domain, params);
+  if (params.accelerator !== null) setAccelerator(domain, params.accelerator);
   setCpus(domain, params.cpus);
   setMemory(domain, params.memoryMib);
   closeDevices(devices);
-  replaceDisks(devices, plans);
+  replaceDisks(devices, plans, params.bases);
   replaceInterfaces(devices, params.network, params.mac);
   if (params.seed !== null) attachSeed(devices, params.seed);
   return buildXml(domain);
-}
-
-/**
- * The overlays that a clone of this source needs.
- * @throws MayflyError source_unsafe
- */
-export function overlaysOf(sourceXml: string, rootOverlay: string): DiskPlan[] {
-  return planDisks(parseDomain(sourceXml), rootOverlay);
 }
 
 /** @throws MayflyError source_unsafe when it is not the XML of a domain. */

@@ -11,6 +11,8 @@ import { Virsh } from './virsh.ts';
 /** A libvirtd of our own, beside the host's or where there is none. */
 export interface PrivateLibvirtd {
   uri: string;
+  /** Where its dnsmasq keeps leases, as seen from outside. */
+  leaseFolder: string;
   /**
    * Ends the daemon. With `machines`, everything it ran ends too: domains, networks, their dnsmasq. Without, they run
    * on, and the next {@link startPrivateLibvirtd} with the same folder finds them again.
@@ -85,7 +87,11 @@ export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvi
     await within(holder, ['libvirtd', '--daemon', '--pid-file', '/run/libvirt/private.pid']);
     await virsh.run(['uri']);
   }
-  return { uri: virsh.uri, stop: ({ machines }) => (machines ? stopAll(folder, virsh) : stopDaemon(folder)) };
+  return {
+    uri: virsh.uri,
+    leaseFolder: join(folder, 'lib', 'dnsmasq'),
+    stop: ({ machines }) => (machines ? stopAll(folder, virsh) : stopDaemon(folder)),
+  };
 }
 
 async function hold(folder: string): Promise<number> {

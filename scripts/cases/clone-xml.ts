@@ -44,6 +44,8 @@ function attempt(input: unknown): { xml: string } | { error: string } {
       memoryMib: numberOrNull(params, 'memory_mb'),
       network: textOrNull(params, 'network'),
       mac: (nic) => macAddress(name, nic),
+      accelerator: null,
+      bases: new Map(),
     });
     return { xml };
   } catch (error) {

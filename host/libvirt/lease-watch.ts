@@ -1,0 +1,52 @@
+import { watch } from 'node:fs';
+import type { DhcpLease, Leases } from './leases.ts';
+
+/** Looks at least this often, should an event of the file system get lost. Milliseconds. */
+const LOOK_AT_LEAST_MS = 1_000;
+
+/**
+ * Waits for a lease of this MAC: every change in dnsmasq's folder is followed by a look. Between the looks, at least
+ * once a second, `meanwhile` is called; what it throws ends the wait.
+ * @throws the signal's reason when aborted
+ */
+export async function watchForLease(
+  leases: Leases,
+  macAddress: string,
+  signal: AbortSignal,
+  meanwhile: () => Promise<void>,
+): Promise<DhcpLease> {
+  signal.throwIfAborted();
+  let changed = false;
+  let wake = () => {};
+  const notice = () => {
+    changed = true;
+    wake();
+  };
+  const watcher = watch(leases.folder, notice);
+  // a watcher that broke only makes us slower: the looks once a second go on
+  watcher.on('error', notice);
+  signal.addEventListener('abort', notice);
+  try {
+    for (let checkedAt = 0; ; ) {
+      changed = false;
+      const [lease] = await leases.find(new Set([macAddress]));
+      signal.throwIfAborted();
+      if (lease) return lease;
+      if (Date.now() - checkedAt >= LOOK_AT_LEAST_MS) {
+        checkedAt = Date.now();
+        await meanwhile();
+      }
+      if (changed) continue;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LOOK_AT_LEAST_MS);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  } finally {
+    watcher.close();
+    signal.removeEventListener('abort', notice);
+  }
+}

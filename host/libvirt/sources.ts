@@ -1,0 +1,97 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { SourceInfo } from '../../model/host.ts';
+import { isSandboxId } from '../../model/ids.ts';
+import { imageChain } from '../disk/image.ts';
+import { type DiskBase, type DiskPlan, planDisks } from './clone-disks.ts';
+import { cpuCount, memoryKib } from './clone-resources.ts';
+import { parseDomain } from './clone-xml.ts';
+import { names } from './output/tables.ts';
+import { type Virsh, VirshError } from './virsh.ts';
+import { child } from './xml.ts';
+
+/** A source's XML, and whether its disks are at rest. */
+export interface Source {
+  name: string;
+  xml: string;
+  /** Why its disks are not at rest now; null when they are. */
+  busy: string | null;
+}
+
+/** The domains of this libvirt that are not sandboxes. They are looked at, never changed. */
+export class Sources {
+  /** Virtual sizes by XML: what `sources` says every few seconds need not be measured anew. */
+  private readonly sizes = new Map<string, number>();
+
+  constructor(private readonly virsh: Virsh) {}
+
+  /** @throws MayflyError source_not_found */
+  async get(name: string): Promise<Source> {
+    if (isSandboxId(name)) throw notFound(name);
+    try {
+      const [xml, saved] = await Promise.all([
+        this.virsh.run(['dumpxml', '--domain', name]),
+        this.virsh.run(['list', '--all', '--name', '--with-managed-save']),
+      ]);
+      return { name, xml, busy: busy(xml, names(saved).includes(name)) };
+    } catch (error) {
+      if (error instanceof VirshError && error.failure.result === 'not_found') throw notFound(name);
+      throw error;
+    }
+  }
+
+  async list(): Promise<SourceInfo[]> {
+    const all = names(await this.virsh.run(['list', '--all', '--name'])).filter((name) => !isSandboxId(name));
+    const found: SourceInfo[] = [];
+    for (const name of all) {
+      try {
+        found.push(await this.describe(await this.get(name)));
+      } catch (error) {
+        if (!(error instanceof MayflyError) || error.code !== 'source_not_found') throw error; // removed meanwhile
+      }
+    }
+    return found;
+  }
+
+  /** What can be said of a source; what keeps it from being cloned is said in `problem`. */
+  async describe(source: Source): Promise<SourceInfo> {
+    const domain = parseDomain(source.xml);
+    const cpus = cpuCount(domain);
+    const memoryMib = Math.ceil(memoryKib(child(domain, 'memory')) / 1024);
+    const known = { name: source.name, cpus, memoryMib };
+    try {
+      const diskBytes = await this.diskBytes(source.xml);
+      return { ...known, cloneable: source.busy === null, problem: source.busy, diskBytes };
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'host_unavailable') throw error;
+      const problem = error instanceof Error ? error.message : String(error);
+      return { ...known, cloneable: false, problem, diskBytes: 0 };
+    }
+  }
+
+  /** The path of a disk's base; a volume's is libvirt's to know. */
+  async pathOf(base: DiskBase): Promise<string> {
+    if ('path' in base) return base.path;
+    return (await this.virsh.run(['vol-path', '--pool', base.pool, '--vol', base.volume])).trim();
+  }
+
+  private async diskBytes(xml: string): Promise<number> {
+    const known = this.sizes.get(xml);
+    if (known !== undefined) return known;
+    const plans: DiskPlan[] = planDisks(parseDomain(xml), '/dev/null');
+    let sum = 0;
+    for (const { base, format } of plans)
+      sum += (await imageChain(await this.pathOf(base), format))[0]?.virtualBytes ?? 0;
+    this.sizes.set(xml, sum);
+    return sum;
+  }
+}
+
+/** libvirt gives a domain an id while it is active. */
+function busy(xml: string, saved: boolean): string | null {
+  if (parseDomain(xml).attributes['id'] !== undefined) return 'It is running, so its disk is being written.';
+  return saved ? 'It has a saved memory image, so its disk is not at rest.' : null;
+}
+
+function notFound(name: string): MayflyError {
+  return new MayflyError('source_not_found', `There is no source ${JSON.stringify(name)} on this host.`);
+}
