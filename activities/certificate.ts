@@ -13,7 +13,8 @@ export interface SignInput {
 export interface SignedCertificate {
   /** One OpenSSH certificate line. */
   certificate: string;
-  serial: number;
+  /** Decimal; 64 bits do not fit a JSON number. */
+  serial: string;
   keyId: string;
   /** ISO 8601. */
   validBefore: string;
@@ -28,9 +29,10 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
     },
 
     /** A certificate that opens this sandbox and no other; its serial comes from the store and is never used again. */
-    async signCertificate({ sandboxId, source, actor, publicKey }: SignInput): Promise<SignedCertificate> {
-      const serial = await store.serials.next();
-      return ca.sign({ sandboxId, publicKey, serial, source, agentId: actor.agentId });
+    async signCertificate(request: SignInput): Promise<SignedCertificate> {
+      const serial = BigInt(await store.serials.next());
+      const { certificate, keyId, validBefore } = await ca.sign({ ...request, serial });
+      return { certificate, serial: serial.toString(), keyId, validBefore };
     },
   };
 }

@@ -55,6 +55,10 @@ export interface StepContext {
 export interface Hypervisor {
   readonly kind: 'libvirt' | 'simulated';
   readonly isolation: 'kvm' | 'tcg' | 'none';
+  /** libvirt connection URI, for people and their tools; null where there is no libvirt. */
+  readonly uri: string | null;
+  /** The files in which leases stand, for people and their tools. */
+  leaseFiles(): string[];
 
   /** Makes the machine ready: service reachable, network defined, active and closed off. */
   open(): Promise<void>;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 /** A server of somebody else's that we run: Temporal's dev server, the store. */
@@ -15,10 +15,19 @@ export interface ServerProcess {
 
 const STOP_MS = 10_000;
 
-export function startServer(program: string, args: string[], options: { logFile: string; name: string }): ChildProcess {
-  const log = openSync(options.logFile, 'a', 0o600);
-  // In a process group of its own: a Ctrl-C at the terminal reaches us only, and we stop it when its users are gone.
-  return spawn(program, args, { stdio: ['ignore', 'pipe', log], detached: true });
+/**
+ * Starts a server that lives no longer than this process (`setpriv --pdeathsig`): when we are killed it is told to
+ * end, so the next start finds its files unlocked. Its own process group keeps a Ctrl-C at the terminal from it until
+ * its users are gone. Standard error goes to the log file.
+ */
+export function startServer(program: string, args: string[], logFile: string): ChildProcess {
+  const log = openSync(logFile, 'a', 0o600);
+  try {
+    const argv = ['--pdeathsig', 'TERM', '--', program, ...args];
+    return spawn('setpriv', argv, { stdio: ['ignore', 'pipe', log], detached: true });
+  } finally {
+    closeSync(log);
+  }
 }
 
 export function serverProcess(child: ChildProcess, address: string, name: string): ServerProcess {

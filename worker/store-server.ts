@@ -29,7 +29,7 @@ export async function startStoreServer(dir: string): Promise<ServerProcess> {
 async function startEmbedded(program: string, dir: string): Promise<ServerProcess> {
   const logFile = join(dir, 'store.log');
   const args = ['--listen', '127.0.0.1:0', '--dir', join(dir, 'data')];
-  const child = startServer(program, args, { logFile, name: 'the embedded store' });
+  const child = startServer(program, args, logFile);
   if (!child.stdout) throw new Error('the embedded store has no standard output');
   for await (const line of createInterface({ input: child.stdout })) {
     const { address } = readyLine.parse(JSON.parse(line));
@@ -42,7 +42,7 @@ async function startEmbedded(program: string, dir: string): Promise<ServerProces
 async function startMongod(program: string, dir: string): Promise<ServerProcess> {
   const port = await freePort();
   const args = ['--bind_ip', '127.0.0.1', '--port', String(port), '--dbpath', join(dir, 'data'), '--quiet'];
-  const child = startServer(program, args, { logFile: join(dir, 'store.log'), name: 'mongod' });
+  const child = startServer(program, args, join(dir, 'store.log'));
   child.stdout?.resume();
   return serverProcess(child, `mongodb://127.0.0.1:${port}/mayfly`, 'mongod');
 }

@@ -48,10 +48,11 @@ export async function startTemporalServer({ dir, port, uiPort }: TemporalServerO
   const ui = uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)];
   const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(chosen), '--log-level', 'warn', ...ui];
   const logFile = join(dir, 'temporal.log');
-  const child = startServer(program, [...args, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...attributes], {
+  const child = startServer(
+    program,
+    [...args, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...attributes],
     logFile,
-    name: 'the Temporal server',
-  });
+  );
   child.stdout?.resume();
   const server = serverProcess(child, address, 'the Temporal server');
   await Promise.race([

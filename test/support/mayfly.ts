@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@temporalio/client';
+import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import { TemporalSagas } from '../../api/temporal-sagas.ts';
+import { UserCa } from '../../ca/user-ca.ts';
+import { Failpoints } from '../../host/failpoints.ts';
+import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
+import type { SandboxInput } from '../../model/messages.ts';
+import type { Observation } from '../../model/proof.ts';
+import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox.ts';
+import type { Timeouts } from '../../model/timeouts.ts';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { bundleWorkflows } from '../../worker/bundle.ts';
+import { Closers } from '../../worker/closers.ts';
+import { type Config, readConfig } from '../../worker/config.ts';
+import { createControlWorker } from '../../worker/control.ts';
+import { createHostWorker } from '../../worker/host.ts';
+import { HostDescription } from '../../worker/host-description.ts';
+import { type HostMachine, openHostMachine } from '../../worker/host-machine.ts';
+import { runWorker } from '../../worker/running-worker.ts';
+import { connectTemporal, registerSearchAttributes } from '../../worker/temporal.ts';
+import { startStoreServer } from './store-server.ts';
+
+Runtime.install({ logger: new DefaultLogger('ERROR') });
+
+/** Short enough for tests, long enough for two busy cores. */
+export const TEST_TIMEOUTS: Timeouts = {
+  hostDownMs: 2_000,
+  heartbeatMs: 2_000,
+  reserveMs: 3_000,
+  cloneDiskMs: 3_000,
+  bootDomainMs: 5_000,
+  awaitIpMs: 5_000,
+  verifySshMs: 8_000,
+  cleanupMs: 10_000,
+  cleanupPauseMs: 200,
+};
+
+export interface HostPart {
+  machine: HostMachine;
+  stop(): Promise<void>;
+}
+
+/** The product without its HTTP door: control worker, one host worker on a simulated host, a store of its own. */
+export class TestMayfly {
+  readonly failpoints = Failpoints.parse(undefined);
+  readonly sagas: TemporalSagas;
+  host: HostPart | null = null;
+
+  private constructor(
+    readonly store: Store,
+    readonly client: Client,
+    readonly config: Config,
+    private readonly connection: NativeConnection,
+    private readonly closers: Closers,
+  ) {
+    this.sagas = new TemporalSagas(client);
+  }
+
+  static async start(env: NodeJS.ProcessEnv = {}): Promise<TestMayfly> {
+    const closers = new Closers();
+    const root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-'));
+    closers.add('state folder', () => rm(root, { recursive: true, force: true }));
+    const server = await startStoreServer();
+    closers.add('store server', () => server.stop());
+    const store = await connectStore(server.uri, { auditKey: randomBytes(32) });
+    closers.add('store', () => store.close());
+    const config = readConfig({ MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'test', MAYFLY_STATE_DIR: root, ...env });
+    const address = inject('temporalAddress');
+    const connection = await connectTemporal(address);
+    closers.add('temporal', () => connection.close());
+    await registerSearchAttributes(connection, 'default');
+    const mayfly = new TestMayfly(store, new Client({ connection }), config, connection, closers);
+    await mayfly.startControl(await UserCa.open(join(root, 'ca')));
+    await mayfly.startHost();
+    return mayfly;
+  }
+
+  private async startControl(ca: UserCa): Promise<void> {
+    const { connection, store, failpoints } = this;
+    const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
+    const options = { connection, namespace: 'default', store, ca, failpoints, workflowBundle };
+    const worker = runWorker(await createControlWorker(options));
+    this.closers.add('control worker', () => worker.stop());
+  }
+
+  /** Starts the host worker; after {@link HostPart.stop} it can be started again on the same machine. */
+  async startHost(): Promise<HostPart> {
+    const { connection, store, failpoints, config } = this;
+    const machine = await openHostMachine(config, failpoints);
+    const { hypervisor, ledger, credentials } = machine;
+    const worker = runWorker(
+      await createHostWorker({
+        connection,
+        namespace: 'default',
+        hostId: config.hostId,
+        hypervisor,
+        ledger,
+        credentials,
+        failpoints,
+      }),
+    );
+    const logger = pino({ level: 'silent' });
+    const description = new HostDescription({ hostId: config.hostId, hypervisor, ledger, store, logger });
+    await description.start();
+    this.host = {
+      machine,
+      stop: async () => {
+        this.host = null;
+        await description.stop();
+        await worker.stop();
+        await machine.close();
+      },
+    };
+    return this.host;
+  }
+
+  input(spec: Partial<SandboxSpec> = {}, timeouts: Partial<Timeouts> = {}): SandboxInput {
+    return {
+      id: sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES)),
+      spec: {
+        source: 'golden-debian12',
+        cpus: null,
+        memoryMib: 64,
+        ttlSeconds: 600,
+        idleSeconds: null,
+        metadata: {},
+        agentId: null,
+        network: { egress: 'none' },
+        ...spec,
+      },
+      createdBy: { apiKeyId: 'test', agentId: null },
+      requestedAt: new Date().toISOString(),
+      begin: 'create',
+      timeouts: { ...TEST_TIMEOUTS, ...timeouts },
+    };
+  }
+
+  /** Starts a create and waits until it is running or at its end. */
+  async create(input = this.input()): Promise<SandboxRecord> {
+    await this.sagas.create(input);
+    await this.sagas.settled(input.id, AbortSignal.timeout(60_000));
+    return this.record(input.id);
+  }
+
+  async destroy(input: SandboxInput): Promise<SandboxRecord> {
+    await this.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+    return this.end(input.id);
+  }
+
+  /** Waits for the proof. */
+  async end(id: string): Promise<SandboxRecord> {
+    await this.sagas.ended(id, AbortSignal.timeout(60_000));
+    return this.record(id);
+  }
+
+  async record(id: string): Promise<SandboxRecord> {
+    const record = await this.store.sandboxes.get(id);
+    if (!record) throw new Error(`the store has no record of ${id}`);
+    return record;
+  }
+
+  /** The record, as soon as it satisfies `wish`. The store notifies nobody, so this looks every 20 ms. */
+  async until(id: string, wish: (record: SandboxRecord) => boolean): Promise<SandboxRecord> {
+    const deadline = Date.now() + 30_000;
+    for (;;) {
+      const record = await this.store.sandboxes.get(id);
+      if (record && wish(record)) return record;
+      if (Date.now() > deadline) throw new Error(`${id} never came so far: ${JSON.stringify(record)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** What is on the machine under any sandbox's name: nothing, when no sandbox is alive. */
+  async residue(): Promise<Observation[]> {
+    if (!this.host) throw new Error('there is no host to look at');
+    const { hypervisor, credentials, ledger } = this.host.machine;
+    const marks = await Promise.all([hypervisor.marks(), credentials.marks(), ledger.marks()]);
+    return marks.flat().map((mark) => mark.observation);
+  }
+
+  async stop(): Promise<void> {
+    await this.host?.stop();
+    await this.closers.close();
+  }
+}
+
+export function isSettled(record: SandboxRecord): boolean {
+  return record.state === 'running' || isFinal(record.state);
+}

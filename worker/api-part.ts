@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { createAdaptorServer } from '@hono/node-server';
+import { Client } from '@temporalio/client';
+import { createApp } from '../api/app.ts';
+import { TemporalSagas } from '../api/temporal-sagas.ts';
+import packageJson from '../package.json' with { type: 'json' };
+import { connectStore, type Store } from '../store/connect.ts';
+import type { Process } from './process.ts';
+
+export interface ApiPart {
+  url: string;
+  store: Store;
+}
+
+/** Serves the API. Requests under way get to their end when it is closed, except those that only wait. */
+export async function startApiPart({ config, storeUri, connection, logger, closers }: Process): Promise<ApiPart> {
+  const store = await connectStore(storeUri);
+  closers.add("the API's store", () => store.close());
+  const client = new Client({ connection, namespace: config.temporalNamespace });
+  const app = createApp({ store, sagas: new TemporalSagas(client), version: packageJson.version, logger });
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  server.listen(config.api.port, config.api.address);
+  await once(server, 'listening');
+  closers.add('API', () => closeServer(server));
+  const bound = server.address();
+  const port = typeof bound === 'object' && bound ? bound.port : config.api.port;
+  return { url: `http://${config.api.address}:${port}`, store };
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  const force = setTimeout(() => server.closeAllConnections(), 2_000);
+  await closed;
+  clearTimeout(force);
+}

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { Credentials } from '../host/credentials.ts';
+import type { Failpoints } from '../host/failpoints.ts';
+import type { Hypervisor } from '../host/hypervisor.ts';
+import { Ledger } from '../host/ledger.ts';
+import { StateDir } from '../host/state-dir.ts';
+import { MayflyError } from '../model/errors.ts';
+import type { Config } from './config.ts';
+import { openHypervisor } from './hypervisor.ts';
+
+/** What one machine's worker holds: its hypervisor, what it has promised, and its keys to its sandboxes. */
+export interface HostMachine {
+  hypervisor: Hypervisor;
+  ledger: Ledger;
+  credentials: Credentials;
+  state: StateDir;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens this machine for its one host worker.
+ * @throws MayflyError host_unavailable when another worker serves the same folder, or the hypervisor does not answer
+ */
+export async function openHostMachine(config: Config, failpoints: Failpoints): Promise<HostMachine> {
+  const state = new StateDir(config.stateDir);
+  await mkdir(state.root, { recursive: true, mode: 0o711 });
+  const lock = await lockFolder(state.root);
+  try {
+    const ledger = new Ledger(state);
+    const credentials = new Credentials(state);
+    await ledger.open();
+    await credentials.open();
+    const hypervisor = await openHypervisor(config, state, failpoints);
+    return {
+      hypervisor,
+      ledger,
+      credentials,
+      state,
+      async close() {
+        await hypervisor.close();
+        await unlock(lock);
+      },
+    };
+  } catch (err) {
+    await unlock(lock);
+    throw err;
+  }
+}
+
+/**
+ * Admission is counted by one process a folder. The lock is an abstract Unix socket: the kernel lets go of it the
+ * moment its holder dies, so nothing stale is ever left (unix(7)).
+ */
+async function lockFolder(root: string): Promise<Server> {
+  const lock = createServer();
+  lock.listen(`\0mayfly-host:${root}`);
+  try {
+    await once(lock, 'listening');
+  } catch (cause) {
+    throw new MayflyError(
+      'host_unavailable',
+      `another host worker serves ${root}; stop it, or use another MAYFLY_STATE_DIR`,
+      { cause },
+    );
+  }
+  return lock;
+}
+
+async function unlock(lock: Server): Promise<void> {
+  lock.close();
+  await once(lock, 'close');
+}

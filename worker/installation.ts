@@ -1,0 +1,115 @@
+import { mkdir } from 'node:fs/promises';
+import { Client } from '@temporalio/client';
+import { TemporalSagas } from '../api/temporal-sagas.ts';
+import type { HostRecord } from '../model/host.ts';
+import type { Store } from '../store/connect.ts';
+import { startApiPart } from './api-part.ts';
+import { Closers } from './closers.ts';
+import type { Config } from './config.ts';
+import { startControlPart } from './control-part.ts';
+import { startHostPart } from './host-part.ts';
+import { openProcess } from './process.ts';
+import { rememberServers } from './remembered-servers.ts';
+import { ensureServers, progress } from './servers.ts';
+
+/** All of Mayfly on this machine, running. */
+export interface Installation {
+  apiUrl: string;
+  /** An API key with the scope `admin`, made for this run and revoked at its end. */
+  adminKey: string;
+  hostId: string;
+  kind: HostRecord['kind'];
+  stateDir: string;
+  /** Resolves with a sentence when a part has ended by itself: then the installation is to be stopped. */
+  broken: Promise<string>;
+  /** `keep`: the machines go on running without us. `destroy`: every sandbox is destroyed and proved first. */
+  stop(options: { sandboxes: 'keep' | 'destroy' }): Promise<void>;
+  describe(): InstallationDescription;
+}
+
+export interface InstallationDescription {
+  temporalAddress: string;
+  /** Null when the server is not ours. */
+  temporalUiUrl: string | null;
+  /** Null on a simulated host. */
+  libvirtUri: string | null;
+  sandboxesDir: string;
+  credentialsDir: string;
+  leaseFiles: string[];
+}
+
+/**
+ * Starts Temporal and the store where the environment names none, then the control worker, the host worker and the
+ * API, all in this process.
+ * @param onProgress gets one sentence a part, with how long it took
+ * @throws MayflyError of the part that did not start; everything else has been stopped again
+ */
+export async function startInstallation(config: Config, onProgress: (line: string) => void): Promise<Installation> {
+  const closers = new Closers();
+  try {
+    return await start(config, onProgress, closers);
+  } catch (err) {
+    await closers.close();
+    throw err;
+  }
+}
+
+async function start(config: Config, onProgress: (line: string) => void, closers: Closers): Promise<Installation> {
+  const timed = progress(onProgress);
+  await mkdir(config.stateDir, { recursive: true, mode: 0o711 });
+  const servers = await ensureServers(config, closers, onProgress);
+  await rememberServers(config.stateDir, servers);
+  const process = await openProcess(config, servers, closers);
+  const [control, host] = await Promise.all([
+    timed('control worker', () => startControlPart(process)),
+    timed(`host worker (${config.hostKind})`, () => startHostPart(process)),
+  ]);
+  const api = await timed('API', () => startApiPart(process));
+  const admin = await api.store.apiKeys.create({ name: `mayfly up on ${config.hostId}`, scopes: ['admin'] });
+  closers.add('admin key', async () => void (await api.store.apiKeys.revoke(admin.key.id)));
+  const { hypervisor, state } = host.machine;
+  const sagas = new TemporalSagas(new Client({ connection: process.connection, namespace: config.temporalNamespace }));
+
+  return {
+    apiUrl: api.url,
+    adminKey: admin.secret,
+    hostId: config.hostId,
+    kind: hypervisor.kind,
+    stateDir: config.stateDir,
+    broken: Promise.race([
+      servers.died,
+      brokenWorker('control worker', control.ended),
+      brokenWorker('host worker', host.ended),
+    ]),
+    async stop({ sandboxes }) {
+      if (sandboxes === 'destroy') await destroyAll(control.store, sagas);
+      await closers.close();
+    },
+    describe: () => ({
+      temporalAddress: servers.temporalAddress,
+      temporalUiUrl: servers.temporalUiUrl,
+      libvirtUri: hypervisor.uri,
+      sandboxesDir: state.sandboxes,
+      credentialsDir: state.credentials,
+      leaseFiles: hypervisor.leaseFiles(),
+    }),
+  };
+}
+
+/** Ends every sandbox that is alive, and waits for its proof. */
+async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
+  const alive = await store.sandboxes.all(['requested', 'creating', 'running', 'paused', 'warm', 'destroying']);
+  await Promise.all(
+    alive.map(async ({ id, spec, createdBy, createdAt }) => {
+      await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor: createdBy });
+      await sagas.ended(id, AbortSignal.timeout(120_000));
+    }),
+  );
+}
+
+/** A worker that was stopped is not broken: this stays pending then. */
+function brokenWorker(name: string, ended: Promise<void>): Promise<string> {
+  return new Promise((resolve) => {
+    ended.catch((err: unknown) => resolve(`the ${name} failed: ${err instanceof Error ? err.message : String(err)}`));
+  });
+}

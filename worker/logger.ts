@@ -1,0 +1,31 @@
+import { Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
+import { type Logger, pino } from 'pino';
+
+/** Names of fields that never reach a log. */
+const SECRETS = ['*.apiKey', '*.secret', '*.password', '*.token', '*.authorization', 'headers.authorization'];
+
+/** JSON lines on standard error; standard output belongs to the CLI. */
+export function createLogger(level: string): Logger {
+  return pino({ name: 'mayfly', level, redact: SECRETS }, pino.destination(2));
+}
+
+/** Temporal's own messages through the same logger. Once a process, before anything else of Temporal's. */
+export function installTemporalRuntime(logger: Logger): TemporalLogger {
+  const bridge = temporalLogger(logger);
+  Runtime.install({ logger: bridge, shutdownSignals: [] });
+  return bridge;
+}
+
+function temporalLogger(logger: Logger): TemporalLogger {
+  const at = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: object) =>
+    logger[level]({ ...meta }, message);
+  return {
+    log: (level, message, meta) =>
+      at(level.toLowerCase() as 'trace' | 'debug' | 'info' | 'warn' | 'error')(message, meta),
+    trace: at('trace'),
+    debug: at('debug'),
+    info: at('debug'), // a line an activity is for those who debug
+    warn: at('warn'),
+    error: at('error'),
+  };
+}

@@ -1,0 +1,44 @@
+import type { NativeConnection } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { Failpoints } from '../host/failpoints.ts';
+import { MayflyError } from '../model/errors.ts';
+import type { Closers } from './closers.ts';
+import type { Config } from './config.ts';
+import { createLogger, installTemporalRuntime } from './logger.ts';
+import { connectTemporal, registerSearchAttributes } from './temporal.ts';
+
+/** What every process of ours has, whichever parts it runs. */
+export interface Process {
+  config: Config;
+  storeUri: string;
+  connection: NativeConnection;
+  logger: Logger;
+  failpoints: Failpoints;
+  closers: Closers;
+}
+
+/** Connects a process to its servers. What it opens is closed by `closers`. */
+export async function openProcess(
+  config: Config,
+  servers: { temporalAddress: string; storeUri: string },
+  closers: Closers,
+): Promise<Process> {
+  const logger = createLogger(config.logLevel);
+  installTemporalRuntime(logger);
+  const failpoints = Failpoints.parse(config.failpoints);
+  if (failpoints.armed) logger.warn('MAYFLY_FAILPOINTS is set: this process injects faults');
+  const connection = await connectTemporal(servers.temporalAddress);
+  closers.add('connection to Temporal', () => connection.close());
+  await registerSearchAttributes(connection, config.temporalNamespace);
+  return { config, storeUri: servers.storeUri, connection, logger, failpoints, closers };
+}
+
+/** The servers of a process that runs alone must be named: nobody else of its installation is on this machine. */
+export function namedServers(config: Config): { temporalAddress: string; storeUri: string } {
+  const { temporalAddress, mongodbUri: storeUri } = config;
+  if (!temporalAddress)
+    throw new MayflyError('temporal_unavailable', 'TEMPORAL_ADDRESS is not set; a process that runs alone needs it');
+  if (!storeUri)
+    throw new MayflyError('store_unavailable', 'MONGODB_URI is not set; a process that runs alone needs it');
+  return { temporalAddress, storeUri };
+}

@@ -1,0 +1,21 @@
+import type { Worker } from '@temporalio/worker';
+
+/** A worker that polls its queue. */
+export interface RunningWorker {
+  /** Rejects when the worker fails; resolves when it was stopped. */
+  ended: Promise<void>;
+  /** Takes no more work, and lets what runs end within the worker's grace time. */
+  stop(): Promise<void>;
+}
+
+export function runWorker(worker: Worker): RunningWorker {
+  const ended = worker.run();
+  ended.catch(() => undefined); // told to whoever awaits `ended` or `stop`
+  return {
+    ended,
+    async stop() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await ended;
+    },
+  };
+}

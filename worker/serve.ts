@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { startApiPart } from './api-part.ts';
+import { Closers } from './closers.ts';
+import type { Config } from './config.ts';
+import { startControlPart } from './control-part.ts';
+import { startHostPart } from './host-part.ts';
+import { namedServers, openProcess, type Process } from './process.ts';
+
+/** The processes of an installation over several machines. */
+export const PROCESSES = {
+  api: async (process: Process) => {
+    const { url } = await startApiPart(process);
+    process.logger.info({ url }, 'the API listens');
+    return new Promise<void>(() => {});
+  },
+  control: async (process: Process) => (await startControlPart(process)).ended,
+  host: async (process: Process) => (await startHostPart(process)).ended,
+};
+
+/** Runs one process alone until the signal is aborted. @throws what ended it, when it ended by itself */
+export async function serve(name: keyof typeof PROCESSES, config: Config, signal: AbortSignal): Promise<void> {
+  const closers = new Closers();
+  try {
+    const process = await openProcess(config, namedServers(config), closers);
+    const running = PROCESSES[name](process);
+    const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort');
+    await Promise.race([running.then((ended) => ended), stopped]);
+  } finally {
+    await closers.close();
+  }
+}
