@@ -1,19 +1,18 @@
 import { defineCommand } from 'citty';
-import { HOST_STALE_SECONDS, type HostRecord } from '../model/host.ts';
+import type { Host } from '../client/mayfly-client.ts';
 import { checkArguments, JSON_OPTION } from './arguments.ts';
 import { columns } from './columns.ts';
 import { connect } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 
-/** A stale host is shown as `away`: no sandbox is placed on it (model/host.ts). */
-function row(host: HostRecord): string[] {
-  const age = (Date.now() - Date.parse(host.lastSeenAt)) / 1_000;
+/** A host that was not heard of lately is `away`: no sandbox is placed on it. */
+function row(host: Host): string[] {
   return [
     host.id,
     host.kind,
     host.isolation,
-    age > HOST_STALE_SECONDS ? 'away' : 'up',
+    host.live ? 'live' : 'away',
     String(host.promised.sandboxes),
     `${host.capacity.memoryAvailableMib}/${host.capacity.memoryTotalMib}`,
     `${gib(host.capacity.diskAvailableBytes)}/${gib(host.capacity.diskTotalBytes)}`,

@@ -1,5 +1,7 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import { SCOPES, type Scope } from '../model/scopes.ts';
 import { checkArguments, JSON_OPTION } from './arguments.ts';
+import { usageError } from './cli-error.ts';
 import { columns } from './columns.ts';
 import { connect } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
@@ -30,7 +32,7 @@ function createKey(io: Io) {
     args: CREATE,
     async run({ args, rawArgs }) {
       const given = checkArguments(rawArgs, CREATE, ['scope']).get('scope') ?? [];
-      const scopes = given.length > 0 ? given : [args.scope];
+      const scopes = (given.length > 0 ? given : [args.scope]).map(scopeFrom);
       const key = await connect(io).createKey({ name: args.name, scopes }, { signal: io.signal });
       if (args.json) {
         io.printJson(key);
@@ -41,6 +43,12 @@ function createKey(io: Io) {
       return EXIT.ok;
     },
   });
+}
+
+function scopeFrom(text: string): Scope {
+  const scope = SCOPES.find((known) => known === text);
+  if (scope) return scope;
+  throw usageError(`there is no scope ${JSON.stringify(text)}`, `Use ${SCOPES.join(', ')}.`);
 }
 
 function listKeys(io: Io) {

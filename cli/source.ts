@@ -18,9 +18,10 @@ export function sourceCommand(io: Io) {
         source.cloneable ? 'yes' : `no: ${source.problem ?? 'the host did not say why'}`,
         String(source.cpus),
         String(source.memoryMib),
+        source.hosts.join(', '),
       ]);
       if (args.json) io.printJson(page);
-      else for (const line of columns(['NAME', 'CLONEABLE', 'CPUS', 'MEMORY MiB'], rows)) io.print(line);
+      else for (const line of columns(['NAME', 'CLONEABLE', 'CPUS', 'MEMORY MiB', 'HOSTS'], rows)) io.print(line);
       return EXIT.ok;
     },
   });

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../model/audit.ts';
 import type { HostRecord, SourceInfo } from '../model/host.ts';
 import { LIMITS } from '../model/limits.ts';
 import { type Egress, isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
+import type { Scope } from '../model/scopes.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
 
@@ -39,7 +40,7 @@ export interface PageOptions extends CallOptions {
 export interface ApiKey {
   id: string;
   name: string;
-  scopes: string[];
+  scopes: Scope[];
   createdAt: string;
   revokedAt: string | null;
 }
@@ -47,6 +48,16 @@ export interface ApiKey {
 /** The only time that the key itself is seen. */
 export interface NewApiKey extends ApiKey {
   secret: string;
+}
+
+/** `live`: heard of lately enough to be given sandboxes. */
+export interface Host extends HostRecord {
+  live: boolean;
+}
+
+/** A source, and the live hosts that have it. */
+export interface Source extends SourceInfo {
+  hosts: string[];
 }
 
 /** `waitSeconds`: how long the API may hold its answer back; 0 answers as soon as the request is recorded. */
@@ -100,7 +111,14 @@ export class MayflyClient {
     return this.#transport.json({ method: 'DELETE', path: sandboxPath(id), headers }, options);
   }
 
-  /** What happens to a sandbox, until it has ended. */
+  /** The record as it is now and after every change, until the sandbox has ended. */
+  async *watchSandbox(id: string, options: CallOptions = {}): AsyncGenerator<SandboxRecord, void, undefined> {
+    for await (const { event, data } of this.sandboxEvents(id, options)) {
+      if (event === 'sandbox') yield JSON.parse(data) as SandboxRecord;
+    }
+  }
+
+  /** Everything that happens to a sandbox: `audit` entries from the first, and `sandbox` as in {@link watchSandbox}. */
   sandboxEvents(id: string, options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
     const call = options.signal ? { signal: options.signal } : {};
     const isOver = async () => isFinal((await this.getSandbox(id, call)).state);
@@ -112,16 +130,17 @@ export class MayflyClient {
     return this.#transport.json({ method: 'GET', path: `${sandboxPath(id)}/audit`, query: { limit, cursor } }, options);
   }
 
-  listHosts(options: CallOptions = {}): Promise<Page<HostRecord>> {
+  listHosts(options: CallOptions = {}): Promise<Page<Host>> {
     return this.#transport.json({ method: 'GET', path: '/v1/hosts' }, options);
   }
 
-  listSources(options: CallOptions = {}): Promise<Page<SourceInfo>> {
+  listSources(options: CallOptions = {}): Promise<Page<Source>> {
     return this.#transport.json({ method: 'GET', path: '/v1/sources' }, options);
   }
 
-  createKey(request: { name: string; scopes: string[] }, options: PostOptions = {}): Promise<NewApiKey> {
-    return this.#transport.json({ method: 'POST', path: '/v1/keys', body: request }, options);
+  /** Sent once: the API keeps no secret to repeat, so a second attempt would make a second key. */
+  createKey(request: { name: string; scopes: Scope[] }, options: CallOptions = {}): Promise<NewApiKey> {
+    return this.#transport.jsonOnce({ method: 'POST', path: '/v1/keys', body: request }, options);
   }
 
   listKeys(options: CallOptions = {}): Promise<Page<ApiKey>> {
@@ -129,8 +148,8 @@ export class MayflyClient {
   }
 
   /** The key is refused from the next request on. */
-  async revokeKey(id: string, options: CallOptions = {}): Promise<void> {
-    await this.#transport.json({ method: 'DELETE', path: `/v1/keys/${encodeURIComponent(id)}` }, options);
+  revokeKey(id: string, options: CallOptions = {}): Promise<ApiKey> {
+    return this.#transport.json({ method: 'DELETE', path: `/v1/keys/${encodeURIComponent(id)}` }, options);
   }
 }
 

@@ -47,13 +47,17 @@ export class Transport {
     this.#fetch = options.fetch ?? fetch;
   }
 
-  /** One JSON answer; retried within bounds, a POST under one idempotency key. */
+  /** One JSON answer of a request that may be sent again: retried within bounds, a POST under one idempotency key. */
   async json<T>(request: RequestShape, options: PostOptions = {}): Promise<T> {
     const headers = { ...request.headers };
     if (request.method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? randomUUID();
     const response = await withRetries(() => this.#read({ ...request, headers }, options.signal), options.signal);
-    // The API's answers are typed by the routes this client was written against, not looked into again.
-    return (response === '' ? undefined : JSON.parse(response)) as T;
+    return parsed<T>(response);
+  }
+
+  /** One JSON answer of a request that must not be sent twice. */
+  async jsonOnce<T>(request: RequestShape, options: CallOptions = {}): Promise<T> {
+    return parsed<T>(await this.#read(request, options.signal));
   }
 
   /** An open answer whose body the caller reads; not retried. */
@@ -101,4 +105,9 @@ export class Transport {
       throw new MayflyConnectionError(this.baseUrl, error);
     }
   }
+}
+
+/** The API's answers are typed by the routes this client was written against, not looked into again. */
+function parsed<T>(body: string): T {
+  return (body === '' ? undefined : JSON.parse(body)) as T;
 }

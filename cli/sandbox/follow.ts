@@ -27,8 +27,7 @@ export class StepPrinter {
 }
 
 /**
- * Follows a sandbox until `reached`: an event of its stream is the occasion to read the record, and the record is
- * what counts.
+ * Follows a sandbox's event stream until `reached`, and prints each step when it has ended.
  * @returns the last record read: not necessarily one that was `reached`, when the stream ended first
  * @throws the signal's reason when it was aborted first
  */
@@ -39,17 +38,15 @@ export async function follow(
   printer: StepPrinter,
   signal: AbortSignal,
 ): Promise<SandboxRecord> {
-  let record = first;
-  printer.show(record);
-  if (reached(record)) return record;
-  for await (const _event of client.sandboxEvents(record.id, { signal })) {
-    record = await client.getSandbox(record.id, { signal });
+  printer.show(first);
+  if (reached(first)) return first;
+  for await (const record of client.watchSandbox(first.id, { signal })) {
     printer.show(record);
     if (reached(record)) return record;
   }
-  record = await client.getSandbox(record.id, { signal });
-  printer.show(record);
-  return record;
+  const last = await client.getSandbox(first.id, { signal });
+  printer.show(last);
+  return last;
 }
 
 /**
