@@ -17,7 +17,9 @@ const disk = join(out, 'disk.qcow2');
 const hash = createHash('sha256');
 await pipeline(createReadStream(disk), hash);
 
-const listed = execFileSync('dpkg-query', ['--admindir', join(root, 'var/lib/dpkg'), '-W', '-f', '${Package}\t${Version}\n'], {
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the braces are dpkg's own
+const format = '${Package}\t${Version}\n';
+const listed = execFileSync('dpkg-query', ['--admindir', join(root, 'var/lib/dpkg'), '-W', '-f', format], {
   encoding: 'utf8',
 });
 const info = JSON.parse(execFileSync('qemu-img', ['info', '--output=json', disk], { encoding: 'utf8' }));

@@ -23,7 +23,10 @@ const payload = image.subarray(payloadAt, payloadAt + image.readUInt32LE(0x24c))
 
 // The last four bytes are the unpacked length; xz takes them for rubbish after its stream, which --single-stream allows.
 const expected = payload.readUInt32LE(payload.length - 4);
-const kernel = execFileSync('xz', ['--decompress', '--stdout', '--single-stream'], { input: payload, maxBuffer: 512 * 1024 * 1024 });
+const kernel = execFileSync('xz', ['--decompress', '--stdout', '--single-stream'], {
+  input: payload,
+  maxBuffer: 512 * 1024 * 1024,
+});
 if (kernel.length !== expected || kernel.toString('latin1', 1, 4) !== 'ELF') {
   throw new Error(`${source} unpacks to ${kernel.length} bytes that are no kernel; ${expected} were due`);
 }

@@ -1,0 +1,155 @@
+// @ts-check
+/**
+ * Where the things that set-up makes are found: the one place that knows the cache's layout.
+ *
+ * ```
+ * <cache>/temporal/1.5.1/temporal
+ * <cache>/store/<digest of store/embedded>/mayfly-store
+ * <cache>/images/golden-debian12/<digest of images>/{disk.qcow2,vmlinux,initrd,image.json}
+ * ```
+ * A version's folder appears by rename, so what is there is whole. The digests make a changed source a new version.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The repository's root folder. */
+export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** The Temporal CLI that is built: the newest that the Go module proxy can install (later ones carry replace directives). */
+export const temporalVersion = '1.5.1';
+
+/**
+ * @typedef {object} GoldenImage What `images/build.sh` made.
+ * @property {string} dir Folder of the files below.
+ * @property {string} disk Root disk, qcow2; never to be written to.
+ * @property {string} kernel Kernel to boot directly.
+ * @property {string} initrd Initial RAM disk that goes with the kernel.
+ * @property {string} name Name of the image, as a source: `golden-debian12`.
+ * @property {string} digest `sha256:` and the digest of the disk file.
+ * @property {number} diskBytes Size of the disk file.
+ * @property {number} virtualBytes Size of the disk that a guest sees.
+ * @property {string} kernelVersion For example `6.1.0-56-amd64`.
+ * @property {string} kernelCommandLine What to boot the kernel with.
+ * @property {string} builtAt ISO 8601.
+ * @property {Record<string, string>} packages Version of every Debian package, by name.
+ */
+
+/** @typedef {{ kind: 'mongod' | 'embedded', path: string }} StoreBinary */
+
+/**
+ * Folder of everything that set-up makes.
+ * @returns {string}
+ */
+export function cacheDir() {
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'mayfly');
+}
+
+/** @returns {string} where the Temporal CLI is, or will be, built */
+export function temporalCachePath() {
+  return join(cacheDir(), 'temporal', temporalVersion, 'temporal');
+}
+
+/** @returns {string} where the embedded store is, or will be, built */
+export function storeCachePath() {
+  const digest = sourceDigest(join(repository, 'store', 'embedded'), /_test\.go$/);
+  return join(cacheDir(), 'store', digest, 'mayfly-store');
+}
+
+/** @returns {string} the folder where the golden image is, or will be, built */
+export function imageCachePath() {
+  return join(cacheDir(), 'images', 'golden-debian12', sourceDigest(join(repository, 'images'), /\.md$/));
+}
+
+/**
+ * The Temporal CLI to run a development server with: the one on PATH, else the one in the cache.
+ * @returns {string | null} null when set-up has not run
+ */
+export function temporalBinary() {
+  return onPath('temporal') ?? ifThere(temporalCachePath());
+}
+
+/**
+ * The database server to run: `mongod` where there is one, else the embedded store.
+ * @returns {StoreBinary | null} null when set-up has not run
+ */
+export function storeBinary() {
+  const mongod = onPath('mongod');
+  if (mongod !== null) return { kind: 'mongod', path: mongod };
+  const embedded = ifThere(storeCachePath());
+  return embedded === null ? null : { kind: 'embedded', path: embedded };
+}
+
+/**
+ * The golden image for sandboxes.
+ * @returns {GoldenImage | null} null when set-up has not run, or ran for the simulated host only
+ */
+export function goldenImage() {
+  const dir = imageCachePath();
+  const description = ifThere(join(dir, 'image.json'));
+  if (description === null) return null;
+  return {
+    ...JSON.parse(readFileSync(description, 'utf8')),
+    dir,
+    disk: join(dir, 'disk.qcow2'),
+    kernel: join(dir, 'vmlinux'),
+    initrd: join(dir, 'initrd'),
+  };
+}
+
+/**
+ * Finds a program as a shell would.
+ * @param {string} name
+ * @returns {string | null}
+ */
+export function onPath(name) {
+  // Where an ordinary user's PATH ends, root's tools still are.
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+  return folders.map((folder) => join(folder, name)).find(isProgram) ?? null;
+}
+
+/**
+ * @param {string} path
+ * @returns {boolean}
+ */
+function isProgram(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    // Absent or not ours to run: not a program, either way.
+    return false;
+  }
+}
+
+/**
+ * @param {string} path
+ * @returns {string | null}
+ */
+function ifThere(path) {
+  return existsSync(path) ? path : null;
+}
+
+/**
+ * A name for the present content of a source folder: names, contents and which files are programs.
+ * @param {string} folder
+ * @param {RegExp} except Files that do not change what is built.
+ * @returns {string}
+ */
+function sourceDigest(folder, except) {
+  const hash = createHash('sha256');
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !except.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  for (const file of files) {
+    const executable = (statSync(file).mode & 0o100) !== 0;
+    const content = createHash('sha256').update(readFileSync(file)).digest('hex');
+    hash.update(`${relative(folder, file)}\0${executable}\0${content}\n`);
+  }
+  return hash.digest('hex').slice(0, 16);
+}

@@ -1,0 +1,32 @@
+// @ts-check
+/** @module The golden image, built by images/build.sh. */
+import { join } from 'node:path';
+import { goldenImage, imageCachePath, repository } from './artifacts.mjs';
+import { buildOnce } from './cache.mjs';
+import { rootBlocker, spaceBlocker } from './part.mjs';
+import { run } from './run.mjs';
+
+/** @type {import('./part.mjs').Part} */
+export const image = {
+  name: 'image',
+  look() {
+    if (process.env['MAYFLY_HOST'] === 'simulated') return { ready: true, detail: 'not needed by the simulated host' };
+    const golden = goldenImage();
+    return golden === null
+      ? { ready: false, detail: 'golden-debian12 is not built' }
+      : { ready: true, detail: `${golden.name} ${golden.digest.slice(0, 19)}, kernel ${golden.kernelVersion}` };
+  },
+  blockers: () => [...rootBlocker('The golden image', 'built'), ...spaceBlocker()],
+  make: ({ signal, note }) =>
+    buildOnce({
+      target: imageCachePath(),
+      proof: 'image.json',
+      signal,
+      note,
+      async build(folder) {
+        // In namespaces of its own, so that a build that is killed takes every process and mount in its root with it.
+        const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+        await run([...alone, join(repository, 'images', 'build.sh'), folder], { signal, onLine: note });
+      },
+    }),
+};

@@ -1,0 +1,92 @@
+// @ts-check
+/**
+ * Runs other programs so that they end with set-up, whichever way it ends.
+ *
+ * @module
+ */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { onPath } from './artifacts.mjs';
+import { SetupProblem } from './problem.mjs';
+
+/** How much of a failed program's output is worth showing. */
+const tailLines = 25;
+
+/**
+ * @typedef {object} RunOptions
+ * @property {AbortSignal} signal Stops the program and everything it started.
+ * @property {NodeJS.ProcessEnv} [env] Added to our own environment.
+ * @property {string} [cwd] (Default: ours)
+ * @property {(line: string) => void} [onLine] Gets each line of standard output as it comes.
+ * @property {boolean} [gentle] For programs that must not stop half-way: ask, never kill, and let them outlive a set-up
+ * that is killed. (Default: false, they are killed together with us)
+ */
+
+/**
+ * Runs a program to its end and returns its standard output.
+ * @param {readonly string[]} argv Program and arguments; no shell is involved.
+ * @param {RunOptions} options
+ * @returns {Promise<string>}
+ * @throws {SetupProblem} with the end of its output, when it fails
+ */
+export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
+  signal.throwIfAborted();
+  const setpriv = gentle ? null : onPath('setpriv');
+  const [program, ...args] = setpriv === null ? argv : [setpriv, '--pdeathsig', 'KILL', '--', ...argv];
+  if (program === undefined) throw new Error('run() needs a program');
+
+  // Its own process group, so that stopping it stops what it started.
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const stop = () => signalGroup(child.pid, gentle ? 'SIGTERM' : 'SIGKILL');
+  signal.addEventListener('abort', stop);
+
+  /** @type {string[]} */
+  const output = [];
+  /** @type {string[]} */
+  const tail = [];
+  /** @param {string} line */
+  const remember = (line) => {
+    tail.push(line);
+    if (tail.length > tailLines) tail.shift();
+  };
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    output.push(line);
+    remember(line);
+    onLine?.(line);
+  });
+  createInterface({ input: child.stderr }).on('line', remember);
+
+  try {
+    const outcome = await new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code, killedBy) => resolve(killedBy === null ? `exit code ${code}` : killedBy));
+    });
+    signal.throwIfAborted();
+    if (outcome !== 'exit code 0') {
+      const shown = tail.map((line) => `    ${line}`).join('\n');
+      throw new SetupProblem(`\`${argv.join(' ')}\` failed (${outcome}), and these were its last words:\n${shown}`);
+    }
+    return output.join('\n');
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/**
+ * @param {number | undefined} leader undefined when the program could not be started
+ * @param {NodeJS.Signals} signal
+ */
+function signalGroup(leader, signal) {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, signal);
+  } catch (error) {
+    // ESRCH: the group has ended by itself, which is what was wanted.
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+  }
+}

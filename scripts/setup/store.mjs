@@ -1,0 +1,51 @@
+// @ts-check
+/** @module The embedded store, built from store/embedded. */
+import { dirname, join } from 'node:path';
+import { repository, storeBinary, storeCachePath } from './artifacts.mjs';
+import { buildOnce } from './cache.mjs';
+import { goBlocker, spaceBlocker } from './part.mjs';
+import { run } from './run.mjs';
+
+/** @type {import('./part.mjs').Part} */
+export const store = {
+  name: 'store',
+  look() {
+    if (process.env['MONGODB_URI']) return { ready: true, detail: 'MONGODB_URI is set' };
+    const binary = storeBinary();
+    return binary === null
+      ? { ready: false, detail: 'the embedded store is not built' }
+      : { ready: true, detail: `${binary.kind === 'mongod' ? 'MongoDB' : 'embedded'}, ${binary.path}` };
+  },
+  blockers: () => [
+    ...goBlocker(23, 'the embedded store', 'set MONGODB_URI to a MongoDB that is running'),
+    ...spaceBlocker(),
+  ],
+  make: ({ signal, note }) =>
+    buildOnce({
+      target: dirname(storeCachePath()),
+      proof: 'mayfly-store',
+      signal,
+      note,
+      async build(folder, scratch) {
+        note('building, about a minute the first time');
+        const output = join(folder, 'mayfly-store');
+        // Only SQLite is wanted of FerretDB; -buildvcs=false because a tarball of the sources has no history.
+        await run(
+          [
+            'go',
+            'build',
+            '-trimpath',
+            '-buildvcs=false',
+            '-tags',
+            'ferretdb_no_postgresql',
+            '-ldflags',
+            '-s -w',
+            '-o',
+            output,
+            '.',
+          ],
+          { signal, cwd: join(repository, 'store', 'embedded'), env: { GOTMPDIR: scratch, GOFLAGS: '' } },
+        );
+      },
+    }),
+};
