@@ -10,9 +10,11 @@ import { printable } from './printable.ts';
 
 const CREATE = {
   name: { type: 'positional', description: 'What the key is for', required: true },
-  scope: { type: 'string', description: 'May be given more than once', default: 'sandboxes:write' },
+  scope: { type: 'string', description: 'May be given more than once (default: read and write sandboxes)' },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
+/** Writing does not include reading (model/scopes.ts), and waiting for a sandbox reads. */
+const DEFAULT_SCOPES: Scope[] = ['sandboxes:read', 'sandboxes:write'];
 const REVOKE = {
   id: { type: 'positional', description: 'Key id (`mayfly key list`), not the key', required: true },
   ...JSON_OPTION,
@@ -32,7 +34,7 @@ function createKey(io: Io) {
     args: CREATE,
     async run({ args, rawArgs }) {
       const given = checkArguments(rawArgs, CREATE, ['scope']).get('scope') ?? [];
-      const scopes = (given.length > 0 ? given : [args.scope]).map(scopeFrom);
+      const scopes = given.length > 0 ? given.map(scopeFrom) : DEFAULT_SCOPES;
       const key = await connect(io).createKey({ name: args.name, scopes }, { signal: io.signal });
       if (args.json) {
         io.printJson(key);

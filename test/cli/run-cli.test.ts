@@ -1,0 +1,207 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Io } from '../../cli/io.ts';
+import { runCli } from '../../cli/main.ts';
+import { LAYERS } from '../../model/proof.ts';
+import { ID, sandboxRecord } from '../client/sandbox-record.ts';
+import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+
+let server: StandIn;
+let stateDir: string;
+
+beforeAll(async () => {
+  server = await StandIn.start();
+  stateDir = await mkdtemp(join(tmpdir(), 'mayfly-cli-'));
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(stateDir, { recursive: true });
+});
+
+/** Runs a command line against the stand-in. */
+async function cli(args: string[], options: { env?: NodeJS.ProcessEnv; controller?: AbortController } = {}) {
+  const [out, err]: [string[], string[]] = [[], []];
+  const { signal } = options.controller ?? new AbortController();
+  const env = options.env ?? { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+  const stdout = { write: (text: string) => out.push(text) };
+  const stderr = { write: (text: string) => err.push(text) };
+  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
+  return { code, out: out.join(''), err: err.join('') };
+}
+
+const proof = {
+  sandboxId: ID,
+  hostId: 'host',
+  provedAt: '2026-11-21T10:01:00.000Z',
+  observations: LAYERS.map((layer) => ({
+    layer,
+    lookedAt: `the ${layer}`,
+    absent: true,
+    at: '2026-11-21T10:01:00.000Z',
+  })),
+};
+const destroyed = sandboxRecord({ state: 'destroyed', stopReason: 'deleted', proof });
+
+function streamOf(request: Seen, records: unknown[]): string | null {
+  if (!request.path.endsWith('/events')) return null;
+  return records.map((record) => `event: sandbox\ndata: ${JSON.stringify(record)}\n\n`).join('');
+}
+
+describe('mayfly', () => {
+  it('creates: steps on stderr, the sandbox on stdout', async () => {
+    server.answers((request, response) => {
+      const stream = streamOf(request, [sandboxRecord()]);
+      if (stream !== null) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(stream);
+      else answerJson(response, 202, sandboxRecord({ state: 'requested', steps: [] }));
+    });
+    const { code, out, err } = await cli([
+      'sandbox',
+      'create',
+      'golden-debian12',
+      '--cpus',
+      '2',
+      '--metadata',
+      'a=b=c',
+    ]);
+    expect(code).toBe(0);
+    expect(out).toContain('sandbox@127.64.0.2 port 2222');
+    expect(err).toMatch(/cloneDisk\s+120 ms/);
+    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({
+      source: 'golden-debian12',
+      cpus: 2,
+      metadata: { a: 'b=c' },
+    });
+    expect(server.seen[0]?.headers['prefer']).toBe('wait=0');
+  });
+
+  it('prints exactly one JSON document with --json, also of an error', async () => {
+    server.answers((_request, response) => answerJson(response, 200, destroyed));
+    const found = await cli(['sandbox', 'get', ID, '--json']);
+    expect(JSON.parse(found.out)).toEqual(destroyed);
+    server.answers((_request, response) => answerJson(response, 404, { code: 'sandbox_not_found', requestId: 'r9' }));
+    const missing = await cli(['sandbox', 'get', ID, '--json']);
+    expect(missing.code).toBe(3);
+    expect(JSON.parse(missing.out)).toMatchObject({
+      error: { exitCode: 3, code: 'sandbox_not_found', requestId: 'r9' },
+    });
+  });
+
+  it('destroys: 0 only with a whole proof', async () => {
+    server.answers((_request, response) => answerJson(response, 200, destroyed));
+    const whole = await cli(['sandbox', 'destroy', ID]);
+    expect(whole.code).toBe(0);
+    for (const layer of LAYERS) expect(whole.out).toMatch(new RegExp(`${layer}\\s+absent`));
+    const partial = { ...proof, observations: proof.observations.slice(1) };
+    server.answers((_request, response) => answerJson(response, 200, { ...destroyed, proof: partial }));
+    const cut = await cli(['sandbox', 'destroy', ID]);
+    expect(cut.code).toBe(1);
+    expect(cut.out).toContain('credentials: nobody looked');
+  });
+
+  it('says that the saga goes on when Ctrl-C ends a create', async () => {
+    const controller = new AbortController();
+    server.answers((request, response) => {
+      if (!request.path.endsWith('/events'))
+        return answerJson(response, 202, sandboxRecord({ state: 'creating', phase: 'booting' }));
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      controller.abort(new Error('interrupted'));
+    });
+    const { code, err } = await cli(['sandbox', 'create', 'golden-debian12'], { controller });
+    expect(code).toBe(130);
+    expect(err).toContain('its saga goes on');
+    expect(err).toContain(`mayfly sandbox destroy ${ID}`);
+  });
+
+  it('ends with 124 when --wait is over', async () => {
+    server.answers((request, response) => {
+      if (request.path.endsWith('/events'))
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      else answerJson(response, 202, sandboxRecord({ state: 'creating', phase: 'booting' }));
+    });
+    expect((await cli(['sandbox', 'create', 'golden-debian12', '--wait', '1'])).code).toBe(124);
+  });
+
+  it('reports the failure of a create with why and what to do', async () => {
+    const failure = { code: 'capacity_exhausted', step: 'reserve', message: '512 MiB asked, 100 MiB free' } as const;
+    server.answers((_request, response) => answerJson(response, 202, { ...destroyed, state: 'failed', failure }));
+    const { code, out } = await cli(['sandbox', 'create', 'golden-debian12']);
+    expect(code).toBe(5);
+    expect(out).toContain('512 MiB asked');
+    expect(out).toContain('Ask for less');
+  });
+
+  it('shows hostile names without obeying them', async () => {
+    const spec = { ...sandboxRecord().spec, source: 'a\u001b]0;owned\u0007\u009b31m\u202eb' };
+    server.answers((_request, response) => answerJson(response, 200, sandboxRecord({ spec })));
+    for (const json of [[], ['--json']]) {
+      const { out } = await cli(['sandbox', 'get', ID, ...json]);
+      expect(out).not.toMatch(/[\u001b\u0007\u009b\u202e]/);
+    }
+  });
+
+  it('lists all pages as NDJSON', async () => {
+    server.answers((_request, response, count) => {
+      answerJson(response, 200, { items: [sandboxRecord()], nextCursor: count === 0 ? 'more' : null });
+    });
+    const { code, out } = await cli(['sandbox', 'list', '--json', '--state', 'running']);
+    expect(code).toBe(0);
+    expect(out.trim().split('\n')).toHaveLength(2);
+    expect(server.seen[1]?.path).toBe('/v1/sandboxes?limit=200&cursor=more&state=running');
+  });
+
+  it.each([
+    [['toString']],
+    [['sandbox']],
+    [['sandbox', 'create']],
+    [['sandbox', 'create', 'a', 'b']],
+    [['sandbox', 'create', 'a', '--cpu', '2']],
+    [['sandbox', 'create', 'a', '--cpus', '-1']],
+    [['sandbox', 'create', 'a', '--cpus', '1e3']],
+    [['sandbox', 'create', 'a', '--metadata', 'nothing']],
+    [['sandbox', 'create', 'a', '--egress', 'all']],
+    [['sandbox', 'get', '../../etc']],
+    [['sandbox', 'extend', ID]],
+    [['sandbox', 'list', '--state', 'gone']],
+    [['key', 'create', 'ci', '--scope', 'root']],
+    [['serve', 'everything']],
+  ])('refuses %j as usage, without asking the API', async (args) => {
+    server.answers((_request, response) => answerJson(response, 500, {}));
+    const { code, err } = await cli(args);
+    expect(code).toBe(2);
+    expect(err).toMatch(/why: .*\n {2}do: /);
+    expect(server.seen).toEqual([]);
+  });
+
+  it('ends with 5 and says what to do when nothing listens', async () => {
+    const env = { MAYFLY_URL: 'http://127.0.0.1:1', MAYFLY_API_KEY: 'k' };
+    const { code, err } = await cli(['key', 'create', 'ci'], { env });
+    expect(code).toBe(5);
+    expect(err).toContain('mayfly up');
+    expect(err).not.toContain('    at ');
+  });
+
+  it('sends the stored key to the stored address only, and only when nobody else can read it', async () => {
+    const path = join(stateDir, 'cli.json');
+    await writeFile(path, JSON.stringify({ apiUrl: server.url, apiKey: 'mfk_stored' }), { mode: 0o600 });
+    server.answers((_request, response) => answerJson(response, 200, { items: [], nextCursor: null }));
+    const stored = await cli(['sandbox', 'list'], { env: { MAYFLY_STATE_DIR: stateDir } });
+    expect(stored.code).toBe(0);
+    expect(server.seen[0]?.headers['authorization']).toBe('Bearer mfk_stored');
+    const elsewhere = { MAYFLY_STATE_DIR: stateDir, MAYFLY_URL: 'http://127.0.0.1:1' };
+    expect((await cli(['sandbox', 'list'], { env: elsewhere })).code).toBe(4);
+    await rm(path);
+    await writeFile(path, JSON.stringify({ apiUrl: server.url, apiKey: 'mfk_stored' }), { mode: 0o644 });
+    const open = await cli(['sandbox', 'list'], { env: { MAYFLY_STATE_DIR: stateDir } });
+    expect(open.code).toBe(4);
+    expect(open.err).toContain('chmod 600');
+  });
+
+  it('never prints the key', async () => {
+    server.answers((_request, response) => answerJson(response, 401, { code: 'unauthenticated', status: 401 }));
+    const { code, out, err } = await cli(['host', 'list', '--json']);
+    expect(code).toBe(4);
+    expect(out + err).not.toContain('mfk_secret');
+  });
+});

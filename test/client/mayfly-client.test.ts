@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MayflyApiError, MayflyConnectionError } from '../../client/api-error.ts';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { ID, sandboxRecord } from './sandbox-record.ts';
+import { answerJson, StandIn } from './stand-in.ts';
+
+let server: StandIn;
+let client: MayflyClient;
+
+beforeAll(async () => {
+  server = await StandIn.start();
+  client = new MayflyClient({ baseUrl: `${server.url}/`, apiKey: 'mfk_test' });
+});
+afterAll(() => server.stop());
+
+const busy = { code: 'too_many_requests', title: 'Too many', status: 429, retryable: true, requestId: 'r1' };
+
+describe('MayflyClient', () => {
+  it('repeats a create under one idempotency key, as Retry-After says', async () => {
+    server.answers((_request, response, count) => {
+      if (count < 2) answerJson(response, 429, busy, { 'retry-after': '0' });
+      else answerJson(response, 201, sandboxRecord());
+    });
+    const record = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 5 });
+    expect(record.id).toBe(ID);
+    expect(server.seen).toHaveLength(3);
+    expect(new Set(server.seen.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+    expect(server.seen[0]?.headers).toMatchObject({ authorization: 'Bearer mfk_test', prefer: 'wait=5' });
+    expect(server.seen[0]?.body).toBe('{"source":"golden-debian12"}');
+  });
+
+  it('sends the creation of a key once, whatever becomes of it', async () => {
+    server.answers((_request, response) =>
+      answerJson(response, 503, { ...busy, code: 'store_unavailable', status: 503 }),
+    );
+    await expect(client.createKey({ name: 'ci', scopes: ['admin'] })).rejects.toThrow(MayflyApiError);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it("does not repeat what can only get a failed saga's recorded answer again", async () => {
+    const failed = { code: 'boot_failed', title: 'It did not start', status: 502, retryable: true, sandboxId: ID };
+    server.answers((_request, response) => answerJson(response, 502, failed));
+    const error = await client.createSandbox({ source: 'x' }).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 'boot_failed', retryable: true, problem: { sandboxId: ID } });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('gives up after four attempts, and at once when asked to wait for long', async () => {
+    server.answers((_request, response) => answerJson(response, 429, busy, { 'retry-after': '0' }));
+    await expect(client.getSandbox(ID)).rejects.toMatchObject({ code: 'too_many_requests', requestId: 'r1' });
+    expect(server.seen).toHaveLength(4);
+    server.answers((_request, response) => answerJson(response, 429, busy, { 'retry-after': '600' }));
+    await expect(client.getSandbox(ID)).rejects.toMatchObject({ retryAfterSeconds: 600 });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it("makes an error of a proxy's page by its status, and says what it was", async () => {
+    server.answers((_request, response) => void response.writeHead(403).end('<html>no</html>'));
+    await expect(client.listHosts()).rejects.toMatchObject({ code: 'forbidden', status: 403, retryable: false });
+  });
+
+  it('names the fields that are not valid', async () => {
+    const errors = [{ field: 'cpus', problem: 'must be at most 64' }];
+    server.answers((_request, response) => answerJson(response, 422, { code: 'invalid_request', status: 422, errors }));
+    await expect(client.createSandbox({ source: 'x', cpus: 99 })).rejects.toMatchObject({ problem: { errors } });
+  });
+
+  it('keeps an id that is a path in its place', async () => {
+    server.answers((_request, response) => answerJson(response, 400, { code: 'invalid_id', status: 400 }));
+    await expect(client.getSandbox('../../etc')).rejects.toMatchObject({ code: 'invalid_id' });
+    expect(server.seen[0]?.path).toBe('/v1/sandboxes/..%2F..%2Fetc');
+  });
+
+  it('stops when aborted, also between attempts', async () => {
+    const controller = new AbortController();
+    server.answers((_request, response) => {
+      answerJson(response, 429, busy, { 'retry-after': '20' });
+      controller.abort(new Error('enough'));
+    });
+    await expect(client.getSandbox(ID, { signal: controller.signal })).rejects.toThrow(/enough|aborted/);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('follows no redirect with the key', async () => {
+    server.answers((_request, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end());
+    await expect(client.listKeys()).rejects.toThrow(MayflyConnectionError);
+  });
+
+  it('refuses a base URL that is no http URL', () => {
+    expect(() => new MayflyClient({ baseUrl: 'file:///etc/passwd', apiKey: 'k' })).toThrow('http');
+  });
+
+  it('goes on after the last event when the stream breaks, until the sandbox has ended', async () => {
+    let streams = 0;
+    server.answers((request, response) => {
+      if (!request.path.endsWith('/events')) {
+        answerJson(response, 200, sandboxRecord({ state: streams < 2 ? 'destroying' : 'destroyed' }));
+        return;
+      }
+      streams++;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`retry: 1\nid: ${streams}\nevent: audit\ndata: ${streams}\n\n`);
+      if (streams === 1) response.write('event: audit\ndata: cut', () => response.destroy());
+      else response.end();
+    });
+    const events = [];
+    for await (const { data } of client.sandboxEvents(ID)) events.push(data);
+    expect(events).toEqual(['1', '2']);
+    const resumed = server.seen
+      .filter(({ path }) => path.endsWith('/events'))
+      .map(({ headers }) => headers['last-event-id']);
+    expect(resumed).toEqual([undefined, '1']);
+  });
+});
