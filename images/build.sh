@@ -36,8 +36,9 @@ install_packages() {
 }
 
 make_disk() {
+  truncate --size="$disk_size" "$work/disk.raw"
   # All tables are written here, once: left to the guest, every sandbox would write them into its own overlay.
-  mke2fs -qq -t ext4 -L root -m 1 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard -d "$root" "$work/disk.raw" "$disk_size"
+  mke2fs -q -t ext4 -L root -m 1 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard -d "$root" "$work/disk.raw"
   qemu-img convert -O qcow2 "$work/disk.raw" "$out/disk.qcow2"
 }
 
