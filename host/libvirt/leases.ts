@@ -29,9 +29,9 @@ export class Leases {
     private readonly bridges: readonly string[],
   ) {}
 
-  /** Where {@link all} looks, for a proof. */
-  get lookedAt(): string {
-    return this.bridges.map((bridge) => join(this.folder, `${bridge}.status`)).join(', ');
+  /** Where {@link all} looks. */
+  get files(): string[] {
+    return this.bridges.map((bridge) => join(this.folder, `${bridge}.status`));
   }
 
   async all(): Promise<DhcpLease[]> {

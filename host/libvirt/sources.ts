@@ -7,7 +7,7 @@ import { cpuCount, memoryKib } from './clone-resources.ts';
 import { parseDomain } from './clone-xml.ts';
 import { names } from './output/tables.ts';
 import { type Virsh, VirshError } from './virsh.ts';
-import { child } from './xml.ts';
+import { child, textOf } from './xml.ts';
 
 /** A source's XML, and whether its disks are at rest. */
 export interface Source {
@@ -29,9 +29,11 @@ export class Sources {
     if (isSandboxId(name)) throw notFound(name);
     try {
       const [xml, saved] = await Promise.all([
-        this.virsh.run(['dumpxml', '--domain', name]),
+        this.virsh.run(['dumpxml', `--domain=${name}`]),
         this.virsh.run(['list', '--all', '--name', '--with-managed-save']),
       ]);
+      // virsh takes a number for a domain's id, and hexadecimal digits for its UUID
+      if (textOf(child(parseDomain(xml), 'name')) !== name) throw notFound(name);
       return { name, xml, busy: busy(xml, names(saved).includes(name)) };
     } catch (error) {
       if (error instanceof VirshError && error.failure.result === 'not_found') throw notFound(name);

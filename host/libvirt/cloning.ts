@@ -1,0 +1,102 @@
+import { MayflyError } from '../../model/errors.ts';
+import { domainUuid, macAddress } from '../../model/ids.ts';
+import type { BaseDigests } from '../disk/base-digest.ts';
+import { ensureHostKey } from '../disk/host-key.ts';
+import { type ImageLayer, imageChain } from '../disk/image.ts';
+import { ensureOverlay } from '../disk/overlay.ts';
+import { ensureSeed } from '../disk/seed.ts';
+import { ExecError } from '../exec.ts';
+import type { Clone, CloneRequest, StepContext } from '../hypervisor.ts';
+import type { StateDir } from '../state-dir.ts';
+import { type DiskPlan, planDisks } from './clone-disks.ts';
+import { cloneXml, parseDomain } from './clone-xml.ts';
+import type { NetworkPlans } from './network-plan.ts';
+import type { Sources } from './sources.ts';
+import { type CloneSpec, Workspace, workspaceIds } from './workspace.ts';
+
+/** Login user of the guest; images and cloud-config make it. */
+const GUEST_USER = 'sandbox';
+
+export interface CloningDeps {
+  state: StateDir;
+  sources: Sources;
+  digests: BaseDigests;
+  networks: NetworkPlans;
+  accelerator: 'kvm' | 'tcg';
+}
+
+/** Makes a clone's workspace: overlays, host key, seed and domain XML. Nothing of it runs yet. */
+export async function cloneDisk(deps: CloningDeps, request: CloneRequest, context: StepContext): Promise<Clone> {
+  const { sandboxId } = request;
+  const workspace = new Workspace(deps.state, sandboxId);
+  const finished = await workspace.spec();
+  if (finished) return finished.clone;
+  const source = await deps.sources.get(request.source);
+  if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);
+  const plans = planDisks(parseDomain(source.xml), workspace.overlay);
+  context.signal.throwIfAborted();
+  await workspace.make();
+  const bases: CloneSpec['bases'] = [];
+  const chains = new Map<string, ImageLayer[]>();
+  for (const plan of plans) {
+    context.alive(`cloning ${plan.target}`);
+    const path = await deps.sources.pathOf(plan.base);
+    const chain = await baseChain(path, plan);
+    for (const layer of chain) bases.push({ path: layer.path, sha256: await deps.digests.protect(layer.path) });
+    context.signal.throwIfAborted();
+    await ensureOverlay(plan.overlay, path, plan.format, context.signal);
+    chains.set(plan.target, chain);
+  }
+  await checkUnchanged(deps.state, bases);
+  const hostKey = await ensureHostKey(workspace.folder, sandboxId);
+  const user = GUEST_USER;
+  await ensureSeed(workspace.seed, { sandboxId, hostKey, user, userCaKeys: request.userCaKeys });
+  const clone = { hostKey: hostKey.publicKey, macAddress: macAddress(sandboxId), user };
+  context.signal.throwIfAborted();
+  await workspace.finish({ request, clone, bases }, domainXmlOf(deps, request, source.xml, chains, workspace));
+  return clone;
+}
+
+function domainXmlOf(
+  deps: CloningDeps,
+  request: CloneRequest,
+  sourceXml: string,
+  bases: ReadonlyMap<string, ImageLayer[]>,
+  workspace: Workspace,
+): string {
+  const { isolated, internet } = deps.networks;
+  return cloneXml(sourceXml, {
+    name: request.sandboxId,
+    uuid: domainUuid(request.sandboxId),
+    rootOverlay: workspace.overlay,
+    seed: workspace.seed,
+    cpus: request.cpus,
+    memoryMib: request.memoryMib,
+    network: request.egress === 'internet' ? internet.name : isolated.name,
+    mac: (nic) => macAddress(request.sandboxId, nic),
+    accelerator: deps.accelerator,
+    bases,
+  });
+}
+
+async function baseChain(path: string, plan: DiskPlan): Promise<ImageLayer[]> {
+  try {
+    return await imageChain(path, plan.format);
+  } catch (error) {
+    if (!(error instanceof ExecError)) throw error;
+    const what = `The source's disk ${plan.target} cannot be read as ${plan.format}`;
+    throw new MayflyError('clone_failed', `${what}: ${error.stderr.trim()}`, { cause: error });
+  }
+}
+
+/** Clones of one disk must all have been made of the same content: another one means that theirs is broken. */
+async function checkUnchanged(state: StateDir, bases: CloneSpec['bases']): Promise<void> {
+  for (const id of await workspaceIds(state)) {
+    const other = await new Workspace(state, id).spec();
+    for (const { path, sha256 } of other?.bases ?? []) {
+      if (bases.some((base) => base.path === path && base.sha256 !== sha256)) {
+        throw new MayflyError('source_changed', `The disk ${path} has changed since ${id} was cloned from it.`);
+      }
+    }
+  }
+}

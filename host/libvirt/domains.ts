@@ -1,0 +1,93 @@
+import { MayflyError } from '../../model/errors.ts';
+import { domainUuid } from '../../model/ids.ts';
+import { domainState, isActive } from './output/domain-state.ts';
+import { removeFailure, startFailure } from './output/failures.ts';
+import { tableRows } from './output/tables.ts';
+import { type Virsh, VirshError } from './virsh.ts';
+
+export interface ListedDomain {
+  uuid: string;
+  name: string;
+}
+
+/** What undefine has to forget besides the domain; without these it refuses, or leaves files. */
+const UNDEFINE = ['--nvram', '--managed-save', '--snapshots-metadata', '--checkpoints-metadata'];
+
+/** The sandboxes' domains: made, ended and looked at by name, which is the sandbox id. */
+export class Domains {
+  /** The look behind {@link list}, for a proof. */
+  readonly lookedAt = 'virsh list --all --uuid --name';
+
+  constructor(private readonly virsh: Virsh) {}
+
+  async list(): Promise<ListedDomain[]> {
+    const rows = tableRows(await this.virsh.run(['list', '--all', '--uuid', '--name']));
+    return rows.flatMap((row) => {
+      const [, uuid, name] = /^\s*([0-9a-f-]{36})\s+(.*?)\s*$/.exec(row) ?? [];
+      return uuid === undefined || name === undefined ? [] : [{ uuid, name }];
+    });
+  }
+
+  /** The domain with this sandbox's name or UUID. */
+  async find(sandboxId: string): Promise<ListedDomain | null> {
+    const uuid = domainUuid(sandboxId);
+    return (await this.list()).find((domain) => domain.name === sandboxId || domain.uuid === uuid) ?? null;
+  }
+
+  /** @throws MayflyError boot_failed */
+  async start(sandboxId: string, xmlFile: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.virsh.run(['define', xmlFile], { signal });
+      await this.virsh.run(['start', sandboxId], { signal });
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      if (error.command === 'start' && startFailure(error.stderr).result === 'ok') return;
+      throw new MayflyError('boot_failed', `${sandboxId} did not start: ${error.message}`, { cause: error });
+    }
+  }
+
+  /** @throws MayflyError boot_failed when the domain is not active, or not there */
+  async checkAlive(sandboxId: string): Promise<void> {
+    const state = domainState(await this.ask(['domstate', sandboxId]));
+    if (!isActive(state)) throw new MayflyError('boot_failed', `${sandboxId} ended while it booted: ${state}.`);
+  }
+
+  /** KiB of memory that the domain's QEMU holds; 0 when it does not run. */
+  async residentKib(sandboxId: string): Promise<number> {
+    try {
+      const [, rss] = /^rss (\d+)$/m.exec(await this.virsh.run(['dommemstat', sandboxId])) ?? [];
+      return Number(rss ?? '0');
+    } catch (error) {
+      if (error instanceof VirshError) return 0; // not there or not running: libvirt has answered
+      throw error;
+    }
+  }
+
+  /** Ends and forgets the domain. Never its storage: that is not libvirt's, and may be the source's. */
+  async remove(sandboxId: string): Promise<void> {
+    await this.end(['destroy', sandboxId]);
+    await this.end(['undefine', sandboxId, ...UNDEFINE]);
+    if ((await this.find(sandboxId)) === null) return;
+    throw new MayflyError('cleanup_incomplete', `The domain ${sandboxId} is still listed after destroy and undefine.`);
+  }
+
+  private async end(args: readonly string[]): Promise<void> {
+    try {
+      await this.virsh.run(args);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      if (removeFailure(error.stderr).result === 'ok') return;
+      if (/transient domain/i.test(error.stderr)) return; // ended, there is nothing left to undefine
+      throw new MayflyError('cleanup_incomplete', error.message, { cause: error });
+    }
+  }
+
+  private async ask(args: readonly string[]): Promise<string> {
+    try {
+      return await this.virsh.run(args);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      throw new MayflyError('boot_failed', error.message, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { exec } from '../../../host/exec.ts';
+import type { StepContext } from '../../../host/hypervisor.ts';
+import { macAddress, SANDBOX_ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { TestCa } from './guest.ts';
+import { startMachine, type TestMachine } from './machine.ts';
+
+let machine: TestMachine;
+let ca: TestCa;
+let keys: string;
+
+beforeAll(async () => {
+  machine = await startMachine();
+  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
+  ca = await TestCa.make(keys);
+}, 120_000);
+
+afterAll(async () => {
+  await machine?.end();
+  if (keys) await rm(keys, { recursive: true, force: true });
+}, 60_000);
+
+const context = (ms = 120_000): StepContext => ({ signal: AbortSignal.timeout(ms), alive: () => {} });
+const newId = () => sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+const request = (sandboxId: string) => ({
+  sandboxId,
+  source: machine.source,
+  cpus: null,
+  memoryMib: null,
+  egress: 'none' as const,
+  userCaKeys: [ca.publicKey],
+});
+
+async function remove(id: string): Promise<boolean[]> {
+  await machine.host.removeDomain(id);
+  await machine.host.releaseLease(id);
+  await machine.host.removeWorkspace(id);
+  return (await machine.host.look(id)).map((seen) => seen.absent);
+}
+
+test('a clone gets its own lease, host key and principal, reaches nothing of the host, and leaves nothing', async () => {
+  const { host } = machine;
+  const id = newId();
+  const began = performance.now();
+  const clone = await host.cloneDisk(request(id), context());
+  expect(await host.cloneDisk(request(id), context())).toEqual(clone);
+  await host.bootDomain(id, context());
+  const hostSide = performance.now() - began;
+  await host.bootDomain(id, context());
+  const lease = await host.awaitLease(id, context());
+  expect(lease.macAddress).toBe(macAddress(id));
+
+  const { stdout } = await ca.ssh(lease.address, clone.hostKey, id, 'hostname; id -un; sudo id -u');
+  expect(stdout.split('\n').slice(0, 3)).toEqual([id, 'sandbox', '0']);
+  await expect(ca.ssh(lease.address, clone.hostKey, newId(), 'true')).rejects.toThrow(/Permission denied/);
+  const gateway = '10.213.0.1';
+  await expect(
+    ca.ssh(lease.address, clone.hostKey, id, `timeout 3 bash -c 'echo > /dev/tcp/${gateway}/22'`),
+  ).rejects.toMatchObject({ exitCode: 124 });
+
+  const usage = await host.usage(id);
+  expect(usage.memoryMib).toBeGreaterThan(64);
+  expect(usage.diskBytes).toBeGreaterThan(100_000);
+  const marks = (await host.marks()).filter((mark) => mark.sandboxId === id);
+  expect(marks.map((mark) => mark.observation.layer)).toEqual(['domain', 'lease', 'workspace']);
+
+  const ending = performance.now();
+  expect(await remove(id)).toEqual([true, true, true]);
+  const destroy = performance.now() - ending;
+  expect(await remove(id)).toEqual([true, true, true]);
+  expect(await host.marks()).toEqual([]);
+  process.stderr.write(`host side of create ${hostSide.toFixed(0)} ms, destroy ${destroy.toFixed(0)} ms\n`);
+  expect(hostSide).toBeLessThan(3_000);
+  expect(destroy).toBeLessThan(3_000);
+}, 180_000);
+
+test('the source keeps its owner and cannot be written while it has clones', async () => {
+  const { host, virsh } = machine;
+  const id = newId();
+  await host.cloneDisk(request(id), context());
+  await host.bootDomain(id, context());
+  const { stdout } = await exec('qemu-img', ['info', '--force-share', '--output=json', overlayOf(id)]);
+  const info: { 'full-backing-filename': string } = JSON.parse(stdout);
+  const base = await stat(info['full-backing-filename']);
+  expect([base.uid, base.mode & 0o777]).toEqual([0, 0o444]);
+  expect(await virsh.run(['domstate', id])).toContain('running');
+  expect(await remove(id)).toEqual([true, true, true]);
+  expect((await stat(info['full-backing-filename'])).uid).toBe(0);
+}, 60_000);
+
+test('a domain that ends while its lease is awaited is noticed within a second or so', async () => {
+  const { host, virsh } = machine;
+  const id = newId();
+  await host.cloneDisk(request(id), context());
+  await host.bootDomain(id, context());
+  const waiting = host.awaitLease(id, context());
+  const ended = expect(waiting).rejects.toMatchObject({ code: 'boot_failed' });
+  await virsh.run(['destroy', id]);
+  const began = performance.now();
+  await ended;
+  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(await remove(id)).toEqual([true, true, true]);
+}, 60_000);
+
+test('a wait for a lease ends with the reason of its signal', async () => {
+  const id = newId();
+  await machine.host.cloneDisk(request(id), context());
+  await machine.host.bootDomain(id, context());
+  const stop = new AbortController();
+  const waiting = machine.host.awaitLease(id, { signal: stop.signal, alive: () => stop.abort(new Error('enough')) });
+  await expect(waiting).rejects.toThrow('enough');
+  expect(await remove(id)).toEqual([true, true, true]);
+}, 60_000);
+
+test('a running source is not cloned, an unknown one is not found', async () => {
+  const { host, virsh } = machine;
+  const id = newId();
+  await expect(host.cloneDisk({ ...request(id), source: 'nowhere' }, context())).rejects.toMatchObject({
+    code: 'source_not_found',
+  });
+  await virsh.run(['start', machine.source, '--paused']).catch((error: unknown) => {
+    // its disk is read-only while it has clones, so it may not even start
+    expect(String(error)).toMatch(/Permission denied|Read-only|read-write/i);
+  });
+  if ((await host.source(machine.source)).cloneable) return;
+  await expect(host.cloneDisk(request(id), context())).rejects.toMatchObject({ code: 'source_running' });
+  await virsh.run(['destroy', machine.source]);
+  expect(await remove(id)).toEqual([true, true, true]);
+}, 60_000);
+
+function overlayOf(id: string): string {
+  return join(machine.state.workspace(id), 'disk.qcow2');
+}

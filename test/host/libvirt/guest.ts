@@ -1,0 +1,38 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ExecResult, exec } from '../../../host/exec.ts';
+
+/** A throw-away user CA and a key that it certifies, for the system's own ssh. */
+export class TestCa {
+  private constructor(
+    private readonly folder: string,
+    readonly publicKey: string,
+  ) {}
+
+  static async make(folder: string): Promise<TestCa> {
+    for (const name of ['ca', 'user']) {
+      await exec('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', join(folder, name)]);
+    }
+    const { stdout } = await exec('ssh-keygen', ['-y', '-f', join(folder, 'ca')]);
+    return new TestCa(folder, stdout.trim());
+  }
+
+  /** Runs a command in the guest as a user whose certificate names `principal`, with the host key pinned. */
+  async ssh(address: string, hostKey: string, principal: string, command: string): Promise<ExecResult> {
+    const { folder } = this;
+    const sign = ['-q', '-s', join(folder, 'ca'), '-I', 'test', '-n', principal, '-V', '-1m:+5m'];
+    await exec('ssh-keygen', [...sign, join(folder, 'user.pub')]);
+    await writeFile(join(folder, 'known_hosts'), `${address} ${hostKey}\n`);
+    const options = {
+      BatchMode: 'yes',
+      StrictHostKeyChecking: 'yes',
+      UserKnownHostsFile: join(folder, 'known_hosts'),
+      IdentityFile: join(folder, 'user'),
+      IdentitiesOnly: 'yes',
+      ConnectionAttempts: '30',
+      ConnectTimeout: '5',
+    };
+    const flags = Object.entries(options).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
+    return await exec('ssh', ['-F', '/dev/null', ...flags, `sandbox@${address}`, command]);
+  }
+}

@@ -1,0 +1,47 @@
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
+import { registerGolden } from '../../../host/libvirt/golden.ts';
+import { startPrivateLibvirtd } from '../../../host/libvirt/private-libvirtd.ts';
+import { Virsh } from '../../../host/libvirt/virsh.ts';
+import { StateDir } from '../../../host/state-dir.ts';
+
+/** A machine for one test file: its own libvirtd, networks and state, and the golden image as its source. */
+export interface TestMachine {
+  host: LibvirtHypervisor;
+  virsh: Virsh;
+  state: StateDir;
+  source: string;
+  end(): Promise<void>;
+}
+
+/** @throws Error outside the network namespace of a test run, which `npm test` makes */
+export async function startMachine(): Promise<TestMachine> {
+  if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
+  const folder = await mkdtemp(join(tmpdir(), 'mf-'));
+  await chmod(folder, 0o711); // QEMU is another user
+  const libvirtd = await startPrivateLibvirtd(join(folder, 'libvirt'));
+  const state = new StateDir(join(folder, 'state'));
+  const host = new LibvirtHypervisor({ uri: libvirtd.uri, state, leaseFolder: libvirtd.leaseFolder });
+  await host.open();
+  const virsh = new Virsh(libvirtd.uri);
+  const source = await registerGolden(virsh, state, await goldenImage());
+  return {
+    host,
+    virsh,
+    state,
+    source,
+    async end() {
+      await libvirtd.stop({ machines: true });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function goldenImage(): Promise<string> {
+  const cache = join(homedir(), '.cache', 'mayfly', 'images', 'golden-debian12');
+  const [newest] = (await readdir(cache)).filter((name) => /^[0-9a-f]+$/.test(name));
+  if (newest === undefined) throw new Error(`No golden image in ${cache}: run npm run setup.`);
+  return join(cache, newest);
+}
