@@ -16,7 +16,8 @@ const environment = z.object({
   MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_API_PORT: port(7999),
   MAYFLY_LIBVIRT_URI: optional,
-  MAYFLY_SUBNET: z.string().default('10.213.0.0/16'),
+  MAYFLY_SUBNET: z.string().default('10.213.0.0/20'),
+  MAYFLY_INTERNET_SUBNET: z.string().default('10.213.16.0/20'),
   MAYFLY_FAILPOINTS: optional,
   MAYFLY_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   MONGODB_URI: optional,
@@ -34,7 +35,8 @@ export interface Config {
   api: { address: string; port: number };
   /** Undefined: the running libvirtd of this machine, else a private one. */
   libvirtUri: string | undefined;
-  subnet: string;
+  /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
+  subnets: { isolated: string; internet: string };
   failpoints: string | undefined;
   logLevel: string;
   /** Undefined: a store of our own. */
@@ -58,7 +60,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     stateDir: values.MAYFLY_STATE_DIR,
     api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT },
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
-    subnet: values.MAYFLY_SUBNET,
+    subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,
     mongodbUri: values.MONGODB_URI,

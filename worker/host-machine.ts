@@ -16,7 +16,10 @@ export interface HostMachine {
   ledger: Ledger;
   credentials: Credentials;
   state: StateDir;
+  /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
   close(): Promise<void>;
+  /** Ends what was started for this installation alone, with all that it runs. Before {@link close}. */
+  end(): Promise<void>;
 }
 
 /**
@@ -32,12 +35,13 @@ export async function openHostMachine(config: Config, failpoints: Failpoints): P
     const credentials = new Credentials(state);
     await ledger.open();
     await credentials.open();
-    const hypervisor = await openHypervisor(config, state, failpoints);
+    const { hypervisor, end } = await openHypervisor(config, state, failpoints);
     return {
       hypervisor,
       ledger,
       credentials,
       state,
+      end,
       async close() {
         await hypervisor.close();
         await unlock(lock);

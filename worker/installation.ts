@@ -22,7 +22,10 @@ export interface Installation {
   stateDir: string;
   /** Resolves with a sentence when a part has ended by itself: then the installation is to be stopped. */
   broken: Promise<string>;
-  /** `keep`: the machines go on running without us. `destroy`: every sandbox is destroyed and proved first. */
+  /**
+   * `keep`: the machines go on running without us. `destroy`: every sandbox is destroyed and proved first, and a
+   * libvirtd of our own is ended.
+   */
   stop(options: { sandboxes: 'keep' | 'destroy' }): Promise<void>;
   describe(): InstallationDescription;
 }
@@ -82,7 +85,10 @@ async function start(config: Config, onProgress: (line: string) => void, closers
       brokenWorker('host worker', host.ended),
     ]),
     async stop({ sandboxes }) {
-      if (sandboxes === 'destroy') await destroyAll(control.store, sagas);
+      if (sandboxes === 'destroy') {
+        await destroyAll(control.store, sagas);
+        await host.machine.end();
+      }
       await closers.close();
     },
     describe: () => ({

@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { TemporalSagas } from '../../api/temporal-sagas.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
-import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
+import { SANDBOX_ID_BYTES, sandboxIdFrom, workflowIdOf } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/messages.ts';
 import type { Observation } from '../../model/proof.ts';
 import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox.ts';
@@ -174,6 +176,13 @@ export class TestMayfly {
       if (Date.now() > deadline) throw new Error(`${id} never came so far: ${JSON.stringify(record)}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
+  }
+
+  /** Keeps a life for the replay tests, when MAYFLY_RECORD_HISTORIES is set. */
+  async keepHistory(name: string, id: string): Promise<void> {
+    if (!process.env['MAYFLY_RECORD_HISTORIES']) return;
+    const history = await this.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
+    await writeFile(fileURLToPath(new URL(`../histories/${name}.json`, import.meta.url)), historyToJSON(history));
   }
 
   /** What is on the machine under any sandbox's name: nothing, when no sandbox is alive. */

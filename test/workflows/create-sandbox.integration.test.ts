@@ -54,6 +54,7 @@ test('a sandbox comes to run, is used, and its end is proved', async () => {
   expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', waitingFor: null });
   expectProved(destroyed);
   expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
+  await mayfly.keepHistory('deleted', input.id);
 });
 
 describe.each(STEPS)('when %s', (step) => {
@@ -97,6 +98,7 @@ describe.each(STEPS)('when %s', (step) => {
     const destroyed = await mayfly.destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
     expectProved(destroyed);
+    if (step === 'awaitIp') await mayfly.keepHistory('deleted-while-creating', input.id);
   });
 
   test('fails once in a way that a retry cures, the sandbox runs', async () => {
@@ -132,6 +134,7 @@ describe.each([
     expect(waiting.waitingFor).toContain(step);
     mayfly.failpoints.arm(undefined);
     expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
+    if (step === 'removeDomain') await mayfly.keepHistory('cleanup-that-waits', input.id);
   });
 });
 
@@ -140,6 +143,7 @@ test('an undo that fails is repeated too, and the first failure is the one that 
   const failed = await mayfly.end((await mayfly.create()).id);
   expect(failed).toMatchObject({ state: 'failed', failure: { step: 'verifySsh', code: 'fault_injected' } });
   expectProved(failed);
+  await mayfly.keepHistory('create-failed', failed.id);
 });
 
 test('a host without room refuses, and the answer says so', async () => {
@@ -149,6 +153,7 @@ test('a host without room refuses, and the answer says so', async () => {
     hostId: null,
     failure: { code: 'capacity_exhausted', step: 'reserve' },
   });
+  await mayfly.keepHistory('no-room', failed.id);
 });
 
 test('a source that no host has is told as such', async () => {

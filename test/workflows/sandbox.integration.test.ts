@@ -24,6 +24,7 @@ test('the TTL ends a sandbox', async () => {
   const ended = await mayfly.end(input.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   expect(Date.parse(ended.updatedAt)).toBeGreaterThanOrEqual(Date.parse(ended.expiresAt));
+  await mayfly.keepHistory('ttl', input.id);
 });
 
 test('the TTL ends a sandbox that is still being created', async () => {
@@ -43,6 +44,7 @@ test('an idle sandbox ends, and one in use does not', async () => {
   }
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
   expect(Date.now() - began).toBeGreaterThan(4_500);
+  await mayfly.keepHistory('idle', input.id);
 });
 
 test('a patch extends the TTL and replaces the metadata', async () => {
@@ -54,6 +56,8 @@ test('a patch extends the TTL and replaces the metadata', async () => {
   expect(patched.spec.metadata).toEqual({ a: 'b' });
   await new Promise((resolve) => setTimeout(resolve, Date.parse(expiresAt) - Date.now() + 500));
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+  await mayfly.destroy(input);
+  await mayfly.keepHistory('patched', input.id);
 });
 
 test('what has ended cannot be patched', async () => {
@@ -107,4 +111,5 @@ test('a record whose workflow is gone can still be destroyed', async () => {
   await mayfly.create(input);
   await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).terminate('as a lost dev-server file would');
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+  await mayfly.keepHistory('taken-over', input.id);
 });

@@ -1,0 +1,52 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { DefaultLogger, type ReplayWorkerOptions, Runtime, Worker } from '@temporalio/worker';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { bundleWorkflows } from '../../worker/bundle.ts';
+
+/**
+ * Recorded lives of sandboxes, replayed against today's workflows without a server. A failure means that a sandbox
+ * which is running now could not go on after an upgrade: version the change with `patched`, and keep the history.
+ * New histories: `MAYFLY_RECORD_HISTORIES=1 npm test -- test/workflows`.
+ */
+const FOLDER = fileURLToPath(new URL('../histories/', import.meta.url));
+const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.json'));
+
+Runtime.install({ logger: new DefaultLogger('ERROR') });
+
+let options: ReplayWorkerOptions;
+beforeAll(async () => {
+  options = { workflowBundle: await bundleWorkflows(new DefaultLogger('ERROR')) };
+});
+
+async function recorded(name: string): Promise<string> {
+  return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');
+}
+
+test('the ways a sandbox can live are all recorded', () => {
+  expect(names.sort()).toEqual([
+    'cleanup-that-waits.json',
+    'create-failed.json',
+    'deleted-while-creating.json',
+    'deleted.json',
+    'idle.json',
+    'no-room.json',
+    'patched.json',
+    'taken-over.json',
+    'ttl.json',
+  ]);
+});
+
+describe.each(names)('%s', (name) => {
+  test('replays', async () => {
+    await Worker.runReplayHistory(options, historyFromJSON(JSON.parse(await recorded(name))));
+  });
+});
+
+test('a workflow that would take another step than the recorded one is found', async () => {
+  const other = (await recorded('deleted.json')).replaceAll('"cloneDisk"', '"copyDisk"');
+  await expect(Worker.runReplayHistory(options, historyFromJSON(JSON.parse(other)))).rejects.toMatchObject({
+    name: 'DeterminismViolationError',
+  });
+});
