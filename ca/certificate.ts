@@ -40,7 +40,10 @@ export function keyIdOf(request: CertificateRequest): string {
   ];
   const keyId = fields.map(([name, value]) => `${name}=${value === null ? '-' : checkedField(name, value)}`).join(' ');
   if (keyId.length > MAX_KEY_ID_LENGTH) {
-    throw invalid('actor', `agent, key and source together make the identity longer than ${MAX_KEY_ID_LENGTH} characters`);
+    throw invalid(
+      'actor',
+      `agent, key and source together make the identity longer than ${MAX_KEY_ID_LENGTH} characters`,
+    );
   }
   return keyId;
 }

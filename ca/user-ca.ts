@@ -137,7 +137,9 @@ async function checkPrivate(keyPath: string): Promise<void> {
 async function publicLineOf(keyPath: string): Promise<string> {
   const key = ssh2.utils.parseKey(await readFile(keyPath));
   if (key instanceof Error || !key.isPrivateKey() || key.type !== 'ssh-ed25519') {
-    throw new Error(`${keyPath} is not an unencrypted Ed25519 private key in OpenSSH format. Restore it from a backup.`);
+    throw new Error(
+      `${keyPath} is not an unencrypted Ed25519 private key in OpenSSH format. Restore it from a backup.`,
+    );
   }
   return `${key.type} ${key.getPublicSSH().toString('base64')}`;
 }

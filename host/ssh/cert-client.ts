@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
-import ssh2 from 'ssh2';
 import type { ConnectConfig, ParsedKey } from 'ssh2';
+import ssh2 from 'ssh2';
 
 /**
  * ssh2 1.17 cannot log in with an OpenSSH user certificate: it writes the certificate's algorithm name also into the
@@ -22,9 +22,8 @@ interface PrivateProtocol {
 }
 
 const requireCommonJs = createRequire(import.meta.url);
-const { sendPacket }: { sendPacket(protocol: PrivateProtocol, packet: Buffer): void } = requireCommonJs(
-  'ssh2/lib/protocol/utils.js',
-);
+const { sendPacket }: { sendPacket(protocol: PrivateProtocol, packet: Buffer): void } =
+  requireCommonJs('ssh2/lib/protocol/utils.js');
 
 /**
  * A private key that presents its certificate instead of its bare public key.
