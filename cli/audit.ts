@@ -2,7 +2,6 @@ import { type ArgsDef, defineCommand } from 'citty';
 import { readConfig } from '../worker/config.ts';
 import { checkArguments, JSON_OPTION, sandboxId } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
-import { workerPart } from './installation.ts';
 import type { Io } from './io.ts';
 import { printable } from './printable.ts';
 
@@ -19,7 +18,7 @@ export function auditCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const ids = args.id ? [sandboxId(args.id)] : [];
-      const { verifyAudit } = await workerPart('audit.ts');
+      const { verifyAudit } = await import('../worker/audit.ts');
       const results = await verifyAudit(readConfig(io.env), ids);
       const broken = [...results].filter(([, { ok }]) => !ok);
       if (args.json) {

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import { readConfig } from '../worker/config.ts';
+import type { Installation } from '../worker/installation.ts';
 import { checkArguments, JSON_OPTION } from './arguments.ts';
+import { CliError } from './cli-error.ts';
 import { type Connection, connectionFileOf } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
-import { type Installation, workerPart } from './installation.ts';
 import type { Io } from './io.ts';
 
 /** The image that `npm run setup` builds. */
@@ -41,6 +42,11 @@ function welcome(io: Io, installation: Installation, keyFile: string, source: st
   ];
 }
 
+function brokenError(what: string, stateDir: string): CliError {
+  const remedy = `See the logs in ${stateDir}, then start \`mayfly up\` again: it goes on where it was.`;
+  return new CliError(EXIT.failed, 'A part of Mayfly ended by itself', what, remedy);
+}
+
 /** `mayfly up`: the whole of Mayfly on this machine, in the foreground. */
 export function upCommand(io: Io) {
   return defineCommand({
@@ -49,18 +55,21 @@ export function upCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, JSON_OPTION);
       const config = readConfig(io.env);
-      const { startInstallation } = await workerPart('installation.ts');
+      const { startInstallation } = await import('../worker/installation.ts');
       const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
       try {
         const { apiUrl, adminKey, hostId, kind, stateDir } = installation;
         const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
         if (args.json) io.printJson({ apiUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
         else for (const line of welcome(io, installation, keyFile, DEFAULT_SOURCE)) io.print(line);
-        if (!io.signal.aborted) await once(io.signal, 'abort');
+        const interrupted = io.signal.aborted ? Promise.resolve() : once(io.signal, 'abort');
+        const broken = await Promise.race([installation.broken, interrupted.then(() => null)]);
+        if (broken !== null) throw brokenError(broken, stateDir);
       } finally {
         io.note('stopping; sandboxes stay as they are (Ctrl-C again: at once)');
+        // The key ends with this run.
+        await rm(connectionFileOf(installation.stateDir), { force: true });
         await installation.stop({ sandboxes: 'keep' });
-        await rm(`${connectionFileOf(installation.stateDir)}.${process.pid}`, { force: true });
       }
       io.note('stopped');
       return EXIT.ok;

@@ -3,10 +3,10 @@ import { MayflyClient } from '../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../model/proof.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
 import { readConfig } from '../../worker/config.ts';
+import type { Installation } from '../../worker/installation.ts';
 import { CliError } from '../cli-error.ts';
 import { between, duration } from '../duration.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type Installation, workerPart } from '../installation.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 import { proofLines, sandboxLines } from '../sandbox/sandbox-text.ts';
@@ -21,7 +21,7 @@ export async function tellStory(io: Io, source: string): Promise<number> {
   io.print(io.paint('bold', `Mayfly demo: one ${config.hostKind} sandbox, from request to proof`));
   if (config.hostKind === 'simulated') io.print(io.paint('yellow', 'simulated host: it isolates NOTHING'));
   const started = Date.now();
-  const { startInstallation } = await workerPart('installation.ts');
+  const { startInstallation } = await import('../../worker/installation.ts');
   io.print('\n1. start an installation');
   const installation = await startInstallation(config, (line) => io.print(`  ${printable(line)}`));
   try {

@@ -1,9 +1,9 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
+import { MayflyError } from '../../model/errors.ts';
 import { type Config, readConfig } from '../../worker/config.ts';
 import { checkArguments, JSON_OPTION } from '../arguments.ts';
 import { EXIT } from '../exit-codes.ts';
-import { workerPart } from '../installation.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 import { type Check, checkMachine } from './checks.ts';
@@ -23,6 +23,9 @@ interface Residue extends Mark {
   removed: boolean;
 }
 
+/** What the machine was found to hold, or why it was not looked at. */
+type Look = { residue: Residue[] } | { unknown: string };
+
 /** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
 export function doctorCommand(io: Io) {
   return defineCommand({
@@ -35,17 +38,27 @@ export function doctorCommand(io: Io) {
       if (!args.json) for (const check of checks) io.print(checkLine(io, check));
       const missing = checks.filter(({ ok, optional }) => !ok && !optional);
       // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
-      const residue = missing.length > 0 ? null : await residueOf(config, args.fix);
-      const healthy = residue?.every(({ removed }) => removed) ?? false;
-      if (args.json) io.printJson({ healthy, checks, residue });
-      else for (const line of residueLines(io, residue)) io.print(line);
+      const look = missing.length > 0 ? { unknown: 'first mend what is missing' } : await residueOf(config, args.fix);
+      const healthy = 'residue' in look && look.residue.every(({ removed }) => removed);
+      if (args.json) io.printJson({ healthy, checks, ...look });
+      else for (const line of residueLines(io, look)) io.print(line);
       return healthy ? EXIT.ok : EXIT.failed;
     },
   });
 }
 
-async function residueOf(config: Config, fix: boolean): Promise<Residue[]> {
-  const { findResidue, removeResidue } = await workerPart('residue.ts');
+/** The host worker that serves this machine holds it alone; whoever else wants to look is told so. */
+async function residueOf(config: Config, fix: boolean): Promise<Look> {
+  try {
+    return { residue: await findOrFix(config, fix) };
+  } catch (error) {
+    if (error instanceof MayflyError && error.code === 'host_unavailable') return { unknown: error.message };
+    throw error;
+  }
+}
+
+async function findOrFix(config: Config, fix: boolean): Promise<Residue[]> {
+  const { findResidue, removeResidue } = await import('../../worker/residue.ts');
   const found = await findResidue(config);
   if (!fix) return found.map((mark) => ({ ...mark, removed: false }));
   for (const id of new Set(found.map(({ sandboxId }) => sandboxId))) await removeResidue(config, id);
@@ -64,8 +77,9 @@ function checkLine(io: Io, { name, ok, optional, found, remedy }: Check): string
   return `${verdict}${pad}${name.padEnd(20)}${printable(found)}${remedy ? `\n${' '.repeat(28)}do: ${remedy}` : ''}`;
 }
 
-function residueLines(io: Io, residue: Residue[] | null): string[] {
-  if (residue === null) return ['residue was not looked for: first mend what is missing'];
+function residueLines(io: Io, look: Look): string[] {
+  if ('unknown' in look) return [`residue was not looked for: ${printable(look.unknown)}`];
+  const { residue } = look;
   if (residue.length === 0) return ['no residue'];
   const lines = residue.map(({ sandboxId, observation, removed }) => {
     const verdict = removed ? io.paint('green', 'removed') : io.paint('red', 'residue');
