@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Mutex } from 'async-mutex';
 import { writeFileAtomic } from '../atomic-file.ts';
@@ -23,8 +23,12 @@ const READ_ONLY = 0o444;
 export class BaseDigests {
   private readonly mutex = new Mutex();
 
-  /** @param file where they are remembered, JSON */
-  constructor(private readonly file: string) {}
+  private readonly file: string;
+
+  /** @param folder where they are remembered, as digests.json */
+  constructor(folder: string) {
+    this.file = join(folder, 'digests.json');
+  }
 
   /**
    * Makes the disk read-only and returns its SHA-256 in hex; null for a block device, which has no stamp.

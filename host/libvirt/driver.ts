@@ -1,5 +1,4 @@
 import { mkdir, rm, stat, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
@@ -56,7 +55,7 @@ export class LibvirtHypervisor implements Hypervisor {
     this.leases = new Leases(options.leaseFolder ?? '/var/lib/libvirt/dnsmasq', bridges);
     this.domains = new Domains(this.virsh);
     this.known = new Sources(this.virsh);
-    this.digests = new BaseDigests(join(options.state.images, 'digests.json'));
+    this.digests = new BaseDigests(options.state.images);
   }
 
   /** What was found out by {@link open}; `tcg` before. */

@@ -1,7 +1,9 @@
 import { constants, copyFile, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MayflyError } from '../../model/errors.ts';
 import { domainUuid } from '../../model/ids.ts';
 import { orAbsent } from '../disk/absent.ts';
+import { BaseDigests } from '../disk/base-digest.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { Virsh } from './virsh.ts';
 import { buildXml, element } from './xml.ts';
@@ -24,12 +26,18 @@ const MEMORY_MIB = 512;
  * earlier image keep theirs.
  * @param image folder with the files of images/README.md
  * @returns the source's name
+ * @throws MayflyError source_changed when the copied disk is not the described one
  */
 export async function registerGolden(virsh: Virsh, state: StateDir, image: string): Promise<string> {
   const description = await describe(image);
   const folder = join(state.images, description.digest);
   if ((await orAbsent(stat(folder))) === null) await copyImage(image, folder);
-  await virsh.run(['define', '/dev/stdin'], { input: goldenXml(description, folder) });
+  const disk = join(folder, 'disk.qcow2');
+  // known from now on, so that the first clone need not wait for it
+  if ((await new BaseDigests(state.images).protect(disk)) !== description.digest) {
+    throw new MayflyError('source_changed', `${disk} is not what ${image} describes: remove the folder it lies in.`);
+  }
+  await virsh.define('define', goldenXml(description, folder));
   return description.name;
 }
 

@@ -24,7 +24,7 @@ export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans): Promise
   const active = names(await virsh.run(['net-list', '--name']));
   for (const plan of [plans.isolated, plans.internet]) {
     const xml = networkXml(plan, plan === plans.internet ? { dnsServers: plans.dnsServers } : null);
-    if (!defined.includes(plan.name)) await define(virsh, xml);
+    if (!defined.includes(plan.name)) await virsh.define('net-define', xml);
     else await checkSame(virsh, plan);
     if (!active.includes(plan.name)) await start(virsh, plan);
     await writeFile(`/proc/sys/net/ipv4/neigh/${plan.bridge}/retrans_time_ms`, String(ARP_RETRY_MS));
@@ -54,10 +54,6 @@ export function networkXml(plan: NetworkPlan, egress: { dnsServers: string[] } |
       element('dnsmasq:options', {}, ...options.map((value) => element('dnsmasq:option', { value }))),
     ),
   );
-}
-
-async function define(virsh: Virsh, xml: string): Promise<void> {
-  await virsh.run(['net-define', '--file', '/dev/stdin'], { input: xml });
 }
 
 async function start(virsh: Virsh, plan: NetworkPlan): Promise<void> {

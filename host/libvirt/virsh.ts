@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { ExecError, type ExecOptions, exec } from '../exec.ts';
 import { type Failure, queryFailure } from './output/failures.ts';
@@ -38,6 +41,18 @@ export class Virsh {
     } catch (error) {
       options.signal?.throwIfAborted();
       throw this.explain(args[0] ?? '', error);
+    }
+  }
+
+  /** Runs `define` or `net-define` on a document, which virsh takes only from a file. Throws as {@link run}. */
+  async define(command: 'define' | 'net-define', xml: string): Promise<void> {
+    const folder = await mkdtemp(join(tmpdir(), 'mayfly-define-'));
+    try {
+      const file = join(folder, 'definition.xml');
+      await writeFile(file, xml, { mode: 0o600 });
+      await this.run([command, '--file', file]);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
     }
   }
 

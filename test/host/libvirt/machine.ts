@@ -22,21 +22,21 @@ export async function startMachine(): Promise<TestMachine> {
   const folder = await mkdtemp(join(tmpdir(), 'mf-'));
   await chmod(folder, 0o711); // QEMU is another user
   const libvirtd = await startPrivateLibvirtd(join(folder, 'libvirt'));
-  const state = new StateDir(join(folder, 'state'));
-  const host = new LibvirtHypervisor({ uri: libvirtd.uri, state, leaseFolder: libvirtd.leaseFolder });
-  await host.open();
-  const virsh = new Virsh(libvirtd.uri);
-  const source = await registerGolden(virsh, state, await goldenImage());
-  return {
-    host,
-    virsh,
-    state,
-    source,
-    async end() {
-      await libvirtd.stop({ machines: true });
-      await rm(folder, { recursive: true, force: true });
-    },
+  const end = async () => {
+    await libvirtd.stop({ machines: true });
+    await rm(folder, { recursive: true, force: true });
   };
+  try {
+    const state = new StateDir(join(folder, 'state'));
+    const host = new LibvirtHypervisor({ uri: libvirtd.uri, state, leaseFolder: libvirtd.leaseFolder });
+    await host.open();
+    const virsh = new Virsh(libvirtd.uri);
+    const source = await registerGolden(virsh, state, await goldenImage());
+    return { host, virsh, state, source, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
 }
 
 async function goldenImage(): Promise<string> {
