@@ -1,0 +1,127 @@
+// @ts-check
+/**
+ * `npm test`: runs vitest in a network namespace of its own and holds the tests to leaving nothing behind.
+ *
+ *     node scripts/test.mjs [vitest arguments: files, -t name …]
+ *
+ * The last line is `N passed, N failed`, and the exit code 1 unless N failed is 0. Failed counts, besides failed tests:
+ * tests that could not run or were skipped, and each kind of thing that was left on the machine.
+ *
+ * Environment: `MAYFLY_TEST_OFF=e2e,…` leaves out vitest projects. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers
+ * on this machine's loopback; they are relayed. Tests find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
+ *
+ * @module
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onPath, repository } from './setup/artifacts.mjs';
+import { findLeftovers, namespacesNow } from './test/leftovers.mjs';
+import { TestPlace } from './test/namespace.mjs';
+import { namedServers, relayInto } from './test/relay.mjs';
+import { tallyOf } from './test/tally.mjs';
+
+/** How long vitest may take to stop when it is asked to. */
+const patienceMs = 10_000;
+
+/** @param {string} line */
+const say = (line) => process.stdout.write(`${line}\n`);
+
+const args = process.argv.slice(2);
+const off = (process.env['MAYFLY_TEST_OFF'] ?? '').split(',').filter((name) => name !== '');
+
+/**
+ * Runs vitest to its end, or stops it when asked to.
+ * @param {TestPlace} place
+ * @param {string} reportPath
+ * @param {AbortSignal} interruption
+ * @returns {Promise<number | null>} its exit code, null when a signal ended it
+ */
+function runVitest(place, reportPath, interruption) {
+  const vitest = [process.execPath, join(repository, 'node_modules', 'vitest', 'vitest.mjs'), 'run'];
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportPath}`];
+  const [program = '', ...rest] = place.inside([
+    ...vitest,
+    ...reporters,
+    ...off.map((name) => `--project=!${name}`),
+    ...args,
+  ]);
+  const child = spawn(program, rest, {
+    cwd: repository,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, MAYFLY_TEST_NETNS: place.name, MAYFLY_TEST_ROOT: place.root, TMPDIR: place.tmp },
+  });
+  interruption.addEventListener('abort', () => {
+    child.kill('SIGTERM');
+    setTimeout(() => child.kill('SIGKILL'), patienceMs).unref();
+  });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+}
+
+/**
+ * @param {TestPlace} place
+ * @param {AbortSignal} interruption
+ * @returns {Promise<import('./test/tally.mjs').Tally>}
+ */
+async function test(place, interruption) {
+  const before = namespacesNow();
+  // Not in the tests' folder: what is in there at the end, tests have left.
+  const reports = mkdtempSync(join(tmpdir(), 'mayfly-report-'));
+  /** @type {(() => Promise<void>)[]} */
+  const relays = [];
+  try {
+    for (const server of namedServers(process.env)) relays.push(await relayInto(server, place));
+    const reportPath = join(reports, 'report.json');
+    const exitCode = await runVitest(place, reportPath, interruption);
+    const filtered = args.some((arg) => /^(-t|--testNamePattern)(=|$)/.test(arg));
+    const tally = tallyOf(reportPath, { exitCode, filtered });
+    for (const stop of relays.splice(0)) await stop();
+    for (const { kind, what } of await findLeftovers(place, before)) {
+      tally.failed += 1;
+      tally.reasons.push(`left behind, ${kind}:\n    ${what.join('\n    ')}`);
+    }
+    return tally;
+  } finally {
+    for (const stop of relays) await stop();
+    rmSync(reports, { recursive: true, force: true });
+  }
+}
+
+async function main() {
+  if (process.getuid?.() !== 0)
+    throw new Error('tests make a network namespace, which needs root: run `sudo npm test`');
+  if (onPath('ip') === null) throw new Error('`ip` is missing: run `npm run setup`');
+  if (off.length > 0) say(`SWITCHED OFF by MAYFLY_TEST_OFF, so nothing below speaks for them: ${off.join(', ')}`);
+
+  const interruption = new AbortController();
+  for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+    process.on(name, () => interruption.abort());
+
+  const place = await TestPlace.make();
+  try {
+    const tally = await test(place, interruption.signal);
+    if (interruption.signal.aborted) {
+      tally.failed += 1;
+      tally.reasons.push('interrupted before the end');
+    }
+    return tally;
+  } finally {
+    await place.remove();
+  }
+}
+
+/** @type {import('./test/tally.mjs').Tally} */
+let tally;
+try {
+  tally = await main();
+} catch (error) {
+  tally = { passed: 0, failed: 1, reasons: [/** @type {Error} */ (error).message] };
+}
+for (const reason of tally.reasons) say(`FAILED: ${reason}`);
+if (off.length > 0) say(`switched off: ${off.join(', ')}`);
+say(`${tally.passed} passed, ${tally.failed} failed`);
+process.exitCode = tally.failed === 0 ? 0 : 1;

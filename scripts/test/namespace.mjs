@@ -1,0 +1,130 @@
+// @ts-check
+/**
+ * The network namespace and the folder that one test run has to itself. Both carry the number of the process that made
+ * them, so that the next run can tell what a killed one left behind.
+ *
+ * @module
+ */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const prefix = 'mayfly-test-';
+const namespaces = '/run/netns';
+
+/** On disk, unlike /tmp on many machines: disk images are written there. */
+const folders = '/var/tmp';
+
+/** How long processes may take to end after vitest has: sockets are still being closed. */
+const graceMs = 2_000;
+
+/** @typedef {{ pid: number, name: string, command: string }} Process */
+
+export class TestPlace {
+  /** @param {number} pid Of the process that owns it. */
+  constructor(pid) {
+    this.name = `${prefix}${pid}`;
+    /** Where tests may write; searchable by other users, because QEMU runs as one. */
+    this.root = join(folders, this.name);
+    /** The tests' TMPDIR. */
+    this.tmp = join(this.root, 'tmp');
+  }
+
+  /** Removes what killed runs left, and makes a place for this one. */
+  static async make() {
+    for (const place of TestPlace.abandoned()) await place.remove();
+    const place = new TestPlace(process.pid);
+    mkdirSync(place.root);
+    chmodSync(place.root, 0o711);
+    mkdirSync(place.tmp);
+    chmodSync(place.tmp, 0o1777);
+    execFileSync('ip', ['netns', 'add', place.name]);
+    execFileSync('ip', ['-n', place.name, 'link', 'set', 'lo', 'up']);
+    return place;
+  }
+
+  /** @returns {TestPlace[]} places whose owner is no longer running */
+  static abandoned() {
+    const names = [...entriesOf(namespaces), ...entriesOf(folders)].filter((name) => /^mayfly-test-\d+$/.test(name));
+    return [...new Set(names)]
+      .map((name) => new TestPlace(Number(name.slice(prefix.length))))
+      .filter((place) => !entriesOf('/proc').includes(place.name.slice(prefix.length)));
+  }
+
+  /**
+   * The command line that runs a program in here.
+   * @param {readonly string[]} argv
+   * @returns {string[]}
+   */
+  inside(argv) {
+    return ['ip', 'netns', 'exec', this.name, ...argv];
+  }
+
+  /** @returns {Process[]} everything that runs in the namespace */
+  processes() {
+    const path = join(namespaces, this.name);
+    const inode = statSync(path, { throwIfNoEntry: false })?.ino;
+    if (inode === undefined) return [];
+    return entriesOf('/proc')
+      .filter((entry) => /^\d+$/.test(entry))
+      .map(Number)
+      .flatMap((pid) => {
+        try {
+          // stat() follows the link to the namespace itself.
+          if (statSync(`/proc/${pid}/ns/net`).ino !== inode) return [];
+          const name = readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+          const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+          // A zombie has no command line, and nothing left to end.
+          return command === '' ? [] : [{ pid, name, command }];
+        } catch (error) {
+          // Gone since the folder was read; or an init so guarded that not even root may look: neither is a test's.
+          if (['ENOENT', 'ESRCH', 'EACCES'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? '')) return [];
+          throw error;
+        }
+      });
+  }
+
+  /** @returns {Promise<Process[]>} what still runs after a moment in which to end */
+  async lingering() {
+    const deadline = Date.now() + graceMs;
+    while (this.processes().length > 0 && Date.now() < deadline) await sleep(50);
+    return this.processes();
+  }
+
+  /** Ends everything in the namespace and removes namespace and folder. */
+  async remove() {
+    for (const signal of /** @type {const} */ (['SIGTERM', 'SIGKILL'])) {
+      for (const { pid } of this.processes()) endProcess(pid, signal);
+      await this.lingering();
+    }
+    if (entriesOf(namespaces).includes(this.name)) execFileSync('ip', ['netns', 'delete', this.name]);
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} folder
+ * @returns {string[]} none when there is no such folder
+ */
+export function entriesOf(folder) {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/**
+ * @param {number} pid
+ * @param {NodeJS.Signals} signal
+ */
+function endProcess(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // It ended by itself in between.
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+  }
+}
