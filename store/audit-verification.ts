@@ -95,7 +95,7 @@ function walkEntries(key: ChainKey, sandboxId: string, length: number, byId: Rea
     const problem = entryProblem(key, sandboxId, seq, length, entry, previous);
     if (problem) walk.problems.push(problem);
     else walk.genuine.set(seq, entry);
-    previous = entry.hash;
+    previous = problem ? null : entry.hash;
   }
   return walk;
 }
@@ -111,7 +111,7 @@ function absent(seq: number, lastSeq: number): AuditProblem {
   return { seq, kind: 'missing', detail: 'there are entries before and after, but not this one' };
 }
 
-/** @param previous hash of the entry before; null when that one is missing, so that nothing can be compared */
+/** @param previous hash of the entry before; null when that one is missing or not genuine, and named for that itself */
 function entryProblem(
   key: ChainKey,
   sandboxId: string,

@@ -36,10 +36,11 @@ const DEFAULT_DATABASE = 'mayfly';
  * Connects to MongoDB, or to the embedded store. The database is the one that the address names.
  * `@default` database `mayfly`
  * @throws MayflyError store_unavailable
+ * @throws RangeError when the audit key is too short
  */
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
-  const connection = await open(uri);
   const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
+  const connection = await open(uri);
   const sandboxes = new Sandboxes(connection);
   const store: Store = {
     sandboxes,

@@ -21,6 +21,9 @@ const NOT_CONNECTED = new Set([
   'MongoOperationTimeoutError',
 ]);
 
+/** What the operating system says of a connection before the driver has noticed that it is gone. */
+const BROKEN_SOCKET = new Set(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT']);
+
 /** Whether a unique insert lost against an earlier one. */
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
@@ -47,6 +50,7 @@ function isAbsence(error: unknown): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   if (error instanceof MongoServerError) return typeof error.code === 'number' && NOT_SERVING.has(error.code);
   if (error instanceof MongoError) return NOT_CONNECTED.has(error.name);
+  if (error instanceof Error && 'code' in error && BROKEN_SOCKET.has(String(error.code))) return true;
   // With bufferCommands off, mongoose itself refuses a call made while the connection is down.
   return error instanceof mongoose.MongooseError && /initial connection|MongoClient|disconnected/i.test(error.message);
 }

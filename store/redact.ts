@@ -3,12 +3,15 @@ export const REDACTED = '[redacted]';
 /** Names whose values are secrets, wherever they occur. */
 const SECRET_NAME = /passw(?:or)?d|passphrase|secret|token|authorization|credential|api[-_]?key$|private[-_]?key/i;
 
-/** Secrets that can be told by their looks, and what is kept of them. */
+/**
+ * Secrets that can be told by their looks, and what is kept of them. The text can be a hostile guest's, so nothing
+ * unbounded may be tried from every character of it.
+ */
 const SECRET_TEXT: readonly [pattern: RegExp, kept: string][] = [
-  [/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)/g, REDACTED],
+  [/-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|$)/g, REDACTED],
   [/\b(Bearer|Basic)\s+[\w.~+/-]{8,}=*/gi, `$1 ${REDACTED}`],
-  [/((?:^|\s)(?:-u|--user)[\s=]*["']?[^\s:"']+):[^\s"']+/g, `$1:${REDACTED}`],
-  [/(\w+:\/\/[^\s/:@]+):[^\s/@]+@/g, `$1:${REDACTED}@`],
+  [/((?:^|\s)(?:-u|--user)[\s=]*["']?[^\s:"']{1,128}):[^\s"']+/g, `$1:${REDACTED}`],
+  [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s/:@]{1,128}):[^\s/@]{1,1024}@/gi, `$1:${REDACTED}@`],
   [/\bmfk_[0-9a-f]{12}_[\w-]{43}/g, REDACTED],
   [/((?:passw(?:or)?d|passphrase|secret|token|api[-_]?key)["']?\s*[=:]\s*["']?)[^\s"'&,;]+/gi, `$1${REDACTED}`],
 ];

@@ -1,7 +1,7 @@
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -15,25 +15,35 @@ export interface StoreServer {
   stop(): Promise<void>;
 }
 
-/** A store for one test file: the server that MONGODB_URI names, or else the embedded one on a new folder. */
+/** A store for one test file: the server that MONGODB_URI names, or else one of its own on a new folder. */
 export async function startStoreServer(): Promise<StoreServer> {
   const database = `test-${process.pid}-${Date.now()}`;
   const given = process.env['MONGODB_URI'];
   if (given) return { uri: withDatabase(given, database), kill: null, stop: async () => {} };
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-store-'));
-  const child = spawn(await storeBinary(), ['--listen', '127.0.0.1:0', '--dir', folder, '--exit-with-stdin'], {
-    stdio: ['pipe', 'pipe', 'inherit'], // an open standard input: it ends with this process, however that ends,
-  });
+  const child = await start(folder);
   const kill = () => end(child);
-  const uri = withDatabase(await announced(child), database);
-  return {
-    uri,
-    kill,
-    stop: async () => {
-      await kill();
-      await rm(folder, { recursive: true, force: true });
-    },
+  const stop = async () => {
+    await kill();
+    await rm(folder, { recursive: true, force: true });
   };
+  try {
+    return { uri: withDatabase(await announced(child), database), kill, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function start(folder: string): Promise<ChildProcess> {
+  const binary = storeBinary();
+  if (!binary) throw new Error('there is no store to test with: run `npm run setup`, or set MONGODB_URI');
+  const args =
+    binary.kind === 'mongod'
+      ? ['--bind_ip', '127.0.0.1', '--port', String(await freePort()), '--dbpath', folder]
+      : ['--listen', '127.0.0.1:0', '--dir', folder, '--exit-with-stdin'];
+  // Its standard input stays open for as long as this process lives, however that ends.
+  return spawn(binary.path, args, { stdio: ['pipe', 'pipe', 'inherit'] });
 }
 
 function withDatabase(uri: string, database: string): string {
@@ -42,15 +52,27 @@ function withDatabase(uri: string, database: string): string {
   return url.href;
 }
 
-/** The address in the server's first line, `{"uri": "mongodb://127.0.0.1:…"}`. */
+/** The address in the embedded store's first line, or the port in mongod's log (JSON lines since 4.4). */
 async function announced(child: ChildProcess): Promise<string> {
   if (!child.stdout) throw new Error('the store has no standard output');
-  for await (const line of createInterface({ input: child.stdout })) {
-    const said: unknown = JSON.parse(line);
-    if (typeof said === 'object' && said !== null && 'uri' in said && typeof said.uri === 'string') return said.uri;
-    if (typeof said === 'object' && said !== null && 'address' in said) return `mongodb://${String(said.address)}`;
+  const lines = createInterface({ input: child.stdout });
+  for await (const line of lines) {
+    const said = JSON.parse(line) as { uri?: string; msg?: string; attr?: { port?: number } };
+    const uri = said.uri ?? (said.msg === 'Waiting for connections' ? `mongodb://127.0.0.1:${said.attr?.port}` : null);
+    if (!uri) continue;
+    child.stdout.resume(); // what it says later is read and dropped: a full pipe would stop it
+    return uri;
   }
   throw new Error('the store ended without announcing its address');
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  if (address === null || typeof address === 'string') throw new Error('the system gave no TCP port');
+  return address.port;
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -1,0 +1,236 @@
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AuditEvent } from '../../model/audit.ts';
+import type { AuditProblemKind } from '../../store/audit-verification.ts';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { sandboxId } from './support.ts';
+
+const auditKey = Buffer.alloc(32, 7);
+let server: StoreServer;
+let store: Store;
+let db: mongoose.Connection;
+let last = 0;
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await connectStore(server.uri, { auditKey });
+  db = await mongoose.createConnection(server.uri).asPromise();
+});
+afterAll(async () => {
+  await db?.close();
+  await store?.close();
+  await server?.stop();
+});
+
+function event(n: number, detail: Record<string, unknown> = {}): AuditEvent {
+  return {
+    eventId: `event-${n}`,
+    kind: 'sandbox.step',
+    actor: { apiKeyId: '0123456789ab', agentId: 'agent' },
+    runId: 'run',
+    hostId: 'kvm-1',
+    at: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
+    detail,
+  };
+}
+
+/** A new sandbox with a chain of five entries. */
+async function chain(length = 5): Promise<string> {
+  const id = sandboxId(++last);
+  for (let n = 0; n < length; n++) await store.audit.append(id, event(n, { n }));
+  return id;
+}
+
+const entries = () => db.collection<{ _id: string; [field: string]: unknown }>('audit');
+const heads = () => db.collection<{ _id: string; head: string }>('auditHeads');
+
+async function problemsOf(id: string): Promise<[number | null, AuditProblemKind][]> {
+  const { ok, problems } = await store.audit.verify(id);
+  expect(ok).toBe(problems.every((problem) => problem.kind === 'time-went-back'));
+  return problems.map(({ seq, kind }) => [seq, kind]);
+}
+
+/** The chain as somebody without the key would rebuild it: every field fits, but the hashes are made with another key. */
+async function rebuilt(id: string, from: string): Promise<void> {
+  const forger = await connectStore(server.uri, { auditKey: Buffer.alloc(32, 8) });
+  const scratch = sandboxId(900_000 + ++last);
+  const read = await entries().find({ sandboxId: from }).sort({ seq: 1 }).toArray();
+  await entries().deleteMany({ sandboxId: id });
+  await heads().deleteOne({ _id: id });
+  for (const [n] of read.entries()) await forger.audit.append(id, event(n, { forged: scratch }));
+  await forger.close();
+}
+
+describe('appending', () => {
+  it('numbers without a gap, links, and says who, where and when (aua-021)', async () => {
+    const id = await chain();
+    const read = await store.audit.entries(id, { limit: 100 });
+    expect(read.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4]);
+    for (const [n, entry] of read.slice(1).entries()) expect(entry.previousHash).toBe(read[n]?.hash);
+    expect(JSON.parse(read[2]?.body ?? '')).toEqual(event(2, { n: 2 }));
+    expect(await store.audit.entries(id, { after: 2, limit: 1 })).toEqual([read[3]]);
+    expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 5, problems: [] });
+  });
+
+  it('takes the same event once, however late it comes again', async () => {
+    const id = await chain(20);
+    const again = await store.audit.append(id, event(3, { other: true }));
+    expect(again.seq).toBe(3);
+    expect((await store.audit.head(id))?.count).toBe(20);
+  });
+
+  it('goes on after a crash between entry and head, without a second entry', async () => {
+    const id = await chain();
+    const before = await heads().findOne({ _id: id });
+    const entry = await store.audit.append(id, event(5));
+    await heads().updateOne({ _id: id }, { $set: { head: before?.head ?? '' } }); // as if the process had died there
+    expect(await problemsOf(id)).toEqual([]);
+    expect(await store.audit.append(id, event(5))).toEqual(entry);
+    await store.audit.append(id, event(6));
+    expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 7, problems: [] });
+  });
+
+  it('settles races of two processes, and is valid for whoever verifies meanwhile (aua-009, aua-020)', async () => {
+    const id = await chain(1);
+    const other = await connectStore(server.uri, { auditKey });
+    const writes = Array.from({ length: 40 }, (_, n) => (n % 2 ? store : other).audit.append(id, event(n + 1)));
+    const meanwhile = await store.audit.verify(id);
+    await Promise.all(writes);
+    await other.close();
+    expect(meanwhile.ok).toBe(true);
+    const after = await store.audit.verify(id);
+    expect(after).toMatchObject({ ok: true, entries: 41 });
+  });
+
+  it('needs the key; reading does not', async () => {
+    const id = await chain(1);
+    const reader = await connectStore(server.uri);
+    expect((await reader.audit.entries(id, { limit: 9 })).length).toBe(1);
+    await expect(reader.audit.append(id, event(9))).rejects.toThrow(/audit key/);
+    await expect(reader.audit.verify(id)).rejects.toThrow(/audit key/);
+    await reader.close();
+    await expect(connectStore(server.uri, { auditKey: Buffer.alloc(8) })).rejects.toThrow(/32 bytes/);
+  });
+
+  it('fails closed when a forged entry takes the next number (aua-010)', async () => {
+    const id = await chain();
+    await entries().insertOne({
+      _id: `${id}/5`,
+      sandboxId: id,
+      seq: 5,
+      body: '{}',
+      hash: 'x',
+      previousHash: 'y',
+      recent: [],
+    });
+    await expect(store.audit.append(id, event(5))).rejects.toThrow(/not written by Mayfly/);
+  });
+
+  it('keeps a megabyte as its digest and beginning, and goes on (aua-007)', async () => {
+    const id = await chain(1);
+    await store.audit.append(id, event(1, { result: 'x'.repeat(1_100_000) }));
+    await store.audit.append(id, event(2));
+    expect(await problemsOf(id)).toEqual([]);
+    const [cut] = await store.audit.entries(id, { after: 0, limit: 1 });
+    expect(JSON.parse(cut?.body ?? '').detail).toMatchObject({ cut: true, bytes: 1_100_013 });
+    expect(cut?.body.length).toBeLessThan(10_000);
+  });
+
+  it.each([
+    ['aua-012', { result: { B: 1, a: 2 } }],
+    ['aua-013', { n: 9007199254740993n }],
+    ['aua-014', { n: 1e21, m: 1e-7, k: 0.1, z: -0 }],
+    ['aua-015', { result: Buffer.from('ff00fe', 'hex') }],
+    ['aua-016', { result: '\ud800', astral: '😀' }],
+    ['aua-017', { b: 1, a: 2, 10: 3, 9: 4 }],
+    ['aua-018', { result: '<&>' }],
+  ])('verifies what is stored, also %s', async (_case, detail) => {
+    const id = await chain(1);
+    await store.audit.append(id, event(1, detail));
+    expect(await problemsOf(id)).toEqual([]);
+  });
+
+  it('stores no secret it can recognise (aua-019)', async () => {
+    const id = await chain(1);
+    await store.audit.append(id, event(1, { command: 'curl -u elastic:changeme' }));
+    const stored = await entries().findOne({ _id: `${id}/1` });
+    expect(JSON.stringify(stored)).not.toContain('changeme');
+  });
+});
+
+describe('verifying', () => {
+  it('finds a truncated tail (aua-001)', async () => {
+    const id = await chain();
+    await entries().deleteOne({ _id: `${id}/4` });
+    expect(await problemsOf(id)).toEqual([[4, 'truncated']]);
+  });
+
+  it('finds that a whole chain is gone, with its head or without (aua-002)', async () => {
+    const id = await chain();
+    await entries().deleteMany({ sandboxId: id });
+    expect((await problemsOf(id)).map(([, kind]) => kind)).toEqual(Array(5).fill('truncated'));
+    await heads().deleteOne({ _id: id });
+    expect(await problemsOf(id)).toEqual([[null, 'no-chain']]);
+    expect((await store.audit.verifyAll([id])).get(id)?.ok).toBe(false);
+  });
+
+  it('finds an edit, and a chain that was rebuilt without the key (aua-003, aua-004)', async () => {
+    const id = await chain();
+    await entries().updateOne({ _id: `${id}/2` }, { $set: { body: '{"at":"2026","eventId":"event-2"}' } });
+    expect(await problemsOf(id)).toEqual([[2, 'edited']]);
+    await rebuilt(id, id);
+    const kinds = new Set((await problemsOf(id)).map(([, kind]) => kind));
+    expect(kinds).toEqual(new Set(['forged-head', 'edited']));
+  });
+
+  it('finds gaps, repeats and exchanged entries (aua-005)', async () => {
+    const gap = await chain();
+    await entries().deleteOne({ _id: `${gap}/2` });
+    expect(await problemsOf(gap)).toEqual([[2, 'missing']]);
+
+    const repeat = await chain();
+    const copied = await entries().findOne({ _id: `${repeat}/1` });
+    await entries().insertOne({ ...copied, _id: `${repeat}/9` });
+    await entries().insertOne({ ...copied, _id: `${repeat}/5` });
+    expect(await problemsOf(repeat)).toEqual([
+      [5, 'reordered'],
+      [null, 'inserted'],
+    ]);
+
+    const exchanged = await chain();
+    const [a, b] = await Promise.all([1, 2].map((n) => entries().findOne({ _id: `${exchanged}/${n}` })));
+    await entries().replaceOne({ _id: `${exchanged}/1` }, { ...b, _id: `${exchanged}/1` });
+    await entries().replaceOne({ _id: `${exchanged}/2` }, { ...a, _id: `${exchanged}/2` });
+    expect((await problemsOf(exchanged)).map(([, kind]) => kind)).toEqual(['reordered', 'reordered']);
+  });
+
+  it('finds entries of another sandbox, forged heads and missing heads', async () => {
+    const id = await chain();
+    const other = await chain();
+    const foreign = await entries().findOne({ _id: `${other}/3` });
+    await entries().replaceOne({ _id: `${id}/3` }, { ...foreign, _id: `${id}/3` });
+    expect(await problemsOf(id)).toEqual([[3, 'edited']]);
+    await heads().updateOne(
+      { _id: other },
+      { $set: { head: `${'0'.repeat(11)}3.${'a'.repeat(64)}.${'b'.repeat(64)}` } },
+    );
+    expect(await problemsOf(other)).toEqual([[null, 'forged-head']]);
+    await heads().deleteOne({ _id: other });
+    expect(await problemsOf(other)).toEqual([[null, 'forged-head']]);
+  });
+
+  it('flags a clock that went back, and calls the chain good (aua-006)', async () => {
+    const id = await chain(1);
+    await store.audit.append(id, { ...event(7), at: '2025-12-31T00:00:00.000Z' });
+    const { ok, problems } = await store.audit.verify(id);
+    expect([ok, problems.map(({ seq, kind }) => [seq, kind])]).toEqual([true, [[1, 'time-went-back']]]);
+  });
+
+  it('of all finds chains whose sandbox nobody names', async () => {
+    const id = await chain(2);
+    await entries().deleteOne({ _id: `${id}/0` });
+    const results = await store.audit.verifyAll([]);
+    expect(results.get(id)?.problems).toMatchObject([{ seq: 0, kind: 'missing' }]);
+  });
+});

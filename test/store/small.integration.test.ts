@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { HostRecord } from '../../model/host.ts';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { sandboxId } from './support.ts';
+
+let server: StoreServer;
+let store: Store;
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await connectStore(server.uri);
+});
+afterAll(async () => {
+  await store?.close();
+  await server?.stop();
+});
+
+describe('API keys', () => {
+  it('authenticate by their secret, until they are revoked', async () => {
+    const { key, secret } = await store.apiKeys.create({ name: 'ci', scopes: ['sandboxes:read'] });
+    expect(secret).toMatch(/^mfk_[0-9a-f]{12}_[\w-]{43}$/);
+    expect(await store.apiKeys.authenticate(secret)).toEqual(key);
+    expect((await store.apiKeys.revoke(key.id))?.revokedAt).toBeTruthy();
+    expect(await store.apiKeys.authenticate(secret)).toBeNull();
+    expect(JSON.stringify(await store.apiKeys.list())).not.toContain(secret.slice(17));
+  });
+
+  it('are not guessed, mixed up or queried', async () => {
+    const a = await store.apiKeys.create({ name: 'a', scopes: ['admin'] });
+    const b = await store.apiKeys.create({ name: 'b', scopes: ['admin'] });
+    const mixed = `mfk_${a.key.id}_${b.secret.slice(17)}`;
+    for (const wrong of ['', 'mfk_', mixed, `${a.secret} `, a.secret.slice(0, -1), '{"$ne":null}']) {
+      expect(await store.apiKeys.authenticate(wrong)).toBeNull();
+    }
+    expect(await store.apiKeys.revoke('{"$ne":null}')).toBeNull();
+  });
+});
+
+describe('idempotency', () => {
+  const claim = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', sandboxId: sandboxId(1) };
+
+  it('has one first among fifty at once', async () => {
+    const claims = Array.from({ length: 50 }, (_, n) => ({ ...claim, key: 'race', sandboxId: sandboxId(n) }));
+    const results = await Promise.all(claims.map((one) => store.idempotency.claim(one)));
+    expect(results.filter((result) => result.fresh).length).toBe(1);
+    const winner = sandboxId(results.findIndex((result) => result.fresh));
+    for (const result of results) if (!result.fresh) expect(result.sandboxId).toBe(winner);
+  });
+
+  it('gives the answer again, refuses another body, and keeps API keys apart', async () => {
+    expect(await store.idempotency.claim(claim)).toEqual({ fresh: true });
+    const again = { ...claim, sandboxId: sandboxId(2) };
+    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, sandboxId: sandboxId(1), answer: null });
+    const answer = { status: 201, headers: [{ name: 'Location', value: '/x' }], body: '{}' };
+    await store.idempotency.complete(claim, answer);
+    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, sandboxId: sandboxId(1), answer });
+    await expect(store.idempotency.claim({ ...claim, bodyDigest: 'e' })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+    expect(await store.idempotency.claim({ ...claim, apiKeyId: 'ba9876543210' })).toEqual({ fresh: true });
+  });
+
+  it('frees a key only for the claim that holds it', async () => {
+    const one = { ...claim, key: 'free' };
+    await store.idempotency.claim(one);
+    await store.idempotency.release({ ...one, sandboxId: sandboxId(9) });
+    expect((await store.idempotency.claim(one)).fresh).toBe(false);
+    await store.idempotency.release(one);
+    expect((await store.idempotency.claim(one)).fresh).toBe(true);
+  });
+});
+
+describe('serials', () => {
+  it('never repeat, also not at once', async () => {
+    const taken = await Promise.all(Array.from({ length: 100 }, () => store.serials.next()));
+    expect(new Set(taken).size).toBe(100);
+    expect(Math.max(...taken)).toBe(100);
+  });
+});
+
+describe('hosts', () => {
+  it('are what they last said', async () => {
+    const host: HostRecord = {
+      id: 'kvm-1',
+      kind: 'libvirt',
+      isolation: 'tcg',
+      capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
+      promised: { memoryMib: 1, diskBytes: 2, sandboxes: 3 },
+      sources: [{ name: 'g', cloneable: false, problem: 'it runs', cpus: 1, memoryMib: 64, diskBytes: 1 }],
+      startedAt: '2026-01-01T00:00:00.000Z',
+      lastSeenAt: '2026-01-01T00:00:00.000Z',
+    };
+    await store.hosts.describe(host);
+    await store.hosts.describe({ ...host, sources: [] });
+    expect(await store.hosts.get('kvm-1')).toEqual({ ...host, sources: [] });
+    expect((await store.hosts.list()).length).toBe(1);
+    await expect(store.hosts.get('../x')).rejects.toMatchObject({ code: 'invalid_id' });
+  });
+});
+
+describe('a store that is away', () => {
+  it('is named as such, soon, and never with its password', async () => {
+    const wrong = connectStore('mongodb://user:hunter2@127.0.0.1:1/x');
+    await expect(wrong).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(wrong).rejects.not.toThrow(/hunter2/);
+  });
+
+  it('fails each call with store_unavailable when it dies', async () => {
+    const mortal = await startStoreServer();
+    const calls = await connectStore(mortal.uri);
+    try {
+      await calls.ping();
+      await mortal.kill?.();
+      if (!mortal.kill) return; // a shared server is not ours to end
+      const began = Date.now();
+      await expect(calls.ping()).rejects.toMatchObject({ code: 'store_unavailable', retryable: true });
+      await expect(calls.sandboxes.get(sandboxId(1))).rejects.toMatchObject({ code: 'store_unavailable' });
+      await expect(calls.serials.next()).rejects.toMatchObject({ code: 'store_unavailable' });
+      expect(Date.now() - began).toBeLessThan(15_000);
+    } finally {
+      await calls.close();
+      await mortal.stop();
+    }
+  });
+});

@@ -1,0 +1,40 @@
+import type { SandboxRecord } from '../../model/sandbox.ts';
+
+/** A sandbox id whose last characters are the number. */
+export function sandboxId(n: number): string {
+  return `sbx-${String(n).padStart(16, '0')}`;
+}
+
+/** The record of a request that was just accepted. */
+export function record(n: number, changes: Partial<SandboxRecord> = {}): SandboxRecord {
+  const createdAt = new Date(Date.UTC(2026, 0, 1) + n).toISOString();
+  return {
+    id: sandboxId(n),
+    state: 'requested',
+    phase: null,
+    spec: {
+      source: 'golden',
+      cpus: null,
+      memoryMib: null,
+      ttlSeconds: 3_600,
+      idleSeconds: null,
+      metadata: {},
+      agentId: null,
+      network: { egress: 'none' },
+    },
+    createdBy: { apiKeyId: '0123456789ab', agentId: null },
+    hostId: null,
+    ssh: null,
+    macAddress: null,
+    createdAt,
+    updatedAt: createdAt,
+    runningAt: null,
+    expiresAt: createdAt,
+    stopReason: null,
+    failure: null,
+    waitingFor: null,
+    proof: null,
+    steps: [],
+    ...changes,
+  };
+}
