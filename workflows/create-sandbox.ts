@@ -1,4 +1,4 @@
-import type { SshEndpoint } from '../model/sandbox.ts';
+import type { SandboxFailure, SshEndpoint } from '../model/sandbox.ts';
 import { failureOf } from './failure.ts';
 import type { Life } from './life.ts';
 import { saga, type Undo } from './saga.ts';
@@ -44,7 +44,7 @@ export async function createSandbox(life: Life): Promise<void> {
 
 /** Placement proposes hosts; each accepts or refuses, and the next is asked. */
 async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
-  const { hostIds } = await control.proposeHosts({ spec: life.record.spec });
+  const { hostIds } = await life.timed('proposeHosts', () => control.proposeHosts({ spec: life.record.spec }));
   let refusal: unknown;
   for (const hostId of hostIds) {
     await life.enter('placing', { hostId }); // written before the host is touched: a cleanup must find it
@@ -54,7 +54,7 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
       await host.reserve();
       return host;
     } catch (err) {
-      if (!isRefusal(err)) throw err;
+      if (!isRefusal(failureOf(err, 'reserve'))) throw err;
       withdraw();
       refusal = err;
     }
@@ -64,7 +64,6 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
 }
 
 /** The host has no room, or its worker never took the request: nothing was promised there, and another may do it. */
-function isRefusal(err: unknown): boolean {
-  const { code } = failureOf(err);
+function isRefusal({ code }: SandboxFailure): boolean {
   return code === 'capacity_exhausted' || code === 'host_unavailable';
 }

@@ -39,6 +39,8 @@ export class Life {
   readonly timeouts: Timeouts;
   /** The record as it stands in the store. */
   record: SandboxRecord;
+  /** The activity that began last: the one that failed, when the create fails. */
+  lastStep = 'accept';
   private written = false;
   private stop: StopRequest | null = null;
   private usedAt: number;
@@ -98,8 +100,9 @@ export class Life {
     await CancellationScope.nonCancellable(() => write);
   }
 
-  /** Remembers how long a step took. Written with the next change of the record. */
+  /** Remembers how long a step took, with the next change of the record, and which step was the last to begin. */
   async timed<T>(step: string, run: () => Promise<T>): Promise<T> {
+    this.lastStep = step;
     const startedAt = now();
     const result = await run();
     this.steps = [...this.steps, { step, startedAt, endedAt: now() }];

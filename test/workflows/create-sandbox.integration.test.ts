@@ -41,6 +41,7 @@ test('a sandbox comes to run, is used, and its end is proved', async () => {
   expect(running).toMatchObject({ state: 'running', hostId: 'test', failure: null, spec: { metadata: { job: '7' } } });
   expect(running.ssh?.hostKey).toMatch(/^ssh-ed25519 /);
   expect(running.steps.map(({ step }) => step)).toEqual([
+    'proposeHosts',
     'reserve',
     'cloneDisk',
     'bootDomain',
@@ -158,5 +159,5 @@ test('a host without room refuses, and the answer says so', async () => {
 
 test('a source that no host has is told as such', async () => {
   const failed = await mayfly.end((await mayfly.create(mayfly.input({ source: 'nobody' }))).id);
-  expect(failed).toMatchObject({ state: 'failed', failure: { code: 'source_not_found' } });
+  expect(failed).toMatchObject({ state: 'failed', failure: { code: 'source_not_found', step: 'proposeHosts' } });
 });
