@@ -1,9 +1,10 @@
-import { temporal } from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { MayflyError } from '../model/errors.ts';
 import { SEARCH_ATTRIBUTES } from '../model/messages.ts';
 
-const { INDEXED_VALUE_TYPE_KEYWORD } = temporal.api.enums.v1.IndexedValueType;
+/** temporal.api.enums.v1.IndexedValueType. */
+const INDEXED_VALUE_TYPE_KEYWORD = 2;
+/** gRPC status code. */
 const ALREADY_EXISTS = 6;
 
 /** One connection a process, shared by its workers and its client. @throws MayflyError temporal_unavailable */
