@@ -1,0 +1,159 @@
+import { pino } from 'pino';
+import { createApp } from '../../api/app.ts';
+import type { App } from '../../api/context.ts';
+import type { Sagas } from '../../api/sagas.ts';
+import type { HostRecord } from '../../model/host.ts';
+import type { SandboxInput, SandboxPatch } from '../../model/messages.ts';
+import type { SandboxRecord } from '../../model/sandbox.ts';
+import type { Scope } from '../../model/scopes.ts';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { startStoreServer } from '../support/store-server.ts';
+
+/** Sagas without Temporal, for what is not about Temporal: they write the store's real records. */
+export class ImmediateSagas implements Sagas {
+  /** What the next sandboxes become. */
+  outcome: 'running' | 'failed' | 'never' = 'running';
+  started: string[] = [];
+  failing: Error | null = null;
+  readonly #store: Store;
+  readonly #sagas = new Map<string, Promise<void>>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async create(input: SandboxInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    const saga = this.#sagas.get(input.id) ?? this.#start(input);
+    this.#sagas.set(input.id, saga);
+    await saga;
+  }
+
+  async settled(id: string, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'running') await this.#store.sandboxes.update(id, { state: 'running' });
+    else if (this.outcome === 'failed') await this.#fail(id);
+    else await aborted(signal);
+  }
+
+  async patch(id: string, patch: SandboxPatch): Promise<void> {
+    const { spec } = (await this.#store.sandboxes.get(id)) ?? requested({ id } as SandboxInput);
+    const { ttlSeconds = spec.ttlSeconds, idleSeconds = spec.idleSeconds, metadata = spec.metadata } = patch;
+    await this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, metadata } });
+  }
+
+  async destroy(input: SandboxInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    await this.#store.sandboxes.update(input.id, { state: 'destroying', stopReason: 'deleted' });
+  }
+
+  async ended(id: string, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') return aborted(signal);
+    const at = new Date().toISOString();
+    const proof = { sandboxId: id, hostId: 'kvm-1', observations: [], provedAt: at };
+    await this.#store.sandboxes.update(id, { state: 'destroyed', proof });
+  }
+
+  async reachable(): Promise<void> {
+    if (this.failing) throw this.failing;
+  }
+
+  async #start(input: SandboxInput): Promise<void> {
+    this.started.push(input.id);
+    await this.#store.sandboxes.create(requested(input));
+  }
+
+  async #fail(id: string): Promise<void> {
+    const failure = { code: 'ip_timeout', step: 'awaitIp', message: 'no lease after 60 s' } as const;
+    await this.#store.sandboxes.update(id, { state: 'failed', stopReason: 'create-failed', failure });
+  }
+}
+
+/** The JSON of an answer, as the test expects it to be. */
+export async function jsonOf<T>(response: Response | Promise<Response>): Promise<T> {
+  return (await (await response).json()) as T;
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+}
+
+function requested(input: SandboxInput): SandboxRecord {
+  const { id, spec, createdBy, requestedAt } = input;
+  return {
+    id,
+    state: 'requested',
+    phase: null,
+    spec,
+    createdBy,
+    hostId: null,
+    ssh: null,
+    macAddress: null,
+    createdAt: requestedAt,
+    updatedAt: requestedAt,
+    runningAt: null,
+    expiresAt: requestedAt,
+    stopReason: null,
+    failure: null,
+    waitingFor: null,
+    proof: null,
+    steps: [],
+  };
+}
+
+export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord {
+  return {
+    id,
+    kind: 'simulated',
+    isolation: 'none',
+    capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
+    promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
+    sources: [{ name: 'golden', cloneable: true, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 }],
+    startedAt: new Date().toISOString(),
+    lastSeenAt: new Date().toISOString(),
+    ...changes,
+  };
+}
+
+export interface Door {
+  app: App;
+  store: Store;
+  sagas: ImmediateSagas;
+  /** Sends a request with the admin key, or with the one in `key`; an object as body becomes JSON. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>, key?: string): Promise<Response>;
+  key(...scopes: Scope[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** The whole API on a store of its own, with one live host that has the source `golden`. */
+export async function openDoor(): Promise<Door> {
+  const server = await startStoreServer();
+  const store = await connectStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
+  await store.hosts.describe(host('kvm-1'));
+  const sagas = new ImmediateSagas(store);
+  const app = createApp({ store, sagas, version: '0.0.0', logger: pino({ level: 'silent' }) });
+  const key = async (...scopes: Scope[]) => (await store.apiKeys.create({ name: 'test', scopes })).secret;
+  const admin = await key('admin');
+  return {
+    app,
+    store,
+    sagas,
+    key,
+    call: async (method, path, body, headers = {}, secret = admin) =>
+      app.request(path, {
+        method,
+        headers: {
+          Authorization: `Bearer ${secret}`,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    close: async () => {
+      await store.close();
+      await server.stop();
+    },
+  };
+}
