@@ -1,0 +1,28 @@
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { ERRORS } from '../model/errors.ts';
+
+/** Writes docs/errors.md from the table that the code uses: `npm run docs`. */
+const rows = Object.entries(ERRORS).map(
+  ([code, { status, retryable, title, remedy }]) =>
+    `| <a id="${code}"></a>\`${code}\` | ${status} | ${retryable ? 'yes' : 'no'} | ${cell(title)} | ${cell(remedy)} |`,
+);
+
+const page = `# Errors
+
+Generated from model/errors.ts by \`npm run docs\`; do not edit.
+
+The same code is the \`code\` of an answer in \`application/problem+json\` (RFC 9457), the \`type\` of a failure in the
+Temporal UI, and the \`failure.code\` of a sandbox. "Retry" says that the same request can succeed later without a
+change; such answers carry \`Retry-After\`.
+
+| Code | Status | Retry | What happened | What to do |
+|---|---|---|---|---|
+${rows.join('\n')}
+`;
+
+await writeFile(fileURLToPath(new URL('../docs/errors.md', import.meta.url)), page);
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
