@@ -5,6 +5,7 @@ import ssh2 from 'ssh2';
 import { syncDirectory } from '../host/atomic-file.ts';
 import { isNotFound } from '../host/directory.ts';
 import { exec } from '../host/exec.ts';
+import { makeKeyPair } from '../host/ssh/key-pair.ts';
 import { LIMITS } from '../model/limits.ts';
 import { BACKDATE_SECONDS, type CertificateRequest, checkedSerial, checkedTtl, keyIdOf } from './certificate.ts';
 import { parsePublicKey } from './public-key.ts';
@@ -104,7 +105,7 @@ async function createOnce(keyPath: string, directory: string): Promise<void> {
     const candidate = join(scratch, KEY_FILE);
     const file = await open(candidate, 'wx', 0o600);
     try {
-      await file.writeFile(ssh2.utils.generateKeyPairSync('ed25519', { comment: 'mayfly user CA' }).private);
+      await file.writeFile(makeKeyPair('mayfly-user-ca').privateKey);
       await file.sync();
     } finally {
       await file.close();

@@ -8,6 +8,7 @@ import type { SshEndpoint } from '../model/sandbox.ts';
 import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
 import { entriesOf } from './directory.ts';
 import type { Mark } from './hypervisor.ts';
+import { makeKeyPair } from './ssh/key-pair.ts';
 import type { StateDir } from './state-dir.ts';
 
 /** Names of OpenSSH's own conventions, so `ssh -i <dir>/id_ed25519` finds the certificate by itself. */
@@ -50,13 +51,13 @@ export class Credentials {
     await rm(staging, { recursive: true, force: true });
     await rm(directory, { recursive: true, force: true });
     await mkdir(staging, { mode: 0o700 });
-    const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: sandboxId });
-    await writeNew(join(staging, KEY_FILE), pair.private, 0o600);
-    await writeNew(join(staging, PUBLIC_KEY_FILE), `${pair.public}\n`, 0o644);
+    const pair = makeKeyPair(sandboxId);
+    await writeNew(join(staging, KEY_FILE), pair.privateKey, 0o600);
+    await writeNew(join(staging, PUBLIC_KEY_FILE), `${pair.publicKey}\n`, 0o644);
     await syncDirectory(staging);
     await rename(staging, directory);
     await syncDirectory(this.#state.credentials);
-    return { publicKey: pair.public };
+    return { publicKey: pair.publicKey };
   }
 
   /**

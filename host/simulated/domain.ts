@@ -13,6 +13,7 @@ import { childOf, type ProcessTable, rootOf } from './processes.ts';
  */
 export const BOOT_SCRIPT = `set -eu
 mount --bind -o ro /usr "$1/usr"
+if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/alternatives"; fi
 mount --rbind /dev "$1/dev"
 mount -t proc proc "$1/proc"
 printf %s "$2" > /proc/sys/kernel/hostname
@@ -22,7 +23,7 @@ const NAMESPACES = ['--pid', '--fork', '--mount', '--uts', '--kill-child'];
 /** Status of flock(1) when another process is booting, or already is, the same domain. */
 const LOCKED = 75;
 const POLL_MS = 5;
-/** Four mounts and an exec; longer means the machine is stuck. Milliseconds. */
+/** A few mounts and an exec; longer means the machine is stuck. Milliseconds. */
 const START_TIMEOUT_MS = 30_000;
 /** SIGKILL needs no consent: longer means a process hangs in the kernel. Milliseconds. */
 const KILL_TIMEOUT_MS = 10_000;

@@ -10,11 +10,12 @@ import { entriesOf } from '../directory.ts';
 import { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
+import { DiskUsage } from './disk-usage.ts';
 import { BOOT_SCRIPT, consoleTail, killDomain, startDomain } from './domain.ts';
 import { ensureDefaultImage, imageRoot, listImages, readImage } from './image.ts';
 import { GUEST_PORT, SimulatedLeases } from './leases.ts';
 import { ProcessTable, residentKib } from './processes.ts';
-import { allocatedBytes, domainPaths, makeWorkspace, readClone, removeWorkspaceTrees } from './workspace.ts';
+import { domainPaths, makeWorkspace, readClone, removeWorkspaceTrees } from './workspace.ts';
 
 /** To be shown wherever a simulated host is started. */
 export const SIMULATED_WARNING =
@@ -37,6 +38,7 @@ export class SimulatedHypervisor implements Hypervisor {
   readonly #state: StateDir;
   readonly #failpoints: Failpoints;
   readonly #leases: SimulatedLeases;
+  readonly #diskUsage = new DiskUsage();
   #processTable: ProcessTable | null = null;
 
   constructor(options: SimulatedOptions) {
@@ -89,7 +91,7 @@ export class SimulatedHypervisor implements Hypervisor {
   async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
     const pids = await this.#processes.of(sandboxId);
     const kib = pids.reduce((sum, pid) => sum + residentKib(pid), 0);
-    return { memoryMib: Math.ceil(kib / 1024), diskBytes: await allocatedBytes(await this.#workspace(sandboxId)) };
+    return { memoryMib: Math.ceil(kib / 1024), diskBytes: await this.#diskUsage.of(await this.#workspace(sandboxId)) };
   }
 
   async cloneDisk(request: CloneRequest, { signal }: StepContext): Promise<Clone> {

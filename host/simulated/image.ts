@@ -14,10 +14,23 @@ const IMAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const SOURCE_FILE = 'source.json';
 const SourceFile = z.strictObject({ cpus: z.int().min(1), memoryMib: z.int().min(1), diskBytes: z.int().min(1) });
 
-const DIRECTORIES = ['dev', 'proc', 'sys', 'usr', 'etc/ssh', 'run/sshd', 'var/log', 'home', 'opt', 'srv', 'mnt'];
+const DIRECTORIES = [
+  'dev',
+  'proc',
+  'sys',
+  'usr',
+  'etc/ssh',
+  'etc/alternatives',
+  'run/sshd',
+  'var/log',
+  'home',
+  'opt',
+  'srv',
+  'mnt',
+];
 const MERGED_USR = ['bin', 'sbin', 'lib', 'lib32', 'lib64'];
 /** From the host's /etc: what the host's /usr needs to run, and nothing that is secret. */
-const COPIED_ETC = ['alternatives', 'bash.bashrc', 'ld.so.cache', 'ld.so.conf', 'profile', 'protocols', 'services'];
+const COPIED_ETC = ['bash.bashrc', 'ld.so.cache', 'ld.so.conf', 'profile', 'protocols', 'services'];
 
 const PASSWD = `root:*:0:0:root:/root:/bin/bash
 nobody:*:65534:65534:nobody:/nonexistent:/usr/sbin/nologin

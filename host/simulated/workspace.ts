@@ -1,6 +1,5 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import ssh2 from 'ssh2';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
@@ -8,6 +7,7 @@ import { syncDirectory } from '../atomic-file.ts';
 import { entriesOf, isNotFound } from '../directory.ts';
 import { ExecError, exec } from '../exec.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
+import { type KeyPair, makeKeyPair } from '../ssh/key-pair.ts';
 import type { DomainPaths } from './domain.ts';
 import { GUEST_USER } from './image.ts';
 
@@ -70,9 +70,9 @@ export async function makeWorkspace(
   await onCopied();
   signal.throwIfAborted();
 
-  const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: request.sandboxId });
+  const pair = makeKeyPair(request.sandboxId);
   await seed(root, request, pair);
-  const clone = { hostKey: pair.public, macAddress: macAddress(request.sandboxId), user: GUEST_USER.name };
+  const clone = { hostKey: pair.publicKey, macAddress: macAddress(request.sandboxId), user: GUEST_USER.name };
   await writeFile(join(staging, CLONE_FILE), `${JSON.stringify(clone)}\n`, { mode: 0o600 });
   await rename(staging, workspace);
   await syncDirectory(join(workspace, '..'));
@@ -87,23 +87,14 @@ export async function removeWorkspaceTrees(workspace: string): Promise<void> {
   await removeTree(`${workspace}.new`);
 }
 
-/** Allocated, not apparent, size of everything in the workspace. Bytes. */
-export async function allocatedBytes(workspace: string): Promise<number> {
-  if ((await entriesOf(workspace)) === null) return 0;
-  const { stdout } = await exec('du', ['--summarize', '--block-size=1', '--one-file-system', '--', workspace]);
-  const bytes = Number(stdout.split('\t')[0]);
-  if (!Number.isSafeInteger(bytes)) throw new Error(`du printed no size for ${workspace}: ${JSON.stringify(stdout)}`);
-  return bytes;
-}
-
-async function seed(root: string, request: CloneRequest, pair: { public: string; private: string }): Promise<void> {
+async function seed(root: string, request: CloneRequest, pair: KeyPair): Promise<void> {
   const etc = join(root, 'etc');
   const files: [string, string, number][] = [
     ['hostname', `${request.sandboxId}\n`, 0o644],
     ['hosts', `127.0.0.1 localhost ${request.sandboxId}\n`, 0o644],
     ['ssh/sshd_config', SSHD_CONFIG, 0o644],
-    ['ssh/ssh_host_ed25519_key', pair.private, 0o600],
-    ['ssh/ssh_host_ed25519_key.pub', `${pair.public}\n`, 0o644],
+    ['ssh/ssh_host_ed25519_key', pair.privateKey, 0o600],
+    ['ssh/ssh_host_ed25519_key.pub', `${pair.publicKey}\n`, 0o644],
     ['ssh/mayfly_user_ca.pub', request.userCaKeys.map((key) => `${key.trim()}\n`).join(''), 0o644],
     ['ssh/mayfly_principals', `${request.sandboxId}\n`, 0o644],
     ['ssh/mayfly_revoked_keys', '', 0o644],

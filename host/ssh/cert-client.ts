@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { ConnectConfig, ParsedKey } from 'ssh2';
 import ssh2 from 'ssh2';
+import { sshString } from './key-pair.ts';
 
 /**
  * ssh2 1.17 cannot log in with an OpenSSH user certificate: it writes the certificate's algorithm name also into the
@@ -75,13 +76,6 @@ function sendSigned(protocol: PrivateProtocol, key: ParsedKey, toSign: Buffer, s
   packet.set(payload, write.allocStart);
   protocol._authsQueue.push('publickey');
   sendPacket(protocol, write.finalize(packet));
-}
-
-/** RFC 4251 §5: a string is its length in four bytes, then its bytes. */
-function sshString(bytes: Buffer): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return Buffer.concat([length, bytes]);
 }
 
 function isPrivateProtocol(value: unknown): value is PrivateProtocol {

@@ -1,0 +1,62 @@
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+
+const TYPE = 'ssh-ed25519';
+/** The cipher `none` counts as having blocks of this size (PROTOCOL.key of OpenSSH). Bytes. */
+const BLOCK_BYTES = 8;
+const LINE_CHARACTERS = 70;
+
+export interface KeyPair {
+  /** One OpenSSH public key line, without a newline. */
+  publicKey: string;
+  /** An unencrypted private key in OpenSSH's own format. */
+  privateKey: string;
+}
+
+/**
+ * A new Ed25519 key pair without running ssh-keygen. Not ssh2's own generator either: version 1.17 drops leading zero
+ * bytes, so one key in 128 is one that OpenSSH cannot load.
+ * @param comment stands in both halves; one word
+ */
+export function makeKeyPair(comment: string): KeyPair {
+  return keyPairFrom(generateKeyPairSync('ed25519').privateKey, comment);
+}
+
+/** An Ed25519 private key as OpenSSH writes it (PROTOCOL.key of OpenSSH; RFC 8709 §4). */
+export function keyPairFrom(privateKey: KeyObject, comment: string): KeyPair {
+  const jwk = privateKey.export({ format: 'jwk' });
+  const seed = Buffer.from(jwk.d ?? '', 'base64url');
+  const point = Buffer.from(jwk.x ?? '', 'base64url');
+  const publicBlob = Buffer.concat([sshString(TYPE), sshString(point)]);
+  const check = randomBytes(4);
+  const secret = Buffer.concat([check, check, publicBlob, sshString(Buffer.concat([seed, point])), sshString(comment)]);
+  const padding = Buffer.from(
+    Array.from({ length: (BLOCK_BYTES - (secret.length % BLOCK_BYTES)) % BLOCK_BYTES }, (_, i) => i + 1),
+  );
+  const body = Buffer.concat([
+    Buffer.from('openssh-key-v1\0'),
+    sshString('none'),
+    sshString('none'),
+    sshString(''),
+    uint32(1),
+    sshString(publicBlob),
+    sshString(Buffer.concat([secret, padding])),
+  ]);
+  return { publicKey: `${TYPE} ${publicBlob.toString('base64')} ${comment}`, privateKey: armoured(body) };
+}
+
+/** RFC 4251 §5: a string is its length in four bytes, then its bytes. */
+export function sshString(bytes: Buffer | string): Buffer {
+  const content = Buffer.from(bytes);
+  return Buffer.concat([uint32(content.length), content]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+function armoured(body: Buffer): string {
+  const lines = body.toString('base64').match(new RegExp(`.{1,${LINE_CHARACTERS}}`, 'g')) ?? [];
+  return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join('\n');
+}
