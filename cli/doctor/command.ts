@@ -1,3 +1,4 @@
+import { access } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -38,13 +39,26 @@ export function doctorCommand(io: Io) {
       if (!args.json) for (const check of checks) io.print(checkLine(io, check));
       const missing = checks.filter(({ ok, optional }) => !ok && !optional);
       // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
-      const look = missing.length > 0 ? { unknown: 'first mend what is missing' } : await residueOf(config, args.fix);
+      const look =
+        missing.length > 0 ? { unknown: 'first mend what is missing' } : await lookFor(config, checks, args.fix);
       const healthy = 'residue' in look && look.residue.every(({ removed }) => removed);
       if (args.json) io.printJson({ healthy, checks, ...look });
       else for (const line of residueLines(io, look)) io.print(line);
       return healthy ? EXIT.ok : EXIT.failed;
     },
   });
+}
+
+/** Opening a host makes it ready, so where nothing can be left of sandboxes, it is not opened to look for them. */
+async function lookFor(config: Config, checks: Check[], fix: boolean): Promise<Look> {
+  const runs = checks.some(({ name, ok }) => name === 'libvirtd' && ok);
+  const used = runs || (await access(config.stateDir).then(() => true, isMissing));
+  return used ? residueOf(config, fix) : { residue: [] };
+}
+
+function isMissing(error: unknown): false {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+  throw error;
 }
 
 /** The host worker that serves this machine holds it alone; whoever else wants to look is told so. */
