@@ -80,6 +80,12 @@ async function test(place, interruption) {
     const filtered = args.some((arg) => /^(-t|--testNamePattern)(=|$)/.test(arg));
     const tally = tallyOf(reportPath, { exitCode, filtered });
     for (const stop of relays.splice(0)) await stop();
+    if (interruption.aborted) {
+      // Tests that were stopped half-way had no chance to tidy up; the place is removed with all that is in it.
+      tally.failed += 1;
+      tally.reasons.push('interrupted before the end');
+      return tally;
+    }
     for (const { kind, what } of await findLeftovers(place, before)) {
       tally.failed += 1;
       tally.reasons.push(`left behind, ${kind}:\n    ${what.join('\n    ')}`);
@@ -103,12 +109,7 @@ async function main() {
 
   const place = await TestPlace.make();
   try {
-    const tally = await test(place, interruption.signal);
-    if (interruption.signal.aborted) {
-      tally.failed += 1;
-      tally.reasons.push('interrupted before the end');
-    }
-    return tally;
+    return await test(place, interruption.signal);
   } finally {
     await place.remove();
   }

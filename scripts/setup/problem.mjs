@@ -6,4 +6,13 @@
 export class SetupProblem extends Error {
   /** @override */
   name = 'SetupProblem';
+
+  /**
+   * @param {string} message
+   * @param {readonly string[]} [output] What the program that failed had written, for whoever knows what it may say.
+   */
+  constructor(message, output = []) {
+    super(message);
+    this.output = output;
+  }
 }

@@ -9,8 +9,9 @@ import { createInterface } from 'node:readline';
 import { onPath } from './artifacts.mjs';
 import { SetupProblem } from './problem.mjs';
 
-/** How much of a failed program's output is worth showing. */
-const tailLines = 25;
+/** How much of a failed program's output is kept, from its end, and how much of that is shown, from either end. */
+const keptLines = 500;
+const shownLines = 12;
 
 /**
  * @typedef {object} RunOptions
@@ -52,7 +53,7 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
   /** @param {string} line */
   const remember = (line) => {
     tail.push(line);
-    if (tail.length > tailLines) tail.shift();
+    if (tail.length > keptLines) tail.shift();
   };
   createInterface({ input: child.stdout }).on('line', (line) => {
     output.push(line);
@@ -68,13 +69,23 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
     });
     signal.throwIfAborted();
     if (outcome !== 'exit code 0') {
-      const shown = tail.map((line) => `    ${line}`).join('\n');
-      throw new SetupProblem(`\`${argv.join(' ')}\` failed (${outcome}), and these were its last words:\n${shown}`);
+      const shown = abridged(tail).map((line) => `    ${line}`);
+      throw new SetupProblem(`\`${argv.join(' ')}\` failed (${outcome}); it said:\n${shown.join('\n')}`, tail);
     }
     return output.join('\n');
   } finally {
     signal.removeEventListener('abort', stop);
   }
+}
+
+/**
+ * Some programs name the cause first, some last.
+ * @param {readonly string[]} lines
+ * @returns {string[]}
+ */
+function abridged(lines) {
+  if (lines.length <= 2 * shownLines) return [...lines];
+  return [...lines.slice(0, shownLines), '[…]', ...lines.slice(-shownLines)];
 }
 
 /**

@@ -79,7 +79,8 @@ export class TestPlace {
           return command === '' ? [] : [{ pid, name, command }];
         } catch (error) {
           // Gone since the folder was read; or an init so guarded that not even root may look: neither is a test's.
-          if (['ENOENT', 'ESRCH', 'EACCES'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? '')) return [];
+          if (['ENOENT', 'ESRCH', 'EACCES'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? ''))
+            return [];
           throw error;
         }
       });
