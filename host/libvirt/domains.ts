@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { domainUuid } from '../../model/ids.ts';
 import { domainState, isActive } from './output/domain-state.ts';
@@ -12,6 +13,10 @@ export interface ListedDomain {
 
 /** What undefine has to forget besides the domain; without these it refuses, or leaves files. */
 const UNDEFINE = ['--nvram', '--managed-save', '--snapshots-metadata', '--checkpoints-metadata'];
+
+/** How long a start that another process asked for may still take. Milliseconds. */
+const START_TIMEOUT_MS = 30_000;
+const LOOK_EVERY_MS = 50;
 
 /** The sandboxes' domains: made, ended and looked at by name, which is the sandbox id. */
 export class Domains {
@@ -34,15 +39,37 @@ export class Domains {
     return (await this.list()).find((domain) => domain.name === sandboxId || domain.uuid === uuid) ?? null;
   }
 
-  /** @throws MayflyError boot_failed */
+  /**
+   * Defines the domain and starts it, and returns when its CPUs run.
+   * @throws MayflyError boot_failed
+   */
   async start(sandboxId: string, xmlFile: string, signal: AbortSignal): Promise<void> {
     try {
       await this.virsh.run(['define', xmlFile], { signal });
       await this.virsh.run(['start', sandboxId], { signal });
     } catch (error) {
       if (!(error instanceof VirshError)) throw error;
-      if (error.command === 'start' && startFailure(error.stderr).result === 'ok') return;
-      throw new MayflyError('boot_failed', `${sandboxId} did not start: ${error.message}`, { cause: error });
+      if (error.command !== 'start' || startFailure(error.stderr).result !== 'ok') {
+        throw new MayflyError('boot_failed', `${sandboxId} did not start: ${error.message}`, { cause: error });
+      }
+      await this.startedByAnother(sandboxId, signal);
+    }
+  }
+
+  /**
+   * libvirt goes on starting a domain when the virsh that asked for it was killed: the domain is active, but paused
+   * until QEMU is set up.
+   */
+  private async startedByAnother(sandboxId: string, signal: AbortSignal): Promise<void> {
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    for (;;) {
+      const state = domainState(await this.ask(['domstate', sandboxId]));
+      if (state === 'running') return;
+      if (!isActive(state) || Date.now() > deadline) {
+        throw new MayflyError('boot_failed', `${sandboxId} was being started and is now ${state}.`);
+      }
+      await delay(LOOK_EVERY_MS);
+      signal.throwIfAborted();
     }
   }
 

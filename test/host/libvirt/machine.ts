@@ -3,7 +3,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { registerGolden } from '../../../host/libvirt/golden.ts';
-import { startPrivateLibvirtd } from '../../../host/libvirt/private-libvirtd.ts';
+import { type PrivateLibvirtd, startPrivateLibvirtd } from '../../../host/libvirt/private-libvirtd.ts';
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 
@@ -13,6 +13,11 @@ export interface TestMachine {
   virsh: Virsh;
   state: StateDir;
   source: string;
+  uri: string;
+  leaseFolder: string;
+  libvirtd: PrivateLibvirtd;
+  /** Starts the daemon again after it was stopped without its machines. */
+  restart(): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -32,7 +37,11 @@ export async function startMachine(): Promise<TestMachine> {
     await host.open();
     const virsh = new Virsh(libvirtd.uri);
     const source = await registerGolden(virsh, state, await goldenImage());
-    return { host, virsh, state, source, end };
+    const restart = async () => {
+      await startPrivateLibvirtd(join(folder, 'libvirt'));
+    };
+    const { uri, leaseFolder } = libvirtd;
+    return { host, virsh, state, source, uri, leaseFolder, libvirtd, restart, end };
   } catch (error) {
     await end();
     throw error;
