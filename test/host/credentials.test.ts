@@ -1,0 +1,68 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Credentials } from '../../host/credentials.ts';
+import { exec } from '../../host/exec.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { temporaryState } from './temporary-state.ts';
+
+const ID = 'sbx-0000000000000001';
+
+describe('Credentials', () => {
+  let state: StateDir;
+  let remove: () => Promise<void>;
+  let credentials: Credentials;
+
+  beforeEach(async () => {
+    ({ state, remove } = await temporaryState());
+    credentials = new Credentials(state);
+    await credentials.open();
+  });
+  afterEach(() => remove());
+
+  test('a key pair that OpenSSH reads, in a folder that only we may read; asked again, it is the same', async () => {
+    const { publicKey } = await credentials.makeCredentials(ID);
+    const directory = credentials.directory(ID);
+    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    expect((await stat(join(directory, 'id_ed25519'))).mode & 0o777).toBe(0o600);
+    const { stdout } = await exec('ssh-keygen', ['-y', '-f', join(directory, 'id_ed25519')]);
+    expect(stdout.trim()).toBe(publicKey);
+    expect((await readFile(join(directory, 'id_ed25519.pub'), 'utf8')).trim()).toBe(publicKey);
+    expect(await credentials.makeCredentials(ID)).toEqual({ publicKey });
+  });
+
+  test('what a crash left half made is replaced as a whole', async () => {
+    const directory = credentials.directory(ID);
+    await credentials.makeCredentials(ID);
+    await writeFile(join(directory, 'id_ed25519'), 'half a k');
+    const { publicKey } = await credentials.makeCredentials(ID);
+    const { stdout } = await exec('ssh-keygen', ['-y', '-f', join(directory, 'id_ed25519')]);
+    expect(stdout.trim()).toBe(publicKey);
+    expect(await readdir(state.credentials)).toEqual([ID]);
+  });
+
+  test('only a certificate is stored as one', async () => {
+    await credentials.makeCredentials(ID);
+    const { publicKey } = await credentials.makeCredentials(ID);
+    for (const text of [publicKey, '', 'ssh-ed25519-cert-v01@openssh.com AAAA\nssh-ed25519 AAAA']) {
+      await expect(credentials.storeCertificate(ID, text)).rejects.toMatchObject({ code: 'internal' });
+    }
+  });
+
+  test('removal is complete, can be repeated, and covers what a crash left', async () => {
+    await credentials.makeCredentials(ID);
+    await writeFile(`${credentials.directory(ID)}.new`, '');
+    expect(await credentials.marks()).toHaveLength(2);
+    await credentials.removeCredentials(ID);
+    await credentials.removeCredentials(ID);
+    expect(await credentials.look(ID)).toMatchObject({ layer: 'credentials', absent: true });
+    expect(await credentials.marks()).toEqual([]);
+    expect(await readdir(state.credentials)).toEqual([]);
+  });
+
+  test('the folder follows the id and nothing else (caa-024)', async () => {
+    await expect(credentials.makeCredentials('../../etc')).rejects.toThrow('not a sandbox id');
+    await expect(credentials.removeCredentials('..')).rejects.toThrow('not a sandbox id');
+    await expect(credentials.look('sbx-0000000000000001/../x')).rejects.toThrow('not a sandbox id');
+  });
+});

@@ -1,0 +1,117 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Ledger, type Reservation } from '../../host/ledger.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { Capacity } from '../../model/host.ts';
+import { sandboxIdFrom } from '../../model/ids.ts';
+import { temporaryState } from './temporary-state.ts';
+
+const CAPACITY: Capacity = {
+  cpus: 2,
+  memoryTotalMib: 1_000,
+  memoryAvailableMib: 900,
+  diskTotalBytes: 10_000,
+  diskAvailableBytes: 9_000,
+};
+const NOBODY = new Map();
+
+function idOf(n: number): string {
+  const bytes = new Uint8Array(10);
+  new DataView(bytes.buffer).setUint32(0, n);
+  return sandboxIdFrom(bytes);
+}
+
+describe('Ledger', () => {
+  let state: StateDir;
+  let remove: () => Promise<void>;
+  let ledger: Ledger;
+
+  beforeEach(async () => {
+    ({ state, remove } = await temporaryState());
+    ledger = new Ledger(state);
+    await ledger.open();
+  });
+  afterEach(() => remove());
+
+  test('accepts to the last MiB of what is left of 80 %, and refuses one more with the figures', async () => {
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 1 }, CAPACITY, NOBODY);
+    const refused = ledger.reserve({ sandboxId: idOf(2), memoryMib: 1, diskBytes: 1 }, CAPACITY, NOBODY);
+    await expect(refused).rejects.toMatchObject({ code: 'capacity_exhausted' });
+    await expect(refused).rejects.toThrow('needs 1 MiB of memory, but this host can promise 0 MiB more');
+  });
+
+  test('what a sandbox has already taken is missing from the free memory, and is not taken off twice', async () => {
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 400, diskBytes: 0 }, CAPACITY, NOBODY);
+    const grown = new Map([[idOf(1), { memoryMib: 400, diskBytes: 0 }]]);
+    const now = { ...CAPACITY, memoryAvailableMib: 500 };
+    await ledger.reserve({ sandboxId: idOf(2), memoryMib: 300, diskBytes: 0 }, now, grown);
+    expect(ledger.room(now, grown).memoryMib).toBe(0);
+  });
+
+  test('a sandbox that outgrew its promise gives nobody else room', async () => {
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 100, diskBytes: 0 }, CAPACITY, NOBODY);
+    const grown = new Map([[idOf(1), { memoryMib: 5_000, diskBytes: 0 }]]);
+    expect(ledger.room(CAPACITY, grown).memoryMib).toBe(700);
+  });
+
+  test('the same id again succeeds, counts once, and release is idempotent', async () => {
+    const promise = { sandboxId: idOf(1), memoryMib: 700, diskBytes: 7_000 };
+    await ledger.reserve(promise, CAPACITY, NOBODY);
+    await ledger.reserve(promise, CAPACITY, NOBODY);
+    expect(ledger.totals()).toEqual({ memoryMib: 700, diskBytes: 7_000, sandboxes: 1 });
+    await ledger.release(idOf(1));
+    await ledger.release(idOf(1));
+    expect(ledger.totals().sandboxes).toBe(0);
+    expect(await ledger.look(idOf(1))).toMatchObject({ layer: 'record', absent: true });
+    expect(await readdir(state.reservations)).toEqual([]);
+  });
+
+  test('promises outlive the process', async () => {
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 5, diskBytes: 6 }, CAPACITY, NOBODY);
+    const successor = new Ledger(state);
+    await successor.open();
+    expect(successor.totals()).toEqual({ memoryMib: 5, diskBytes: 6, sandboxes: 1 });
+    expect(await successor.marks()).toMatchObject([{ sandboxId: idOf(1), observation: { absent: false } }]);
+  });
+
+  test('what a crash left of a write counts as nothing, is seen as a mark, and goes with release', async () => {
+    await writeFile(`${state.reservationOf(idOf(1))}.new`, '{"sandb');
+    const successor = new Ledger(state);
+    await successor.open();
+    expect(successor.totals().sandboxes).toBe(0);
+    expect(await successor.look(idOf(1))).toMatchObject({ absent: false });
+    expect(await successor.marks()).toHaveLength(1);
+    await successor.release(idOf(1));
+    expect(await successor.marks()).toEqual([]);
+  });
+
+  test('a file that is not ours stops the start instead of being read as a promise', async () => {
+    await mkdir(state.reservations, { recursive: true });
+    const foreign = { sandboxId: idOf(2), memoryMib: -5, diskBytes: 0 };
+    await writeFile(state.reservationOf(idOf(2)), JSON.stringify(foreign));
+    await expect(new Ledger(state).open()).rejects.toThrow('is not a reservation that Mayfly wrote');
+  });
+
+  test('whatever is asked at once, the sum of what was accepted never exceeds the room', async () => {
+    const request = fc.record({ memoryMib: fc.nat(800), diskBytes: fc.nat(8_000), again: fc.boolean() });
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { maxLength: 12 }), async (requests) => {
+        const asked: Reservation[] = requests.map(({ memoryMib, diskBytes, again }, n) => {
+          return { sandboxId: idOf(again ? 0 : n), memoryMib, diskBytes };
+        });
+        await Promise.all(asked.map((one) => ledger.reserve(one, CAPACITY, NOBODY).catch(onlyExhausted)));
+        const { memoryMib, diskBytes } = ledger.totals();
+        expect(memoryMib).toBeLessThanOrEqual(700);
+        expect(diskBytes).toBeLessThanOrEqual(7_000);
+        await Promise.all(ledger.sandboxIds().map((id) => ledger.release(id)));
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+function onlyExhausted(error: unknown): void {
+  if (!(error instanceof MayflyError) || error.code !== 'capacity_exhausted') throw error;
+}
