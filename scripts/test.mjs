@@ -13,10 +13,10 @@
  * @module
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onPath, repository } from './setup/artifacts.mjs';
+import { onPath, repository, storeBinary, storeCachePath } from './setup/artifacts.mjs';
 import { findLeftovers, namespacesNow } from './test/leftovers.mjs';
 import { TestPlace } from './test/namespace.mjs';
 import { namedServers, relayInto } from './test/relay.mjs';
@@ -30,6 +30,11 @@ const say = (line) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
 const off = (process.env['MAYFLY_TEST_OFF'] ?? '').split(',').filter((name) => name !== '');
+/** Set-up builds no embedded store where another server is given: then there is nothing for its tests to test. */
+const withoutEmbedded =
+  !existsSync(storeCachePath()) && (storeBinary() !== null || Boolean(process.env['MONGODB_URI']));
+const embeddedTests = 'test/store/embedded.*.test.ts';
+const notRun = [...off, ...(withoutEmbedded ? [embeddedTests] : [])].join(', ');
 
 /**
  * Runs vitest to its end, or stops it when asked to.
@@ -101,7 +106,7 @@ async function main() {
   if (process.getuid?.() !== 0)
     throw new Error('tests make a network namespace, which needs root: run `sudo npm test`');
   if (onPath('ip') === null) throw new Error('`ip` is missing: run `npm run setup`');
-  if (off.length > 0) say(`SWITCHED OFF by MAYFLY_TEST_OFF, so nothing below speaks for them: ${off.join(', ')}`);
+  if (notRun !== '') say(`SWITCHED OFF, so nothing below speaks for it: ${notRun}`);
 
   const interruption = new AbortController();
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
@@ -123,6 +128,6 @@ try {
   tally = { passed: 0, failed: 1, reasons: [/** @type {Error} */ (error).message] };
 }
 for (const reason of tally.reasons) say(`FAILED: ${reason}`);
-if (off.length > 0) say(`switched off: ${off.join(', ')}`);
+if (notRun !== '') say(`switched off: ${notRun}`);
 say(`${tally.passed} passed, ${tally.failed} failed`);
 process.exitCode = tally.failed === 0 ? 0 : 1;

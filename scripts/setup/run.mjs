@@ -24,10 +24,10 @@ const shownLines = 12;
  */
 
 /**
- * Runs a program to its end and returns its standard output.
+ * Runs a program to its end.
  * @param {readonly string[]} argv Program and arguments; no shell is involved.
  * @param {RunOptions} options
- * @returns {Promise<string>}
+ * @returns {Promise<void>}
  * @throws {SetupProblem} with the end of its output, when it fails
  */
 export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
@@ -47,8 +47,6 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
   signal.addEventListener('abort', stop);
 
   /** @type {string[]} */
-  const output = [];
-  /** @type {string[]} */
   const tail = [];
   /** @param {string} line */
   const remember = (line) => {
@@ -56,7 +54,6 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
     if (tail.length > keptLines) tail.shift();
   };
   createInterface({ input: child.stdout }).on('line', (line) => {
-    output.push(line);
     remember(line);
     onLine?.(line);
   });
@@ -64,7 +61,7 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
 
   try {
     const outcome = await new Promise((resolve, reject) => {
-      child.once('error', reject);
+      child.once('error', (error) => reject(new SetupProblem(`cannot start \`${program}\`: ${error.message}`)));
       child.once('close', (code, killedBy) => resolve(killedBy === null ? `exit code ${code}` : killedBy));
     });
     signal.throwIfAborted();
@@ -72,7 +69,6 @@ export async function run(argv, { signal, env, cwd, onLine, gentle = false }) {
       const shown = abridged(tail).map((line) => `    ${line}`);
       throw new SetupProblem(`\`${argv.join(' ')}\` failed (${outcome}); it said:\n${shown.join('\n')}`, tail);
     }
-    return output.join('\n');
   } finally {
     signal.removeEventListener('abort', stop);
   }
