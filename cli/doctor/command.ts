@@ -51,7 +51,7 @@ export function doctorCommand(io: Io) {
 
 /** Opening a host makes it ready, so where nothing can be left of sandboxes, it is not opened to look for them. */
 async function lookFor(config: Config, checks: Check[], fix: boolean): Promise<Look> {
-  const runs = checks.some(({ name, ok }) => name === 'libvirtd' && ok);
+  const runs = checks.some(({ name, ok }) => name === 'libvirtd answers' && ok);
   const used = runs || (await access(config.stateDir).then(() => true, isMissing));
   return used ? residueOf(config, fix) : { residue: [] };
 }

@@ -43,17 +43,17 @@ async function tcp(name: string, address: string, variable: string): Promise<Che
 }
 
 async function libvirt(uri: string | undefined): Promise<Check> {
-  if (uri === 'private') return own('libvirtd');
+  if (uri === 'private') return own('libvirtd answers');
   try {
     const { stdout } = await exec('virsh', ['-c', uri ?? 'qemu:///system', 'version', '--daemon'], {
       timeoutMs: 10_000,
     });
     const daemon = stdout.split('\n').find((line) => line.startsWith('Running against daemon'));
-    return { name: 'libvirtd', ok: true, optional: false, found: daemon ?? 'answers', remedy: '' };
+    return { name: 'libvirtd answers', ok: true, optional: false, found: daemon ?? 'answers', remedy: '' };
   } catch (error) {
     const optional = uri === undefined;
     const remedy = optional ? 'None runs: Mayfly starts a private one.' : 'Start it, or correct MAYFLY_LIBVIRT_URI.';
     const found = error instanceof Error ? error.message : String(error);
-    return { name: 'libvirtd', ok: false, optional, found, remedy };
+    return { name: 'libvirtd answers', ok: false, optional, found, remedy };
   }
 }
