@@ -64,7 +64,7 @@ describe('events', () => {
     const open = await Promise.all(Array.from({ length: 32 }, () => door.call('GET', path)));
     const refused = await door.call('GET', path);
     expect([refused.status, refused.headers.has('Retry-After')]).toEqual([429, true]);
-    await Promise.all(open.map((response) => response.body?.cancel()));
+    await Promise.all(open.map(async (response) => response.body?.cancel()));
     await expect
       .poll(async () => {
         const response = await door.call('GET', path);
