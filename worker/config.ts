@@ -33,7 +33,7 @@ export interface Config {
   /** Absolute. `@default` `/var/lib/mayfly` */
   stateDir: string;
   api: { address: string; port: number };
-  /** Undefined: the running libvirtd of this machine, else a private one. */
+  /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
   libvirtUri: string | undefined;
   /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
   subnets: { isolated: string; internet: string };

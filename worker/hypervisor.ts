@@ -34,11 +34,11 @@ async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<O
 
 /** The libvirtd that is named, the one that runs on this machine, or else one of our own. */
 async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervisor> {
-  const own = config.libvirtUri || (await runsHere()) ? null : await startPrivateLibvirtd(join(state.root, 'libvirt'));
-  const uri = config.libvirtUri ?? own?.uri ?? SYSTEM_URI;
+  const given = config.libvirtUri ?? ((await runsHere()) ? SYSTEM_URI : 'private');
+  const own = given === 'private' ? await startPrivateLibvirtd(join(state.root, 'libvirt')) : null;
+  const uri = own?.uri ?? given;
   const networks = plans(config);
-  const leaseFolder = own ? { leaseFolder: join(state.root, 'libvirt', 'lib', 'dnsmasq') } : {};
-  const hypervisor = new LibvirtHypervisor({ uri, state, networks, ...leaseFolder });
+  const hypervisor = new LibvirtHypervisor({ uri, state, networks, ...(own && { leaseFolder: own.leaseFolder }) });
   await hypervisor.open();
   const image = goldenImage();
   if (image) await registerGolden(new Virsh(uri), state, image.dir);

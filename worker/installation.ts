@@ -10,7 +10,7 @@ import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
 import { openProcess } from './process.ts';
 import { rememberServers } from './remembered-servers.ts';
-import { ensureServers, progress } from './servers.ts';
+import { bothOrNeither, ensureServers, progress } from './servers.ts';
 
 /** All of Mayfly on this machine, running. */
 export interface Installation {
@@ -63,10 +63,10 @@ async function start(config: Config, onProgress: (line: string) => void, closers
   const servers = await ensureServers(config, closers, onProgress);
   await rememberServers(config.stateDir, servers);
   const process = await openProcess(config, servers, closers);
-  const [control, host] = await Promise.all([
+  const [control, host] = await bothOrNeither(
     timed('control worker', () => startControlPart(process)),
     timed(`host worker (${config.hostKind})`, () => startHostPart(process)),
-  ]);
+  );
   const api = await timed('API', () => startApiPart(process));
   const admin = await api.store.apiKeys.create({ name: `mayfly up on ${config.hostId}`, scopes: ['admin'] });
   closers.add('admin key', async () => void (await api.store.apiKeys.revoke(admin.key.id)));
