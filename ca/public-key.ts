@@ -21,6 +21,8 @@ const CURVES = new Map([
   ['ecdsa-sha2-nistp521', { curve: 'nistp521', pointBytes: 133 }],
 ]);
 
+const TYPES = new Set(['ssh-ed25519', ...CURVES.keys(), 'ssh-rsa']);
+
 /**
  * Reads exactly one public key line: no options before it, no second line, the declared type equal to the one inside
  * the blob, nothing after the key. Ed25519, ECDSA on the NIST curves, and RSA from 2048 bits.
@@ -35,6 +37,7 @@ export function parsePublicKey(text: string): PublicKey {
   const blob = Buffer.from(base64, 'base64');
   if (blob.toString('base64') !== base64) throw invalid('its base64 is not canonical');
 
+  if (!TYPES.has(type)) throw invalid(`its type is none of ${[...TYPES].join(', ')}`);
   const [inner, ...parts] = sshStrings(blob);
   if (inner?.toString('latin1') !== type) throw invalid('its declared type differs from the type inside');
   checkParts(type, parts);
@@ -55,8 +58,7 @@ function checkParts(type: string, parts: Buffer[]): void {
     return;
   }
   const curve = CURVES.get(type);
-  if (!curve) throw invalid('its type is none of ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa');
-  const wellFormed = parts.length === 2 && first?.toString('latin1') === curve.curve && second?.[0] === 4;
+  const wellFormed = curve && parts.length === 2 && first?.toString('latin1') === curve.curve && second?.[0] === 4;
   if (!wellFormed || second.length !== curve.pointBytes) throw invalid('its point is not one of that curve');
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { StateDir } from '../../host/state-dir.ts';
 
 /** A state folder of one test; `remove` it at its end. */
-export async function temporaryState(): Promise<{ state: StateDir; remove(): Promise<void> }> {
+export async function temporaryState(): Promise<{ state: StateDir; remove: () => Promise<void> }> {
   const root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-host-'));
   return { state: new StateDir(root), remove: () => rm(root, { recursive: true, force: true }) };
 }

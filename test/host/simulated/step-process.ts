@@ -1,0 +1,25 @@
+/** A host worker cut down to two steps, to be killed by a failpoint: `step-process.ts <state> <id>`. */
+import { UserCa } from '../../../ca/user-ca.ts';
+import { Failpoints } from '../../../host/failpoints.ts';
+import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
+import { StateDir } from '../../../host/state-dir.ts';
+
+const [, , root = '', sandboxId = ''] = process.argv;
+const failpoints = Failpoints.parse(process.env['MAYFLY_FAILPOINTS']);
+const hypervisor = new SimulatedHypervisor({ state: new StateDir(root), failpoints });
+await hypervisor.open();
+const ca = await UserCa.open(`${root}/ca`);
+const context = { signal: AbortSignal.timeout(30_000), alive: () => {} };
+const userCaKeys = ca.publicKeys();
+const request = {
+  sandboxId,
+  source: 'golden-debian12',
+  cpus: null,
+  memoryMib: null,
+  egress: 'none',
+  userCaKeys,
+} as const;
+await hypervisor.cloneDisk(request, context);
+await hypervisor.bootDomain(sandboxId, context);
+await failpoints.hit('bootDomain', 'after');
+await hypervisor.removeWorkspace(sandboxId);
