@@ -28,7 +28,7 @@ export const temporal = {
         note(`building CLI ${temporalVersion} with its server, about 3 minutes the first time`);
         const module = `github.com/temporalio/cli/cmd/temporal@v${temporalVersion}`;
         // GOFLAGS of a Go developer's shell, such as -mod=vendor, are not meant for this build.
-        await run(['go', 'install', '-trimpath', module], {
+        await run(['go', 'install', module], {
           signal,
           env: { GOBIN: folder, GOTMPDIR: scratch, GOFLAGS: '' },
         });
