@@ -13,8 +13,7 @@
  * @module
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { onPath, repository, storeBinary, storeCachePath } from './setup/artifacts.mjs';
 import { findLeftovers, namespacesNow } from './test/leftovers.mjs';
@@ -39,13 +38,12 @@ const notRun = [...off, ...(withoutEmbedded ? [embeddedTests] : [])].join(', ');
 /**
  * Runs vitest to its end, or stops it when asked to.
  * @param {TestPlace} place
- * @param {string} reportPath
  * @param {AbortSignal} interruption
  * @returns {Promise<number | null>} its exit code, null when a signal ended it
  */
-function runVitest(place, reportPath, interruption) {
+function runVitest(place, interruption) {
   const vitest = [process.execPath, join(repository, 'node_modules', 'vitest', 'vitest.mjs'), 'run'];
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportPath}`];
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${place.report}`];
   const [program = '', ...rest] = place.inside([
     ...vitest,
     ...reporters,
@@ -74,16 +72,13 @@ function runVitest(place, reportPath, interruption) {
  */
 async function test(place, interruption) {
   const before = namespacesNow();
-  // Not in the tests' folder: what is in there at the end, tests have left.
-  const reports = mkdtempSync(join(tmpdir(), 'mayfly-report-'));
   /** @type {(() => Promise<void>)[]} */
   const relays = [];
   try {
     for (const server of namedServers(process.env)) relays.push(await relayInto(server, place));
-    const reportPath = join(reports, 'report.json');
-    const exitCode = await runVitest(place, reportPath, interruption);
+    const exitCode = await runVitest(place, interruption);
     const filtered = args.some((arg) => /^(-t|--testNamePattern)(=|$)/.test(arg));
-    const tally = tallyOf(reportPath, { exitCode, filtered });
+    const tally = tallyOf(place.report, { exitCode, filtered });
     for (const stop of relays.splice(0)) await stop();
     if (interruption.aborted) {
       // Tests that were stopped half-way had no chance to tidy up; the place is removed with all that is in it.
@@ -98,7 +93,6 @@ async function test(place, interruption) {
     return tally;
   } finally {
     for (const stop of relays) await stop();
-    rmSync(reports, { recursive: true, force: true });
   }
 }
 

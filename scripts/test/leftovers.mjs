@@ -5,6 +5,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { entriesOf } from './namespace.mjs';
 
 /** @typedef {{ kind: string, what: string[] }} Leftover */
@@ -41,7 +42,8 @@ export async function findLeftovers(place, before) {
   };
 
   for (const { pid, name, command } of await place.lingering()) add(`${name} processes`, `${pid} ${command}`);
-  for (const entry of entriesOf(place.root)) if (entry !== 'tmp') add('files', entry);
+  const own = [place.tmp, place.report];
+  for (const entry of entriesOf(place.root)) if (!own.includes(join(place.root, entry))) add('files', entry);
   for (const entry of entriesOf(place.tmp)) if (!toolCaches.test(entry)) add('files', `tmp/${entry}`);
   for (const name of namespacesNow()) {
     // One whose owner still runs belongs to a demo or a test run beside this one.

@@ -29,6 +29,8 @@ export class TestPlace {
     this.root = join(folders, this.name);
     /** The tests' TMPDIR. */
     this.tmp = join(this.root, 'tmp');
+    /** Where vitest says how it went. */
+    this.report = join(this.root, 'report.json');
   }
 
   /** Removes what killed runs left, and makes a place for this one. */
