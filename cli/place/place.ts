@@ -5,24 +5,23 @@ import { z } from 'zod';
 import { exec } from '../../host/exec.ts';
 
 const PARENT = '/var/tmp';
-const PREFIX = 'mayfly-demo-';
-const OWN_NAME = /^mayfly-demo-(\d+)(?:-|$)/;
-/** How long the processes of a demo may take to end after SIGTERM, before SIGKILL. Milliseconds. */
+const OWN_NAME = /^mayfly-(?:demo|bench)-(\d+)(?:-|$)/;
+/** How long the processes in a place may take to end after SIGTERM, before SIGKILL. Milliseconds. */
 const GRACE_MS = 5_000;
 
 const namespaces = z.array(z.object({ name: z.string() }));
 
-/** The network namespace and the folder a demo has to itself; both named after the process that made them. */
-export interface DemoPlace {
+/** What a demo or a benchmark has to itself: a network namespace and a folder, named after the process that made them. */
+export interface Place {
   namespace: string;
   /** Below /var/tmp, mode 0711: QEMU, another user, must reach its disks, and nobody else may list them. */
   stateDir: string;
 }
 
 /** Makes a place, with nothing in its network but loopback. */
-export async function makePlace(): Promise<DemoPlace> {
-  const namespace = `${PREFIX}${process.pid}`;
-  const stateDir = await mkdtemp(join(PARENT, `${PREFIX}${process.pid}-`));
+export async function makePlace(kind: 'demo' | 'bench'): Promise<Place> {
+  const namespace = `mayfly-${kind}-${process.pid}`;
+  const stateDir = await mkdtemp(join(PARENT, `${namespace}-`));
   const place = { namespace, stateDir };
   try {
     await chmod(stateDir, 0o711);
@@ -40,7 +39,7 @@ export async function makePlace(): Promise<DemoPlace> {
  * there.
  * @returns how many processes had to be ended
  */
-export async function removePlace({ namespace, stateDir }: DemoPlace): Promise<number> {
+export async function removePlace({ namespace, stateDir }: Place): Promise<number> {
   let ended = 0;
   if ((await listNamespaces()).includes(namespace)) {
     ended = (await pidsIn(namespace)).length;
@@ -51,7 +50,7 @@ export async function removePlace({ namespace, stateDir }: DemoPlace): Promise<n
   return ended;
 }
 
-/** Removes what demos left that were killed before they could: their process is gone. @returns their names */
+/** Removes what was left by those that were killed before they could: their process is gone. @returns the names */
 export async function removeDeadPlaces(): Promise<string[]> {
   const removed: string[] = [];
   for (const name of await listNamespaces()) {
@@ -68,7 +67,7 @@ export async function removeDeadPlaces(): Promise<string[]> {
   return removed;
 }
 
-/** Whether this is a demo's name and its process is gone; a pid used anew only postpones the removal. */
+/** Whether this is a place's name and its process is gone; a pid used anew only postpones the removal. */
 function isDead(name: string): boolean {
   const pid = Number(OWN_NAME.exec(name)?.[1] ?? Number.NaN);
   if (!Number.isSafeInteger(pid)) return false;
@@ -90,7 +89,7 @@ async function pidsIn(namespace: string): Promise<number[]> {
   return stdout.split('\n').filter(Boolean).map(Number);
 }
 
-/** A network namespace of ours holds only processes that a demo of ours started. */
+/** A network namespace of ours holds only processes that were started in its place. */
 async function endProcesses(namespace: string): Promise<void> {
   const deadline = Date.now() + GRACE_MS;
   for (let pids = await pidsIn(namespace); pids.length > 0; pids = await pidsIn(namespace)) {

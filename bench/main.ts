@@ -1,0 +1,80 @@
+/**
+ * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--json]`: measures Mayfly in a network namespace
+ * and a folder of its own, both gone afterwards. Prints a table (with --json, the figures) and keeps the figures in
+ * bench/results/.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { wholeNumber } from '../cli/arguments.ts';
+import { usageError } from '../cli/cli-error.ts';
+import { EXIT, exitCodeOf } from '../cli/exit-codes.ts';
+import { Io } from '../cli/io.ts';
+import { isInPlace, runInPlace } from '../cli/place/run-in-place.ts';
+import { reportError } from '../cli/report-error.ts';
+import { readConfig } from '../worker/config.ts';
+import { type Report, reportLines } from './report.ts';
+import { type BenchOptions, runBench } from './run.ts';
+
+const SOURCE = 'golden-debian12';
+
+function readOptions(argv: string[]) {
+  try {
+    return parseArgs({
+      args: argv,
+      options: {
+        host: { type: 'string' },
+        runs: { type: 'string' },
+        quick: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw usageError(error instanceof Error ? error.message : String(error), 'See the head of bench/main.ts.');
+  }
+}
+
+/** A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes. */
+function extent(kind: 'libvirt' | 'simulated', quick: boolean, runs: string | undefined): BenchOptions {
+  const lives = kind === 'simulated' ? 20 : 5;
+  const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 1_000 };
+  const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
+  return { source: SOURCE, burst, ...size, ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }) };
+}
+
+async function keep(report: Report): Promise<string> {
+  const folder = new URL('./results/', import.meta.url);
+  await mkdir(folder, { recursive: true });
+  const file = new URL(`${report.at.replaceAll(':', '-')}.json`, folder);
+  await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
+  return fileURLToPath(file);
+}
+
+async function bench(io: Io, argv: string[]): Promise<number> {
+  const { host, runs, quick, json } = readOptions(argv);
+  if (host !== undefined && host !== 'simulated' && host !== 'libvirt') {
+    throw usageError(`--host must be simulated or libvirt, not ${JSON.stringify(host)}`);
+  }
+  if (!isInPlace(io.env))
+    return runInPlace(io, 'bench', [...process.execArgv, fileURLToPath(import.meta.url), ...argv]);
+  const config = readConfig({ ...io.env, ...(host && { MAYFLY_HOST: host }) });
+  const report = await runBench(io, config, extent(config.hostKind, quick, runs));
+  if (json) io.printJson(report);
+  else for (const line of reportLines(report)) io.print(line);
+  io.note(`kept in ${await keep(report)}`);
+  return EXIT.ok;
+}
+
+const [end, force] = [new AbortController(), new AbortController()];
+const { stdout, stderr, env } = process;
+const io = new Io({ stdout, stderr, env, signal: end.signal, force: force.signal });
+const interrupt = () => (end.signal.aborted ? force : end).abort(new Error('interrupted'));
+if (isInPlace(env))
+  process.on('SIGINT', () => process.exit(EXIT.interrupted)); // the place's owner removes all of it
+else for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
+try {
+  process.exitCode = await bench(io, process.argv.slice(2));
+} catch (error) {
+  reportError(io, error, process.argv.includes('--json'));
+  process.exitCode = exitCodeOf(error);
+}

@@ -1,0 +1,41 @@
+/** Milliseconds of several runs of the same thing. */
+export interface Spread {
+  runs: number;
+  medianMs: number;
+  p95Ms: number;
+  maxMs: number;
+}
+
+/** @throws RangeError when nothing was measured: a figure is never made up */
+export function spreadOf(samples: readonly number[]): Spread {
+  const sorted = [...samples].sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)];
+  const [median, p95, max] = [at(0.5), at(0.95), sorted.at(-1)];
+  if (median === undefined || p95 === undefined || max === undefined) throw new RangeError('nothing was measured');
+  return { runs: sorted.length, medianMs: round(median), p95Ms: round(p95), maxMs: round(max) };
+}
+
+export function round(ms: number): number {
+  return Math.round(ms * 100) / 100;
+}
+
+/** Samples by name, in the order in which the names first came. */
+export class Samples {
+  readonly #byName = new Map<string, number[]>();
+
+  add(name: string, ms: number): void {
+    this.#byName.set(name, [...(this.#byName.get(name) ?? []), ms]);
+  }
+
+  /** Runs and times something. */
+  async time<T>(name: string, run: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    const result = await run();
+    this.add(name, performance.now() - began);
+    return result;
+  }
+
+  spreads(): Record<string, Spread> {
+    return Object.fromEntries([...this.#byName].map(([name, samples]) => [name, spreadOf(samples)]));
+  }
+}

@@ -1,0 +1,65 @@
+import { cpus, release, totalmem } from 'node:os';
+import { columns } from '../cli/columns.ts';
+import { round, type Spread } from './measure.ts';
+
+/** Everything one run measured, with what it was measured on. */
+export interface Report {
+  at: string;
+  machine: { cpu: string; cores: number; memoryMib: number; kernel: string; node: string };
+  host: { kind: string; isolation: string };
+  direct: Record<string, Spread>;
+  saga: Record<string, Spread>;
+  door: Record<string, Spread>;
+  storedSandboxes: number;
+  burst: { atOnce: number; createsPerSecond: number; destroysPerSecond: number } | null;
+}
+
+export function thisMachine(): Report['machine'] {
+  const memoryMib = Math.round(totalmem() / 1_048_576);
+  const cpu = cpus()[0]?.model ?? 'unknown';
+  return { cpu, cores: cpus().length, memoryMib, kernel: release(), node: process.versions.node };
+}
+
+/** What durability adds to the median of a whole create, milliseconds: saga minus the same steps called directly. */
+export function sagaCost({ direct, saga }: Report): { wholeMs: number; perStepMs: number; steps: number } {
+  const [plain, durable] = [direct['create'], saga['create']];
+  if (!plain || !durable) throw new RangeError('a whole create was not measured');
+  const steps = Object.keys(direct).filter((name) => name in saga && name !== 'create' && name !== 'destroy').length;
+  const wholeMs = round(durable.medianMs - plain.medianMs);
+  return { wholeMs, perStepMs: round(wholeMs / steps), steps };
+}
+
+/** The report as a person reads it. */
+export function reportLines(report: Report): string[] {
+  const { machine, host, burst, storedSandboxes } = report;
+  const cost = sagaCost(report);
+  return [
+    `${host.kind} host (isolation: ${host.isolation}), ${machine.cores} × ${machine.cpu}, ${machine.memoryMib} MiB, ` +
+      `Linux ${machine.kernel}, Node ${machine.node}`,
+    '',
+    'the same steps called directly, without Temporal, store and audit',
+    ...table(report.direct),
+    '',
+    'durable sagas through the API; a step includes its way through Temporal',
+    ...table(report.saga),
+    '',
+    `durability costs ${cost.wholeMs} ms a create, ${cost.perStepMs} ms a step (${cost.steps} steps; medians of this run)`,
+    '',
+    `the API, with ${storedSandboxes} ended sandboxes in the store`,
+    ...table(report.door),
+    ...(burst
+      ? ['', `${burst.atOnce} at once: ${burst.createsPerSecond} creates/s, ${burst.destroysPerSecond} destroys/s`]
+      : []),
+  ];
+}
+
+function table(spreads: Record<string, Spread>): string[] {
+  const rows = Object.entries(spreads).map(([name, { runs, medianMs, p95Ms, maxMs }]) => [
+    name,
+    String(runs),
+    medianMs.toFixed(1),
+    p95Ms.toFixed(1),
+    maxMs.toFixed(1),
+  ]);
+  return columns(['', 'runs', 'median ms', 'p95 ms', 'max ms'], rows).map((line) => `  ${line}`);
+}

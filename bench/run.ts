@@ -1,0 +1,66 @@
+import type { Io } from '../cli/io.ts';
+import { MayflyClient } from '../client/mayfly-client.ts';
+import { connectStore } from '../store/connect.ts';
+import type { Config } from '../worker/config.ts';
+import { startInstallation } from '../worker/installation.ts';
+import { recallServers } from '../worker/remembered-servers.ts';
+import { measureDirect } from './direct.ts';
+import { measureDoor } from './door.ts';
+import { type Report, thisMachine } from './report.ts';
+import { measureBurst, measureSagas } from './sagas.ts';
+
+export interface BenchOptions {
+  source: string;
+  /** Whole lives, direct and as sagas. */
+  runs: number;
+  /** Requests to the API, of each kind. */
+  requests: number;
+  /** Ended sandboxes in the store beside those of the run. */
+  stored: number;
+  /** Sandboxes made at once; 0 leaves it out. */
+  burst: number;
+}
+
+/** Measures everything in one installation of its own, and destroys all it made. */
+export async function runBench(io: Io, config: Config, options: BenchOptions): Promise<Report> {
+  const { source, runs, requests, stored } = options;
+  io.note(`${runs} lives, step by step, without Temporal`);
+  const direct = await measureDirect(config, source, runs);
+  const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
+  try {
+    const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
+    io.note(`${runs} lives as sagas`);
+    const saga = await measureSagas(client, source, runs);
+    if (options.burst > 0) io.note(`${options.burst} at once`);
+    const burst = options.burst > 0 ? await measureBurst(client, source, options.burst) : null;
+    io.note(`the API with ${stored} sandboxes in the store`);
+    const door = await withStoreOf(config, (store) => measureDoor(client, store, source, { runs: requests, stored }));
+    const [host] = (await client.listHosts()).items;
+    if (!host) throw new Error('the host did not describe itself');
+    const { kind, isolation } = host;
+    const at = new Date().toISOString();
+    return {
+      at,
+      machine: thisMachine(),
+      host: { kind, isolation },
+      direct,
+      saga,
+      burst,
+      storedSandboxes: stored,
+      door,
+    };
+  } finally {
+    await installation.stop({ sandboxes: 'destroy' });
+  }
+}
+
+async function withStoreOf<T>(config: Config, use: (store: Awaited<ReturnType<typeof connectStore>>) => Promise<T>) {
+  const servers = await recallServers(config.stateDir);
+  if (!servers) throw new Error('the installation did not say where its store is');
+  const store = await connectStore(servers.storeUri);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}

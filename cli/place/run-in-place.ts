@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { CliError } from '../cli-error.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { makePlace, type Place, removeDeadPlaces, removePlace } from './place.ts';
+
+/** Says to the process inside that it is inside. */
+const INSIDE = 'MAYFLY_PLACE';
+
+export function isInPlace(env: NodeJS.ProcessEnv): boolean {
+  return Boolean(env[INSIDE]);
+}
+
+/**
+ * Runs a program of ours in a place of its own, and removes the place whatever happens: Ctrl-C is passed on once, a
+ * second one ends the program at once.
+ * @param argv arguments of `node`
+ * @returns the program's exit code
+ * @throws CliError when this is not root
+ */
+export async function runInPlace(io: Io, kind: 'demo' | 'bench', argv: string[]): Promise<number> {
+  if (process.getuid?.() !== 0) {
+    const why = 'it makes a network namespace and machines in it';
+    throw new CliError(EXIT.refused, `The ${kind} needs root`, why, 'Run it with sudo.');
+  }
+  io.endsItself = true; // what is made here must go, however often Ctrl-C comes
+  const stale = await removeDeadPlaces();
+  if (stale.length > 0) io.note(`removed what a killed run left: ${stale.join(', ')}`);
+  const place = await makePlace(kind);
+  try {
+    return await runInside(io, place, argv);
+  } finally {
+    const ended = await removePlace(place);
+    const helped = ended > 0 ? ` (${ended} processes were still there and were ended)` : '';
+    io.note(`removed the namespace ${place.namespace} and ${place.stateDir}${helped}: nothing is left`);
+  }
+}
+
+/** The installation is its own: nothing in the environment may point it to servers or machines of somebody else. */
+async function runInside(io: Io, place: Place, argv: string[]): Promise<number> {
+  const { MONGODB_URI: _store, TEMPORAL_ADDRESS: _temporal, MAYFLY_LIBVIRT_URI: _libvirt, ...env } = io.env;
+  const child = spawn('ip', ['netns', 'exec', place.namespace, process.execPath, ...argv], {
+    stdio: 'inherit',
+    detached: true, // in a session of its own, so that Ctrl-C reaches it once and from here, and its servers not at all
+    env: {
+      ...env,
+      [INSIDE]: place.namespace,
+      MAYFLY_STATE_DIR: place.stateDir,
+      MAYFLY_LIBVIRT_URI: 'private',
+      MAYFLY_LOG_LEVEL: env['MAYFLY_LOG_LEVEL'] ?? 'silent',
+    },
+  });
+  const forward = () => child.kill('SIGINT');
+  const force = () => child.kill('SIGKILL');
+  io.signal.addEventListener('abort', forward);
+  io.force.addEventListener('abort', force);
+  if (io.signal.aborted) forward();
+  try {
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code ?? EXIT.failed;
+  } finally {
+    io.signal.removeEventListener('abort', forward);
+    io.force.removeEventListener('abort', force);
+  }
+}

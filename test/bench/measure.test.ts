@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { Samples, spreadOf } from '../../bench/measure.ts';
+import { type Report, reportLines, sagaCost } from '../../bench/report.ts';
+
+describe('spreadOf', () => {
+  it('gives values that were measured, not values in between', () => {
+    const samples = Array.from({ length: 100 }, (_, i) => 100 - i);
+    expect(spreadOf(samples)).toEqual({ runs: 100, medianMs: 50, p95Ms: 95, maxMs: 100 });
+    expect(spreadOf([3])).toEqual({ runs: 1, medianMs: 3, p95Ms: 3, maxMs: 3 });
+  });
+
+  it('makes no figure of nothing', () => {
+    expect(() => spreadOf([])).toThrow('nothing was measured');
+  });
+});
+
+describe('Samples', () => {
+  it('keeps no time of what failed', async () => {
+    const samples = new Samples();
+    await expect(samples.time('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(samples.spreads()).toEqual({});
+  });
+});
+
+describe('sagaCost', () => {
+  const figure = (medianMs: number) => ({ runs: 1, medianMs, p95Ms: medianMs, maxMs: medianMs });
+  const report: Report = {
+    at: '2026-11-21T11:00:00.000Z',
+    machine: { cpu: 'cpu', cores: 2, memoryMib: 1, kernel: '6', node: '20' },
+    host: { kind: 'simulated', isolation: 'none' },
+    direct: { reserve: figure(5), cloneDisk: figure(15), create: figure(20), destroy: figure(9) },
+    saga: {
+      create: figure(60),
+      proposeHosts: figure(1),
+      reserve: figure(25),
+      cloneDisk: figure(30),
+      destroy: figure(20),
+    },
+    door: {},
+    storedSandboxes: 0,
+    burst: null,
+  };
+
+  it('compares whole creates of one run, and divides by the steps that both have', () => {
+    expect(sagaCost(report)).toEqual({ wholeMs: 40, perStepMs: 20, steps: 2 });
+    expect(reportLines(report).join('\n')).toContain('durability costs 40 ms a create, 20 ms a step (2 steps');
+  });
+});
