@@ -116,7 +116,8 @@ export class SimulatedHypervisor implements Hypervisor {
     await startDomain(sandboxId, domainPaths(workspace), lease.address, this.#processes, signal);
   }
 
-  async awaitLease(sandboxId: string, { signal, alive }: StepContext): Promise<Lease> {
+  async awaitLease(sandboxId: string, context: StepContext): Promise<Lease> {
+    const { signal } = context;
     const workspace = await this.#workspace(sandboxId);
     for (;;) {
       signal.throwIfAborted();
@@ -127,7 +128,7 @@ export class SimulatedHypervisor implements Hypervisor {
       const lease = (await this.#leases.list()).find((entry) => entry.sandboxId === sandboxId);
       const noticedAt = new Date().toISOString();
       if (lease) return { address: lease.address, port: GUEST_PORT, macAddress: lease.macAddress, noticedAt };
-      alive(`no lease of ${sandboxId} in ${this.#leases.path} yet`);
+      context.alive(`no lease of ${sandboxId} in ${this.#leases.path} yet`);
       await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }

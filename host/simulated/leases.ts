@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
-import { writeFileAtomic } from '../atomic-file.ts';
 import { isNotFound } from '../directory.ts';
 
 /** sshd's port in every simulated guest: 22 belongs to the host. */
@@ -83,7 +82,9 @@ export class SimulatedLeases {
 
   async #write(leases: SimulatedLease[]): Promise<void> {
     const lines = leases.map((lease) => `${lease.macAddress} ${lease.address} ${lease.sandboxId}\n`);
-    await writeFileAtomic(this.path, lines.join(''), 0o600);
+    // Not synced to the disk: no domain outlives a power cut, and then nobody needs its address.
+    await writeFile(`${this.path}.new`, lines.join(''), { mode: 0o600 });
+    await rename(`${this.path}.new`, this.path);
   }
 }
 

@@ -23,7 +23,7 @@ interface PrivateProtocol {
 }
 
 const requireCommonJs = createRequire(import.meta.url);
-const { sendPacket }: { sendPacket(protocol: PrivateProtocol, packet: Buffer): void } =
+const { sendPacket }: { sendPacket: (protocol: PrivateProtocol, packet: Buffer) => void } =
   requireCommonJs('ssh2/lib/protocol/utils.js');
 
 /**
