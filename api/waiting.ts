@@ -13,12 +13,21 @@ export async function waitWithin(
   wait: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   if (seconds === 0) return;
-  const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(seconds * 1_000)]);
+  const waiting = new AbortController();
+  const stop = () => waiting.abort();
+  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
+  const timer = setTimeout(stop, seconds * 1_000);
+  const caller = c.req.raw.signal;
+  caller.addEventListener('abort', stop, { once: true });
+  if (caller.aborted) stop();
   try {
-    await wait(signal);
+    await wait(waiting.signal);
   } catch (error) {
-    if (signal.aborted) return;
+    if (waiting.signal.aborted) return;
     if (!(error instanceof MayflyError) || error.code !== 'temporal_unavailable') throw error;
     logger.warn({ err: error, requestId: c.get('requestId') }, 'stopped waiting for a saga');
+  } finally {
+    clearTimeout(timer);
+    caller.removeEventListener('abort', stop);
   }
 }
