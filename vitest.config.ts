@@ -6,13 +6,21 @@ const project = (name: string, include: string[], rest: object = {}) => ({
 });
 
 /** Tests that use servers run one file after another: two cores are no place to measure time-outs side by side. */
-const onServers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000, globalSetup: ['test/support/temporal.ts'] };
+const onServers = {
+  fileParallelism: false,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  globalSetup: ['test/support/temporal.ts'],
+};
 
 export default defineConfig({
   test: {
     pool: 'forks',
     projects: [
-      project('unit', ['test/**/*.test.ts'], { exclude: ['test/**/*.{integration,e2e,replay}.test.ts'], testTimeout: 20_000 }),
+      project('unit', ['test/**/*.test.ts'], {
+        exclude: ['test/**/*.{integration,e2e,replay}.test.ts'],
+        testTimeout: 20_000,
+      }),
       project('replay', ['test/**/*.replay.test.ts'], { testTimeout: 60_000 }),
       project('integration', ['test/**/*.integration.test.ts'], onServers),
       project('e2e', ['test/**/*.e2e.test.ts'], { ...onServers, testTimeout: 300_000, hookTimeout: 300_000 }),

@@ -6,7 +6,7 @@ import type { CloneDiskInput, StepTarget } from './steps.ts';
 export function createDiskActivities({ hypervisor }: { hypervisor: Hypervisor }) {
   return {
     /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed */
-    async cloneDisk({ generation: _, ...request }: CloneDiskInput): Promise<Clone> {
+    async cloneDisk(request: CloneDiskInput): Promise<Clone> {
       return hypervisor.cloneDisk(request, stepContext());
     },
 

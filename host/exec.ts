@@ -25,7 +25,9 @@ export class ExecError extends Error {
     readonly stdout: string,
     cause: unknown,
   ) {
-    super(`${program} ${args[0] ?? ''}: ${stderr.trim() || (cause instanceof Error ? cause.message : 'failed')}`, { cause });
+    super(`${program} ${args[0] ?? ''}: ${stderr.trim() || (cause instanceof Error ? cause.message : 'failed')}`, {
+      cause,
+    });
   }
 }
 
@@ -49,7 +51,10 @@ export function exec(program: string, args: readonly string[], options: ExecOpti
       },
       (error, stdout, stderr) => {
         if (!error) resolve({ stdout, stderr });
-        else reject(new ExecError(program, args, typeof error.code === 'number' ? error.code : null, stderr, stdout, error));
+        else
+          reject(
+            new ExecError(program, args, typeof error.code === 'number' ? error.code : null, stderr, stdout, error),
+          );
       },
     );
     child.stdin?.on('error', () => {}); // EPIPE of a program that reads nothing: its exit status says the rest

@@ -69,6 +69,6 @@ export function domainUuid(sandboxId: string): string {
  */
 export function macAddress(sandboxId: string, nic = 0): string {
   const digest = sha256(utf8ToBytes(`${sandboxId}/nic/${nic}`));
-  const tail = [...digest.slice(0, 3)].map((byte) => byte.toString(16).padStart(2, '0'));
+  const tail = Array.from(digest.slice(0, 3), (byte) => byte.toString(16).padStart(2, '0'));
   return ['52', '54', '00', ...tail].join(':');
 }

@@ -35,13 +35,13 @@ export async function openHostMachine(config: Config, failpoints: Failpoints): P
     const credentials = new Credentials(state);
     await ledger.open();
     await credentials.open();
-    const { hypervisor, end } = await openHypervisor(config, state, failpoints);
+    const { hypervisor, ...opened } = await openHypervisor(config, state, failpoints);
     return {
       hypervisor,
       ledger,
       credentials,
       state,
-      end,
+      end: () => opened.end(),
       async close() {
         await hypervisor.close();
         await unlock(lock);

@@ -7,7 +7,6 @@ import {
 import type { SignedCertificate } from '../activities/certificate.ts';
 import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
-import type { Clone, Lease } from '../host/hypervisor.ts';
 import { hostQueue } from '../model/ids.ts';
 import type { Observation } from '../model/proof.ts';
 import type { SshEndpoint } from '../model/sandbox.ts';
@@ -64,7 +63,7 @@ export function hostSteps(life: Life, hostId: string) {
           { ...target, source: spec.source, memoryMib: spec.memoryMib },
         ]),
       ),
-    cloneDisk: (userCaKeys: string[]): Promise<Clone> =>
+    cloneDisk: (userCaKeys: string[]) =>
       life.timed('cloneDisk', () =>
         host.cloneDisk.executeWithOptions(create(timeouts.cloneDiskMs, `${spec.source} → ${id}`), [
           {
@@ -101,7 +100,7 @@ export function hostSteps(life: Life, hostId: string) {
         );
         return signed;
       }),
-    awaitIp: (): Promise<Lease> =>
+    awaitIp: () =>
       life.timed('awaitIp', () =>
         host.awaitIp.executeWithOptions(create(timeouts.awaitIpMs, `DHCP lease of ${id}`), [target]),
       ),
