@@ -1,21 +1,32 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
-import type { Ledger } from '../host/ledger.ts';
+import type { Grown, Ledger } from '../host/ledger.ts';
+import { MayflyError } from '../model/errors.ts';
+import type { Capacity } from '../model/host.ts';
 import type { ReserveInput, StepTarget } from './steps.ts';
 
 /** Room on the host: promised before anything is made, given back last. */
 export function createReservationActivities({ hypervisor, ledger }: { hypervisor: Hypervisor; ledger: Ledger }) {
+  /** Growth first, capacity then: what is taken in between counts twice, and never not at all. */
+  async function measured(ids: string[]): Promise<[Capacity, Map<string, Grown>]> {
+    const grown = await Promise.all(ids.map(async (id) => [id, await hypervisor.usage(id)] as const));
+    return [await hypervisor.capacity(), new Map(grown)];
+  }
+
   return {
     /**
-     * Promises memory and disk to the sandbox, or refuses.
+     * Promises memory and disk to the sandbox, or refuses. Who has grown how far is only measured when there is no
+     * room without it: it is a look at every sandbox.
      * @throws MayflyError source_not_found, source_running, source_unsafe, capacity_exhausted
      */
     async reserve({ sandboxId, source, memoryMib }: ReserveInput): Promise<void> {
       const golden = await hypervisor.source(source);
       const promise = { sandboxId, memoryMib: memoryMib ?? golden.memoryMib, diskBytes: golden.diskBytes };
-      const capacity = await hypervisor.capacity();
-      const others = ledger.sandboxIds().filter((id) => id !== sandboxId);
-      const grown = await Promise.all(others.map(async (id) => [id, await hypervisor.usage(id)] as const));
-      await ledger.reserve(promise, capacity, new Map(grown));
+      try {
+        await ledger.reserve(promise, await hypervisor.capacity(), new Map());
+      } catch (err) {
+        if (!(err instanceof MayflyError && err.code === 'capacity_exhausted')) throw err;
+        await ledger.reserve(promise, ...(await measured(ledger.sandboxIds())));
+      }
     },
 
     async releaseReservation({ sandboxId }: StepTarget): Promise<void> {

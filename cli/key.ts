@@ -1,5 +1,7 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import type { NewApiKey } from '../client/mayfly-client.ts';
 import { SCOPES, type Scope } from '../model/scopes.ts';
+import { readConfig } from '../worker/config.ts';
 import { checkArguments, JSON_OPTION } from './arguments.ts';
 import { usageError } from './cli-error.ts';
 import { columns } from './columns.ts';
@@ -11,6 +13,11 @@ import { printable } from './printable.ts';
 const CREATE = {
   name: { type: 'positional', description: 'What the key is for', required: true },
   scope: { type: 'string', description: 'May be given more than once (default: read and write sandboxes)' },
+  local: {
+    type: 'boolean',
+    description: 'Write to the store of this installation itself: for the first key, when there is none to ask with',
+    default: false,
+  },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 /** Writing does not include reading (model/scopes.ts), and waiting for a sandbox reads. */
@@ -35,7 +42,8 @@ function createKey(io: Io) {
     async run({ args, rawArgs }) {
       const given = checkArguments(rawArgs, CREATE, ['scope']).get('scope') ?? [];
       const scopes = given.length > 0 ? given.map(scopeFrom) : DEFAULT_SCOPES;
-      const key = await connect(io).createKey({ name: args.name, scopes }, { signal: io.signal });
+      const wish = { name: args.name, scopes };
+      const key = await (args.local ? createLocally(io, wish) : connect(io).createKey(wish, { signal: io.signal }));
       if (args.json) {
         io.printJson(key);
       } else {
@@ -44,6 +52,15 @@ function createKey(io: Io) {
       }
       return EXIT.ok;
     },
+  });
+}
+
+/** Who can open the store could write a key into it anyway. */
+async function createLocally(io: Io, wish: { name: string; scopes: Scope[] }): Promise<NewApiKey> {
+  const { withStore } = await import('../worker/local-store.ts');
+  return withStore(readConfig(io.env), {}, async (store) => {
+    const { key, secret } = await store.apiKeys.create(wish);
+    return { ...key, secret };
   });
 }
 

@@ -10,7 +10,7 @@ import { isNotFound } from './directory.ts';
 import type { Mark } from './hypervisor.ts';
 import type { StateDir } from './state-dir.ts';
 
-/** Part of what the machine has that is never promised: the host's own needs, and what no measurement shows. */
+/** Part of what is free now that is never promised: the host's own needs, and what no measurement shows. */
 const BUFFER = 0.2;
 
 const Reservation = z.strictObject({
@@ -85,10 +85,10 @@ export class Ledger {
     });
   }
 
-  /** available − 20 % of all − what is promised and not yet taken; may be negative. */
+  /** 80 % of what is available − what is promised and not yet taken; may be negative. */
   room(capacity: Capacity, grown: ReadonlyMap<string, Grown>): Grown {
-    let memoryMib = capacity.memoryAvailableMib - BUFFER * capacity.memoryTotalMib;
-    let diskBytes = capacity.diskAvailableBytes - BUFFER * capacity.diskTotalBytes;
+    let memoryMib = (1 - BUFFER) * capacity.memoryAvailableMib;
+    let diskBytes = (1 - BUFFER) * capacity.diskAvailableBytes;
     for (const promise of this.#promises.values()) {
       const taken = grown.get(promise.sandboxId);
       memoryMib -= Math.max(0, promise.memoryMib - (taken?.memoryMib ?? 0));
@@ -162,6 +162,6 @@ async function existing(path: string): Promise<string | null> {
 function refuse(what: string, asked: number, room: number, unit: string): never {
   throw new MayflyError(
     'capacity_exhausted',
-    `The sandbox needs ${asked} ${unit} of ${what}, but this host can promise ${Math.max(0, room)} ${unit} more (20 % is kept free).`,
+    `The sandbox needs ${asked} ${unit} of ${what}, but this host can promise ${Math.max(0, room)} ${unit} more (20 % of what is free is kept).`,
   );
 }

@@ -11,9 +11,9 @@ import { temporaryState } from './temporary-state.ts';
 const CAPACITY: Capacity = {
   cpus: 2,
   memoryTotalMib: 1_000,
-  memoryAvailableMib: 900,
+  memoryAvailableMib: 875,
   diskTotalBytes: 10_000,
-  diskAvailableBytes: 9_000,
+  diskAvailableBytes: 8_750,
 };
 const NOBODY = new Map();
 
@@ -35,7 +35,7 @@ describe('Ledger', () => {
   });
   afterEach(() => remove());
 
-  test('accepts to the last MiB of what is left of 80 %, and refuses one more with the figures', async () => {
+  test('accepts to the last MiB of the 80 % of what is free, and refuses one more with the figures', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 1 }, CAPACITY, NOBODY);
     const refused = ledger.reserve({ sandboxId: idOf(2), memoryMib: 1, diskBytes: 1 }, CAPACITY, NOBODY);
     await expect(refused).rejects.toMatchObject({ code: 'capacity_exhausted' });
@@ -45,7 +45,7 @@ describe('Ledger', () => {
   test('what a sandbox has already taken is missing from the free memory, and is not taken off twice', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 400, diskBytes: 0 }, CAPACITY, NOBODY);
     const grown = new Map([[idOf(1), { memoryMib: 400, diskBytes: 0 }]]);
-    const now = { ...CAPACITY, memoryAvailableMib: 500 };
+    const now = { ...CAPACITY, memoryAvailableMib: 375 };
     await ledger.reserve({ sandboxId: idOf(2), memoryMib: 300, diskBytes: 0 }, now, grown);
     expect(ledger.room(now, grown).memoryMib).toBe(0);
   });
