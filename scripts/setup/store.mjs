@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { repository, storeBinary, storeCachePath } from './artifacts.mjs';
 import { buildOnce } from './cache.mjs';
 import { goBlocker, spaceBlocker } from './part.mjs';
+import { patchedModfile } from './patched-modules.mjs';
 import { run } from './run.mjs';
 
 /** @type {import('./part.mjs').Part} */
@@ -29,11 +30,14 @@ export const store = {
       async build(folder, scratch) {
         note('building, about a minute the first time');
         const output = join(folder, 'mayfly-store');
+        const project = join(repository, 'store', 'embedded');
+        const modfile = await patchedModfile({ project, scratch, signal });
         // Only SQLite is wanted of FerretDB; -buildvcs=false because a tarball of the sources has no history.
         await run(
           [
             'go',
             'build',
+            `-modfile=${modfile}`,
             '-trimpath',
             '-buildvcs=false',
             '-tags',
@@ -44,7 +48,7 @@ export const store = {
             output,
             '.',
           ],
-          { signal, cwd: join(repository, 'store', 'embedded'), env: { GOTMPDIR: scratch, GOFLAGS: '' } },
+          { signal, cwd: project, env: { GOTMPDIR: scratch, GOFLAGS: '' } },
         );
       },
     }),

@@ -1,0 +1,71 @@
+// @ts-check
+/** @module Go modules with a line changed, for a build; store/embedded/patches.json says which and why. */
+import { chmod, copyFile, cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SetupProblem } from './problem.mjs';
+import { run } from './run.mjs';
+
+/** @typedef {{ module: string, file: string, line: string, becomes: string }} Patch */
+
+/**
+ * Copies each module, changes its lines, and writes a go.mod that builds with the copies. The module cache stays as
+ * it is: it is checked against go.sum.
+ * @param {object} options
+ * @param {string} options.project Folder with go.mod, go.sum and patches.json.
+ * @param {string} options.scratch Empty folder for the copies.
+ * @param {AbortSignal} options.signal
+ * @returns {Promise<string>} path for `go build -modfile`
+ */
+export async function patchedModfile({ project, scratch, signal }) {
+  const modfile = join(scratch, 'go.mod');
+  await copyFile(join(project, 'go.mod'), modfile);
+  await copyFile(join(project, 'go.sum'), join(scratch, 'go.sum'));
+  /** @type {Patch[]} */
+  const patches = JSON.parse(await readFile(join(project, 'patches.json'), 'utf8'));
+  for (const [index, patch] of patches.entries()) {
+    const copy = join(scratch, `module-${index}`);
+    await cp(await moduleFolder(patch.module, project, signal), copy, { recursive: true });
+    await applyPatch(copy, patch);
+    const replace = `-replace=${patch.module}=${copy}`;
+    await run(['go', 'mod', 'edit', replace, modfile], { signal, cwd: project });
+  }
+  return modfile;
+}
+
+/**
+ * Where the module cache has the version that go.mod asks for; downloads it first.
+ * @param {string} module
+ * @param {string} project
+ * @param {AbortSignal} signal
+ * @returns {Promise<string>}
+ */
+async function moduleFolder(module, project, signal) {
+  await run(['go', 'mod', 'download', module], { signal, cwd: project });
+  /** @type {string[]} */
+  const lines = [];
+  await run(['go', 'list', '-m', '-f', '{{.Dir}}', module], {
+    signal,
+    cwd: project,
+    onLine: (line) => lines.push(line),
+  });
+  const [folder] = lines;
+  if (!folder)
+    throw new SetupProblem(`Go did not say where it has ${module}; try \`go clean -modcache\` and run set-up again`);
+  return folder;
+}
+
+/**
+ * @param {string} folder Of the module's copy; the cache it came from is read-only.
+ * @param {Patch} patch
+ */
+async function applyPatch(folder, { module, file, line, becomes }) {
+  const path = join(folder, file);
+  const before = await readFile(path, 'utf8');
+  if (before.split(line).length !== 2)
+    throw new SetupProblem(`${module}/${file} is not as store/embedded/patches.json expects it`);
+  await chmod(path, 0o644);
+  await writeFile(
+    path,
+    before.replace(line, () => becomes),
+  );
+}
