@@ -1,4 +1,6 @@
+import { Context } from '@temporalio/activity';
 import type { UserCa } from '../ca/user-ca.ts';
+import type { AuditEvent } from '../model/audit.ts';
 import type { Actor } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
 
@@ -20,6 +22,19 @@ export interface SignedCertificate {
   validBefore: string;
 }
 
+/** Each issue is an event of its own, also when the activity is repeated: the serial says which. */
+function issueOf({ actor }: SignInput, { serial, keyId, validBefore }: SignedCertificate): AuditEvent {
+  return {
+    eventId: `certificate/${serial}`,
+    kind: 'certificate.issued',
+    actor,
+    runId: Context.current().info.workflowExecution?.runId ?? null,
+    hostId: null,
+    at: new Date().toISOString(),
+    detail: { serial, keyId, validBefore },
+  };
+}
+
 /** The user CA. Its private key is only where the control worker is. */
 export function createCertificateActivities({ ca, store }: { ca: UserCa; store: Store }) {
   return {
@@ -32,7 +47,9 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
     async signCertificate(request: SignInput): Promise<SignedCertificate> {
       const serial = BigInt(await store.serials.next());
       const { certificate, keyId, validBefore } = await ca.sign({ ...request, serial });
-      return { certificate, serial: serial.toString(), keyId, validBefore };
+      const issued = { certificate, serial: serial.toString(), keyId, validBefore };
+      await store.audit.append(request.sandboxId, issueOf(request, issued));
+      return issued;
     },
   };
 }

@@ -4,10 +4,6 @@ import type { StepTarget } from './steps.ts';
 /** The host's own key pair for one sandbox; the private half never leaves the host. */
 export function createCredentialActivities({ credentials }: { credentials: Credentials }) {
   return {
-    async makeCredentials({ sandboxId }: StepTarget): Promise<{ publicKey: string }> {
-      return credentials.makeCredentials(sandboxId);
-    },
-
     async removeCredentials({ sandboxId }: StepTarget): Promise<void> {
       await credentials.removeCredentials(sandboxId);
     },

@@ -1,13 +1,21 @@
+import type { Credentials } from '../host/credentials.ts';
 import type { Clone, Hypervisor } from '../host/hypervisor.ts';
 import { stepContext } from './step-context.ts';
 import type { CloneDiskInput, StepTarget } from './steps.ts';
 
-/** The workspace of a sandbox on its host: linked clone of the golden disk, seed, host key. */
-export function createDiskActivities({ hypervisor }: { hypervisor: Hypervisor }) {
+/** What a sandbox is made of: linked clone of the golden disk, seed, its host key, and the host's own key to it. */
+export function createDiskActivities({
+  hypervisor,
+  credentials,
+}: {
+  hypervisor: Hypervisor;
+  credentials: Credentials;
+}) {
   return {
     /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed */
-    async cloneDisk(request: CloneDiskInput): Promise<Clone> {
-      return hypervisor.cloneDisk(request, stepContext());
+    async cloneDisk(request: CloneDiskInput): Promise<Clone & { loginKey: string }> {
+      const { publicKey: loginKey } = await credentials.makeCredentials(request.sandboxId);
+      return { ...(await hypervisor.cloneDisk(request, stepContext())), loginKey };
     },
 
     async removeWorkspace({ sandboxId }: StepTarget): Promise<void> {

@@ -16,15 +16,17 @@ export function createRecordActivities({ store }: { store: Store }) {
   return {
     /** Puts the first record of a sandbox into the store. The same request again changes nothing. */
     async recordRequested({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
-      const stored = await store.sandboxes.create(record);
-      await store.audit.append(record.id, event);
+      const [stored] = await Promise.all([store.sandboxes.create(record), store.audit.append(record.id, event)]);
       return stored;
     },
 
     /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
     async remember({ sandboxId, changes, event }: Remembrance): Promise<SandboxRecord> {
-      await store.audit.append(sandboxId, event);
-      return store.sandboxes.update(sandboxId, changes);
+      const [record] = await Promise.all([
+        store.sandboxes.update(sandboxId, changes),
+        store.audit.append(sandboxId, event),
+      ]);
+      return record;
     },
 
     /** The record as it stands, for a workflow that takes over a sandbox whose own workflow is gone. */

@@ -50,10 +50,9 @@ async function oneLife(
   await samples.time('create', async () => {
     await samples.time('reserve', () => host.reserve({ ...target, source, memoryMib: null }));
     const clone = await samples.time('cloneDisk', () => host.cloneDisk({ ...target, ...shape }));
-    await samples.time('bootDomain', () => host.bootDomain(target));
-    const { publicKey } = await samples.time('makeCredentials', () => host.makeCredentials(target));
-    const request = { sandboxId, source, actor, publicKey, serial };
+    const request = { sandboxId, source, actor, publicKey: clone.loginKey, serial };
     const { certificate } = await samples.time('signCertificate', () => ca.sign(request));
+    await samples.time('bootDomain', () => host.bootDomain(target));
     const lease = await samples.time('awaitIp', () => host.awaitIp(target));
     const endpoint = { address: lease.address, port: lease.port, user: clone.user, hostKey: clone.hostKey };
     await samples.time('verifySsh', () => host.verifySsh({ ...target, endpoint, certificate }));

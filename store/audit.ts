@@ -20,6 +20,16 @@ import type { Verification } from './audit-verification.ts';
 import { verifyChain } from './audit-verification.ts';
 import { isDuplicateKey, reaching } from './failure.ts';
 
+/** Chains whose end is remembered; the longest unused are forgotten first. */
+const REMEMBERED_ENDS = 10_000;
+
+interface ChainEnd {
+  count: number;
+  hash: string;
+  /** Of the last entry, see EntryDocument. */
+  recent: string[];
+}
+
 /**
  * The audit trail: one append-only chain per sandbox, each entry bound to the one before by a keyed hash, its head
  * kept in another collection. Only a process with the key appends and verifies; every other one reads.
@@ -31,6 +41,7 @@ export class Audit {
   readonly #entries: Model<EntryDocument>;
   readonly #heads: Model<HeadDocument>;
   readonly #key: ChainKey | null;
+  readonly #ends = new Map<string, ChainEnd>();
 
   constructor(connection: Connection, key: ChainKey | null) {
     this.#entries = connection.model<EntryDocument>('AuditEntry', entrySchema(), 'audit');
@@ -48,20 +59,42 @@ export class Audit {
     const key = this.#keyFor('append to');
     const body = bodyOf(event);
     for (;;) {
-      const head = (await this.head(sandboxId)) ?? (await this.#begin(sandboxId, key));
-      const last = head.count > 0 ? await this.#entry(sandboxId, head.count - 1) : null;
-      const recent = last?.recent ?? [];
-      const present = await this.#present(sandboxId, head.count, recent, event.eventId);
+      const { count, hash, recent } = this.#takeEnd(sandboxId) ?? (await this.#readEnd(sandboxId, key));
+      const present = await this.#present(sandboxId, count, recent, event.eventId);
       if (present) return present;
 
-      const entry = key.entry(sandboxId, head.count, head.hash, body);
-      const isOurs = await this.#insert(entry, recentWith(recent, event.eventId));
-      const taken = isOurs ? entry : await this.#read(sandboxId, head.count);
+      const entry = key.entry(sandboxId, count, hash, body);
+      const withThis = recentWith(recent, event.eventId);
+      const isOurs = await this.#insert(entry, withThis);
+      const taken = isOurs ? entry : await this.#read(sandboxId, count);
       if (!taken) continue; // taken a moment ago and gone: look again
       if (!key.isGenuine(taken)) throw forged(taken);
       await this.#advance(key, taken);
+      if (isOurs) this.#keepEnd(sandboxId, { count: count + 1, hash: entry.hash, recent: withThis });
       if (isOurs || eventIdOf(taken.body) === event.eventId) return taken;
     }
+  }
+
+  /**
+   * Where a chain ended when this process last wrote to it: saves two reads an append. Taken out before it is used, so
+   * a failed append reads anew; another writer's entry is met at the insert.
+   */
+  #takeEnd(sandboxId: string): ChainEnd | undefined {
+    const end = this.#ends.get(sandboxId);
+    this.#ends.delete(sandboxId);
+    return end;
+  }
+
+  #keepEnd(sandboxId: string, end: ChainEnd): void {
+    this.#ends.set(sandboxId, end);
+    const [oldest] = this.#ends.keys();
+    if (this.#ends.size > REMEMBERED_ENDS && oldest) this.#ends.delete(oldest);
+  }
+
+  async #readEnd(sandboxId: string, key: ChainKey): Promise<ChainEnd> {
+    const { count, hash } = (await this.head(sandboxId)) ?? (await this.#begin(sandboxId, key));
+    const last = count > 0 ? await this.#entry(sandboxId, count - 1) : null;
+    return { count, hash, recent: last?.recent ?? [] };
   }
 
   /** How long the chain is, as its last writer said; null when nothing was ever appended. Not verified here. */

@@ -2,7 +2,7 @@ import type { SandboxFailure, SshEndpoint } from '../model/sandbox.ts';
 import { failureOf } from './failure.ts';
 import type { Life } from './life.ts';
 import { saga, type Undo } from './saga.ts';
-import { control, type HostSteps, hostSteps } from './steps.ts';
+import { control, type HostSteps, hostSteps, placement } from './steps.ts';
 
 /**
  * From a request to a sandbox that is known to work:
@@ -16,38 +16,36 @@ import { control, type HostSteps, hostSteps } from './steps.ts';
  */
 export async function createSandbox(life: Life): Promise<void> {
   await saga(async (undo) => {
-    await life.enter('placing');
     const host = await reserveSomewhere(life, undo);
 
-    await life.enter('cloning');
+    life.enter('cloning');
     const { keys: userCaKeys } = await control.userCaKeys();
+    undo('cloneDisk', host.removeCredentials);
     undo('cloneDisk', host.removeWorkspace);
     const clone = await host.cloneDisk(userCaKeys);
+    const { certificate } = await host.signCertificate(clone.loginKey);
 
-    await life.enter('booting', { macAddress: clone.macAddress });
+    life.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted
     undo('bootDomain', host.removeDomain);
     await host.bootDomain();
 
-    undo('makeCredentials', host.removeCredentials);
-    const { publicKey } = await host.makeCredentials();
-    const signed = await host.signCertificate(publicKey);
-
-    await life.enter('awaiting-ip');
+    life.enter('awaiting-ip');
     const lease = await host.awaitIp();
 
     const ssh: SshEndpoint = { address: lease.address, port: lease.port, user: clone.user, hostKey: clone.hostKey };
-    await life.enter('verifying-ssh', { ssh });
-    await host.verifySsh(ssh, signed.certificate);
+    life.enter('verifying-ssh', { ssh });
+    await host.verifySsh(ssh, certificate);
   });
 }
 
 /** Placement proposes hosts; each accepts or refuses, and the next is asked. */
 async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
-  const { hostIds } = await life.timed('proposeHosts', () => control.proposeHosts({ spec: life.record.spec }));
+  life.enter('placing');
+  const { hostIds } = await life.timed('proposeHosts', () => placement.proposeHosts({ spec: life.record.spec }));
   let refusal: unknown;
   for (const hostId of hostIds) {
-    await life.enter('placing', { hostId }); // written before the host is touched: a cleanup must find it
+    await life.tell('sandbox.state', { hostId }); // written before the host is touched: a cleanup must find it
     const host = hostSteps(life, hostId);
     const withdraw = undo('reserve', host.releaseReservation);
     try {
@@ -59,7 +57,7 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
       refusal = err;
     }
   }
-  await life.enter('placing', { hostId: null });
+  await life.tell('sandbox.state', { hostId: null });
   throw refusal;
 }
 

@@ -28,6 +28,9 @@ const { recordRequested, remember, recall } = proxyLocalActivities<ControlActivi
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 });
 
+/** A phase that is over before anybody could look at it costs the create a write for nothing. Milliseconds. */
+const SHOWN_AFTER_MS = 100;
+
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
 
 /**
@@ -39,14 +42,15 @@ export class Life {
   readonly timeouts: Timeouts;
   /** The record as it stands in the store. */
   record: SandboxRecord;
-  /** The activity that began last: the one that failed, when the create fails. */
-  lastStep = 'accept';
+  /** The step that failed last: the one to name when the create fails, since undos do not fail. */
+  failedStep = 'workflow';
   private written = false;
   private stop: StopRequest | null = null;
   private usedAt: number;
   private deadlineChanges = 0;
   private events = 0;
   private steps: StepTiming[] = [];
+  private unwritten: Changes = {};
   private writing: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly input: SandboxInput) {
@@ -68,9 +72,9 @@ export class Life {
     this.written = true;
   }
 
-  /** Enters a phase of the create: the store, the audit trail and the Temporal UI say so before its step begins. */
-  async enter(phase: CreatePhase, changes: Changes = {}): Promise<void> {
-    await this.tell('sandbox.state', { ...changes, state: 'creating', phase });
+  /** Enters a phase of the create. It is written when its step takes long enough for somebody to look, see {@link timed}. */
+  enter(phase: CreatePhase, changes: Changes = {}): void {
+    this.unwritten = { ...this.unwritten, ...changes, state: 'creating', phase };
   }
 
   /**
@@ -79,34 +83,46 @@ export class Life {
    */
   async tell(
     kind: AuditKind,
-    changes: Changes,
+    changed: Changes = {},
     detail: Record<string, unknown> = {},
     actor: Actor | null = null,
   ): Promise<void> {
-    const event = this.event(
-      kind,
-      { ...(changes.state && { state: changes.state }), ...(changes.phase && { phase: changes.phase }), ...detail },
-      actor,
-    );
-    const write = this.writing.then(async () => {
-      this.record = await remember({
-        sandboxId: this.id,
-        changes: { ...changes, steps: this.steps, updatedAt: event.at },
-        event,
-      });
-    });
-    this.writing = write.catch(() => undefined); // the caller of this write sees its failure; the next write still runs
+    const changes = { ...this.unwritten, ...changed };
+    this.unwritten = {};
+    const { state, phase } = changes;
+    const event = this.event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
     this.show(changes);
-    await CancellationScope.nonCancellable(() => write);
+    await CancellationScope.nonCancellable(() => {
+      const write = this.writing.then(async () => {
+        const written = { ...changes, steps: this.steps, updatedAt: event.at };
+        this.record = await remember({ sandboxId: this.id, changes: written, event });
+      });
+      this.writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
+      return write;
+    });
   }
 
-  /** Remembers how long a step took, with the next change of the record, and which step was the last to begin. */
+  /**
+   * Runs a step, and remembers how long it took, or that it failed. Where it takes longer than {@link SHOWN_AFTER_MS},
+   * its phase is written meanwhile; a quicker one is told with the next change.
+   */
   async timed<T>(step: string, run: () => Promise<T>): Promise<T> {
-    this.lastStep = step;
     const startedAt = now();
-    const result = await run();
-    this.steps = [...this.steps, { step, startedAt, endedAt: now() }];
-    return result;
+    let isOver = false;
+    const result = run().finally(() => {
+      isOver = true;
+    });
+    result.catch(() => undefined); // thrown below, when the condition has not been cancelled before
+    const isQuick = await condition(() => isOver, SHOWN_AFTER_MS);
+    if (!isQuick && Object.keys(this.unwritten).length > 0) await this.tell('sandbox.state');
+    try {
+      const value = await result;
+      this.steps = [...this.steps, { step, startedAt, endedAt: now() }];
+      return value;
+    } catch (err) {
+      this.failedStep = step;
+      throw err;
+    }
   }
 
   /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */

@@ -37,7 +37,7 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
     life.stoppedBy,
   );
   const proof = failed ? await proveUndone(life) : await destroySandbox(life);
-  const failure = reason === 'create-failed' ? failureOf(failed, life.lastStep) : null;
+  const failure = reason === 'create-failed' ? failureOf(failed, life.failedStep) : null;
   await life.tell(
     'sandbox.proof',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },

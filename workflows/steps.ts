@@ -22,6 +22,12 @@ export const control = proxyLocalActivities<ControlActivities>({
   retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
 });
 
+/** Placement goes through the queue, so that the request is answered before it begins. */
+export const placement = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
+});
+
 /**
  * A step of the create: tried a few times within its time, then its failure is the saga's. A cancel does not wait
  * for a running attempt; the host stops it when the first undo arrives.
@@ -51,8 +57,10 @@ export function hostSteps(life: Life, hostId: string) {
   const create = (withinMs: number, summary: string) => createOptions(life, withinMs, summary);
   const cleanup =
     (step: 'removeCredentials' | 'removeDomain' | 'releaseLease' | 'removeWorkspace' | 'releaseReservation') => () =>
-      untilItHolds(life, `${step} on host ${hostId}`, (options) =>
-        host[step].executeWithOptions({ ...options, summary: `${id} · ${hostId}` }, [gone]),
+      life.timed(step, () =>
+        untilItHolds(life, `${step} on host ${hostId}`, (options) =>
+          host[step].executeWithOptions({ ...options, summary: `${id} · ${hostId}` }, [gone]),
+        ),
       );
 
   return {
@@ -80,26 +88,10 @@ export function hostSteps(life: Life, hostId: string) {
       life.timed('bootDomain', () =>
         host.bootDomain.executeWithOptions(create(timeouts.bootDomainMs, `${id} on ${hostId}`), [target]),
       ),
-    makeCredentials: () =>
-      life.timed('makeCredentials', () =>
-        host.makeCredentials.executeWithOptions(create(timeouts.reserveMs, id), [target]),
-      ),
     signCertificate: (publicKey: string): Promise<SignedCertificate> =>
-      life.timed('signCertificate', async () => {
-        const signed = await control.signCertificate({
-          sandboxId: id,
-          source: spec.source,
-          actor: createdBy,
-          publicKey,
-        });
-        await life.tell(
-          'certificate.issued',
-          {},
-          { serial: signed.serial, keyId: signed.keyId, validBefore: signed.validBefore },
-          createdBy,
-        );
-        return signed;
-      }),
+      life.timed('signCertificate', () =>
+        control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, publicKey }),
+      ),
     awaitIp: () =>
       life.timed('awaitIp', () =>
         host.awaitIp.executeWithOptions(create(timeouts.awaitIpMs, `DHCP lease of ${id}`), [target]),

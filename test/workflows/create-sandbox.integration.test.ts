@@ -4,14 +4,13 @@ import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { Timeouts } from '../../model/timeouts.ts';
 import { TestMayfly } from '../support/mayfly.ts';
 
-const STEPS = ['reserve', 'cloneDisk', 'bootDomain', 'makeCredentials', 'awaitIp', 'verifySsh'] as const;
+const STEPS = ['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
 
 /** A hang must be noticed by the step's own time-out, which therefore is short here, and only where it hangs. */
 const HANGS: Record<(typeof STEPS)[number], Partial<Timeouts>> = {
   reserve: { reserveMs: 300 },
   cloneDisk: { cloneDiskMs: 300 },
   bootDomain: { bootDomainMs: 300 },
-  makeCredentials: { reserveMs: 300 },
   awaitIp: { awaitIpMs: 300 },
   verifySsh: { verifySshMs: 300 },
 };
@@ -44,9 +43,8 @@ test('a sandbox comes to run, is used, and its end is proved', async () => {
     'proposeHosts',
     'reserve',
     'cloneDisk',
-    'bootDomain',
-    'makeCredentials',
     'signCertificate',
+    'bootDomain',
     'awaitIp',
     'verifySsh',
   ]);
@@ -91,7 +89,6 @@ describe.each(STEPS)('when %s', (step) => {
       reserve: 'placing',
       cloneDisk: 'cloning',
       bootDomain: 'booting',
-      makeCredentials: 'booting',
       awaitIp: 'awaiting-ip',
       verifySsh: 'verifying-ssh',
     };
