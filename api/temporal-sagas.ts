@@ -12,9 +12,9 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import { isErrorCode, MayflyError } from '../model/errors.ts';
-import { CONTROL_QUEUE, workflowIdOf } from '../model/ids.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/messages.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
 import type { Sagas } from './sagas.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;

@@ -42,19 +42,6 @@ export function isHostId(text: string): boolean {
   return HOST_ID.test(text);
 }
 
-/** The Temporal workflow id of a sandbox's entity workflow. */
-export function workflowIdOf(sandboxId: string): string {
-  return `sandbox/${sandboxId}`;
-}
-
-/** The task queue of everything that touches the host. */
-export function hostQueue(hostId: string): string {
-  return `host-${hostId}`;
-}
-
-/** The task queue of workflows and of the activities that touch the store or the user CA. */
-export const CONTROL_QUEUE = 'mayfly-control';
-
 /** The libvirt UUID of a sandbox's domain: UUIDv5 of its id. */
 export function domainUuid(sandboxId: string): string {
   const bytes = sha1(concatBytes(UUID_NAMESPACE, utf8ToBytes(sandboxId))).slice(0, 16);

@@ -2,7 +2,7 @@ import { type NativeConnection, Worker } from '@temporalio/worker';
 import { createHostActivities, type HostDeps } from '../activities/host.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { KeyedMutex } from '../host/keyed-mutex.ts';
-import { hostQueue } from '../model/ids.ts';
+import { hostQueue } from '../model/queues.ts';
 import { HostStepInterceptor } from './activity-interceptors.ts';
 
 export interface HostWorkerOptions extends HostDeps {

@@ -7,8 +7,8 @@ import {
 import type { SignedCertificate } from '../activities/certificate.ts';
 import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
-import { hostQueue } from '../model/ids.ts';
 import type { Observation } from '../model/proof.ts';
+import { hostQueue } from '../model/queues.ts';
 import type { SshEndpoint } from '../model/sandbox.ts';
 import type { Life } from './life.ts';
 import { untilItHolds } from './until-it-holds.ts';
