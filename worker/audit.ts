@@ -4,13 +4,16 @@ import type { Config } from './config.ts';
 import { withStore } from './local-store.ts';
 import { auditKey } from './secret-file.ts';
 
-/** Verifies the chains of the sandboxes named, or of all. Needs the audit key, so it runs where the control worker does. */
+/**
+ * Verifies the chains of the sandboxes named, or of all: also of those whose record is gone. Needs the audit key, so it
+ * runs where the control worker does.
+ */
 export async function verifyAudit(config: Config, ids: string[]): Promise<Map<string, Verification>> {
   const key = await auditKey(join(config.stateDir, 'control', 'audit.key'));
   return withStore(config, { auditKey: key }, async (store) => {
-    const chosen = ids.length > 0 ? ids : (await store.sandboxes.all()).map(({ id }) => id);
+    if (ids.length === 0) return store.audit.verifyAll((await store.sandboxes.all()).map(({ id }) => id));
     const results = new Map<string, Verification>();
-    for (const id of chosen) results.set(id, await store.audit.verify(id));
+    for (const id of ids) results.set(id, await store.audit.verify(id));
     return results;
   });
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
+import type { Logger } from 'pino';
 import { UserCa } from '../ca/user-ca.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import { bundleWorkflows } from './bundle.ts';
@@ -7,6 +8,9 @@ import { createControlWorker } from './control.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
 import { auditKey } from './secret-file.ts';
+
+/** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
+const PRUNE_EVERY_MS = 3_600_000;
 
 export interface ControlPart {
   store: Store;
@@ -18,6 +22,7 @@ export async function startControlPart({
   config,
   storeUri,
   connection,
+  logger,
   failpoints,
   closers,
 }: Process): Promise<ControlPart> {
@@ -26,9 +31,27 @@ export async function startControlPart({
   const ca = await UserCa.open(join(secrets, 'ca'));
   const store = await connectStore(storeUri, { auditKey: key });
   closers.add("the control worker's store", () => store.close());
+  closers.add('pruning', pruneHourly(store, logger));
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'));
   const namespace = config.temporalNamespace;
   const worker = runWorker(await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle }));
   closers.add('control worker', () => worker.stop());
   return { store, ended: worker.ended };
+}
+
+/** Removes idempotency keys that are past, now and every hour. @returns what stops it, when nothing runs any more */
+function pruneHourly({ idempotency }: Store, logger: Logger): () => Promise<void> {
+  let running: Promise<void>;
+  const prune = () => {
+    running = idempotency.prune().then(
+      (count) => logger.debug({ count }, 'removed idempotency keys that are past'),
+      (err: unknown) => logger.warn({ err }, 'idempotency keys that are past stay for another hour'),
+    );
+  };
+  prune();
+  const timer = setInterval(prune, PRUNE_EVERY_MS);
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
 }

@@ -50,10 +50,15 @@ export async function follow(
 }
 
 /**
- * A signal for one wait: `io.signal`, or the time is over. A wait of 0 s is over at once.
+ * A signal for one wait: `io.signal`, or the time is over.
  * @param seconds how long
  */
-export function waitSignal(io: Io, seconds: number): { signal: AbortSignal; timedOut: () => boolean } {
-  const timeout = AbortSignal.timeout(seconds * 1_000);
-  return { signal: AbortSignal.any([io.signal, timeout]), timedOut: () => timeout.aborted && !io.signal.aborted };
+export function waitSignal(io: Io, seconds: number): { signal: AbortSignal } {
+  const waiting = new AbortController();
+  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
+  setTimeout(() => waiting.abort(new Error(`${seconds} s are over`)), seconds * 1_000).unref();
+  const interrupt = () => waiting.abort(io.signal.reason);
+  io.signal.addEventListener('abort', interrupt, { once: true });
+  if (io.signal.aborted) interrupt();
+  return waiting;
 }

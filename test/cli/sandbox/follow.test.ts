@@ -1,0 +1,36 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { Io } from '../../../cli/io.ts';
+import { waitSignal } from '../../../cli/sandbox/follow.ts';
+
+function ioOf({ signal }: AbortController): Io {
+  const nowhere = { write: () => {} };
+  return new Io({ stdout: nowhere, stderr: nowhere, env: {}, signal, force: signal });
+}
+
+/** Holds only what the listener needs, as a stream that waits does. */
+function untilAborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)));
+}
+
+describe('the signal of a wait', () => {
+  it('fires on time, also when garbage is collected meanwhile', async () => {
+    setFlagsFromString('--expose-gc');
+    const collecting = setInterval(runInNewContext('gc') as () => void, 20);
+    try {
+      const reason = await untilAborted(waitSignal(ioOf(new AbortController()), 1).signal);
+      expect(reason).toMatchObject({ message: '1 s are over' });
+    } finally {
+      clearInterval(collecting);
+    }
+  });
+
+  it('fires at Ctrl-C, also at one that came before', async () => {
+    const controller = new AbortController();
+    const waiting = untilAborted(waitSignal(ioOf(controller), 60).signal);
+    controller.abort('interrupted');
+    expect(await waiting).toBe('interrupted');
+    expect(waitSignal(ioOf(controller), 60).signal.aborted).toBe(true);
+  });
+});
