@@ -11,7 +11,6 @@ export interface SeedContent {
 }
 
 const FOLDER = '/etc/ssh/mayfly';
-
 const SSHD_DROP_IN = '/etc/ssh/sshd_config.d/00-mayfly.conf';
 
 /**
@@ -35,12 +34,19 @@ MaxStartups 64:30:128
 `;
 }
 
-/** A source that has booted before carries a machine-id older than this boot, which all its clones would share. */
-const FRESH_MACHINE_ID = `[ "$(stat -c %Y /etc/machine-id)" -ge "$(sed -n 's/^btime //p' /proc/stat)" ] ||
-  tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id`;
+/**
+ * A source that has booted before carries a machine-id older than this boot, which all its clones would share.
+ * journald goes by the one it started with, journalctl by the file.
+ */
+const FRESH_MACHINE_ID = `id=/etc/machine-id
+[ ! -s $id ] || [ "$(stat -c %Y $id)" -ge "$(sed -n 's/^btime //p' /proc/stat)" ] || {
+  tr -d - </proc/sys/kernel/random/uuid >$id
+  systemctl try-restart systemd-journald.service
+}`;
 
-/** For images whose sshd starts before cloud-init has written its files; for others it would close port 22 for a moment. */
-const RELOAD_STALE_SSHD = `[ /run/sshd.pid -nt ${SSHD_DROP_IN} ] || systemctl try-reload-or-restart ssh.service sshd.service`;
+/** For an sshd that started before its drop-in was there; any other would close port 22 for a moment. */
+const RELOAD_STALE_SSHD = `pid=/run/sshd.pid
+[ ! -e $pid ] || [ $pid -nt ${SSHD_DROP_IN} ] || kill -HUP "$(cat $pid)"`;
 
 /**
  * The NoCloud user-data for a stock image with cloud-init: keys as in its documentation of the modules cc_ssh,

@@ -33,12 +33,13 @@ export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans): Promise
 
 /**
  * No ping check: dnsmasq would wait for an answer before every offer, which made a lease 4 s later. No DNS on the
- * bridge: a resolver is a service of the host, and a way out.
+ * bridge: a resolver is a service of the host, and a way out. Leases go by the MAC alone: systemd-networkd's client id
+ * comes from the machine-id, so two clones of a source that has booted before were given the same address.
  * @param egress null: isolated, libvirt forwards nothing
  */
 export function networkXml(plan: NetworkPlan, egress: { dnsServers: string[] } | null): string {
   const { gateway, prefix, firstLease, lastLease } = subnetOf(plan.subnet);
-  const options = ['no-ping'];
+  const options = ['no-ping', 'dhcp-ignore-clid'];
   if (egress && egress.dnsServers.length > 0)
     options.push(`dhcp-option=option:dns-server,${egress.dnsServers.join(',')}`);
   const dhcp = element('dhcp', {}, element('range', { start: firstLease, end: lastLease }));

@@ -45,7 +45,6 @@ test('the user-data is a cloud-config that lets in nobody but holders of our cer
   const config: Record<string, unknown> = parse(text);
   expect(config).toMatchObject({
     hostname: ID,
-    ssh_pwauth: false,
     ssh_deletekeys: true,
     users: [{ name: 'sandbox', lock_passwd: true }],
     ssh_keys: { ed25519_private: expect.stringMatching(/^-----BEGIN OPENSSH PRIVATE KEY-----\n/) },
@@ -55,6 +54,6 @@ test('the user-data is a cloud-config that lets in nobody but holders of our cer
     '/etc/ssh/mayfly/user_ca.pub',
     '/etc/ssh/mayfly/principals',
     '/etc/ssh/mayfly/revoked_keys',
-    '/etc/ssh/sshd_config.d/50-mayfly.conf',
+    '/etc/ssh/sshd_config.d/00-mayfly.conf',
   ]);
 });

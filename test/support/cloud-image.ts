@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Virsh } from '../../host/libvirt/virsh.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { cacheDir } from '../../scripts/setup/artifacts.mjs';
+import { buildOnce } from '../../scripts/setup/cache.mjs';
+import { run } from '../../scripts/setup/run.mjs';
+
+const RECIPE = fileURLToPath(new URL('cloud-image.sh', import.meta.url));
+const FILES = ['disk.qcow2', 'vmlinuz', 'initrd'] as const;
+
+/**
+ * Builds the cloud image, unless its recipe has been followed before: a minute and 500 MB of cache.
+ * @param timeoutMs after which a build is given up, milliseconds
+ * @returns folder of disk.qcow2, vmlinuz and initrd
+ */
+export async function ensureCloudImage(timeoutMs: number): Promise<string> {
+  const digest = createHash('sha256')
+    .update(await readFile(RECIPE))
+    .digest('hex')
+    .slice(0, 16);
+  const target = join(cacheDir(), 'images', 'cloud-debian12', digest);
+  const signal = AbortSignal.timeout(timeoutMs);
+  const note = (text: string) => process.stderr.write(`cloud image: ${text}\n`);
+  const build = async (folder: string) => {
+    // killed, it takes every process and mount in its root with it
+    const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+    note('building it; about a minute');
+    await run([...outside(), ...alone, RECIPE, folder], { signal });
+  };
+  await buildOnce({ target, proof: 'disk.qcow2', signal, note, build });
+  return target;
+}
+
+/** The network namespace of a test run reaches no package archive; that of the process which made it may. */
+function outside(): string[] {
+  const [, owner] = /^mayfly-test-(\d+)$/.exec(process.env['MAYFLY_TEST_NETNS'] ?? '') ?? [];
+  return owner === undefined ? [] : ['nsenter', `--net=/proc/${owner}/ns/net`, '--'];
+}
+
+/** Defines a source as an operator would who downloaded such an image. */
+export async function defineCloudSource(virsh: Virsh, state: StateDir, image: string): Promise<string> {
+  const folder = join(state.images, 'cloud-debian12'); // the cache is closed to QEMU's user
+  await mkdir(folder, { mode: 0o711 });
+  for (const file of FILES) await copyFile(join(image, file), join(folder, file));
+  await virsh.define('define', domainXml(folder));
+  return 'cloud-debian12';
+}
+
+function domainXml(folder: string): string {
+  return `<domain type='qemu'>
+  <name>cloud-debian12</name>
+  <memory unit='MiB'>1024</memory>
+  <vcpu>1</vcpu>
+  <os>
+    <type arch='x86_64' machine='q35'>hvm</type>
+    <kernel>${folder}/vmlinuz</kernel>
+    <initrd>${folder}/initrd</initrd>
+    <cmdline>root=/dev/vda1 ro console=tty0 console=ttyS0,115200</cmdline>
+  </os>
+  <features><acpi/><apic/></features>
+  <cpu mode='maximum'/>
+  <devices>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='qcow2' cache='unsafe' discard='unmap'/>
+      <source file='${folder}/disk.qcow2'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
+    <disk type='file' device='cdrom'><target dev='sda' bus='sata'/><readonly/></disk>
+    <interface type='network'><source network='default'/><model type='virtio'/></interface>
+    <serial type='pty'/>
+    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
+    <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
+  </devices>
+</domain>`;
+}
