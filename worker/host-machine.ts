@@ -16,6 +16,8 @@ export interface HostMachine {
   ledger: Ledger;
   credentials: Credentials;
   state: StateDir;
+  /** Whether a libvirtd of our own had to be started to open it: then it ran nothing before. */
+  isNew: boolean;
   /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
   close(): Promise<void>;
   /** Ends what was started for this installation alone, with all that it runs. Before {@link close}. */
@@ -41,6 +43,7 @@ export async function openHostMachine(config: Config, failpoints: Failpoints): P
       ledger,
       credentials,
       state,
+      isNew: opened.isNew,
       end: () => opened.end(),
       async close() {
         await hypervisor.close();

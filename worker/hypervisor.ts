@@ -1,12 +1,20 @@
 import { getServers } from 'node:dns';
 import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
+import { entriesOf } from '../host/directory.ts';
 import type { Failpoints } from '../host/failpoints.ts';
-import type { Hypervisor } from '../host/hypervisor.ts';
+import type { Hypervisor, Mark } from '../host/hypervisor.ts';
 import { LibvirtHypervisor } from '../host/libvirt/driver.ts';
 import { registerGolden } from '../host/libvirt/golden.ts';
+import { Leases } from '../host/libvirt/leases.ts';
+import { marksAtRest } from '../host/libvirt/marks-at-rest.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from '../host/libvirt/network-plan.ts';
-import { startPrivateLibvirtd } from '../host/libvirt/private-libvirtd.ts';
+import {
+  definitionsOf,
+  findPrivateLibvirtd,
+  leaseFolderOf,
+  startPrivateLibvirtd,
+} from '../host/libvirt/private-libvirtd.ts';
 import { Virsh } from '../host/libvirt/virsh.ts';
 import { SimulatedHypervisor } from '../host/simulated/driver.ts';
 import type { StateDir } from '../host/state-dir.ts';
@@ -17,6 +25,8 @@ import type { Config } from './config.ts';
 /** Opened, and whatever had to be started for it. */
 export interface OpenHypervisor {
   hypervisor: Hypervisor;
+  /** Whether a libvirtd of our own had to be started for it. */
+  isNew: boolean;
   /** Ends what was started for this installation alone: a private libvirtd with all it runs. */
   end(): Promise<void>;
 }
@@ -26,26 +36,63 @@ export async function openHypervisor(config: Config, state: StateDir, failpoints
   return config.hostKind === 'simulated' ? openSimulated(state, failpoints) : openLibvirt(config, state);
 }
 
+/**
+ * What {@link Hypervisor.marks} says, without opening the hypervisor: nothing is started, defined or made, so it may be
+ * asked on any machine, also beside its host worker.
+ * @throws MayflyError host_unavailable when a libvirtd that should answer does not
+ */
+export async function hypervisorMarks(config: Config, state: StateDir): Promise<Mark[]> {
+  if (config.hostKind === 'simulated') {
+    if ((await entriesOf(state.sandboxes)) === null) return [];
+    const hypervisor = new SimulatedHypervisor({ state });
+    await hypervisor.openToLook();
+    return hypervisor.marks();
+  }
+  const given = await chosenLibvirt(config);
+  const networks = plans(config);
+  if (given !== PRIVATE) return new LibvirtHypervisor({ uri: given, state, networks }).marks();
+  const folder = privateFolder(state);
+  const leaseFolder = leaseFolderOf(folder);
+  const running = await findPrivateLibvirtd(folder);
+  if (running) return new LibvirtHypervisor({ uri: running.uri, state, networks, leaseFolder }).marks();
+  const bridges = [networks.isolated.bridge, networks.internet.bridge];
+  return marksAtRest(definitionsOf(folder), new Leases(leaseFolder, bridges), state);
+}
+
 async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {
   const hypervisor = new SimulatedHypervisor({ state, failpoints });
   await hypervisor.open();
-  return { hypervisor, end: async () => {} };
+  return { hypervisor, isNew: false, end: async () => {} };
 }
 
-/** The libvirtd that is named, the one that runs on this machine, or else one of our own. */
 async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervisor> {
-  const given = config.libvirtUri ?? ((await runsHere()) ? SYSTEM_URI : 'private');
-  const own = given === 'private' ? await startPrivateLibvirtd(join(state.root, 'libvirt')) : null;
-  const uri = own?.uri ?? given;
-  const networks = plans(config);
-  const hypervisor = new LibvirtHypervisor({ uri, state, networks, ...(own && { leaseFolder: own.leaseFolder }) });
-  await hypervisor.open();
-  const image = goldenImage();
-  if (image) await registerGolden(new Virsh(uri), state, image.dir);
-  return { hypervisor, end: async () => own?.stop({ machines: true }) };
+  const given = await chosenLibvirt(config);
+  const own = given === PRIVATE ? await startPrivateLibvirtd(privateFolder(state)) : null;
+  try {
+    const uri = own?.uri ?? given;
+    const networks = plans(config);
+    const hypervisor = new LibvirtHypervisor({ uri, state, networks, ...(own && { leaseFolder: own.leaseFolder }) });
+    await hypervisor.open();
+    const image = goldenImage();
+    if (image) await registerGolden(new Virsh(uri), state, image.dir);
+    return { hypervisor, isNew: own?.isNew ?? false, end: async () => own?.stop({ machines: true }) };
+  } catch (err) {
+    if (own?.isNew) await own.stop({ machines: true });
+    throw err;
+  }
 }
 
 const SYSTEM_URI = 'qemu:///system';
+const PRIVATE = 'private';
+
+/** The libvirtd that is named, the one that runs on this machine, or else one of our own. */
+async function chosenLibvirt({ libvirtUri }: Config): Promise<string> {
+  return libvirtUri ?? ((await runsHere()) ? SYSTEM_URI : PRIVATE);
+}
+
+function privateFolder(state: StateDir): string {
+  return join(state.root, 'libvirt');
+}
 
 async function runsHere(): Promise<boolean> {
   try {

@@ -1,4 +1,3 @@
-import { access } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -13,7 +12,7 @@ import { checkServers } from './servers.ts';
 const ARGS = {
   fix: {
     type: 'boolean',
-    description: 'Remove residue: only what carries the name of a sandbox that is not alive',
+    description: 'Remove residue, while no host worker runs: only what carries the name of a sandbox that is not alive',
     default: false,
   },
   ...JSON_OPTION,
@@ -24,8 +23,11 @@ interface Residue extends Mark {
   removed: boolean;
 }
 
-/** What the machine was found to hold, or why it was not looked at. */
-type Look = { residue: Residue[] } | { unknown: string };
+/** What the machine was found to hold and, if so, why it was not removed; or why the machine was not looked at. */
+type Look = { residue: Residue[]; notRemoved?: string } | { unknown: string };
+
+/** Too little of these keeps sandboxes from being made, not from being found. */
+const NOT_NEEDED_TO_LOOK = ['memory', 'disk'];
 
 /** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
 export function doctorCommand(io: Io) {
@@ -39,9 +41,10 @@ export function doctorCommand(io: Io) {
       if (!args.json) for (const check of checks) io.print(checkLine(io, check));
       const missing = checks.filter(({ ok, optional }) => !ok && !optional);
       // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
-      const look =
-        missing.length > 0 ? { unknown: 'first mend what is missing' } : await lookFor(config, checks, args.fix);
-      const healthy = 'residue' in look && look.residue.every(({ removed }) => removed);
+      const blind = missing.some(({ name }) => !NOT_NEEDED_TO_LOOK.includes(name));
+      const look = blind ? { unknown: 'first mend what is missing' } : await lookFor(config, args.fix);
+      const clean = 'residue' in look && look.residue.every(({ removed }) => removed);
+      const healthy = clean && missing.length === 0;
       if (args.json) io.printJson({ healthy, checks, ...look });
       else for (const line of residueLines(io, look)) io.print(line);
       return healthy ? EXIT.ok : EXIT.failed;
@@ -49,40 +52,26 @@ export function doctorCommand(io: Io) {
   });
 }
 
-/** Opening a host makes it ready, so where nothing can be left of sandboxes, it is not opened to look for them. */
-async function lookFor(config: Config, checks: Check[], fix: boolean): Promise<Look> {
-  const runs = checks.some(({ name, ok }) => name === 'libvirtd answers' && ok);
-  const used = runs || (await access(config.stateDir).then(() => true, isMissing));
-  return used ? residueOf(config, fix) : { residue: [] };
+async function lookFor(config: Config, fix: boolean): Promise<Look> {
+  const { findResidue, removeResidue, isSame } = await import('../../worker/residue.ts');
+  const found = await orWhyNot(findResidue(config));
+  if ('why' in found) return { unknown: found.why };
+  const residue = found.result.map((mark) => ({ ...mark, removed: false }));
+  if (!fix || residue.length === 0) return { residue };
+  // The host worker that serves this machine holds it alone; whoever else wants to remove something is told so.
+  const removal = await orWhyNot(removeResidue(config, new Set(residue.map(({ sandboxId }) => sandboxId))));
+  if ('why' in removal) return { residue, notRemoved: removal.why };
+  const left = await findResidue(config);
+  return { residue: residue.map((mark) => ({ ...mark, removed: !left.some((other) => isSame(mark, other)) })) };
 }
 
-function isMissing(error: unknown): false {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
-  throw error;
-}
-
-/** The host worker that serves this machine holds it alone; whoever else wants to look is told so. */
-async function residueOf(config: Config, fix: boolean): Promise<Look> {
+async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | { why: string }> {
   try {
-    return { residue: await findOrFix(config, fix) };
+    return { result: await attempt };
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'host_unavailable') return { unknown: error.message };
+    if (error instanceof MayflyError && error.code === 'host_unavailable') return { why: error.message };
     throw error;
   }
-}
-
-async function findOrFix(config: Config, fix: boolean): Promise<Residue[]> {
-  const { findResidue, removeResidue } = await import('../../worker/residue.ts');
-  const found = await findResidue(config);
-  if (!fix) return found.map((mark) => ({ ...mark, removed: false }));
-  for (const id of new Set(found.map(({ sandboxId }) => sandboxId))) await removeResidue(config, id);
-  const left = await findResidue(config);
-  return found.map((mark) => ({
-    ...mark,
-    removed: !left.some(
-      ({ sandboxId, observation }) => sandboxId === mark.sandboxId && observation.layer === mark.observation.layer,
-    ),
-  }));
 }
 
 function checkLine(io: Io, { name, ok, optional, found, remedy }: Check): string {
@@ -99,6 +88,7 @@ function residueLines(io: Io, look: Look): string[] {
     const verdict = removed ? io.paint('green', 'removed') : io.paint('red', 'residue');
     return `${verdict} ${sandboxId} ${observation.layer}: ${printable(observation.found ?? observation.lookedAt)}`;
   });
+  if (look.notRemoved !== undefined) return [...lines, `not removed: ${printable(look.notRemoved)}`];
   const left = residue.some(({ removed }) => !removed);
   return left ? [...lines, 'do: `mayfly doctor --fix` removes it, and nothing else'] : lines;
 }

@@ -194,7 +194,8 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 }
 
-function macsOf(sandboxId: string): Set<string> {
+/** The MAC addresses that interfaces of this sandbox may have. */
+export function macsOf(sandboxId: string): Set<string> {
   return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
 }
 

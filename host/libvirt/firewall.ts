@@ -11,7 +11,7 @@ const NOT_PUBLIC =
  * the resolvers they were told of.
  */
 export function firewallRules({ isolated, internet, dnsServers }: NetworkPlans): string {
-  const table = `mayfly_${isolated.bridge}`;
+  const table = tableOf(isolated.bridge);
   const guests = `{ "${isolated.bridge}", "${internet.bridge}" }`;
   const resolvers = dnsServers.map(
     (server) => `    iifname "${internet.bridge}" ip daddr ${server} meta l4proto { tcp, udp } th dport 53 accept`,
@@ -37,7 +37,19 @@ ${[...resolvers, ''].join('\n')}    iifname "${internet.bridge}" meta nfproto ip
 `;
 }
 
+/** Each installation has a bridge for guests without egress, which no other on the machine can have. */
+function tableOf(isolatedBridge: string): string {
+  return `mayfly_${isolatedBridge}`;
+}
+
 /** Loads the rules, in one transaction: at no moment is the old table gone and the new one not there. */
 export async function closeOff(plans: NetworkPlans): Promise<void> {
   await exec('nft', ['--file', '-'], { input: firewallRules(plans) });
+}
+
+/** Removes the rules that {@link closeOff} loaded, when the network of that bridge is gone; succeeds when there are none. */
+export async function openUp(bridge: string): Promise<void> {
+  // adding a table that is there changes nothing, so deleting it then never fails for want of one
+  const table = `table inet ${tableOf(bridge)}`;
+  await exec('nft', ['--file', '-'], { input: `add ${table}\ndelete ${table}\n` });
 }

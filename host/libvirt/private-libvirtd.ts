@@ -5,17 +5,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { exec } from '../exec.ts';
 import { kvmUsable } from './accel.ts';
+import { openUp } from './firewall.ts';
 import { names } from './output/tables.ts';
 import { Virsh } from './virsh.ts';
+import { child, parseXml } from './xml.ts';
 
 /** A libvirtd of our own, beside the host's or where there is none. */
 export interface PrivateLibvirtd {
   uri: string;
   /** Where its dnsmasq keeps leases, as seen from outside. */
   leaseFolder: string;
+  /** Whether nothing of it ran before it was asked for. */
+  isNew: boolean;
   /**
-   * Ends the daemon. With `machines`, everything it ran ends too: domains, networks, their dnsmasq. Without, they run
-   * on, and the next {@link startPrivateLibvirtd} with the same folder finds them again.
+   * Ends the daemon. With `machines`, everything it ran ends too: domains, networks, their dnsmasq, the firewall's
+   * rules for them. Without, they run on, and the next {@link startPrivateLibvirtd} with the same folder finds them again.
    */
   stop(options: { machines: boolean }): Promise<void>;
 }
@@ -77,8 +81,9 @@ const TIMEOUT_MS = 30_000;
  * @throws MayflyError host_unavailable when it does not come up.
  */
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
-  const virsh = new Virsh(`qemu:///system?socket=${folder}/run/libvirt-sock`);
-  const holder = (await holderPid(folder)) ?? (await hold(folder));
+  const virsh = new Virsh(uriOf(folder));
+  const present = await holderPid(folder);
+  const holder = present ?? (await hold(folder));
   const answers = await virsh.run(['uri']).then(
     () => true,
     () => false,
@@ -89,9 +94,32 @@ export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvi
   }
   return {
     uri: virsh.uri,
-    leaseFolder: join(folder, 'lib', 'dnsmasq'),
+    leaseFolder: leaseFolderOf(folder),
+    isNew: present === null,
     stop: ({ machines }) => (machines ? stopAll(folder, virsh) : stopDaemon(folder)),
   };
+}
+
+/**
+ * Where the private libvirtd of a folder answers, without starting anything. Null when its namespaces are gone, and
+ * with them every machine it ran.
+ */
+export async function findPrivateLibvirtd(folder: string): Promise<{ uri: string } | null> {
+  return (await holderPid(folder)) === null ? null : { uri: uriOf(folder) };
+}
+
+/** Where a private libvirtd keeps the leases of its networks. */
+export function leaseFolderOf(folder: string): string {
+  return join(folder, 'lib', 'dnsmasq');
+}
+
+/** Where a private libvirtd keeps what it knows of domains, `<name>.xml` each, also when it does not run. */
+export function definitionsOf(folder: string): string {
+  return join(folder, 'etc', 'qemu');
+}
+
+function uriOf(folder: string): string {
+  return `qemu:///system?socket=${folder}/run/libvirt-sock`;
 }
 
 async function hold(folder: string): Promise<number> {
@@ -105,7 +133,7 @@ async function hold(folder: string): Promise<number> {
   );
   if (isNew) {
     await cp('/etc/libvirt', join(folder, 'etc'), { recursive: true });
-    await rm(join(folder, 'etc', 'qemu'), { recursive: true, force: true }); // the host's domains and networks
+    await rm(definitionsOf(folder), { recursive: true, force: true }); // the host's domains and networks
     await writeFile(join(folder, 'etc', 'qemu.conf'), QEMU_CONF);
   }
   // a runtime folder without its processes (a killed holder, a reboot) would make libvirtd believe in them
@@ -154,7 +182,12 @@ async function stopAll(folder: string, virsh: Virsh): Promise<void> {
   const holder = await holderPid(folder);
   if (holder === null) return;
   // a network's bridge is no process: it stays in the caller's network namespace unless libvirt removes it
-  for (const name of names(await virsh.run(['net-list', '--name']))) await virsh.run(['net-destroy', name]);
+  // and so do the firewall's rules, which are ours
+  for (const name of names(await virsh.run(['net-list', '--name']))) {
+    const bridge = child(parseXml(await virsh.run(['net-dumpxml', name])), 'bridge')?.attributes['name'];
+    await virsh.run(['net-destroy', name]);
+    if (bridge !== undefined) await openUp(bridge);
+  }
   process.kill(holder, 'SIGKILL');
   const deadline = Date.now() + TIMEOUT_MS;
   while ((await holderPid(folder)) !== null && Date.now() < deadline) await delay(5);

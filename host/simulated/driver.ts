@@ -57,6 +57,11 @@ export class SimulatedHypervisor implements Hypervisor {
     await mkdir(this.#state.sandboxes, { recursive: true, mode: 0o711 });
     await ensureDefaultImage(this.#state.images);
     await this.#leases.list();
+    await this.openToLook();
+  }
+
+  /** Enough for {@link look} and {@link marks}: makes nothing. @throws Error when there never was a host in this folder */
+  async openToLook(): Promise<void> {
     this.#processTable = new ProcessTable(await realpath(this.#state.sandboxes), BOOT_SCRIPT);
   }
 

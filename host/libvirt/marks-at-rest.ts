@@ -1,0 +1,35 @@
+import { basename } from 'node:path';
+import { domainUuid, isSandboxId } from '../../model/ids.ts';
+import type { Observation } from '../../model/proof.ts';
+import { entriesOf } from '../directory.ts';
+import type { Mark } from '../hypervisor.ts';
+import type { StateDir } from '../state-dir.ts';
+import { macsOf } from './driver.ts';
+import type { Leases } from './leases.ts';
+import { workspaceIds } from './workspace.ts';
+
+/**
+ * What carries a sandbox's name where no libvirtd runs: no domain does either, but libvirt's definitions and leases are
+ * files, as workspaces are.
+ * @param definitions libvirt's folder of domain definitions
+ */
+export async function marksAtRest(definitions: string, leases: Leases, state: StateDir): Promise<Mark[]> {
+  const files = (await entriesOf(definitions)) ?? [];
+  const defined = files.filter((name) => name.endsWith('.xml')).map((name) => basename(name, '.xml'));
+  const [leased, workspaces] = await Promise.all([leases.all(), workspaceIds(state)]);
+  const hostnames = leased.flatMap(({ hostname }) => (hostname === null ? [] : [hostname]));
+  return [...new Set([...defined, ...hostnames, ...workspaces])].filter(isSandboxId).flatMap((sandboxId) => {
+    const macs = macsOf(sandboxId);
+    const addresses = leased.filter((lease) => macs.has(lease.macAddress)).map(({ address }) => address);
+    const folder = state.workspace(sandboxId);
+    return [
+      ...(defined.includes(sandboxId) ? [seen('domain', definitions, `${sandboxId} (${domainUuid(sandboxId)})`)] : []),
+      ...(addresses.length > 0 ? [seen('lease', leases.files.join(', '), addresses.join(', '))] : []),
+      ...(workspaces.includes(sandboxId) ? [seen('workspace', folder, folder)] : []),
+    ].map((observation) => ({ sandboxId, observation }));
+  });
+}
+
+function seen(layer: Observation['layer'], lookedAt: string, found: string): Observation {
+  return { layer, lookedAt, absent: false, found, at: new Date().toISOString() };
+}
