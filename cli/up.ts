@@ -56,7 +56,7 @@ export function upCommand(io: Io) {
       checkArguments(rawArgs, JSON_OPTION);
       const config = readConfig(io.env);
       const { startInstallation } = await import('../worker/installation.ts');
-      const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
+      const installation = await startInstallation(config, (line) => io.note(`  ${line}`), io.signal);
       try {
         const { apiUrl, adminKey, hostId, kind, stateDir } = installation;
         const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });

@@ -45,37 +45,51 @@ export interface InstallationDescription {
  * Starts Temporal and the store where the environment names none, then the control worker, the host worker and the
  * API, all in this process.
  * @param onProgress gets one sentence a part, with how long it took
- * @throws MayflyError of the part that did not start; everything else has been stopped again
+ * @param signal ends the start between two parts
+ * @throws MayflyError of the part that did not start, or the signal's reason; everything else has been stopped again
  */
-export async function startInstallation(config: Config, onProgress: (line: string) => void): Promise<Installation> {
+export async function startInstallation(
+  config: Config,
+  onProgress: (line: string) => void,
+  signal?: AbortSignal,
+): Promise<Installation> {
   const closers = new Closers();
   try {
-    return await start(config, onProgress, closers);
+    return await start(config, onProgress, closers, () => signal?.throwIfAborted());
   } catch (err) {
     await closers.close();
     throw err;
   }
 }
 
-async function start(config: Config, onProgress: (line: string) => void, closers: Closers): Promise<Installation> {
+async function start(
+  config: Config,
+  onProgress: (line: string) => void,
+  closers: Closers,
+  mayGoOn: () => void,
+): Promise<Installation> {
   const timed = progress(onProgress);
   await mkdir(config.stateDir, { recursive: true, mode: 0o711 });
+  mayGoOn();
   const servers = await ensureServers(config, closers, onProgress);
+  mayGoOn();
   await rememberServers(config.stateDir, servers);
   const process = await openProcess(config, servers, closers);
+  mayGoOn();
   const [control, host] = await bothOrNeither(
     timed('control worker', () => startControlPart(process)),
     timed(`host worker (${config.hostKind})`, () => startHostPart(process)),
   );
+  mayGoOn();
   const api = await timed('API', () => startApiPart(process));
-  const admin = await api.store.apiKeys.create({ name: `mayfly up on ${config.hostId}`, scopes: ['admin'] });
-  closers.add('admin key', async () => void (await api.store.apiKeys.revoke(admin.key.id)));
+  const adminKey = await keyOfThisRun(api.store, `mayfly up on ${config.hostId}`, closers);
+  mayGoOn();
   const { hypervisor, state } = host.machine;
   const sagas = new TemporalSagas(new Client({ connection: process.connection, namespace: config.temporalNamespace }));
 
   return {
     apiUrl: api.url,
-    adminKey: admin.secret,
+    adminKey,
     hostId: config.hostId,
     kind: hypervisor.kind,
     stateDir: config.stateDir,
@@ -100,6 +114,15 @@ async function start(config: Config, onProgress: (line: string) => void, closers
       leaseFiles: hypervisor.leaseFiles(),
     }),
   };
+}
+
+/** Makes the admin key, which ends with this run. A run that was killed could not end its own: that is done now. */
+async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers): Promise<string> {
+  const earlier = (await apiKeys.list()).filter((key) => key.name === name && key.revokedAt === null);
+  for (const { id } of earlier) await apiKeys.revoke(id);
+  const { key, secret } = await apiKeys.create({ name, scopes: ['admin'] });
+  closers.add('admin key', async () => void (await apiKeys.revoke(key.id)));
+  return secret;
 }
 
 /** Ends every sandbox that is alive, and waits for its proof. */

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { Credentials } from '../host/credentials.ts';
 import { entriesOf } from '../host/directory.ts';
 import { Failpoints } from '../host/failpoints.ts';
@@ -77,6 +78,12 @@ async function marksOn(config: Config): Promise<Mark[]> {
 
 async function aliveOf(config: Config, ids: Set<string>): Promise<Set<string>> {
   if (ids.size === 0) return new Set();
+  // A new store would say that nothing is alive: a machine's sandboxes would all be residue.
+  const own = join(config.stateDir, 'store');
+  if (!config.mongodbUri && (await entriesOf(own)) === null) {
+    const why = `There is no store in ${own} to ask which sandboxes are alive`;
+    throw new MayflyError('store_unavailable', `${why}; set MONGODB_URI to the one that this host's worker uses.`);
+  }
   return withStore(config, {}, async (store) => {
     const alive = new Set<string>();
     for (const id of ids) {

@@ -26,6 +26,8 @@ interface Residue extends Mark {
 /** What the machine was found to hold and, if so, why it was not removed; or why the machine was not looked at. */
 type Look = { residue: Residue[]; notRemoved?: string } | { unknown: string };
 
+/** Whom to ask does not answer, or is in use: that is an answer of its own. */
+const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable'];
 /** Too little of these keeps sandboxes from being made, not from being found. */
 const NOT_NEEDED_TO_LOOK = ['memory', 'disk'];
 
@@ -69,7 +71,8 @@ async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | { why: 
   try {
     return { result: await attempt };
   } catch (error) {
-    if (error instanceof MayflyError && error.code === 'host_unavailable') return { why: error.message };
+    const away = error instanceof MayflyError && ABSENT.includes(error.code);
+    if (away) return { why: error.message };
     throw error;
   }
 }
