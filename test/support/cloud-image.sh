@@ -3,7 +3,8 @@
 # cloud-image.sh FOLDER, an existing empty folder. Leaves disk.qcow2, vmlinuz and initrd in it. Needs root.
 #
 # Theirs: packages and their configuration as they come, cloud kernel with its own initrd, netplan over networkd and
-# resolved, a partition table. Not theirs: no boot loader, no unattended-upgrades, nothing for people to read.
+# resolved, a partition table. Not theirs: no boot loader, no unattended-upgrades, nothing for people to read, and a
+# machine-id, as an image has it that somebody has booted once before making it a source.
 set -euo pipefail
 out=$(cd "${1:?usage: cloud-image.sh FOLDER}" && pwd)
 
@@ -36,7 +37,7 @@ install_packages() {
 # What their build leaves to the first boot, and what it sets for cloud-init.
 configure() {
   rm -f "$root"/etc/ssh/ssh_host_*
-  : >"$root/etc/machine-id"
+  echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
   : >"$root/etc/hostname"
   ln -sf /run/systemd/resolve/resolv.conf "$root/etc/resolv.conf"
   echo LANG=C.UTF-8 >"$root/etc/default/locale"

@@ -9,6 +9,9 @@ import { buildOnce } from '../../scripts/setup/cache.mjs';
 import { run } from '../../scripts/setup/run.mjs';
 
 const RECIPE = fileURLToPath(new URL('cloud-image.sh', import.meta.url));
+/** What the recipe leaves in it. */
+export const BAKED_MACHINE_ID = '0123456789abcdef0123456789abcdef';
+
 const FILES = ['disk.qcow2', 'vmlinuz', 'initrd'] as const;
 
 /**
