@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
+const ready = z.object({ apiUrl: z.string(), keyFile: z.string() });
+const keyFile = z.object({ apiKey: z.string() });
+
+/** The program `bin/mayfly` as a child process of a test. */
+export class MayflyProcess {
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<unknown>;
+  readonly #lines: string[] = [];
+  readonly #listeners = new Set<() => void>();
+  #isOver = false;
+
+  constructor(args: string[], env: NodeJS.ProcessEnv) {
+    const child = spawn(process.execPath, [PROGRAM, ...args], {
+      env: { ...process.env, NO_COLOR: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    const notify = () => {
+      for (const listener of this.#listeners) listener();
+    };
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => {
+        this.#lines.push(line);
+        notify();
+      });
+    }
+    this.#exited = once(child, 'close').finally(() => {
+      this.#isOver = true;
+      notify();
+    });
+  }
+
+  get output(): string {
+    return this.#lines.join('\n');
+  }
+
+  /** The first line that it has written or writes which contains this text. @throws Error when it ends without */
+  async line(text: string): Promise<string> {
+    for (;;) {
+      const found = this.#lines.find((line) => line.includes(text));
+      if (found !== undefined) return found;
+      if (this.#isOver) throw new Error(`mayfly ended without saying ${text}:\n${this.output}`);
+      await new Promise<void>((resolve) => {
+        const listener = () => {
+          this.#listeners.delete(listener);
+          resolve();
+        };
+        this.#listeners.add(listener);
+      });
+    }
+  }
+
+  /** Where `mayfly up --json` serves and with which key, once it does. */
+  async serves(): Promise<{ baseUrl: string; apiKey: string }> {
+    const { apiUrl, keyFile: path } = ready.parse(JSON.parse(await this.line('"apiUrl"')));
+    const { apiKey } = keyFile.parse(JSON.parse(await readFile(path, 'utf8')));
+    return { baseUrl: apiUrl, apiKey };
+  }
+
+  send(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** @returns exit code, or the signal that ended it */
+  async end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null> {
+    if (signal) this.send(signal);
+    await this.#exited;
+    return this.#child.exitCode ?? this.#child.signalCode;
+  }
+}
+
+/** `<pid> <command>` of every process that has this folder in its arguments, or its root directory below it. */
+export function processesOf(folder: string): string[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      const isOurs = command.includes(folder) || readlinkSync(`/proc/${pid}/root`).startsWith(folder);
+      return isOurs ? [`${pid} ${command}`] : [];
+    } catch {
+      return []; // ended meanwhile
+    }
+  });
+}
+
+/** Waits until there is none. The kernel notifies nobody of what is not our child, so this looks every 50 ms. */
+export async function noProcessOf(folder: string, withinMs = 15_000): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  for (let left = processesOf(folder); left.length > 0; left = processesOf(folder)) {
+    if (Date.now() > deadline) throw new Error(`still there after ${withinMs} ms:\n${left.join('\n')}`);
+    await sleep(50);
+  }
+}

@@ -1,0 +1,74 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { unprovenLayers } from '../../model/proof.ts';
+import { Closers } from '../../worker/closers.ts';
+import { startTemporalServer } from '../../worker/temporal-server.ts';
+import { temporaryState } from '../host/temporary-state.ts';
+import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
+import { startStoreServer } from '../support/store-server.ts';
+
+const closers = new Closers();
+const listening = z.object({ url: z.string() });
+let state: StateDir;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  const temporary = await temporaryState();
+  state = temporary.state;
+  closers.add('state folder', temporary.remove);
+  closers.add('processes', () => noProcessOf(state.root));
+  const store = await startStoreServer();
+  closers.add('store', () => store.stop());
+  const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
+  closers.add('Temporal', () => temporal.stop());
+  env = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
+});
+afterAll(() => closers.close());
+
+function serve(name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}): MayflyProcess {
+  const child = new MayflyProcess(['serve', name], { ...env, ...more });
+  closers.add(name, async () => void (await child.end('SIGKILL')));
+  return child;
+}
+
+/** The API notifies nobody that a host has come, so this asks every 100 ms. */
+async function ready(baseUrl: string): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const answer = await fetch(`${baseUrl}/readyz`);
+    if (answer.ok) return;
+    if (Date.now() > deadline) throw new Error(`never ready: ${await answer.text()}`);
+    await sleep(100);
+  }
+}
+
+it('three processes make a sandbox, prove its end, and stop when asked to', { timeout: 120_000 }, async () => {
+  const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
+  const { secret } = JSON.parse(await key.line('"secret"')) as { secret: string };
+  expect(await key.end()).toBe(0);
+
+  const api = serve('api');
+  const control = serve('control', { MAYFLY_STATE_DIR: join(state.root, 'a') });
+  const hostState = join(state.root, 'b');
+  const host = serve('host', { MAYFLY_STATE_DIR: hostState, MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'served' });
+  const { url } = listening.parse(JSON.parse(await api.line('the API listens')));
+  await ready(url);
+
+  const client = new MayflyClient({ baseUrl: url, apiKey: secret });
+  const running = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 60 });
+  expect(running).toMatchObject({ state: 'running', hostId: 'served' });
+  expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
+  const ended = await client.destroySandbox(running.id, { waitSeconds: 60 });
+  expect(ended.state).toBe('destroyed');
+  expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+  expect(await readdir(join(hostState, 'sandboxes'))).toEqual([]);
+  // What must stay apart: no process but the control worker has the CA and the audit key.
+  expect(await readdir(hostState)).not.toContain('control');
+
+  for (const child of [api, host, control]) expect(await child.end('SIGTERM')).toBe(0);
+});
