@@ -1,0 +1,147 @@
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Failpoints } from '../../host/failpoints.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { macAddress } from '../../model/ids.ts';
+import { connectStore } from '../../store/connect.ts';
+import { Closers } from '../../worker/closers.ts';
+import { readConfig } from '../../worker/config.ts';
+import { openHostMachine } from '../../worker/host-machine.ts';
+import { temporaryState } from '../host/temporary-state.ts';
+import { record, sandboxId } from '../store/support.ts';
+import { MayflyProcess } from '../support/mayfly-process.ts';
+import { startStoreServer } from '../support/store-server.ts';
+
+const [UNKNOWN, ALIVE, ENDED] = [sandboxId(1), sandboxId(2), sandboxId(3)];
+
+interface Report {
+  healthy: boolean;
+  residue?: { sandboxId: string; observation: { layer: string }; removed: boolean }[];
+  notRemoved?: string;
+  unknown?: string;
+}
+
+let closers: Closers;
+let state: StateDir;
+let env: NodeJS.ProcessEnv;
+
+beforeEach(async () => {
+  closers = new Closers();
+  const temporary = await temporaryState();
+  state = temporary.state;
+  closers.add('state folder', temporary.remove);
+  const server = await startStoreServer();
+  closers.add('store server', () => server.stop());
+  const store = await connectStore(server.uri);
+  await store.sandboxes.create(record(2, { state: 'running' }));
+  await store.sandboxes.create(record(3, { state: 'destroyed' }));
+  await store.close();
+  env = { MAYFLY_HOST: 'simulated', MAYFLY_STATE_DIR: state.root, MONGODB_URI: server.uri, TEMPORAL_ADDRESS: '' };
+});
+afterEach(() => closers.close());
+
+/** What three sandboxes leave, and what others keep in the same folders. */
+async function plant(): Promise<void> {
+  for (const id of [UNKNOWN, ALIVE, ENDED]) {
+    await mkdir(state.workspace(id), { recursive: true });
+    await writeFile(join(state.workspace(id), 'disk'), 'x');
+  }
+  for (const id of [UNKNOWN, ALIVE]) {
+    await mkdir(state.credentialsOf(id), { recursive: true });
+    await writeFile(join(state.credentialsOf(id), 'id_ed25519'), 'secret');
+    await mkdir(state.reservations, { recursive: true });
+    await writeFile(state.reservationOf(id), JSON.stringify({ sandboxId: id, memoryMib: 64, diskBytes: 0 }));
+  }
+  const leases = [UNKNOWN, ALIVE].map((id, i) => `${macAddress(id)} 127.64.0.${i + 1} ${id}\n`);
+  await writeFile(join(state.root, 'simulated.leases'), leases.join(''));
+  for (const folder of [state.sandboxes, state.credentials, state.reservations]) {
+    for (const foreign of ['backup', `${UNKNOWN}-old`, 'sbx-1', `old-${UNKNOWN}`]) {
+      await mkdir(join(folder, foreign));
+      await writeFile(join(folder, foreign, 'file'), 'not ours');
+    }
+  }
+  // A link in a workspace leads to what is not the sandbox's.
+  await mkdir(join(state.root, 'foreign'));
+  await writeFile(join(state.root, 'foreign', 'file'), 'not ours');
+  await symlink(join(state.root, 'foreign'), join(state.workspace(UNKNOWN), 'link'));
+}
+
+/** All paths below the state folder. */
+async function tree(): Promise<string[]> {
+  const entries = await readdir(state.root, { recursive: true, withFileTypes: true });
+  return entries.map((entry) => relative(state.root, join(entry.parentPath, entry.name))).sort();
+}
+
+async function doctor(args: string[] = [], more: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; report: Report }> {
+  const child = new MayflyProcess(['doctor', '--json', ...args], { ...env, ...more });
+  const report = JSON.parse(await child.line('"checks"')) as Report;
+  return { code: await child.end(), report };
+}
+
+function layersOf({ residue = [] }: Report): string[] {
+  return residue.map(({ sandboxId: id, observation }) => `${id} ${observation.layer}`).sort();
+}
+
+const RESIDUE = [
+  ...['credentials', 'lease', 'record', 'workspace'].map((layer) => `${UNKNOWN} ${layer}`),
+  `${ENDED} workspace`,
+];
+
+describe('mayfly doctor', () => {
+  it('lists residue, and changes nothing', async () => {
+    await plant();
+    const before = await tree();
+    const { code, report } = await doctor();
+    expect(layersOf(report)).toEqual(RESIDUE);
+    expect({ code, healthy: report.healthy }).toEqual({ code: 1, healthy: false });
+    expect(await tree()).toEqual(before);
+  });
+
+  it('makes nothing where there never was a sandbox', async () => {
+    const { report } = await doctor(['--fix']);
+    expect(report).toMatchObject({ healthy: true, residue: [] });
+    expect(await tree()).toEqual([]);
+  });
+
+  it('--fix removes what carries the mark of a sandbox that is not alive, and nothing else', async () => {
+    await plant();
+    const expected = (await tree()).filter((path) => {
+      const [folder = '', name = ''] = path.split('/');
+      const gone = [UNKNOWN, ENDED, `${UNKNOWN}.json`].includes(name);
+      return !(gone && ['sandboxes', 'credentials', 'reservations'].includes(folder));
+    });
+    const { code, report } = await doctor(['--fix']);
+    expect(report.residue?.every(({ removed }) => removed)).toBe(true);
+    expect(code).toBe(0);
+    expect((await tree()).filter((path) => !path.startsWith('images'))).toEqual(expected);
+    expect(await readFile(join(state.root, 'simulated.leases'), 'utf8')).toBe(
+      `${macAddress(ALIVE)} 127.64.0.2 ${ALIVE}\n`,
+    );
+    expect(await readFile(join(state.root, 'foreign', 'file'), 'utf8')).toBe('not ours');
+    expect((await doctor()).report).toMatchObject({ healthy: true, residue: [] });
+  });
+
+  it('looks while the host worker runs, but leaves the removing to a time when it does not', async () => {
+    await plant();
+    const machine = await openHostMachine(readConfig(env), Failpoints.parse(undefined));
+    closers.add('machine', () => machine.close());
+    const before = await tree();
+    expect(layersOf((await doctor()).report)).toEqual(RESIDUE);
+    const { code, report } = await doctor(['--fix']);
+    expect(report.notRemoved).toContain('another host worker serves');
+    expect(layersOf(report)).toEqual(RESIDUE);
+    expect(code).toBe(1);
+    expect(await tree()).toEqual(before);
+  });
+
+  it('calls nothing residue where there is no store to ask', async () => {
+    await plant();
+    const before = await tree();
+    const { code, report } = await doctor(['--fix'], { MONGODB_URI: '' });
+    expect(report.residue).toBeUndefined();
+    expect(report.unknown).toContain('set MONGODB_URI');
+    expect(code).toBe(1);
+    expect(await tree()).toEqual(before);
+  });
+});
