@@ -14,7 +14,7 @@ import { control, type HostSteps, hostSteps, placement } from './steps.ts';
  * deleted or expires meanwhile, the undos run newest first, each until it holds; the sandbox is called `failed` or
  * `destroyed` only after the host has been looked at again (destroy-sandbox.ts).
  */
-export async function createSandbox(life: Life): Promise<void> {
+export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => Promise<void>): Promise<void> {
   await saga(async (undo) => {
     const host = await reserveSomewhere(life, undo);
 
@@ -36,7 +36,7 @@ export async function createSandbox(life: Life): Promise<void> {
     const ssh: SshEndpoint = { address: lease.address, port: lease.port, user: clone.user, hostKey: clone.hostKey };
     life.enter('verifying-ssh', { ssh });
     await host.verifySsh(ssh, certificate);
-  });
+  }, beforeUndo);
 }
 
 /** Placement proposes hosts; each accepts or refuses, and the next is asked. */

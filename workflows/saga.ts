@@ -8,7 +8,10 @@ export type Undo = (step: string, undo: () => Promise<void>) => () => void;
  * shielded from cancellation; then the first error is thrown on. An undo is registered before its step, so it also
  * covers a step that failed after its effect. Undos must hold when they return: see `untilItHolds`.
  */
-export async function saga<T>(story: (undo: Undo) => Promise<T>): Promise<T> {
+export async function saga<T>(
+  story: (undo: Undo) => Promise<T>,
+  beforeUndo: (cause: unknown) => Promise<void>,
+): Promise<T> {
   const undos = new Set<{ step: string; undo: () => Promise<void> }>();
   try {
     return await story((step, undo) => {
@@ -20,6 +23,7 @@ export async function saga<T>(story: (undo: Undo) => Promise<T>): Promise<T> {
     });
   } catch (cause) {
     await CancellationScope.nonCancellable(async () => {
+      await beforeUndo(cause);
       for (const { step, undo } of [...undos].reverse()) {
         log.info('undo', { step });
         await undo();

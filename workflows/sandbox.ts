@@ -28,16 +28,9 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
   const end = life.untilEnd();
 
   const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
-  const reason: StopReason = failed && !isCancellation(failed) ? 'create-failed' : await end;
-
-  await life.tell(
-    'sandbox.state',
-    { state: 'destroying', phase: null, stopReason: reason },
-    { reason },
-    life.stoppedBy,
-  );
+  if (!failed) await startEnding(life, await end);
   const proof = failed ? await proveUndone(life) : await destroySandbox(life);
-  const failure = reason === 'create-failed' ? failureOf(failed, life.failedStep) : null;
+  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
   await life.tell(
     'sandbox.proof',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
@@ -59,11 +52,23 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
   const creating = new CancellationScope();
   void end.then(() => creating.cancel());
   try {
-    await creating.run(() => createSandbox(life));
+    await creating.run(() =>
+      createSandbox(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
+    );
   } catch (err) {
     return err;
   }
   await life.tell('sandbox.state', { state: 'running', phase: null, runningAt: now() });
   life.used();
   return null;
+}
+
+/** From here on the sandbox only goes away; said before anything of it does. */
+async function startEnding(life: Life, reason: StopReason): Promise<void> {
+  await life.tell(
+    'sandbox.state',
+    { state: 'destroying', phase: null, stopReason: reason },
+    { reason },
+    life.stoppedBy,
+  );
 }

@@ -40,7 +40,7 @@ function createOptions(life: Life, withinMs: number, summary: string): ActivityO
     scheduleToCloseTimeout: withinMs + life.timeouts.hostDownMs,
     heartbeatTimeout: life.timeouts.heartbeatMs,
     cancellationType: ActivityCancellationType.TRY_CANCEL,
-    retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 },
+    retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 8 },
   };
 }
 

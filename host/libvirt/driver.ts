@@ -1,4 +1,5 @@
 import { mkdir, rm, stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
@@ -71,6 +72,7 @@ export class LibvirtHypervisor implements Hypervisor {
     for (const folder of [this.state.root, this.state.images, this.state.sandboxes]) {
       await mkdir(folder, { recursive: true, mode: 0o711 });
     }
+    await refuseUnsearchable(this.state.root);
     this.accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
     await ensureNetworks(this.virsh, this.networks);
   }
@@ -195,6 +197,21 @@ export class LibvirtHypervisor implements Hypervisor {
 }
 
 /** The MAC addresses that interfaces of this sandbox may have. */
+export /**
+ * QEMU runs as a user of its own, which must be able to reach its disks.
+ * @throws MayflyError host_unavailable that names the folder
+ */
+async function refuseUnsearchable(folder: string): Promise<void> {
+  const { mode } = await stat(folder);
+  if ((mode & 0o001) === 0) {
+    throw new MayflyError(
+      'host_unavailable',
+      `QEMU runs as another user, which could not search ${folder}; \`chmod o+x\` it, or choose another MAYFLY_STATE_DIR.`,
+    );
+  }
+  if (dirname(folder) !== folder) await refuseUnsearchable(dirname(folder));
+}
+
 export function macsOf(sandboxId: string): Set<string> {
   return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
 }

@@ -1,0 +1,141 @@
+import { chmod, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { exec } from '../../host/exec.ts';
+import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
+import { unprovenLayers } from '../../model/proof.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
+import { readConfig } from '../../worker/config.ts';
+import { type Installation, startInstallation } from '../../worker/installation.ts';
+import { temporaryState } from '../host/temporary-state.ts';
+
+const SOURCE = 'golden-debian12';
+const WAIT = { waitSeconds: 240 };
+
+let installation: Installation;
+let mayfly: MayflyClient;
+let removeState: () => Promise<void>;
+
+beforeAll(async () => {
+  const { state, remove } = await temporaryState();
+  removeState = remove;
+  await chmod(state.root, 0o711); // QEMU runs as another user
+  const config = readConfig({
+    MAYFLY_HOST: 'libvirt',
+    MAYFLY_LIBVIRT_URI: 'private',
+    MAYFLY_STATE_DIR: state.root,
+    MAYFLY_API_PORT: '0',
+    MAYFLY_LOG_LEVEL: 'error',
+    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    MONGODB_URI: process.env['MONGODB_URI'],
+  });
+  installation = await startInstallation(config, () => {});
+  mayfly = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
+});
+
+afterEach(async () => {
+  const { items } = await mayfly.listSandboxes({ limit: 200 });
+  const alive = items.filter(({ state }) => state !== 'destroyed' && state !== 'failed');
+  await Promise.all(alive.map(({ id }) => mayfly.destroySandbox(id, WAIT)));
+  expect(await seen()).toEqual({ domains: [SOURCE], leases: [], workspaces: [], credentials: [] });
+});
+
+afterAll(async () => {
+  await installation?.stop({ sandboxes: 'destroy' });
+  await removeState?.();
+});
+
+/** What plain tools see of sandboxes, whatever the product reports. */
+async function seen() {
+  const { libvirtUri, leaseFiles, sandboxesDir, credentialsDir } = installation.describe();
+  const { stdout } = await exec('virsh', ['-c', libvirtUri ?? '', 'list', '--all', '--name']);
+  const leases = await Promise.all(leaseFiles.map((path) => readFile(path, 'utf8').catch(() => '')));
+  return {
+    domains: stdout
+      .split('\n')
+      .filter((name) => name !== '')
+      .sort(),
+    leases: [...leases.join('').matchAll(/"ip-address": "([^"]+)"/g)].map(([, address]) => address).sort(),
+    workspaces: await readdir(sandboxesDir),
+    credentials: await readdir(credentialsDir),
+  };
+}
+
+function expectProved(record: SandboxRecord): void {
+  expect(unprovenLayers(record.proof?.observations ?? [])).toEqual([]);
+}
+
+async function phaseOf(id: string, phase: SandboxRecord['phase']): Promise<void> {
+  for (;;) {
+    const record = await mayfly.getSandbox(id);
+    if (record.phase === phase) return;
+    if (isFinal(record.state)) throw new Error(`${id} never came so far: ${JSON.stringify(record.failure)}`);
+    await sleep(100);
+  }
+}
+
+test('one sandbox: made, seen by plain tools, destroyed and proved', async () => {
+  const running = await mayfly.createSandbox({ source: SOURCE }, WAIT);
+  expect(running).toMatchObject({ state: 'running', spec: { source: SOURCE } });
+  expect(await seen()).toEqual({
+    domains: [SOURCE, running.id].sort(),
+    leases: [running.ssh?.address],
+    workspaces: [running.id],
+    credentials: [running.id],
+  });
+  const destroyed = await mayfly.destroySandbox(running.id, WAIT);
+  expect(destroyed).toMatchObject({ state: 'destroyed' });
+  expectProved(destroyed);
+});
+
+test('four at once have four addresses and four host keys', async () => {
+  const made = await Promise.all(Array.from({ length: 4 }, () => mayfly.createSandbox({ source: SOURCE }, WAIT)));
+  expect(new Set(made.map(({ ssh }) => ssh?.address)).size).toBe(4);
+  expect(new Set(made.map(({ ssh }) => ssh?.hostKey)).size).toBe(4);
+  const ended = await Promise.all(made.map(({ id }) => mayfly.destroySandbox(id, WAIT)));
+  for (const record of ended) expectProved(record);
+});
+
+test('a delete while the guest boots cancels the create', async () => {
+  const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
+  await phaseOf(asked.id, 'awaiting-ip');
+  const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
+  expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', runningAt: null });
+  expectProved(destroyed);
+});
+
+test('a TTL that ends while the guest boots leaves nothing either', async () => {
+  const asked = await mayfly.createSandbox({ source: SOURCE, ttlSeconds: 4 }, { waitSeconds: 0 });
+  const ended = await lastOf(asked.id);
+  expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
+  expectProved(ended);
+});
+
+test('while libvirtd is away a destroy waits and says so; it goes on when libvirtd is back', async () => {
+  const folder = join(installation.stateDir, 'libvirt');
+  const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
+  await phaseOf(asked.id, 'awaiting-ip');
+  const daemon = await startPrivateLibvirtd(folder);
+  await daemon.stop({ machines: false });
+  await mayfly.destroySandbox(asked.id, { waitSeconds: 0 });
+  let record = await mayfly.getSandbox(asked.id);
+  while (record.waitingFor === null) {
+    await sleep(200);
+    record = await mayfly.getSandbox(asked.id);
+  }
+  expect(record).toMatchObject({ state: 'destroying', proof: null });
+  await startPrivateLibvirtd(folder);
+  const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
+  expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+  expectProved(destroyed);
+});
+
+/** The record at its end, told by the event stream. */
+async function lastOf(id: string): Promise<SandboxRecord> {
+  let last: SandboxRecord | null = null;
+  for await (const record of mayfly.watchSandbox(id)) last = record;
+  if (!last) throw new Error(`nothing was told of ${id}`);
+  return last;
+}
