@@ -7,10 +7,11 @@ import { startApiPart } from './api-part.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { startControlPart } from './control-part.ts';
+import type { HostMachine } from './host-machine.ts';
 import { startHostPart } from './host-part.ts';
 import { openProcess } from './process.ts';
 import { rememberServers } from './remembered-servers.ts';
-import { bothOrNeither, ensureServers, progress } from './servers.ts';
+import { bothOrNeither, ensureServers, progress, type Servers } from './servers.ts';
 
 /** All of Mayfly on this machine, running. */
 export interface Installation {
@@ -84,14 +85,13 @@ async function start(
   const api = await timed('API', () => startApiPart(process));
   const adminKey = await keyOfThisRun(api.store, `mayfly up on ${config.hostId}`, closers);
   mayGoOn();
-  const { hypervisor, state } = host.machine;
   const sagas = new TemporalSagas(new Client({ connection: process.connection, namespace: config.temporalNamespace }));
 
   return {
     apiUrl: api.url,
     adminKey,
     hostId: config.hostId,
-    kind: hypervisor.kind,
+    kind: host.machine.hypervisor.kind,
     stateDir: config.stateDir,
     broken: Promise.race([
       servers.died,
@@ -105,14 +105,18 @@ async function start(
       }
       await closers.close();
     },
-    describe: () => ({
-      temporalAddress: servers.temporalAddress,
-      temporalUiUrl: servers.temporalUiUrl,
-      libvirtUri: hypervisor.uri,
-      sandboxesDir: state.sandboxes,
-      credentialsDir: state.credentials,
-      leaseFiles: hypervisor.leaseFiles(),
-    }),
+    describe: () => described(servers, host.machine),
+  };
+}
+
+function described(servers: Servers, { hypervisor, state }: HostMachine): InstallationDescription {
+  return {
+    temporalAddress: servers.temporalAddress,
+    temporalUiUrl: servers.temporalUiUrl,
+    libvirtUri: hypervisor.uri,
+    sandboxesDir: state.sandboxes,
+    credentialsDir: state.credentials,
+    leaseFiles: hypervisor.leaseFiles(),
   };
 }
 

@@ -26,8 +26,8 @@ afterEach(async () => {
 });
 
 /** Its servers are its own, whatever the test run was given. */
-function up(env: NodeJS.ProcessEnv = {}): MayflyProcess {
-  latest = new MayflyProcess(['up', '--json'], {
+function environment(): NodeJS.ProcessEnv {
+  return {
     MAYFLY_HOST: 'simulated',
     MAYFLY_HOST_ID: 'killed',
     MAYFLY_STATE_DIR: state.root,
@@ -35,9 +35,20 @@ function up(env: NodeJS.ProcessEnv = {}): MayflyProcess {
     MAYFLY_LOG_LEVEL: 'error',
     MONGODB_URI: '',
     TEMPORAL_ADDRESS: '',
-    ...env,
-  });
+  };
+}
+
+function up(env: NodeJS.ProcessEnv = {}): MayflyProcess {
+  latest = new MayflyProcess(['up', '--json'], { ...environment(), ...env });
   return latest;
+}
+
+/** What `mayfly doctor` calls residue, while `mayfly up` runs. */
+async function residue(): Promise<unknown> {
+  const doctor = new MayflyProcess(['doctor', '--json'], environment());
+  const report: unknown = JSON.parse(await doctor.line('"checks"'));
+  await doctor.end();
+  return report;
 }
 
 /** Logs in as an operator would, with plain ssh. */
@@ -45,12 +56,9 @@ async function hostnameOf({ id, ssh }: SandboxRecord): Promise<string> {
   if (!ssh) throw new Error(`${id} has no SSH endpoint`);
   const folder = state.credentialsOf(id);
   const options = ['BatchMode=yes', 'StrictHostKeyChecking=yes', `UserKnownHostsFile=${join(folder, 'known_hosts')}`];
-  const { stdout } = await exec('ssh', [
-    ...['-F', 'none', '-i', join(folder, 'id_ed25519'), '-p', String(ssh.port)],
-    ...options.flatMap((option) => ['-o', option]),
-    `${ssh.user}@${ssh.address}`,
-    'hostname',
-  ]);
+  const how = ['-F', 'none', '-i', join(folder, 'id_ed25519'), '-p', String(ssh.port)];
+  const strict = options.flatMap((option) => ['-o', option]);
+  const { stdout } = await exec('ssh', [...how, ...strict, `${ssh.user}@${ssh.address}`, 'hostname']);
   return stdout.trim();
 }
 
@@ -98,6 +106,7 @@ describe('mayfly up', { timeout: 120_000 }, () => {
       const ended = await settled(after, second.id);
       if (ended.state === 'running') expect(await hostnameOf(ended)).toBe(second.id);
       else expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+      expect(await residue()).toMatchObject({ residue: [] });
       await Promise.all([first, second].map(({ id }) => destroyed(after, id)));
       for (const folder of [state.sandboxes, state.credentials, state.reservations])
         expect(await readdir(folder)).toEqual([]);

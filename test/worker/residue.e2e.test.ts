@@ -1,0 +1,68 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { exec } from '../../host/exec.ts';
+import { Failpoints } from '../../host/failpoints.ts';
+import { Virsh } from '../../host/libvirt/virsh.ts';
+import { domainUuid } from '../../model/ids.ts';
+import { Closers } from '../../worker/closers.ts';
+import { type Config, readConfig } from '../../worker/config.ts';
+import { openHostMachine } from '../../worker/host-machine.ts';
+import { findResidue, removeResidue } from '../../worker/residue.ts';
+import { sandboxId } from '../store/support.ts';
+import { processesOf } from '../support/mayfly-process.ts';
+import { startStoreServer } from '../support/store-server.ts';
+
+const ID = sandboxId(1);
+const DOMAIN = `<domain type="qemu"><name>${ID}</name><uuid>${domainUuid(ID)}</uuid><memory>65536</memory>
+  <os><type arch="x86_64">hvm</type></os></domain>`;
+
+const closers = new Closers();
+let config: Config;
+
+beforeAll(async () => {
+  if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
+  const root = await mkdtemp(join(tmpdir(), 'mf-'));
+  await chmod(root, 0o711); // QEMU is another user
+  closers.add('state folder', () => rm(root, { recursive: true, force: true }));
+  const store = await startStoreServer();
+  closers.add('store', () => store.stop());
+  const env = { MAYFLY_STATE_DIR: root, MAYFLY_LIBVIRT_URI: 'private', MONGODB_URI: store.uri };
+  config = readConfig(env);
+});
+afterAll(() => closers.close());
+
+/** What a private libvirtd has on the machine, besides files. */
+async function traces() {
+  const [rules, links] = await Promise.all([
+    exec('nft', ['list', 'tables']),
+    exec('ip', ['-oneline', 'link', 'show', 'type', 'bridge']),
+  ]);
+  const bridges = [...links.stdout.matchAll(/: (mayfly\d)[:@]/g)].map(([, name]) => name);
+  return { rules: rules.stdout.includes('mayfly_'), bridges, processes: processesOf(config.stateDir) };
+}
+
+it('a private libvirtd leaves files only; residue in them is seen without it, and removed', async () => {
+  const machine = await openHostMachine(config, Failpoints.parse(undefined));
+  try {
+    expect(machine.isNew).toBe(true);
+    expect(await traces()).toMatchObject({ rules: true, bridges: ['mayfly0', 'mayfly1'] });
+    const file = join(config.stateDir, 'domain.xml');
+    await writeFile(file, DOMAIN);
+    await new Virsh(machine.hypervisor.uri ?? '').run(['define', file]);
+    expect(await findResidue(config)).toMatchObject([{ sandboxId: ID, observation: { layer: 'domain' } }]);
+  } finally {
+    await machine.end();
+    await machine.close();
+  }
+  const nothing = { rules: false, bridges: [], processes: [] };
+  expect(await traces()).toEqual(nothing);
+
+  expect(await findResidue(config)).toMatchObject([{ sandboxId: ID, observation: { layer: 'domain' } }]);
+  expect(await traces()).toEqual(nothing);
+
+  await removeResidue(config, [ID]);
+  expect(await findResidue(config)).toEqual([]);
+  expect(await traces()).toEqual(nothing);
+});
