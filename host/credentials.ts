@@ -74,7 +74,9 @@ export class Credentials {
 
   /** Writes `known_hosts`, so that an operator's `ssh` pins the same host key as we do. */
   async storeKnownHost(sandboxId: string, endpoint: SshEndpoint): Promise<void> {
-    const line = `[${endpoint.address}]:${endpoint.port} ${endpoint.hostKey.trim()}\n`;
+    // Port 22 is looked up by the bare address: put_host_port() in OpenSSH's misc.c.
+    const host = endpoint.port === 22 ? endpoint.address : `[${endpoint.address}]:${endpoint.port}`;
+    const line = `${host} ${endpoint.hostKey.trim()}\n`;
     await writeFileAtomic(join(this.directory(sandboxId), KNOWN_HOSTS_FILE), line, 0o644);
   }
 
