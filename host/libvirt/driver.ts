@@ -196,8 +196,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 }
 
-/** The MAC addresses that interfaces of this sandbox may have. */
-export /**
+/**
  * QEMU runs as a user of its own, which must be able to reach its disks.
  * @throws MayflyError host_unavailable that names the folder
  */
@@ -212,6 +211,7 @@ async function refuseUnsearchable(folder: string): Promise<void> {
   if (dirname(folder) !== folder) await refuseUnsearchable(dirname(folder));
 }
 
+/** The MAC addresses that interfaces of this sandbox may have. */
 export function macsOf(sandboxId: string): Set<string> {
   return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
 }
