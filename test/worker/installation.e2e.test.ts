@@ -39,7 +39,7 @@ afterEach(async () => {
   const { items } = await mayfly.listSandboxes({ limit: 200 });
   const alive = items.filter(({ state }) => state !== 'destroyed' && state !== 'failed');
   await Promise.all(alive.map(({ id }) => mayfly.destroySandbox(id, WAIT)));
-  expect(await seen()).toEqual({ domains: [SOURCE], leases: [], workspaces: [], credentials: [] });
+  expect(await seen()).toEqual({ domains: new Set([SOURCE]), leases: [], workspaces: [], credentials: [] });
 });
 
 afterAll(async () => {
@@ -53,11 +53,8 @@ async function seen() {
   const { stdout } = await exec('virsh', ['-c', libvirtUri ?? '', 'list', '--all', '--name']);
   const leases = await Promise.all(leaseFiles.map((path) => readFile(path, 'utf8').catch(() => '')));
   return {
-    domains: stdout
-      .split('\n')
-      .filter((name) => name !== '')
-      .sort(),
-    leases: [...leases.join('').matchAll(/"ip-address": "([^"]+)"/g)].map(([, address]) => address).sort(),
+    domains: new Set(stdout.split('\n').filter((name) => name !== '')),
+    leases: [...leases.join('').matchAll(/"ip-address": "([^"]+)"/g)].map(([, address]) => address),
     workspaces: await readdir(sandboxesDir),
     credentials: await readdir(credentialsDir),
   };
@@ -80,7 +77,7 @@ test('one sandbox: made, seen by plain tools, destroyed and proved', async () =>
   const running = await mayfly.createSandbox({ source: SOURCE }, WAIT);
   expect(running).toMatchObject({ state: 'running', spec: { source: SOURCE } });
   expect(await seen()).toEqual({
-    domains: [SOURCE, running.id].sort(),
+    domains: new Set([SOURCE, running.id]),
     leases: [running.ssh?.address],
     workspaces: [running.id],
     credentials: [running.id],
