@@ -86,10 +86,20 @@ function clonedDisks(domain: Element): Element[] {
   const devices = child(domain, 'devices');
   const disks = (devices ? childElements(devices, 'disk') : []).filter((disk) => isDisk(disk) && hasSource(disk));
   if (disks.length === 0) unsafe('could not find a virtio disk in it, nor any other disk to clone');
+  if (disks.every(isMisnamed)) {
+    const named = disks.map(targetOf).join(', ');
+    unsafe(`could not find a virtio disk in it: ${named} is named as one, but is on another bus`);
+  }
   const targets = disks.map(targetOf);
   const twice = targets.find((target, i) => targets.indexOf(target) !== i);
   if (twice !== undefined) unsafe(`two of its disks are called ${JSON.stringify(twice)}`);
   return disks;
+}
+
+/** `vd…` promises the guest a virtio disk; on another bus it gets another name there, and what mounts it by name fails. */
+function isMisnamed(disk: Element): boolean {
+  const { dev = '', bus = 'virtio' } = child(disk, 'target')?.attributes ?? {};
+  return dev.startsWith('vd') && bus !== 'virtio';
 }
 
 function isDisk(node: Element): boolean {
