@@ -22,7 +22,8 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     taskQueue: hostQueue(hostId),
     activities: createHostActivities(options),
     interceptors: { activity: [(context) => ({ inbound: new HostStepInterceptor(context, failpoints, mutex) })] },
-    maxConcurrentActivityTaskExecutions: 64,
+    // Most of a create is waiting for a guest; waiting ones must not keep a cleanup out.
+    maxConcurrentActivityTaskExecutions: 500,
     shutdownGraceTime: '30s',
     shutdownForceTime: '60s',
   });
