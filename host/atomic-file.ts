@@ -8,7 +8,18 @@ import { dirname } from 'node:path';
  */
 export async function writeFileAtomic(path: string, text: string, mode: number): Promise<void> {
   const temporary = `${path}.new`;
-  const file = await open(temporary, 'w', mode);
+  await writeFileSynced(temporary, text, mode, 'w');
+  await rename(temporary, path);
+  await syncDirectory(dirname(path));
+}
+
+/**
+ * Writes a file down to the disk; its name is another matter, see {@link syncDirectory}.
+ * @param mode permission bits of the file; not touched by the umask
+ * @param flags `wx` refuses a file that is there
+ */
+export async function writeFileSynced(path: string, text: string, mode: number, flags: 'w' | 'wx'): Promise<void> {
+  const file = await open(path, flags, mode);
   try {
     await file.chmod(mode);
     await file.writeFile(text);
@@ -16,8 +27,6 @@ export async function writeFileAtomic(path: string, text: string, mode: number):
   } finally {
     await file.close();
   }
-  await rename(temporary, path);
-  await syncDirectory(dirname(path));
 }
 
 /** Makes the names in a directory (a rename, a removal) survive a power cut. */

@@ -1,11 +1,11 @@
-import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { MayflyError } from '../model/errors.ts';
 import { isSandboxId } from '../model/ids.ts';
 import type { Observation } from '../model/proof.ts';
 import type { SshEndpoint } from '../model/sandbox.ts';
-import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { syncDirectory, writeFileAtomic, writeFileSynced } from './atomic-file.ts';
 import { entriesOf } from './directory.ts';
 import type { Mark } from './hypervisor.ts';
 import { makeKeyPair } from './ssh/key-pair.ts';
@@ -52,8 +52,8 @@ export class Credentials {
     await rm(directory, { recursive: true, force: true });
     await mkdir(staging, { mode: 0o700 });
     const pair = makeKeyPair(sandboxId);
-    await writeNew(join(staging, KEY_FILE), pair.privateKey, 0o600);
-    await writeNew(join(staging, PUBLIC_KEY_FILE), `${pair.publicKey}\n`, 0o644);
+    await writeFileSynced(join(staging, KEY_FILE), pair.privateKey, 0o600, 'wx');
+    await writeFileSynced(join(staging, PUBLIC_KEY_FILE), `${pair.publicKey}\n`, 0o644, 'wx');
     await syncDirectory(staging);
     await rename(staging, directory);
     await syncDirectory(this.#state.credentials);
@@ -128,15 +128,4 @@ async function readPublicKey(directory: string): Promise<string | null> {
   const key = ssh2.utils.parseKey(await readFile(join(directory, KEY_FILE)));
   if (key instanceof Error) return null;
   return `${key.type} ${key.getPublicSSH().toString('base64')} ${key.comment}`.trimEnd();
-}
-
-async function writeNew(path: string, text: string, mode: number): Promise<void> {
-  const file = await open(path, 'wx', mode);
-  try {
-    await file.chmod(mode);
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }

@@ -92,7 +92,7 @@ export class Audit {
   }
 
   async #readEnd(sandboxId: string, key: ChainKey): Promise<ChainEnd> {
-    const { count, hash } = (await this.head(sandboxId)) ?? (await this.#begin(sandboxId, key));
+    const { count, hash } = await this.#begin(sandboxId, key); // most often this is the first entry
     const last = count > 0 ? await this.#entry(sandboxId, count - 1) : null;
     return { count, hash, recent: last?.recent ?? [] };
   }
@@ -181,7 +181,7 @@ export class Audit {
     return document && entryOf(document);
   }
 
-  /** A head of length 0 is there before the first entry, so that entries without a head are never innocent. */
+  /** The head, made when there is none: one of length 0 is there before the first entry, so that entries without a head are never innocent. */
   async #begin(sandboxId: string, key: ChainKey): Promise<AuditHead> {
     const head = key.head(sandboxId, 0, GENESIS);
     try {

@@ -7,7 +7,7 @@ import { Client } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
-import { inject } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { TemporalSagas } from '../../api/temporal-sagas.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
@@ -15,7 +15,7 @@ import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/messages.ts';
 import type { Observation } from '../../model/proof.ts';
 import { workflowIdOf } from '../../model/queues.ts';
-import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox.ts';
+import type { SandboxRecord, SandboxSpec } from '../../model/sandbox.ts';
 import type { Timeouts } from '../../model/timeouts.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
@@ -203,6 +203,28 @@ export class TestMayfly {
   }
 }
 
-export function isSettled(record: SandboxRecord): boolean {
-  return record.state === 'running' || isFinal(record.state);
+/**
+ * One Mayfly for the tests of a file. After each test every fault is lifted, every sandbox ended, and the test fails
+ * when anything carries a sandbox's name.
+ */
+export function useMayfly(): () => TestMayfly {
+  let mayfly: TestMayfly | undefined;
+  const running = () => {
+    if (!mayfly) throw new Error('Mayfly has not been started');
+    return mayfly;
+  };
+  beforeAll(async () => {
+    mayfly = await TestMayfly.start();
+  });
+  afterAll(() => mayfly?.stop());
+  afterEach(async () => {
+    const { failpoints, host, store } = running();
+    failpoints.arm(undefined);
+    if (!host) await running().startHost();
+    for (const { id } of await store.sandboxes.all(['requested', 'creating', 'running', 'destroying'])) {
+      await running().destroy({ ...running().input(), id });
+    }
+    expect(await running().residue()).toEqual([]);
+  });
+  return running;
 }

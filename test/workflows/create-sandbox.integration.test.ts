@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unprovenLayers } from '../../model/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { Timeouts } from '../../model/timeouts.ts';
-import { TestMayfly } from '../support/mayfly.ts';
+import { useMayfly } from '../support/mayfly.ts';
 
 const STEPS = ['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
 
@@ -15,19 +15,7 @@ const HANGS: Record<(typeof STEPS)[number], Partial<Timeouts>> = {
   verifySsh: { verifySshMs: 300 },
 };
 
-let mayfly: TestMayfly;
-beforeAll(async () => {
-  mayfly = await TestMayfly.start();
-});
-afterAll(() => mayfly?.stop());
-
-afterEach(async () => {
-  mayfly.failpoints.arm(undefined);
-  for (const record of await mayfly.store.sandboxes.all(['requested', 'creating', 'running', 'destroying'])) {
-    await mayfly.destroy({ ...mayfly.input(), id: record.id });
-  }
-  expect(await mayfly.residue()).toEqual([]);
-});
+const mayfly = useMayfly();
 
 function expectProved(record: SandboxRecord): void {
   expect(record.proof).not.toBeNull();
@@ -35,8 +23,8 @@ function expectProved(record: SandboxRecord): void {
 }
 
 test('a sandbox comes to run, is used, and its end is proved', async () => {
-  const input = mayfly.input({ metadata: { job: '7' } });
-  const running = await mayfly.create(input);
+  const input = mayfly().input({ metadata: { job: '7' } });
+  const running = await mayfly().create(input);
   expect(running).toMatchObject({ state: 'running', hostId: 'test', failure: null, spec: { metadata: { job: '7' } } });
   expect(running.ssh?.hostKey).toMatch(/^ssh-ed25519 /);
   expect(running.steps.map(({ step }) => step)).toEqual([
@@ -49,19 +37,19 @@ test('a sandbox comes to run, is used, and its end is proved', async () => {
     'verifySsh',
   ]);
 
-  const destroyed = await mayfly.destroy(input);
+  const destroyed = await mayfly().destroy(input);
   expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', waitingFor: null });
   expectProved(destroyed);
-  expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
-  await mayfly.keepHistory('deleted', input.id);
+  expect(await mayfly().store.audit.verify(input.id)).toMatchObject({ ok: true });
+  await mayfly().keepHistory('deleted', input.id);
 });
 
 describe.each(STEPS)('when %s', (step) => {
   test.each(['before', 'after'])(
     'fails %s its effect, nothing is left and the answer says which step and why',
     async (where) => {
-      mayfly.failpoints.arm(`${step}.${where}=error`);
-      const failed = await mayfly.end((await mayfly.create()).id);
+      mayfly().failpoints.arm(`${step}.${where}=error`);
+      const failed = await mayfly().end((await mayfly().create()).id);
       expect(failed).toMatchObject({
         state: 'failed',
         stopReason: 'create-failed',
@@ -72,8 +60,10 @@ describe.each(STEPS)('when %s', (step) => {
   );
 
   test('hangs, nothing is left and the answer says which step and why', async () => {
-    mayfly.failpoints.arm(`${step}.before=hang`);
-    const failed = await mayfly.end((await mayfly.create(mayfly.input({}, { ...HANGS[step], hostDownMs: 600 }))).id);
+    mayfly().failpoints.arm(`${step}.before=hang`);
+    const failed = await mayfly().end(
+      (await mayfly().create(mayfly().input({}, { ...HANGS[step], hostDownMs: 600 }))).id,
+    );
     expect(failed).toMatchObject({ state: 'failed', failure: { step } });
     expect(failed.failure?.code).toBe(
       { awaitIp: 'ip_timeout', verifySsh: 'ssh_timeout' }[step as string] ?? 'step_timeout',
@@ -82,9 +72,9 @@ describe.each(STEPS)('when %s', (step) => {
   });
 
   test('is under way, a delete cancels the create and cleans up', async () => {
-    mayfly.failpoints.arm(`${step}.after=hang`);
-    const input = mayfly.input();
-    await mayfly.sagas.create(input);
+    mayfly().failpoints.arm(`${step}.after=hang`);
+    const input = mayfly().input();
+    await mayfly().sagas.create(input);
     const phases = {
       reserve: 'placing',
       cloneDisk: 'cloning',
@@ -92,16 +82,16 @@ describe.each(STEPS)('when %s', (step) => {
       awaitIp: 'awaiting-ip',
       verifySsh: 'verifying-ssh',
     };
-    await mayfly.until(input.id, (record) => record.phase === phases[step]);
-    const destroyed = await mayfly.destroy(input);
+    await mayfly().until(input.id, (record) => record.phase === phases[step]);
+    const destroyed = await mayfly().destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
     expectProved(destroyed);
-    if (step === 'awaitIp') await mayfly.keepHistory('deleted-while-creating', input.id);
+    if (step === 'awaitIp') await mayfly().keepHistory('deleted-while-creating', input.id);
   });
 
   test('fails once in a way that a retry cures, the sandbox runs', async () => {
-    mayfly.failpoints.arm(`${step}.after=1*error(host_unavailable)`);
-    expect(await mayfly.create()).toMatchObject({ state: 'running' });
+    mayfly().failpoints.arm(`${step}.after=1*error(host_unavailable)`);
+    expect(await mayfly().create()).toMatchObject({ state: 'running' });
   });
 });
 
@@ -114,47 +104,47 @@ describe.each([
   'lookAgain',
 ])('when the cleanup step %s', (step) => {
   test.each(['before', 'after'])('fails %s its effect a few times, it is repeated until it holds', async (where) => {
-    const input = mayfly.input();
-    await mayfly.create(input);
-    mayfly.failpoints.arm(`${step}.${where}=3*error`);
-    const destroyed = await mayfly.destroy(input);
+    const input = mayfly().input();
+    await mayfly().create(input);
+    mayfly().failpoints.arm(`${step}.${where}=3*error`);
+    const destroyed = await mayfly().destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
     expectProved(destroyed);
   });
 
   test('does not hold, the sandbox is not called destroyed and says what it waits for', async () => {
-    const input = mayfly.input();
-    await mayfly.create(input);
-    mayfly.failpoints.arm(`${step}.before=error`);
-    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
-    const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
+    const input = mayfly().input();
+    await mayfly().create(input);
+    mayfly().failpoints.arm(`${step}.before=error`);
+    await mayfly().sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+    const waiting = await mayfly().until(input.id, (record) => record.waitingFor !== null);
     expect(waiting).toMatchObject({ state: 'destroying', proof: null });
     expect(waiting.waitingFor).toContain(step);
-    mayfly.failpoints.arm(undefined);
-    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
-    if (step === 'removeDomain') await mayfly.keepHistory('cleanup-that-waits', input.id);
+    mayfly().failpoints.arm(undefined);
+    expect(await mayfly().end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
+    if (step === 'removeDomain') await mayfly().keepHistory('cleanup-that-waits', input.id);
   });
 });
 
 test('an undo that fails is repeated too, and the first failure is the one that is told', async () => {
-  mayfly.failpoints.arm('verifySsh.before=error;removeDomain.before=2*error;removeWorkspace.after=2*error');
-  const failed = await mayfly.end((await mayfly.create()).id);
+  mayfly().failpoints.arm('verifySsh.before=error;removeDomain.before=2*error;removeWorkspace.after=2*error');
+  const failed = await mayfly().end((await mayfly().create()).id);
   expect(failed).toMatchObject({ state: 'failed', failure: { step: 'verifySsh', code: 'fault_injected' } });
   expectProved(failed);
-  await mayfly.keepHistory('create-failed', failed.id);
+  await mayfly().keepHistory('create-failed', failed.id);
 });
 
 test('a host without room refuses, and the answer says so', async () => {
-  const failed = await mayfly.end((await mayfly.create(mayfly.input({ memoryMib: 200_000 }))).id);
+  const failed = await mayfly().end((await mayfly().create(mayfly().input({ memoryMib: 200_000 }))).id);
   expect(failed).toMatchObject({
     state: 'failed',
     hostId: null,
     failure: { code: 'capacity_exhausted', step: 'reserve' },
   });
-  await mayfly.keepHistory('no-room', failed.id);
+  await mayfly().keepHistory('no-room', failed.id);
 });
 
 test('a source that no host has is told as such', async () => {
-  const failed = await mayfly.end((await mayfly.create(mayfly.input({ source: 'nobody' }))).id);
+  const failed = await mayfly().end((await mayfly().create(mayfly().input({ source: 'nobody' }))).id);
   expect(failed).toMatchObject({ state: 'failed', failure: { code: 'source_not_found', step: 'proposeHosts' } });
 });

@@ -1,115 +1,102 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { TestMayfly } from '../support/mayfly.ts';
+import { expect, test } from 'vitest';
+import { useMayfly } from '../support/mayfly.ts';
 
-let mayfly: TestMayfly;
-beforeAll(async () => {
-  mayfly = await TestMayfly.start();
-});
-afterAll(() => mayfly?.stop());
-
-afterEach(async () => {
-  mayfly.failpoints.arm(undefined);
-  if (!mayfly.host) await mayfly.startHost();
-  for (const record of await mayfly.store.sandboxes.all(['requested', 'creating', 'running', 'destroying'])) {
-    await mayfly.destroy({ ...mayfly.input(), id: record.id });
-  }
-  expect(await mayfly.residue()).toEqual([]);
-});
+const mayfly = useMayfly();
 
 const actor = { apiKeyId: 'test', agentId: null };
 
 test('the TTL ends a sandbox', async () => {
-  const input = mayfly.input({ ttlSeconds: 3 });
-  expect(await mayfly.create(input)).toMatchObject({ state: 'running' });
-  const ended = await mayfly.end(input.id);
+  const input = mayfly().input({ ttlSeconds: 3 });
+  expect(await mayfly().create(input)).toMatchObject({ state: 'running' });
+  const ended = await mayfly().end(input.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   expect(Date.parse(ended.updatedAt)).toBeGreaterThanOrEqual(Date.parse(ended.expiresAt));
-  await mayfly.keepHistory('ttl', input.id);
+  await mayfly().keepHistory('ttl', input.id);
 });
 
 test('the TTL ends a sandbox that is still being created', async () => {
-  mayfly.failpoints.arm('awaitIp.before=hang');
-  const input = mayfly.input({ ttlSeconds: 1 });
-  await mayfly.sagas.create(input);
-  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl', runningAt: null });
+  mayfly().failpoints.arm('awaitIp.before=hang');
+  const input = mayfly().input({ ttlSeconds: 1 });
+  await mayfly().sagas.create(input);
+  expect(await mayfly().end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl', runningAt: null });
 });
 
 test('an idle sandbox ends, and one in use does not', async () => {
-  const input = mayfly.input({ idleSeconds: 2 });
-  await mayfly.create(input);
+  const input = mayfly().input({ idleSeconds: 2 });
+  await mayfly().create(input);
   const began = Date.now();
   for (let used = 0; used < 3; used++) {
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).signal('touch');
+    await mayfly().client.workflow.getHandle(`sandbox/${input.id}`).signal('touch');
   }
-  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
+  expect(await mayfly().end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
   expect(Date.now() - began).toBeGreaterThan(4_500);
-  await mayfly.keepHistory('idle', input.id);
+  await mayfly().keepHistory('idle', input.id);
 });
 
 test('a patch extends the TTL and replaces the metadata', async () => {
-  const input = mayfly.input({ ttlSeconds: 4 });
-  const { expiresAt } = await mayfly.create(input);
-  await mayfly.sagas.patch(input.id, { ttlSeconds: 600, metadata: { a: 'b' }, actor });
-  const patched = await mayfly.record(input.id);
+  const input = mayfly().input({ ttlSeconds: 4 });
+  const { expiresAt } = await mayfly().create(input);
+  await mayfly().sagas.patch(input.id, { ttlSeconds: 600, metadata: { a: 'b' }, actor });
+  const patched = await mayfly().record(input.id);
   expect(Date.parse(patched.expiresAt)).toBeGreaterThan(Date.parse(expiresAt) + 500_000);
   expect(patched.spec.metadata).toEqual({ a: 'b' });
   await new Promise((resolve) => setTimeout(resolve, Date.parse(expiresAt) - Date.now() + 500));
-  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
-  await mayfly.destroy(input);
-  await mayfly.keepHistory('patched', input.id);
+  expect(await mayfly().record(input.id)).toMatchObject({ state: 'running' });
+  await mayfly().destroy(input);
+  await mayfly().keepHistory('patched', input.id);
 });
 
 test('what has ended cannot be patched', async () => {
-  const input = mayfly.input();
-  await mayfly.create(input);
-  await mayfly.destroy(input);
-  await expect(mayfly.sagas.patch(input.id, { ttlSeconds: 60, actor })).rejects.toMatchObject({
+  const input = mayfly().input();
+  await mayfly().create(input);
+  await mayfly().destroy(input);
+  await expect(mayfly().sagas.patch(input.id, { ttlSeconds: 60, actor })).rejects.toMatchObject({
     code: 'sandbox_ended',
   });
 });
 
 test('two deletes at once both end in the one proof', async () => {
-  const input = mayfly.input();
-  await mayfly.create(input);
-  const [one, other] = await Promise.all([mayfly.destroy(input), mayfly.destroy(input)]);
+  const input = mayfly().input();
+  await mayfly().create(input);
+  const [one, other] = await Promise.all([mayfly().destroy(input), mayfly().destroy(input)]);
   expect(one).toEqual(other);
   expect(one.state).toBe('destroyed');
 });
 
 test('the same create twice makes one sandbox', async () => {
-  const input = mayfly.input();
-  await Promise.all([mayfly.create(input), mayfly.create(input)]);
-  expect(await mayfly.store.sandboxes.all(['running'])).toHaveLength(1);
+  const input = mayfly().input();
+  await Promise.all([mayfly().create(input), mayfly().create(input)]);
+  expect(await mayfly().store.sandboxes.all(['running'])).toHaveLength(1);
 });
 
 test('a host that is down keeps the destroy waiting, visibly, and it goes on when the host is back', async () => {
-  const input = mayfly.input({}, { hostDownMs: 500 });
-  await mayfly.create(input);
-  await mayfly.host?.stop();
-  await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
-  const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
+  const input = mayfly().input({}, { hostDownMs: 500 });
+  await mayfly().create(input);
+  await mayfly().host?.stop();
+  await mayfly().sagas.destroy({ ...input, begin: 'destroy' }, { actor });
+  const waiting = await mayfly().until(input.id, (record) => record.waitingFor !== null);
   expect(waiting).toMatchObject({ state: 'destroying', proof: null });
   expect(waiting.waitingFor).toContain('the host worker does not answer');
-  await mayfly.startHost();
-  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
+  await mayfly().startHost();
+  expect(await mayfly().end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
 });
 
 test('a host worker that is replaced in the middle of a create resumes it', async () => {
-  mayfly.failpoints.arm('awaitIp.before=1*delay(1500)');
-  const input = mayfly.input();
-  await mayfly.sagas.create(input);
-  await mayfly.until(input.id, (record) => record.phase === 'awaiting-ip');
-  await mayfly.host?.stop();
-  await mayfly.startHost();
-  await mayfly.sagas.settled(input.id, AbortSignal.timeout(30_000));
-  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+  mayfly().failpoints.arm('awaitIp.before=1*delay(1500)');
+  const input = mayfly().input();
+  await mayfly().sagas.create(input);
+  await mayfly().until(input.id, (record) => record.phase === 'awaiting-ip');
+  await mayfly().host?.stop();
+  await mayfly().startHost();
+  await mayfly().sagas.settled(input.id, AbortSignal.timeout(30_000));
+  expect(await mayfly().record(input.id)).toMatchObject({ state: 'running' });
 });
 
 test('a record whose workflow is gone can still be destroyed', async () => {
-  const input = mayfly.input();
-  await mayfly.create(input);
-  await mayfly.client.workflow.getHandle(`sandbox/${input.id}`).terminate('as a lost dev-server file would');
-  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-  await mayfly.keepHistory('taken-over', input.id);
+  const input = mayfly().input();
+  await mayfly().create(input);
+  await mayfly().client.workflow.getHandle(`sandbox/${input.id}`).terminate('as a lost dev-server file would');
+  expect(await mayfly().destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+  await mayfly().keepHistory('taken-over', input.id);
 });
