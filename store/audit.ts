@@ -181,7 +181,10 @@ export class Audit {
     return document && entryOf(document);
   }
 
-  /** The head, made when there is none: one of length 0 is there before the first entry, so that entries without a head are never innocent. */
+  /**
+   * The head, made when there is none: one of length 0 is there before the first entry, so that entries without a head
+   * are never innocent.
+   */
   async #begin(sandboxId: string, key: ChainKey): Promise<AuditHead> {
     const head = key.head(sandboxId, 0, GENESIS);
     try {
