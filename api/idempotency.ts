@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
+import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import { canonicalJson } from '../store/canonical-json.ts';
 import type { Store } from '../store/connect.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
@@ -25,7 +25,7 @@ export async function beginAttempt(
   store: Store,
   request: { apiKeyId: string; key: string | undefined; method: string; path: string; body: unknown },
 ): Promise<Attempt> {
-  const sandboxId = sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+  const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
   if (request.key === undefined) return { sandboxId, isFresh: true, answer: null, claim: null };
   const content = canonicalJson([request.method, request.path, request.body]);
   const bodyDigest = createHash('sha256').update(content).digest('hex');

@@ -5,7 +5,7 @@ import { createHostActivities } from '../activities/host.ts';
 import { asStep } from '../activities/step-context.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { Failpoints } from '../host/failpoints.ts';
-import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
+import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import type { Config } from '../worker/config.ts';
 import { openHostMachine } from '../worker/host-machine.ts';
 import { Samples, type Spread } from './measure.ts';
@@ -43,7 +43,7 @@ async function oneLife(
   serial: bigint,
   samples: Samples,
 ): Promise<void> {
-  const sandboxId = sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+  const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
   const target = { sandboxId, generation: NO_GENERATION };
   const shape = { source, cpus: null, memoryMib: null, egress: 'none', userCaKeys: ca.publicKeys() } as const;
   const actor = { apiKeyId: 'bench', agentId: null };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { MayflyClient } from '../client/mayfly-client.ts';
-import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
+import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
@@ -28,7 +28,7 @@ export async function measureDoor(
 }
 
 function endedRecord(source: string): SandboxRecord {
-  const id = sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+  const id = sandboxIdFrom(randomBytes(ID_BYTES));
   const at = new Date().toISOString();
   const ttlSeconds = LIMITS.ttlSeconds.default;
   const network = { egress: 'none' } as const;

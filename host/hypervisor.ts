@@ -31,6 +31,13 @@ export interface Lease {
   noticedAt: string;
 }
 
+/** Where a sandbox is right now: read from the machine, not from what was once written down. */
+export interface Whereabouts {
+  domain: 'running' | 'paused' | 'off' | 'absent';
+  /** For the MAC that its domain has; null when there is none, or it has run out. */
+  lease: Lease | null;
+}
+
 /** Something on the machine that carries a sandbox's name. */
 export interface Mark {
   sandboxId: string;
@@ -78,6 +85,9 @@ export interface Hypervisor {
   bootDomain(sandboxId: string, context: StepContext): Promise<void>;
   /** Resolves within 100 ms of the lease being there. @throws MayflyError boot_failed when the domain died meanwhile */
   awaitLease(sandboxId: string, context: StepContext): Promise<Lease>;
+
+  /** Asked before every connection: an address may have changed hands since the last. Takes milliseconds. */
+  whereabouts(sandboxId: string): Promise<Whereabouts>;
 
   removeDomain(sandboxId: string): Promise<void>;
   releaseLease(sandboxId: string): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Actor } from './sandbox.ts';
 
-/** What the audit trail speaks of. Later kinds (commands, files, snapshots) are added here. */
+/** What the audit trail speaks of. Later kinds (snapshots) are added here. */
 export type AuditKind =
   | 'sandbox.requested'
   | 'sandbox.state'
@@ -10,7 +10,18 @@ export type AuditKind =
   | 'sandbox.cleanup'
   | 'sandbox.proof'
   | 'certificate.issued'
-  | 'certificate.revoked';
+  | 'certificate.revoked'
+  | 'command.requested'
+  | 'command.started'
+  | 'command.cancel-asked'
+  | 'command.ended'
+  | 'file.read'
+  | 'file.written'
+  | 'file.removed'
+  | 'source.prepared'
+  | 'source.unprepared'
+  | 'source.command'
+  | 'source.file';
 
 /** One thing to be remembered. `eventId` makes a repeated append harmless: same id, one entry. */
 export interface AuditEvent {

@@ -9,32 +9,46 @@ import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/
  */
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const SANDBOX_ID = /^sbx-[0-9a-hjkmnp-tv-z]{16}$/;
+const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 
 /** The namespace of our UUIDv5 values (RFC 9562 §5.5): a random UUID, fixed for ever. */
 const UUID_NAMESPACE = hexToBytes('8f1d3c5a6b7e4f20918273645566aabb');
 
-/** Random bytes behind one sandbox id: 80 bits, 16 characters of Crockford base32. */
-export const SANDBOX_ID_BYTES = 10;
+/** Random bytes behind one id: 80 bits, 16 characters of Crockford base32. */
+export const ID_BYTES = 10;
 
 /**
  * The sandbox id made of 80 random bits.
- * @throws RangeError when not given exactly {@link SANDBOX_ID_BYTES} bytes.
+ * @throws RangeError when not given exactly {@link ID_BYTES} bytes.
  */
 export function sandboxIdFrom(random: Uint8Array): string {
-  if (random.length !== SANDBOX_ID_BYTES) throw new RangeError(`a sandbox id needs ${SANDBOX_ID_BYTES} random bytes`);
+  return `sbx-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a command. */
+export function commandIdFrom(random: Uint8Array): string {
+  return `cmd-${crockford(random)}`;
+}
+
+function crockford(random: Uint8Array): string {
+  if (random.length !== ID_BYTES) throw new RangeError(`an id needs ${ID_BYTES} random bytes`);
   let value = BigInt(`0x${bytesToHex(random)}`);
   let text = '';
   for (let i = 0; i < 16; i++) {
     text = CROCKFORD.charAt(Number(value & 31n)) + text;
     value >>= 5n;
   }
-  return `sbx-${text}`;
+  return text;
 }
 
 /** Whether `text` is a sandbox id, and nothing else (a path, an option, another kind of name). */
 export function isSandboxId(text: string): boolean {
   return SANDBOX_ID.test(text);
+}
+
+export function isCommandId(text: string): boolean {
+  return COMMAND_ID.test(text);
 }
 
 /** Whether `text` can name a host: 1 to 40 of `a-z0-9-`, as in a DNS label. */

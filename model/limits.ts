@@ -17,5 +17,23 @@ export const LIMITS = {
   /** `Prefer: wait=N`. */
   waitSeconds: { default: 60, max: 600 },
   page: { default: 50, max: 200 },
+  command: {
+    /** Characters of `command`, and bytes of all of `argv`: one argument may have 128 KiB in Linux (MAX_ARG_STRLEN). */
+    maxLength: 131_071,
+    maxArguments: 1_024,
+    maxVariables: 256,
+    maxVariableBytes: 131_071,
+    timeoutSeconds: { min: 1, max: 2_592_000, default: 600 },
+    maxOutputBytes: { min: 0, max: 1_073_741_824, default: 10_485_760 },
+    /** Running at once in one sandbox; one more is refused with 429. */
+    running: 64,
+    /** One POST of standard input, bytes. */
+    stdinBytes: 1_048_576,
+    /** From SIGTERM to SIGKILL, when a command is cancelled or its time is over. Seconds. */
+    graceSeconds: 5,
+  },
+  path: { maxBytes: 4_095 },
+  /** A command on a source: read-only, and brief. */
+  sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },
   certificateSeconds: { min: 60, max: 3_600, default: 1_800 },
 } as const;

@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { TemporalSagas } from '../../api/temporal-sagas.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
-import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
+import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/messages.ts';
 import type { Observation } from '../../model/proof.ts';
 import { workflowIdOf } from '../../model/queues.ts';
@@ -125,7 +125,7 @@ export class TestMayfly {
 
   input(spec: Partial<SandboxSpec> = {}, timeouts: Partial<Timeouts> = {}): SandboxInput {
     return {
-      id: sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES)),
+      id: sandboxIdFrom(randomBytes(ID_BYTES)),
       spec: {
         source: 'golden-debian12',
         cpus: null,

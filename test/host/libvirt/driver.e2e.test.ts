@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import type { StepContext } from '../../../host/hypervisor.ts';
-import { macAddress, SANDBOX_ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { macAddress, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import { TestCa } from './guest.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
@@ -25,7 +25,7 @@ afterAll(async () => {
 }, 60_000);
 
 const context = (ms = 120_000): StepContext => ({ signal: AbortSignal.timeout(ms), alive: () => {} });
-const newId = () => sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+const newId = () => sandboxIdFrom(randomBytes(ID_BYTES));
 const request = (sandboxId: string) => ({
   sandboxId,
   source: machine.source,

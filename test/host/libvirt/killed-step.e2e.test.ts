@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { domainUuid, SANDBOX_ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { domainUuid, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -33,7 +33,7 @@ test.each([5, 40, 90, 150])(
   'killed %i ms into every step, whoever comes next finishes it',
   async (ms) => {
     const { host, virsh, source } = machine;
-    const id = sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+    const id = sandboxIdFrom(randomBytes(ID_BYTES));
     const request = { sandboxId: id, source, cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: [] };
     await killedAfter(ms, 'cloneDisk', id);
     const clone = await host.cloneDisk(request, context());
@@ -55,7 +55,7 @@ test.each([5, 40, 90, 150])(
 
 test('a daemon that is gone is said to be unavailable, and its VMs are found again when it is back', async () => {
   const { host, libvirtd, source } = machine;
-  const id = sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+  const id = sandboxIdFrom(randomBytes(ID_BYTES));
   const request = { sandboxId: id, source, cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: [] };
   await host.cloneDisk(request, context());
   await host.bootDomain(id, context());

@@ -5,12 +5,12 @@ import type { CloneRequest, StepContext } from '../../../host/hypervisor.ts';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { verifySsh } from '../../../host/ssh/verify.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import { SANDBOX_ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
 import { temporaryState } from '../temporary-state.ts';
 
 export function newId(): string {
-  return sandboxIdFrom(randomBytes(SANDBOX_ID_BYTES));
+  return sandboxIdFrom(randomBytes(ID_BYTES));
 }
 
 export function patience(ms = 30_000): StepContext {
