@@ -1,0 +1,3 @@
+module mayfly/guest
+
+go 1.24
