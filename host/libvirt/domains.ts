@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { domainUuid } from '../../model/ids.ts';
-import { domainState, isActive } from './output/domain-state.ts';
+import { interfaceMacs } from './output/addresses.ts';
+import { type DomainState, domainState, isActive } from './output/domain-state.ts';
 import { removeFailure, startFailure } from './output/failures.ts';
 import { tableRows } from './output/tables.ts';
 import { type Virsh, VirshError } from './virsh.ts';
@@ -77,6 +78,19 @@ export class Domains {
   async checkAlive(sandboxId: string): Promise<void> {
     const state = domainState(await this.ask(['domstate', sandboxId]));
     if (!isActive(state)) throw new MayflyError('boot_failed', `${sandboxId} ended while it booted: ${state}.`);
+  }
+
+  /** State and MAC addresses of the domain, in one run of virsh; null when there is none. */
+  async describe(sandboxId: string): Promise<{ state: DomainState; macs: string[] } | null> {
+    try {
+      const [state = '', ...rest] = (await this.virsh.run([`domstate ${sandboxId}; domiflist ${sandboxId}`])).split(
+        '\n',
+      );
+      return { state: domainState(state), macs: interfaceMacs(rest.join('\n')) };
+    } catch (error) {
+      if (error instanceof VirshError && error.failure.result === 'not_found') return null;
+      throw error;
+    }
   }
 
   /** KiB of memory that the domain's QEMU holds; 0 when it does not run. */

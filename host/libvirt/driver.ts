@@ -6,7 +6,7 @@ import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
 import type { Observation } from '../../model/proof.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { BaseDigests } from '../disk/base-digest.ts';
-import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext } from '../hypervisor.ts';
+import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
 import { cloneDisk } from './cloning.ts';
@@ -15,6 +15,7 @@ import { watchForLease } from './lease-watch.ts';
 import { type DhcpLease, Leases } from './leases.ts';
 import { ensureNetworks } from './network.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from './network-plan.ts';
+import { type DomainState, isActive } from './output/domain-state.ts';
 import { nodeInfo, nodeMemory } from './output/node.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
@@ -137,6 +138,15 @@ export class LibvirtHypervisor implements Hypervisor {
     return { address: lease.address, port: SSH_PORT, macAddress: mac, noticedAt: new Date().toISOString() };
   }
 
+  async whereabouts(sandboxId: string): Promise<Whereabouts> {
+    const mac = macAddress(sandboxId);
+    const [domain, leased] = await Promise.all([this.domains.describe(checked(sandboxId)), this.leases.current(mac)]);
+    if (domain === null) return { domain: 'absent', lease: null };
+    const noticedAt = new Date().toISOString();
+    const lease = leased && { address: leased.address, port: SSH_PORT, macAddress: mac, noticedAt };
+    return { domain: inFewWords(domain.state), lease: domain.macs.includes(mac) ? lease : null };
+  }
+
   async removeDomain(sandboxId: string): Promise<void> {
     await this.domains.remove(sandboxId);
   }
@@ -214,6 +224,18 @@ async function refuseUnsearchable(folder: string): Promise<void> {
 /** The MAC addresses that interfaces of this sandbox may have. */
 export function macsOf(sandboxId: string): Set<string> {
   return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
+}
+
+/** It becomes words of a virsh command. */
+function checked(sandboxId: string): string {
+  if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
+  return sandboxId;
+}
+
+/** What is neither ended nor held may answer: whoever tries will see. */
+function inFewWords(state: DomainState): Whereabouts['domain'] {
+  if (state === 'paused' || state === 'suspended') return 'paused';
+  return isActive(state) && state !== 'dying' ? 'running' : 'off';
 }
 
 function seen(layer: Observation['layer'], lookedAt: string, found: string | null): Observation {

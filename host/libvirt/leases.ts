@@ -12,6 +12,8 @@ export interface DhcpLease {
   macAddress: string;
   hostname: string | null;
   clientId: string | null;
+  /** Seconds since 1970; null for a lease without end. */
+  expiresAt: number | null;
 }
 
 /** dnsmasq handles a release at once; its helper then rewrites the file. Milliseconds. */
@@ -44,6 +46,17 @@ export class Leases {
   }
 
   /**
+   * The lease of a MAC that ends last: after a renewal under another client id there are several. One that has run out
+   * stays listed until somebody asks, while dnsmasq gives its address away: it does not count.
+   */
+  async current(macAddress: string): Promise<DhcpLease | null> {
+    const end = (lease: DhcpLease) => lease.expiresAt ?? Number.POSITIVE_INFINITY;
+    const now = Date.now() / 1000;
+    const valid = (await this.find(new Set([macAddress]))).filter((lease) => end(lease) > now);
+    return valid.reduce<DhcpLease | null>((a, b) => (a && end(a) >= end(b) ? a : b), null);
+  }
+
+  /**
    * Gives the leases of these MACs back to dnsmasq, and looks until none is listed.
    * @throws MayflyError cleanup_incomplete when one is still listed after 5 s.
    */
@@ -69,7 +82,6 @@ export class Leases {
   }
 }
 
-/** An expired lease is listed until somebody asks; dnsmasq gives its address away all the same. */
 function leaseOf(bridge: string, entry: unknown): DhcpLease[] {
   const fields: Partial<Record<string, unknown>> = typeof entry === 'object' && entry !== null ? { ...entry } : {};
   const text = (key: string) => (typeof fields[key] === 'string' ? fields[key] : null);
@@ -77,7 +89,10 @@ function leaseOf(bridge: string, entry: unknown): DhcpLease[] {
   const macAddress = text('mac-address');
   if (address === null || macAddress === null) return [];
   const lease = { bridge, address, macAddress: macAddress.toLowerCase() };
-  return [{ ...lease, hostname: text('hostname'), clientId: text('client-id') }];
+  const expiry = fields['expiry-time'];
+  // libvirt's helper writes 0 for a lease without end (virLeaseNew in src/util/virlease.c)
+  const expiresAt = typeof expiry === 'number' && expiry > 0 ? expiry : null;
+  return [{ ...lease, hostname: text('hostname'), clientId: text('client-id'), expiresAt }];
 }
 
 /** What went wrong, or null; that a lease is still listed is what counts in the end. */

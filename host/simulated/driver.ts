@@ -8,7 +8,7 @@ import { isSandboxId } from '../../model/ids.ts';
 import type { Layer, Observation } from '../../model/proof.ts';
 import { entriesOf } from '../directory.ts';
 import { Failpoints } from '../failpoints.ts';
-import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext } from '../hypervisor.ts';
+import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
 import { DiskUsage } from './disk-usage.ts';
 import { BOOT_SCRIPT, consoleTail, killDomain, startDomain } from './domain.ts';
@@ -136,6 +136,16 @@ export class SimulatedHypervisor implements Hypervisor {
       context.alive(`no lease of ${sandboxId} in ${this.#leases.path} yet`);
       await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
+  }
+
+  async whereabouts(sandboxId: string): Promise<Whereabouts> {
+    const clone = await readClone(await this.#workspace(sandboxId));
+    if (!clone) return { domain: 'absent', lease: null };
+    const [leases, pids] = await Promise.all([this.#leases.list(), this.#processes.of(sandboxId)]);
+    const noticedAt = new Date().toISOString();
+    const leased = leases.find((entry) => entry.macAddress === clone.macAddress && entry.sandboxId === sandboxId);
+    const lease = leased && { address: leased.address, port: GUEST_PORT, macAddress: leased.macAddress, noticedAt };
+    return { domain: pids.length > 0 ? 'running' : 'off', lease: lease ?? null };
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
