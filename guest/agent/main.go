@@ -1,0 +1,33 @@
+// Command mayfly-agent is what Mayfly runs inside a sandbox: it starts commands, keeps their output, and reads and
+// writes files. The host reaches it through one SSH session channel that carries HTTP/2.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// version is the digest of the sources in guest/, linked in by scripts/setup/guest.mjs.
+var version = "unversioned"
+
+const usage = `usage: mayfly-agent serve [--socket PATH] [--state FOLDER] [--user NAME]
+       mayfly-agent connect --version V [--socket PATH]
+       mayfly-agent version
+`
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+	verb, arguments := os.Args[1], os.Args[2:]
+	switch verb {
+	case "serve":
+		os.Exit(serve(arguments))
+	case "version":
+		fmt.Println(version)
+	default:
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+}
