@@ -1,6 +1,7 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './certificate.ts';
+import { createEventActivities } from './event.ts';
 import { createPlacementActivities } from './placement.ts';
 import { createRecordActivities } from './record.ts';
 
@@ -15,6 +16,7 @@ export function createControlActivities(deps: ControlDeps) {
     ...createRecordActivities(deps),
     ...createPlacementActivities(deps),
     ...createCertificateActivities(deps),
+    ...createEventActivities(deps),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { AuditEvent } from '../model/audit.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 
 /**
@@ -15,6 +16,12 @@ export interface Sagas {
   destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
   /** Resolves when the saga has ended. @throws the signal's reason when it fires first */
   ended(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Appends to the sandbox's audit trail what no saga does: a file access, for example. Resolves when Temporal has it,
+   * which is before it is written; the same `eventId` again changes nothing. Names and counts only, never content.
+   * @throws MayflyError temporal_unavailable
+   */
+  recordEvent(sandboxId: string, event: AuditEvent): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

@@ -11,13 +11,23 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import type { AuditEvent } from '../model/audit.ts';
 import { isErrorCode, MayflyError } from '../model/errors.ts';
-import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
-import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/messages.ts';
+import type { RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import {
+  ACCEPTED,
+  DESTROY,
+  PATCH,
+  RECORD_EVENT_WORKFLOW,
+  SANDBOX_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  SETTLED,
+} from '../model/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
 import type { Sagas } from './sagas.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
+type RecordEventWorkflow = (input: RecordEventInput) => Promise<void>;
 
 /** How long one call may take before Temporal counts as away. Milliseconds. */
 const CALL_MS = 10_000;
@@ -74,6 +84,19 @@ export class TemporalSagas implements Sagas {
 
   async ended(id: string, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => this.#handle(id).result());
+  }
+
+  async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.start<RecordEventWorkflow>(RECORD_EVENT_WORKFLOW, {
+        workflowId: `event/${sandboxId}/${event.eventId}`,
+        taskQueue: CONTROL_QUEUE,
+        args: [{ sandboxId, event }],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        staticSummary: `${sandboxId} · ${event.kind}`,
+      }),
+    );
   }
 
   async reachable(): Promise<void> {

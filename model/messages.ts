@@ -1,3 +1,4 @@
+import type { AuditEvent } from './audit.ts';
 import type { Actor, SandboxSpec } from './sandbox.ts';
 import type { Timeouts } from './timeouts.ts';
 
@@ -42,6 +43,14 @@ export interface SandboxPatch {
 
 export interface StopRequest {
   actor: Actor;
+}
+
+/** The workflow that appends one event to a sandbox's audit trail; for what no saga does, such as a file access. */
+export const RECORD_EVENT_WORKFLOW = 'recordEvent';
+export interface RecordEventInput {
+  sandboxId: string;
+  /** `runId` is filled in by the workflow. */
+  event: AuditEvent;
 }
 
 /** Temporal search attributes (all Keyword), so that operators can list sagas by what they know. */

@@ -8,6 +8,7 @@ import { Hosts } from './hosts.ts';
 import { Idempotency } from './idempotency.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Serials } from './serials.ts';
+import { Uses } from './uses.ts';
 
 export interface Store {
   sandboxes: Sandboxes;
@@ -16,6 +17,7 @@ export interface Store {
   apiKeys: ApiKeys;
   hosts: Hosts;
   serials: Serials;
+  uses: Uses;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -49,6 +51,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     apiKeys: new ApiKeys(connection),
     hosts: new Hosts(connection),
     serials: new Serials(connection),
+    uses: new Uses(connection),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };

@@ -1,1 +1,2 @@
+export { recordEvent } from './record-event.ts';
 export { sandbox } from './sandbox.ts';

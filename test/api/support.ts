@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
 import type { App } from '../../api/context.ts';
 import type { Sagas } from '../../api/sagas.ts';
+import type { AuditEvent } from '../../model/audit.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { SandboxInput, SandboxPatch } from '../../model/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
@@ -51,6 +52,11 @@ export class ImmediateSagas implements Sagas {
     const at = new Date().toISOString();
     const proof = { sandboxId: id, hostId: 'kvm-1', observations: [], provedAt: at };
     await this.#store.sandboxes.update(id, { state: 'destroyed', proof });
+  }
+
+  async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
+    if (this.failing) throw this.failing;
+    await this.#store.audit.append(sandboxId, event);
   }
 
   async reachable(): Promise<void> {

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { sandboxId } from './support.ts';
+
+let server: StoreServer;
+let store: Store;
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await connectStore(server.uri);
+});
+afterAll(async () => {
+  await store?.close();
+  await server?.stop();
+});
+
+it('a sandbox that nobody used was never used', async () => {
+  expect(await store.uses.get(sandboxId(1))).toEqual({ usedAt: 0, openCommands: [] });
+});
+
+it('touches are remembered, the second within a second not again', async () => {
+  const before = Date.now();
+  await store.uses.touch(sandboxId(2));
+  const { usedAt } = await store.uses.get(sandboxId(2));
+  expect(usedAt).toBeGreaterThanOrEqual(before);
+  await store.uses.touch(sandboxId(2));
+  expect(await store.uses.get(sandboxId(2))).toEqual({ usedAt, openCommands: [] });
+});
+
+it('commands that open and close at once are each counted once', async () => {
+  const ids = Array.from({ length: 40 }, (_, n) => `cmd-${String(n).padStart(16, '0')}`);
+  await Promise.all([...ids, ...ids].map((id) => store.uses.openCommand(sandboxId(3), id)));
+  expect((await store.uses.get(sandboxId(3))).openCommands.sort()).toEqual(ids);
+  expect((await store.uses.allOpenCommands()).sort()).toEqual(ids);
+  await Promise.all(ids.slice(1).map((id) => store.uses.closeCommand(sandboxId(3), id)));
+  const use = await store.uses.get(sandboxId(3));
+  expect(use.openCommands).toEqual(ids.slice(0, 1));
+  expect(use.usedAt).toBeGreaterThan(0);
+});
