@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs';
 import { type Case, type Group, isRecord, type Problem } from './cases/case.ts';
 import { cloneXmlGroup } from './cases/clone-xml.ts';
 import { libvirtOutput } from './cases/libvirt-output.ts';
+import { retryGroup } from './cases/retry.ts';
 
 /** Every group that can be run: put a new one here, under the name its files carry. */
 const GROUPS: Record<string, Group> = {
   'clone-xml': cloneXmlGroup,
   'libvirt-output': libvirtOutput,
+  retry: retryGroup,
 };
 
 const EXCEPTIONS = new URL('../test/cases.exceptions.json', import.meta.url);

@@ -1,0 +1,136 @@
+import { connect, type Socket } from 'node:net';
+import type { ParsedKey, PublicKeyAuthMethod } from 'ssh2';
+import type { SshEndpoint } from '../../model/sandbox.ts';
+import { CertClient } from './cert-client.ts';
+
+/** How far a login came, in the order of the protocol. */
+export type LoginStage = 'resolve' | 'tcp' | 'banner' | 'kex' | 'host-key' | 'auth';
+
+/** A login that did not succeed: nothing has been run in the guest. */
+export class LoginFailure extends Error {
+  override readonly name = 'LoginFailure';
+  constructor(
+    readonly stage: LoginStage,
+    /** The way there was lost or silent; otherwise the other side answered, and that is its answer. */
+    readonly lost: boolean,
+    reason: string,
+    cause?: unknown,
+  ) {
+    super(reason, { cause });
+  }
+}
+
+export interface LoginRequest {
+  endpoint: SshEndpoint;
+  key: ParsedKey;
+  signal: AbortSignal;
+  /** SYN to SYN-ACK. Milliseconds. */
+  connectTimeoutMs: number;
+  /** From the TCP connection to the accepted login. Milliseconds. */
+  loginTimeoutMs: number;
+}
+
+/** How a dead guest is noticed on a connection that is kept: no answer for 3 × 15 s. */
+const KEEPALIVE = { keepaliveInterval: 15_000, keepaliveCountMax: 3 };
+
+/** What a new try of the same connection may cure (connect(2)); not EACCES, EPERM, EINVAL and their like. */
+const LOST: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EADDRNOTAVAIL',
+  'EAGAIN',
+  // getaddrinfo(3)
+  'EAI_AGAIN',
+  'ENOTFOUND',
+]);
+
+/** SSH_DISCONNECT_* by which sshd says "not now" (RFC 4253 §11.1): no service, connection lost, too many connections. */
+const NOT_NOW: ReadonlySet<unknown> = new Set([7, 10, 12]);
+
+/**
+ * Opens an SSH connection to the machine that has the pinned host key, and to no other.
+ * @throws LoginFailure that says how far it came; the signal's reason
+ */
+export async function login(request: LoginRequest): Promise<CertClient> {
+  const { endpoint, signal } = request;
+  signal.throwIfAborted();
+  const socket = connect({ host: endpoint.address, port: endpoint.port, noDelay: true });
+  // A socket that fails after its promise is settled has nobody else to tell.
+  socket.on('error', () => {});
+  const onAbort = () => socket.destroy(new Error('aborted'));
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await connected(socket, request.connectTimeoutMs);
+    return await authenticated(socket, request);
+  } catch (error) {
+    socket.destroy();
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function connected(socket: Socket, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.setTimeout(timeoutMs, () => {
+      reject(new LoginFailure('tcp', true, `no TCP connection within ${timeoutMs / 1000} s`));
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      const stage = error.syscall === 'getaddrinfo' ? 'resolve' : 'tcp';
+      reject(new LoginFailure(stage, LOST.has(error.code ?? ''), error.message, error));
+    });
+    socket.once('connect', () => {
+      socket.setTimeout(0);
+      resolve();
+    });
+  });
+}
+
+function authenticated(socket: Socket, { endpoint, key, loginTimeoutMs }: LoginRequest): Promise<CertClient> {
+  const [keyType = '', keyBlob = ''] = endpoint.hostKey.trim().split(/\s+/);
+  const pinned = Buffer.from(keyBlob, 'base64');
+  const method: PublicKeyAuthMethod = { type: 'publickey', username: endpoint.user, key };
+  const client = new CertClient();
+  return new Promise<CertClient>((resolve, reject) => {
+    let stage: LoginStage = 'banner';
+    socket.once('data', () => {
+      stage = 'kex';
+    });
+    client.on('handshake', () => {
+      stage = 'auth';
+    });
+    client.on('ready', () => resolve(client));
+    client.on('error', (error) => reject(failureOf(error, stage)));
+    client.on('close', () => reject(new LoginFailure(stage, true, 'the connection was closed during the login')));
+    client.connect({
+      sock: socket,
+      username: endpoint.user,
+      readyTimeout: loginTimeoutMs,
+      ...KEEPALIVE,
+      hostVerifier: (offered: Buffer) => {
+        const same = keyType === 'ssh-ed25519' && offered.equals(pinned);
+        if (!same) stage = 'host-key';
+        return same;
+      },
+      algorithms: { serverHostKey: ['ssh-ed25519'] },
+      authHandler: [method],
+    });
+  });
+}
+
+/** What ssh2 1.17 reports: `level` says which part of it failed, `code` is an errno or the reason of a DISCONNECT. */
+function failureOf(error: Error & { level?: string; code?: unknown }, stage: LoginStage): LoginFailure {
+  const { level, code } = error;
+  const dropped = level === 'client-timeout' || level === 'client-socket' || NOT_NOW.has(code);
+  // ssh2 words a connection that ends before any banner as an error of the protocol.
+  const silent = stage === 'banner' && level === 'protocol' && error.message === 'Connection lost before handshake';
+  return new LoginFailure(stage, stage !== 'host-key' && (dropped || silent), error.message, error);
+}
