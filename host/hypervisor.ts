@@ -1,6 +1,7 @@
 import type { Capacity, SourceInfo } from '../model/host.ts';
 import type { Observation } from '../model/proof.ts';
 import type { Egress } from '../model/sandbox.ts';
+import type { RunningSource } from './source/console.ts';
 
 /** What a clone shall be; everything else follows from the id. */
 export interface CloneRequest {
@@ -76,6 +77,8 @@ export interface Hypervisor {
   sources(): Promise<SourceInfo[]>;
   /** @throws MayflyError source_not_found */
   source(name: string): Promise<SourceInfo>;
+  /** Its way in for preparing it. @throws MayflyError source_not_found, source_not_running */
+  runningSource(name: string): Promise<RunningSource>;
   /** Resident memory and allocated disk of one sandbox, to know how much of its promise it has grown into. */
   usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isSandboxId } from '../model/ids.ts';
+import { isAuditSubject, isSandboxId } from '../model/ids.ts';
 
 /**
  * Where a host keeps what it makes. One folder per installation; below it, one folder per kind of thing, and in
@@ -24,8 +24,10 @@ export class StateDir {
   workspace(sandboxId: string): string {
     return join(this.sandboxes, checked(sandboxId));
   }
-  credentialsOf(sandboxId: string): string {
-    return join(this.credentials, checked(sandboxId));
+  /** @param id of a sandbox, or of a source that is looked at */
+  credentialsOf(id: string): string {
+    if (!isAuditSubject(id)) throw new RangeError(`neither a sandbox id nor a source id: ${JSON.stringify(id)}`);
+    return join(this.credentials, id);
   }
   reservationOf(sandboxId: string): string {
     return join(this.reservations, `${checked(sandboxId)}.json`);

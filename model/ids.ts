@@ -9,6 +9,7 @@ import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/
  */
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const SANDBOX_ID = /^sbx-[0-9a-hjkmnp-tv-z]{16}$/;
+const SOURCE_ID = /^src-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 
@@ -31,6 +32,14 @@ export function commandIdFrom(random: Uint8Array): string {
   return `cmd-${crockford(random)}`;
 }
 
+/**
+ * The id of a source for what is only Mayfly's: audit, certificates, keys. Other than libvirt's name for it, it is unique
+ * among hosts and safe in a path and in a certificate; the same host and name give the same id.
+ */
+export function sourceIdOf(hostId: string, name: string): string {
+  return `src-${crockford(sha256(utf8ToBytes(`${hostId}/source/${name}`)).slice(0, ID_BYTES))}`;
+}
+
 function crockford(random: Uint8Array): string {
   if (random.length !== ID_BYTES) throw new RangeError(`an id needs ${ID_BYTES} random bytes`);
   let value = BigInt(`0x${bytesToHex(random)}`);
@@ -45,6 +54,15 @@ function crockford(random: Uint8Array): string {
 /** Whether `text` is a sandbox id, and nothing else (a path, an option, another kind of name). */
 export function isSandboxId(text: string): boolean {
   return SANDBOX_ID.test(text);
+}
+
+export function isSourceId(text: string): boolean {
+  return SOURCE_ID.test(text);
+}
+
+/** Whether an audit chain can be about it: a sandbox, or a source that is looked at. */
+export function isAuditSubject(text: string): boolean {
+  return isSandboxId(text) || isSourceId(text);
 }
 
 export function isCommandId(text: string): boolean {

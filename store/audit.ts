@@ -1,7 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import type { AuditEntry, AuditEvent } from '../model/audit.ts';
 import { MayflyError } from '../model/errors.ts';
-import { isSandboxId } from '../model/ids.ts';
+import { isAuditSubject } from '../model/ids.ts';
 import type { AuditHead, ChainKey } from './audit-chain.ts';
 import { bodyOf, GENESIS } from './audit-chain.ts';
 import type { EntryDocument, HeadDocument } from './audit-documents.ts';
@@ -31,7 +31,7 @@ interface ChainEnd {
 }
 
 /**
- * The audit trail: one append-only chain per sandbox, each entry bound to the one before by a keyed hash, its head
+ * The audit trail: one append-only chain per sandbox or source, each entry bound to the one before by a keyed hash, its head
  * kept in another collection. Only a process with the key appends and verifies; every other one reads.
  *
  * What this cannot see: who keeps an old head with its mac can cut the chain back to it and put that head back. Who
@@ -235,7 +235,7 @@ export class Audit {
 }
 
 function checkId(id: string): void {
-  if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
+  if (typeof id !== 'string' || !isAuditSubject(id)) throw new MayflyError('invalid_id', 'That is not the id of a sandbox or a source.');
 }
 
 function forged(entry: AuditEntry): MayflyError {

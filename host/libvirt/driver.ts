@@ -7,6 +7,7 @@ import type { Observation } from '../../model/proof.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { BaseDigests } from '../disk/base-digest.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
+import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
 import { cloneDisk } from './cloning.ts';
@@ -17,6 +18,7 @@ import { ensureNetworks } from './network.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from './network-plan.ts';
 import { type DomainState, isActive } from './output/domain-state.ts';
 import { nodeInfo, nodeMemory } from './output/node.ts';
+import { runningSource } from './running-source.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
@@ -101,6 +103,10 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async source(name: string): Promise<SourceInfo> {
     return await this.known.describe(await this.known.get(name));
+  }
+
+  async runningSource(name: string): Promise<RunningSource> {
+    return runningSource(this.virsh, await this.known.get(name));
   }
 
   async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {

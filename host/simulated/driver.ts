@@ -9,12 +9,14 @@ import type { Layer, Observation } from '../../model/proof.ts';
 import { entriesOf } from '../directory.ts';
 import { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
+import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
 import { DiskUsage } from './disk-usage.ts';
 import { BOOT_SCRIPT, consoleTail, killDomain, startDomain } from './domain.ts';
 import { ensureDefaultImage, imageRoot, listImages, readImage } from './image.ts';
 import { GUEST_PORT, SimulatedLeases } from './leases.ts';
 import { ProcessTable, residentKib } from './processes.ts';
+import { SimulatedSources } from './running-source.ts';
 import { domainPaths, makeWorkspace, readClone, removeWorkspaceTrees } from './workspace.ts';
 
 /** To be shown wherever a simulated host is started. */
@@ -23,6 +25,7 @@ export const SIMULATED_WARNING =
   "they share the kernel, the network, the devices and the host's /usr. Never run code there that you do not trust.";
 
 const POLL_MS = 50;
+const RUNNING = 'It is running, so its disk is being written.';
 
 export interface SimulatedOptions {
   state: StateDir;
@@ -35,6 +38,8 @@ export class SimulatedHypervisor implements Hypervisor {
   readonly isolation = 'none';
   readonly uri = null;
   readonly warning = SIMULATED_WARNING;
+  /** For tests and demonstrations: starts and stops sources. */
+  readonly runningSources: SimulatedSources;
   readonly #state: StateDir;
   readonly #failpoints: Failpoints;
   readonly #leases: SimulatedLeases;
@@ -44,6 +49,7 @@ export class SimulatedHypervisor implements Hypervisor {
   constructor(options: SimulatedOptions) {
     this.#state = options.state;
     this.#failpoints = options.failpoints ?? Failpoints.parse(undefined);
+    this.runningSources = new SimulatedSources(options.state.images);
     this.#leases = new SimulatedLeases(join(options.state.root, 'simulated.leases'));
   }
 
@@ -85,12 +91,17 @@ export class SimulatedHypervisor implements Hypervisor {
     };
   }
 
-  sources(): Promise<SourceInfo[]> {
-    return listImages(this.#state.images);
+  async sources(): Promise<SourceInfo[]> {
+    return Promise.all((await listImages(this.#state.images)).map((source) => this.#asItRuns(source)));
   }
 
-  source(name: string): Promise<SourceInfo> {
-    return readImage(this.#state.images, name);
+  async source(name: string): Promise<SourceInfo> {
+    return this.#asItRuns(await readImage(this.#state.images, name));
+  }
+
+  async runningSource(name: string): Promise<RunningSource> {
+    const { name: known } = await readImage(this.#state.images, name);
+    return this.runningSources.running(known);
   }
 
   async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
@@ -105,6 +116,7 @@ export class SimulatedHypervisor implements Hypervisor {
     const present = await readClone(workspace);
     if (present) return present;
     const source = await this.source(request.source);
+    if (source.problem === RUNNING) throw new MayflyError('source_running', `${source.name}: ${RUNNING}`);
     if (!source.cloneable) throw new MayflyError('source_unsafe', source.problem ?? `${source.name} cannot be cloned.`);
     const image = imageRoot(this.#state.images, source.name);
     return makeWorkspace(workspace, image, request, signal, () => this.#failpoints.hit('cloneDisk', 'during', signal));
@@ -188,6 +200,11 @@ export class SimulatedHypervisor implements Hypervisor {
       return found.map((observation) => ({ sandboxId, observation }));
     });
     return (await Promise.all(looks)).flat();
+  }
+
+  async #asItRuns(source: SourceInfo): Promise<SourceInfo> {
+    if (!source.cloneable || !(await this.runningSources.isRunning(source.name))) return source;
+    return { ...source, cloneable: false, problem: RUNNING };
   }
 
   get #processes(): ProcessTable {

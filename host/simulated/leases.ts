@@ -88,8 +88,9 @@ export class SimulatedLeases {
   }
 }
 
-async function freeAddress(macAddress: string, taken: ReadonlySet<string>): Promise<string> {
-  const start = createHash('sha256').update(macAddress).digest().readUInt32BE() % ADDRESS_COUNT;
+/** The first address from a hash of `key` on that is neither taken nor in use on this machine. */
+export async function freeAddress(key: string, taken: ReadonlySet<string>): Promise<string> {
+  const start = createHash('sha256').update(key).digest().readUInt32BE() % ADDRESS_COUNT;
   for (let i = 0; i < ADDRESS_COUNT; i++) {
     const address = dotted(FIRST_ADDRESS + ((start + i) % ADDRESS_COUNT));
     if (!taken.has(address) && (await canListen(address))) return address;
