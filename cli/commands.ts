@@ -1,10 +1,12 @@
 import { defineCommand } from 'citty';
 import { auditCommand } from './audit.ts';
+import { commandCommands } from './command/commands.ts';
 import { demoCommand } from './demo/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { hostCommand } from './host.ts';
 import type { Io } from './io.ts';
 import { keyCommand } from './key.ts';
+import { runCommand } from './run.ts';
 import { createCommand } from './sandbox/create.ts';
 import { destroyCommand } from './sandbox/destroy.ts';
 import { extendCommand } from './sandbox/extend.ts';
@@ -33,6 +35,8 @@ export function createCommands(io: Io) {
       demo: demoCommand(io),
       doctor: doctorCommand(io),
       sandbox,
+      run: runCommand(io),
+      command: commandCommands(io),
       key: keyCommand(io),
       audit: auditCommand(io),
       host: hostCommand(io),

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { printable, printableJson } from './printable.ts';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
@@ -11,7 +12,7 @@ const SGR: Record<Style, [number, number]> = {
 };
 
 interface Sink {
-  write(text: string): unknown;
+  write(text: string | Uint8Array): unknown;
   isTTY?: boolean;
 }
 
@@ -54,6 +55,13 @@ export class Io {
   printJson(value: unknown): void {
     this.#clear();
     this.#stdout.write(`${printableJson(value)}\n`);
+  }
+
+  /** Output of a command of the guest's, byte for byte, as `ssh` passes it on; resolves when there is room for more. */
+  async write(stream: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void> {
+    this.#clear();
+    const sink = stream === 'stdout' ? this.#stdout : this.#stderr;
+    if (sink.write(bytes) === false && sink instanceof EventEmitter) await once(sink, 'drain');
   }
 
   /** A line for the person who watches. */

@@ -1,9 +1,10 @@
 import type { AuditEntry } from '../model/audit.ts';
 import type { HostRecord, SourceInfo } from '../model/host.ts';
-import { LIMITS } from '../model/limits.ts';
 import { type Egress, isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
+import { Commands } from './commands.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
+import { prefer, sandboxPath } from './paths.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
 
 /** A request for a sandbox; what is left out gets the server's default. */
@@ -67,12 +68,6 @@ export interface WaitOptions {
 }
 
 /**
- * undici, which is Node's fetch, gives up on an answer whose headers take 300 s (its `headersTimeout` default), so
- * one request never waits longer than this. Seconds.
- */
-const LONGEST_WAIT_SECONDS = 240;
-
-/**
  * The HTTP API, typed. Requests that fail in passing are repeated within bounds; a POST carries one idempotency key
  * through all its attempts, so repeating never makes a second sandbox.
  *
@@ -80,10 +75,13 @@ const LONGEST_WAIT_SECONDS = 240;
  * it does not answer, and the signal's reason when aborted.
  */
 export class MayflyClient {
+  /** Commands in sandboxes. */
+  readonly commands: Commands;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
     this.#transport = new Transport(options);
+    this.commands = new Commands(this.#transport);
   }
 
   /** Returns the record: `running`, or an earlier state when the wait was over first. */
@@ -151,12 +149,4 @@ export class MayflyClient {
   revokeKey(id: string, options: CallOptions = {}): Promise<ApiKey> {
     return this.#transport.json({ method: 'DELETE', path: `/v1/keys/${encodeURIComponent(id)}` }, options);
   }
-}
-
-function sandboxPath(id: string): string {
-  return `/v1/sandboxes/${encodeURIComponent(id)}`;
-}
-
-function prefer(waitSeconds: number = LIMITS.waitSeconds.default): Record<string, string> {
-  return { prefer: `wait=${Math.min(Math.max(0, Math.trunc(waitSeconds)), LONGEST_WAIT_SECONDS)}` };
 }

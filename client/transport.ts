@@ -26,7 +26,10 @@ export interface RequestShape {
   /** Below the base URL, its parts already encoded. */
   path: string;
   query?: Record<string, string | number | undefined>;
+  /** Sent as JSON. */
   body?: unknown;
+  /** Sent as they are, instead of `body`. */
+  bytes?: Uint8Array;
   headers?: Record<string, string>;
 }
 
@@ -98,6 +101,7 @@ export class Transport {
         },
         redirect: 'error',
         ...(hasBody && { body: JSON.stringify(request.body) }),
+        ...(request.bytes && { body: request.bytes }),
         ...(signal && { signal }),
       });
     } catch (error) {

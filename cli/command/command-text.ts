@@ -1,0 +1,42 @@
+import { constants } from 'node:os';
+import type { Command } from '../../client/commands.ts';
+import { between, duration } from '../duration.ts';
+import { EXIT, exitCodeOfCode } from '../exit-codes.ts';
+
+/** What ssh ends with when it is not the remote program's own code (ssh(1), EXIT STATUS). */
+const NOT_ITS_OWN = 255;
+
+/**
+ * The exit code to end with: the command's own; 128 and the signal's number as a shell has it; timeout(1)'s 124; 130
+ * when it was cancelled; 255, as ssh, when what became of it is not known.
+ */
+export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Command): number {
+  switch (outcome) {
+    case 'exited':
+      return exitCode ?? NOT_ITS_OWN;
+    case 'signaled':
+      return 128 + ((signal && (constants.signals as Record<string, number>)[signal]) || 0);
+    case 'timed-out':
+      return EXIT.waitedTooLong;
+    case 'cancelled':
+      return EXIT.interrupted;
+    case 'not-started':
+      return failure ? exitCodeOfCode(failure.code) : NOT_ITS_OWN;
+    default:
+      return NOT_ITS_OWN;
+  }
+}
+
+/** One line of a list. */
+export function commandRow(command: Command): string[] {
+  const { id, state, outcome, exitCode, spec, startedAt, endedAt } = command;
+  const how = outcome === 'exited' ? `exit ${exitCode}` : (outcome ?? state);
+  const took = startedAt && endedAt ? duration(between(startedAt, endedAt)) : '';
+  return [id, how, took, commandLine(spec)];
+}
+
+function commandLine({ command, argv }: Command['spec']): string {
+  const text =
+    command ?? (argv ?? []).map((arg) => (/^[\w./:=@%+-]+$/.test(arg) ? arg : JSON.stringify(arg))).join(' ');
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}

@@ -1,0 +1,110 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { isCommandId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { checkArguments, JSON_OPTION, sandboxId } from '../arguments.ts';
+import { usageError } from '../cli-error.ts';
+import { columns } from '../columns.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { commandRow } from './command-text.ts';
+
+const LIST_ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  json: { type: 'boolean', description: 'Print NDJSON on stdout, one command a line', default: false },
+} as const satisfies ArgsDef;
+
+const ONE_ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  command: { type: 'positional', description: 'Command id', required: true },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+const OUTPUT_ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  command: { type: 'positional', description: 'Command id', required: true },
+  stream: { type: 'enum', options: ['stdout', 'stderr'], description: 'Which of the two', default: 'stdout' },
+} as const satisfies ArgsDef;
+
+function commandId(text: string): string {
+  if (isCommandId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not a command id`, 'List them with `mayfly command list`.');
+}
+
+/** `mayfly command`: what ran, and runs, in a sandbox. `mayfly run` starts one. */
+export function commandCommands(io: Io) {
+  return defineCommand({
+    meta: { name: 'command', description: 'Commands in a sandbox (`mayfly run` starts one)' },
+    subCommands: { list: listOf(io), get: getOne(io), output: outputOf(io), cancel: cancelOne(io) },
+  });
+}
+
+function listOf(io: Io) {
+  return defineCommand({
+    meta: { name: 'list', description: 'List the commands of a sandbox, newest first' },
+    args: LIST_ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, LIST_ARGS);
+      const { commands } = connect(io);
+      const rows: string[][] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const options = { limit: LIMITS.page.max, signal: io.signal, ...(cursor && { cursor }) };
+        const page = await commands.list(sandboxId(args.id), options);
+        if (args.json) for (const command of page.items) io.printJson(command);
+        else rows.push(...page.items.map(commandRow));
+        cursor = page.nextCursor;
+      }
+      if (!args.json) for (const line of columns(['ID', 'STATE', 'TOOK', 'COMMAND'], rows)) io.print(line);
+      return EXIT.ok;
+    },
+  });
+}
+
+function getOne(io: Io) {
+  return defineCommand({
+    meta: { name: 'get', description: 'Show a command' },
+    args: ONE_ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ONE_ARGS);
+      const command = await connect(io).commands.get(sandboxId(args.id), commandId(args.command), {
+        signal: io.signal,
+      });
+      if (args.json) io.printJson(command);
+      else for (const line of columns(['ID', 'STATE', 'TOOK', 'COMMAND'], [commandRow(command)])) io.print(line);
+      return EXIT.ok;
+    },
+  });
+}
+
+/** The bytes as they are kept: for pipes and files, also while the command runs. */
+function outputOf(io: Io) {
+  return defineCommand({
+    meta: { name: 'output', description: 'Print what is kept of a stream, as it is now' },
+    args: OUTPUT_ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, OUTPUT_ARGS);
+      const { commands } = connect(io);
+      const bytes = await commands.output(sandboxId(args.id), commandId(args.command), args.stream, {
+        signal: io.signal,
+      });
+      for await (const piece of bytes) await io.write('stdout', piece);
+      return EXIT.ok;
+    },
+  });
+}
+
+function cancelOne(io: Io) {
+  return defineCommand({
+    meta: { name: 'cancel', description: 'End a command and all that it started' },
+    args: ONE_ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ONE_ARGS);
+      const { commands } = connect(io);
+      const command = await commands.cancel(sandboxId(args.id), commandId(args.command), { signal: io.signal });
+      if (args.json) io.printJson(command);
+      else
+        io.print(command.state === 'ended' ? `${command.id} has ended: ${command.outcome}` : `${command.id} is ending`);
+      return EXIT.ok;
+    },
+  });
+}

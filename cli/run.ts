@@ -1,0 +1,120 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import type { Command, RunCommand } from '../client/commands.ts';
+import type { MayflyClient } from '../client/mayfly-client.ts';
+import { LIMITS } from '../model/limits.ts';
+import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from './arguments.ts';
+import { CliError, usageError } from './cli-error.ts';
+import { exitCodeOfCommand } from './command/command-text.ts';
+import { StdinPump } from './command/stdin-pump.ts';
+import { connect } from './connection.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Io } from './io.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  command: { type: 'string', description: 'Text for the login shell, instead of `-- program arguments`' },
+  env: { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
+  cwd: { type: 'string', description: "Absolute path, else the user's home" },
+  user: { type: 'string', description: 'User of the guest, else its login user' },
+  timeout: { type: 'string', valueHint: 'seconds', description: 'Then it is ended (server default: 600)' },
+  stdin: { type: 'boolean', description: 'Send what comes on standard input', default: false },
+  detach: { type: 'boolean', description: 'Do not wait: print its id', default: false },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+interface RunArgs {
+  command?: string | undefined;
+  cwd?: string | undefined;
+  user?: string | undefined;
+  timeout?: string | undefined;
+  stdin: boolean;
+}
+
+function requestFrom(args: RunArgs, argv: string[], env: string[]): RunCommand {
+  if ((args.command === undefined) === (argv.length === 0)) {
+    throw usageError('give either `-- program arguments…` or --command', 'mayfly run sbx-… -- ls -la /etc');
+  }
+  const { timeoutSeconds } = LIMITS.command;
+  return {
+    ...(args.command === undefined ? { argv } : { command: args.command }),
+    ...(env.length > 0 && { env: Object.fromEntries(env.map(variableOf)) }),
+    ...(args.cwd !== undefined && { cwd: args.cwd }),
+    ...(args.user !== undefined && { user: args.user }),
+    ...(args.timeout !== undefined && {
+      timeoutSeconds: wholeNumber('timeout', args.timeout, timeoutSeconds.min, timeoutSeconds.max),
+    }),
+    ...(args.stdin && { stdinOpen: true }),
+  };
+}
+
+function variableOf(text: string): [string, string] {
+  const [name, ...rest] = text.split('=');
+  if (!name || rest.length === 0) throw usageError(`--env must be NAME=value, not ${JSON.stringify(text)}`);
+  return [name, rest.join('=')];
+}
+
+/** Prints its output as it comes, and hands over our standard input; a Ctrl-C cancels it and goes on until it has ended. */
+async function attend(
+  io: Io,
+  client: MayflyClient,
+  { id, sandboxId: sandbox }: Command,
+  args: RunArgs & { json: boolean },
+) {
+  const cancel = () => {
+    io.note(`cancelling ${id} …`);
+    client.commands.cancel(sandbox, id).catch((error: unknown) => {
+      io.note(`  not cancelled: ${messageOf(error)}; its time-out still ends it`);
+    });
+  };
+  io.signal.addEventListener('abort', cancel, { once: true });
+  if (io.signal.aborted) cancel();
+  const pump = args.stdin ? new StdinPump(client.commands, sandbox, id, process.stdin) : null;
+  pump?.start((error) => io.note(`standard input ends early: ${messageOf(error)}`));
+  try {
+    for await (const piece of client.commands.follow(sandbox, id)) {
+      if ('ended' in piece) return piece.ended;
+      if (!args.json) await io.write(piece.stream, piece.bytes);
+    }
+  } finally {
+    io.signal.removeEventListener('abort', cancel);
+    pump?.stop();
+  }
+  throw new CliError(
+    EXIT.failed,
+    `The output of ${id} ended before the command did`,
+    'the API closed the stream',
+    LOOK,
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+const LOOK = 'See `mayfly command list` for what became of it.';
+
+/** `mayfly run`: as if the command ran here, with its output, its exit code and Ctrl-C. */
+export function runCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'run', description: 'Run a command in a sandbox: mayfly run sbx-… -- program arguments' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      const split = rawArgs.indexOf('--');
+      const [own, argv] = split === -1 ? [rawArgs, []] : [rawArgs.slice(0, split), rawArgs.slice(split + 1)];
+      const env = checkArguments(own, ARGS, ['env']).get('env') ?? [];
+      const request = requestFrom(args, argv, env);
+      const client = connect(io);
+      const accepted = await client.commands.run(sandboxId(args.id), request, { waitSeconds: 0, signal: io.signal });
+      if (args.detach) {
+        if (args.json) io.printJson(accepted);
+        else io.print(accepted.id);
+        return EXIT.ok;
+      }
+      const ended = await attend(io, client, accepted, args);
+      if (args.json) io.printJson(ended);
+      else if (ended.outcome !== 'exited')
+        io.note(`mayfly: ${ended.outcome}${ended.reason ? `: ${ended.reason}` : ''}`);
+      return exitCodeOfCommand(ended);
+    },
+  });
+}
