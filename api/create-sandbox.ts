@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../model/errors.ts';
+import { sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Actor, SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
@@ -23,7 +24,7 @@ export async function answerCreate(
 ): Promise<Response> {
   const { store, sagas } = deps;
   const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: request.agentId ?? null };
-  const attempt = await beginAttempt(store, {
+  const attempt = await beginAttempt(store, sandboxIdFrom, {
     apiKeyId: actor.apiKeyId,
     key: headers['idempotency-key'],
     method: c.req.method,
@@ -34,8 +35,8 @@ export async function answerCreate(
 
   await start(deps, attempt, specOf(request), actor);
   const patience = patienceOf(headers.prefer);
-  await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.sandboxId, signal));
-  const record = await recorded(deps, attempt.sandboxId);
+  await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
+  const record = await recorded(deps, attempt.subjectId);
   const response = answerFor(c, record, patience);
   // Who has left got no answer, so the same request may still wait for the end.
   if (!c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
@@ -61,7 +62,7 @@ function specOf(request: Request): SandboxSpec {
  * under the same id, and Temporal joins the two.
  */
 async function start({ store, sagas }: AppDeps, attempt: Attempt, spec: SandboxSpec, createdBy: Actor): Promise<void> {
-  const { sandboxId: id, claim, isFresh } = attempt;
+  const { subjectId: id, claim, isFresh } = attempt;
   if (!isFresh && (await store.sandboxes.get(id))) return;
   try {
     await refuseUnplaceable(store, spec.source);

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
+import { ID_BYTES } from '../model/ids.ts';
 import { canonicalJson } from '../store/canonical-json.ts';
 import type { Store } from '../store/connect.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
@@ -10,9 +10,9 @@ import type { Env } from './context.ts';
 /** Headers that belong to an answer wherever it is given again. */
 const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
 
-/** One request that makes a sandbox: its id, whether it may be the first of its key, and the answer given before. */
+/** One request that makes something: the id of that, whether it may be the first of its key, and the answer given before. */
 export interface Attempt {
-  sandboxId: string;
+  subjectId: string;
   isFresh: boolean;
   /** Given already; answer with it again. */
   answer: StoredAnswer | null;
@@ -20,19 +20,24 @@ export interface Attempt {
   claim: Claim | null;
 }
 
-/** Settles which sandbox this request is about. @throws MayflyError idempotency_key_reused */
+/**
+ * Settles what this request is about.
+ * @param idFrom makes an id of what the request makes out of random bytes
+ * @throws MayflyError idempotency_key_reused
+ */
 export async function beginAttempt(
   store: Store,
+  idFrom: (random: Uint8Array) => string,
   request: { apiKeyId: string; key: string | undefined; method: string; path: string; body: unknown },
 ): Promise<Attempt> {
-  const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
-  if (request.key === undefined) return { sandboxId, isFresh: true, answer: null, claim: null };
+  const subjectId = idFrom(randomBytes(ID_BYTES));
+  if (request.key === undefined) return { subjectId, isFresh: true, answer: null, claim: null };
   const content = canonicalJson([request.method, request.path, request.body]);
   const bodyDigest = createHash('sha256').update(content).digest('hex');
-  const claim: Claim = { apiKeyId: request.apiKeyId, key: request.key, bodyDigest, sandboxId };
+  const claim: Claim = { apiKeyId: request.apiKeyId, key: request.key, bodyDigest, subjectId };
   const claimed = await store.idempotency.claim(claim);
-  if (claimed.fresh) return { sandboxId, isFresh: true, answer: null, claim };
-  return { sandboxId: claimed.sandboxId, isFresh: false, answer: claimed.answer, claim };
+  if (claimed.fresh) return { subjectId, isFresh: true, answer: null, claim };
+  return { subjectId: claimed.subjectId, isFresh: false, answer: claimed.answer, claim };
 }
 
 /** Keeps the answer for whoever asks again with the same key. */

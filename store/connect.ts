@@ -3,20 +3,28 @@ import { MayflyError } from '../model/errors.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Audit } from './audit.ts';
 import { ChainKey } from './audit-chain.ts';
+import { Certificates } from './certificates.ts';
+import { Commands } from './commands.ts';
 import { reaching } from './failure.ts';
 import { Hosts } from './hosts.ts';
 import { Idempotency } from './idempotency.ts';
+import { Launches } from './launches.ts';
+import { Output } from './output.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Serials } from './serials.ts';
 import { Uses } from './uses.ts';
 
 export interface Store {
   sandboxes: Sandboxes;
+  commands: Commands;
+  launches: Launches;
+  output: Output;
   audit: Audit;
   idempotency: Idempotency;
   apiKeys: ApiKeys;
   hosts: Hosts;
   serials: Serials;
+  certificates: Certificates;
   uses: Uses;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
   ping(): Promise<void>;
@@ -44,18 +52,25 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
   const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
   const connection = await open(uri);
   const sandboxes = new Sandboxes(connection);
+  const commands = new Commands(connection);
+  const certificates = new Certificates(connection);
   const store: Store = {
     sandboxes,
+    commands,
+    launches: new Launches(connection),
+    output: new Output(connection),
     audit: new Audit(connection, auditKey),
     idempotency: new Idempotency(connection),
     apiKeys: new ApiKeys(connection),
     hosts: new Hosts(connection),
     serials: new Serials(connection),
+    certificates,
     uses: new Uses(connection),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };
-  await sandboxes.ensureIndexes();
+  await Promise.all([sandboxes.ensureIndexes(), commands.ensureIndexes()]);
+  await certificates.ensureIndexes();
   return store;
 }
 

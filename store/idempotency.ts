@@ -22,17 +22,17 @@ export interface IdempotencySlot {
 export interface Claim extends IdempotencySlot {
   /** Digest of method, path and body. */
   bodyDigest: string;
-  /** The sandbox that this request shall make, should it be the first. */
-  sandboxId: string;
+  /** What this request shall make: the id of a sandbox or of a command, should it be the first. */
+  subjectId: string;
 }
 
-/** `fresh`: nobody asked before. Otherwise the sandbox of the first request, and its answer when it has one. */
-export type Claimed = { fresh: true } | { fresh: false; sandboxId: string; answer: StoredAnswer | null };
+/** `fresh`: nobody asked before. Otherwise what the first request made, and its answer when it has one. */
+export type Claimed = { fresh: true } | { fresh: false; subjectId: string; answer: StoredAnswer | null };
 
 interface IdempotencyDocument {
   _id: string;
   bodyDigest: string;
-  sandboxId: string;
+  subjectId: string;
   /** Milliseconds since 1970. */
   createdAt: number;
   answer: StoredAnswer | null;
@@ -50,7 +50,7 @@ export class Idempotency {
     const schema = strictSchema<IdempotencyDocument>({
       _id: NAME,
       bodyDigest: NAME,
-      sandboxId: NAME,
+      subjectId: NAME,
       createdAt: NUMBER,
       answer: { type: strictPart({ status: NUMBER, headers: [header], body: TEXT }), default: null },
     });
@@ -60,8 +60,8 @@ export class Idempotency {
 
   /** @throws MayflyError idempotency_key_reused when the key came with another body */
   async claim(claim: Claim): Promise<Claimed> {
-    const { bodyDigest, sandboxId } = claim;
-    const document = { _id: slotId(claim), bodyDigest, sandboxId, createdAt: this.#now(), answer: null };
+    const { bodyDigest, subjectId } = claim;
+    const document = { _id: slotId(claim), bodyDigest, subjectId, createdAt: this.#now(), answer: null };
     for (;;) {
       try {
         await reaching('claim an idempotency key', () => this.#model.create(document));
@@ -83,7 +83,7 @@ export class Idempotency {
 
   /** Gives the key free again: its first request was refused before anything was made. */
   async release(claim: Claim): Promise<void> {
-    await this.#remove({ _id: slotId(claim), sandboxId: claim.sandboxId });
+    await this.#remove({ _id: slotId(claim), subjectId: claim.subjectId });
   }
 
   /** Removes entries older than 24 h, and says how many they were. Reads the whole collection. */
@@ -101,8 +101,8 @@ export class Idempotency {
   }
 
   /** Only that very claim: whoever claimed the slot since then keeps it. */
-  async #remove({ _id, sandboxId }: Pick<IdempotencyDocument, '_id' | 'sandboxId'>): Promise<void> {
-    await reaching('free an idempotency key', () => this.#model.deleteOne({ _id, sandboxId }));
+  async #remove({ _id, subjectId }: Pick<IdempotencyDocument, '_id' | 'subjectId'>): Promise<void> {
+    await reaching('free an idempotency key', () => this.#model.deleteOne({ _id, subjectId }));
   }
 }
 
@@ -112,7 +112,7 @@ function slotId({ apiKeyId, key }: IdempotencySlot): string {
 }
 
 function repeated(first: IdempotencyDocument, bodyDigest: string): Claimed {
-  if (first.bodyDigest === bodyDigest) return { fresh: false, sandboxId: first.sandboxId, answer: first.answer };
+  if (first.bodyDigest === bodyDigest) return { fresh: false, subjectId: first.subjectId, answer: first.answer };
   throw new MayflyError('idempotency_key_reused', 'This Idempotency-Key was used within 24 h with another request.', {
     fields: [{ field: 'Idempotency-Key', problem: 'was used with another method, path or body' }],
   });

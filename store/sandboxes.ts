@@ -4,7 +4,7 @@ import { isSandboxId } from '../model/ids.ts';
 import type { SandboxRecord, SandboxState } from '../model/sandbox.ts';
 import { SANDBOX_STATES } from '../model/sandbox.ts';
 import { isDuplicateKey, reaching } from './failure.ts';
-import { cursorOf, positionOf } from './sandbox-cursor.ts';
+import { cursorOf, positionOf } from './page-cursor.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
 import { documentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
 
@@ -90,7 +90,10 @@ export class Sandboxes {
     );
     const items = found.slice(0, query.limit).map(recordOf);
     const last = items.at(-1);
-    return { items, nextCursor: found.length > query.limit && last ? cursorOf(last) : null };
+    return {
+      items,
+      nextCursor: found.length > query.limit && last ? cursorOf({ at: last.createdAt, id: last.id }) : null,
+    };
   }
 
   /** Every sandbox in one of `states`: for sweepers, which look at all of them anyway. Reads the whole collection. */
@@ -119,6 +122,6 @@ function isSameRequest(a: SandboxRecord, b: SandboxRecord): boolean {
 }
 
 function olderThan(cursor: string): Record<string, unknown> {
-  const { createdAt, id } = positionOf(cursor);
-  return { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, _id: { $lt: id } }] };
+  const { at, id } = positionOf(cursor, isSandboxId);
+  return { $or: [{ createdAt: { $lt: at } }, { createdAt: at, _id: { $lt: id } }] };
 }

@@ -38,23 +38,23 @@ describe('API keys', () => {
 });
 
 describe('idempotency', () => {
-  const claim = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', sandboxId: sandboxId(1) };
+  const claim = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 
   it('has one first among fifty at once', async () => {
-    const claims = Array.from({ length: 50 }, (_, n) => ({ ...claim, key: 'race', sandboxId: sandboxId(n) }));
+    const claims = Array.from({ length: 50 }, (_, n) => ({ ...claim, key: 'race', subjectId: sandboxId(n) }));
     const results = await Promise.all(claims.map((one) => store.idempotency.claim(one)));
     expect(results.filter((result) => result.fresh).length).toBe(1);
     const winner = sandboxId(results.findIndex((result) => result.fresh));
-    for (const result of results) if (!result.fresh) expect(result.sandboxId).toBe(winner);
+    for (const result of results) if (!result.fresh) expect(result.subjectId).toBe(winner);
   });
 
   it('gives the answer again, refuses another body, and keeps API keys apart', async () => {
     expect(await store.idempotency.claim(claim)).toEqual({ fresh: true });
-    const again = { ...claim, sandboxId: sandboxId(2) };
-    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, sandboxId: sandboxId(1), answer: null });
+    const again = { ...claim, subjectId: sandboxId(2) };
+    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, subjectId: sandboxId(1), answer: null });
     const answer = { status: 201, headers: [{ name: 'Location', value: '/x' }], body: '{}' };
     await store.idempotency.complete(claim, answer);
-    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, sandboxId: sandboxId(1), answer });
+    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, subjectId: sandboxId(1), answer });
     await expect(store.idempotency.claim({ ...claim, bodyDigest: 'e' })).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     });
@@ -64,7 +64,7 @@ describe('idempotency', () => {
   it('frees a key only for the claim that holds it', async () => {
     const one = { ...claim, key: 'free' };
     await store.idempotency.claim(one);
-    await store.idempotency.release({ ...one, sandboxId: sandboxId(9) });
+    await store.idempotency.release({ ...one, subjectId: sandboxId(9) });
     expect((await store.idempotency.claim(one)).fresh).toBe(false);
     await store.idempotency.release(one);
     expect((await store.idempotency.claim(one)).fresh).toBe(true);

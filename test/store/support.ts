@@ -1,3 +1,4 @@
+import type { CommandRecord } from '../../model/command.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 
 /** A sandbox id whose last characters are the number. */
@@ -35,6 +36,43 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
     waitingFor: null,
     proof: null,
     steps: [],
+    ...changes,
+  };
+}
+
+/** A command id whose last characters are the number. */
+export function commandId(n: number): string {
+  return `cmd-${String(n).padStart(16, '0')}`;
+}
+
+/** The record of a command that was just accepted, in sandbox 1. */
+export function command(n: number, changes: Partial<CommandRecord> = {}): CommandRecord {
+  return {
+    id: commandId(n),
+    sandboxId: sandboxId(1),
+    hostId: 'kvm-1',
+    spec: {
+      command: 'true',
+      argv: null,
+      envNames: [],
+      cwd: null,
+      user: null,
+      timeoutSeconds: 600,
+      maxOutputBytes: 10_485_760,
+      stdinOpen: false,
+    },
+    createdBy: { apiKeyId: '0123456789ab', agentId: null },
+    state: 'requested',
+    requestedAt: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
+    startedAt: null,
+    endedAt: null,
+    outcome: null,
+    exitCode: null,
+    signal: null,
+    reason: null,
+    failure: null,
+    stdout: { bytes: 0, kept: 0 },
+    stderr: { bytes: 0, kept: 0 },
     ...changes,
   };
 }
