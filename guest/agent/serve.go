@@ -17,6 +17,8 @@ const (
 func serve(arguments []string) int {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	socket := flags.String("socket", defaultSocket, "unix socket to listen on")
+	state := flags.String("state", defaultState, "folder of what outlives the agent")
+	loginUser := flags.String("user", "", "login user")
 	_ = flags.Parse(arguments)
 	_ = os.Remove(*socket)
 	listener, err := net.Listen("unix", *socket)
@@ -25,7 +27,10 @@ func serve(arguments []string) int {
 		return 1
 	}
 	mux := http.NewServeMux()
-	registerFiles(mux)
+	if err := registerFiles(mux, *state, *loginUser); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	registerTrust(mux)
 	registerSessions(mux)
 	err = newServer(mux).Serve(listener)
