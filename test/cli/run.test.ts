@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Io } from '../../cli/io.ts';
+import { runCli } from '../../cli/main.ts';
+import type { Command } from '../../client/commands.ts';
+import { COMMAND_ID, commandRecord } from '../client/command-record.ts';
+import { ID } from '../client/sandbox-record.ts';
+import { answerJson, StandIn } from '../client/stand-in.ts';
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await StandIn.start();
+});
+afterAll(() => server.stop());
+
+const running = commandRecord({ state: 'running', outcome: null, exitCode: null, endedAt: null });
+
+/** Runs a command line; the API tells `output` live and then that the command has ended so. */
+async function run(args: string[], ended: Partial<Command>, output: object[] = [], controller = new AbortController()) {
+  const [out, err]: [Buffer[], string[]] = [[], []];
+  const record = commandRecord(ended);
+  server.answers((request, response) => {
+    if (request.path.endsWith('/events')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const data of output) response.write(`id: 1-0\nevent: output\ndata: ${JSON.stringify(data)}\n\n`);
+      response.end(`event: ended\ndata: ${JSON.stringify(record)}\n\n`);
+    } else answerJson(response, 200, request.method === 'POST' ? running : record);
+  });
+  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+  const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
+  const stderr = { write: (text: string | Uint8Array) => err.push(Buffer.from(text as Uint8Array).toString()) };
+  const { signal } = controller;
+  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
+  return { code, out: Buffer.concat(out), err: err.join('') };
+}
+
+function asked(): unknown {
+  return JSON.parse(server.seen[0]?.body ?? 'null');
+}
+
+describe('mayfly run', () => {
+  it('passes both streams on byte for byte, in their order', async () => {
+    const at = '2026-11-21T10:00:00.500Z';
+    const { code, out, err } = await run(['run', ID, '--', 'printf', 'x'], {}, [
+      { stream: 'stdout', at, offset: 0, base64: Buffer.from([0xff, 0x00, 0x1b]).toString('base64') },
+      { stream: 'stderr', at, offset: 0, text: 'café\n' },
+      { stream: 'stdout', at, offset: 3, text: 'end' },
+    ]);
+    expect(code).toBe(0);
+    expect(out).toEqual(Buffer.concat([Buffer.from([0xff, 0x00, 0x1b]), Buffer.from('end')]));
+    expect(err).toBe('café\n');
+  });
+
+  it.each([
+    [['--', 'ls', '-la', '--', 'a b', '$HOME'], { argv: ['ls', '-la', '--', 'a b', '$HOME'] }],
+    [['--command', 'echo "$A" | wc'], { command: 'echo "$A" | wc' }],
+    [
+      ['--env', 'A=b=c', '--env', 'B=', '--cwd', '/srv', '--user', 'root', '--timeout', '5', '--', 'env'],
+      { argv: ['env'], env: { A: 'b=c', B: '' }, cwd: '/srv', user: 'root', timeoutSeconds: 5 },
+    ],
+  ])('asks for %j', async (args, request) => {
+    await run(['run', ID, ...args], {});
+    expect(asked()).toEqual(request);
+  });
+
+  it.each([
+    [{ exitCode: 7 }, 7],
+    [{ outcome: 'signaled', exitCode: null, signal: 'SIGSEGV' }, 139],
+    [{ outcome: 'timed-out', exitCode: null }, 124],
+    [{ outcome: 'cancelled', exitCode: null }, 130],
+    [{ outcome: 'unknown', exitCode: null, reason: 'the machine is gone' }, 255],
+    [{ outcome: 'not-started', exitCode: null, failure: { code: 'command_refused', message: 'no user x' } }, 2],
+  ] as [Partial<Command>, number][])('ends as the command ended: %j → %i', async (ended, code) => {
+    expect((await run(['run', ID, '--', 'x'], ended)).code).toBe(code);
+  });
+
+  it('cancels at Ctrl-C, and waits until the command has ended', async () => {
+    const controller = new AbortController();
+    const interrupting = { outcome: 'cancelled', exitCode: null } as const;
+    server.answers((request, response) => {
+      if (request.path.endsWith('/events')) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        response.write('event: output\ndata: {"stream":"stdout","at":"","offset":0,"text":"a"}\n\n');
+        server.answers((again, answer) => {
+          answerJson(answer, 200, again.method === 'POST' ? running : commandRecord(interrupting));
+          if (again.path.endsWith('/cancel')) response.end(`event: ended\ndata: {}\n\n`);
+        });
+      } else answerJson(response, 202, running);
+    });
+    const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+    const stdout = { write: () => controller.abort(new Error('interrupted')) };
+    const stderr = { write: () => {} };
+    const { signal } = controller;
+    const code = await runCli(['run', ID, '--', 'sleep', '9'], new Io({ stdout, stderr, env, signal, force: signal }));
+    expect(code).toBe(130);
+    expect(server.seen.map(({ path }) => path)).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND_ID}/cancel`);
+  });
+
+  it.each([[[]], [['--command', 'x', '--', 'y']], [['--env', 'A', '--', 'x']], [['--timeout', '0', '--', 'x']]])(
+    'refuses %j before anything is asked',
+    async (args) => {
+      expect((await run(['run', ID, ...args], {})).code).toBe(2);
+      expect(server.seen).toEqual([]);
+    },
+  );
+
+  it('prints the record with --json, and the id alone with --detach', async () => {
+    expect(JSON.parse((await run(['run', ID, '--json', '--', 'x'], {})).out.toString())).toMatchObject({ exitCode: 0 });
+    expect((await run(['run', ID, '--detach', '--', 'x'], {})).out.toString()).toBe(`${COMMAND_ID}\n`);
+  });
+});
