@@ -15,7 +15,7 @@ import type { StateDir } from './state-dir.ts';
 export const KEY_FILE = 'id_ed25519';
 export const CERTIFICATE_FILE = 'id_ed25519-cert.pub';
 const PUBLIC_KEY_FILE = 'id_ed25519.pub';
-const KNOWN_HOSTS_FILE = 'known_hosts';
+export const KNOWN_HOSTS_FILE = 'known_hosts';
 
 const CERTIFICATE_LINE = /^ssh-ed25519-cert-v01@openssh\.com [A-Za-z0-9+/]+={0,2}(?: [\x20-\x7e]*)?\n?$/;
 

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CERTIFICATE_FILE, KEY_FILE, KNOWN_HOSTS_FILE } from '../host/credentials.ts';
+import { exec } from '../host/exec.ts';
+import { CertClient, keyWithCertificate } from '../host/ssh/cert-client.ts';
+import type { SshEndpoint } from '../model/sandbox.ts';
+
+/** The plain tools on the same guest and with the same certificate, to compare ours with. */
+export class PlainSsh {
+  readonly #endpoint: SshEndpoint;
+  readonly #credentials: string;
+  readonly #socket: string;
+  #client: CertClient | null = null;
+
+  /**
+   * @param credentials folder of the sandbox's key, certificate and known_hosts
+   * @param scratch folder for the socket of ssh's ControlMaster
+   */
+  constructor(endpoint: SshEndpoint, credentials: string, scratch: string) {
+    this.#endpoint = endpoint;
+    this.#credentials = credentials;
+    this.#socket = join(scratch, 'control');
+  }
+
+  /** Connects ssh2 and a ControlMaster of the system's ssh. */
+  async open(): Promise<void> {
+    const { address: host, port, user: username } = this.#endpoint;
+    const key = keyWithCertificate(
+      await readFile(join(this.#credentials, KEY_FILE)),
+      await readFile(join(this.#credentials, CERTIFICATE_FILE), 'utf8'),
+    );
+    const client = new CertClient();
+    client.connect({ host, port, username, authHandler: [{ type: 'publickey', username, key }] });
+    await once(client, 'ready');
+    this.#client = client;
+    await exec('ssh', [...this.#options(), '-M', '-N', '-f', '-o', 'ControlPersist=yes', this.#target()]);
+  }
+
+  async close(): Promise<void> {
+    this.#client?.end();
+    await exec('ssh', [...this.#options(), '-O', 'exit', this.#target()]);
+  }
+
+  /** `exec` on a connection of ssh2's that is open, until its channel is closed. */
+  async ssh2(command: string): Promise<void> {
+    const client = this.#client;
+    if (!client) throw new Error('PlainSsh has not been opened');
+    await new Promise<void>((resolve, reject) => {
+      client.exec(command, (error, channel) => {
+        if (error) return reject(error);
+        channel.on('close', () => resolve()).resume();
+      });
+    });
+  }
+
+  /** The system's ssh through its ControlMaster. */
+  async ssh(command: string): Promise<void> {
+    await exec('ssh', [...this.#options(), this.#target(), command]);
+  }
+
+  /** The system's sftp through the same ControlMaster: `put LOCAL REMOTE` or `get REMOTE LOCAL`. */
+  async sftp(batch: string): Promise<void> {
+    await exec('sftp', [...this.#options(), '-b', '-', this.#target()], { input: `${batch}\n`, timeoutMs: 300_000 });
+  }
+
+  #target(): string {
+    return `${this.#endpoint.user}@${this.#endpoint.address}`;
+  }
+
+  #options(): string[] {
+    const settings = {
+      Port: this.#endpoint.port,
+      IdentityFile: join(this.#credentials, KEY_FILE),
+      UserKnownHostsFile: join(this.#credentials, KNOWN_HOSTS_FILE),
+      StrictHostKeyChecking: 'yes',
+      BatchMode: 'yes',
+      ControlPath: this.#socket,
+    };
+    return ['-F', 'none', ...Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])];
+  }
+}
