@@ -1,0 +1,210 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+} from 'node:http2';
+import { PassThrough, pipeline, type Readable } from 'node:stream';
+import { MayflyError } from '../../model/errors.ts';
+import type { CertClient } from '../ssh/cert-client.ts';
+import type { AgentChannel } from './program.ts';
+
+export interface AgentRequest {
+  method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
+  /** Absolute, with its query, percent-encoded. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: Uint8Array | Readable;
+  signal?: AbortSignal;
+}
+
+/** What the guest answered; every part of it is the guest's word. */
+export interface AgentResponse {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** Fails when it ends early; must be read to its end or destroyed. */
+  body: Readable;
+}
+
+/**
+ * What one request may have on its way that nobody has read yet: enough to keep an emulated guest's link busy, little
+ * enough for hundreds of readers that do not keep up. Bytes. docs/decisions/0010-guest-agent.md has the figures.
+ */
+const STREAM_WINDOW_BYTES = 1_048_576;
+/** All requests together: nghttp2 gives back at once what has been handed to a request, so none can block the others. */
+const SESSION_WINDOW_BYTES = 8_388_608;
+/** MiB of what is being written and of headers, in one connection. */
+const SESSION_MEMORY_MIB = 64;
+/** From the end of a request to the first of its answer: an agent that syncs a large file to a slow disk. Milliseconds. */
+const ANSWER_TIMEOUT_MS = 120_000;
+/** From the session channel to the agent's first frame; it may have to be started. Milliseconds. */
+const GREETING_TIMEOUT_MS = 30_000;
+
+/** The agent's answer to being asked for: its exit status, when it ended instead of speaking. */
+export class AgentNotThere extends Error {
+  override readonly name = 'AgentNotThere';
+  constructor(
+    readonly exitCode: number | null,
+    readonly complaint: string,
+  ) {
+    super(`exit ${exitCode}: ${complaint}`);
+  }
+}
+
+/** HTTP/2 with one guest's agent, over one SSH session channel; ends with its SSH connection. */
+export class AgentSession {
+  /** When the last request began or ended. Milliseconds since 1970. */
+  lastUsed = Date.now();
+  #open = 0;
+
+  private constructor(
+    private readonly client: CertClient,
+    private readonly http2: ClientHttp2Session,
+  ) {}
+
+  /** @throws AgentNotThere when the channel ends instead of speaking HTTP/2; MayflyError guest_unreachable, guest_failed */
+  static async open(client: CertClient, { channel, complaint }: AgentChannel): Promise<AgentSession> {
+    let exitCode: number | null = null;
+    channel.on('exit', (code: number | null) => {
+      exitCode = code;
+    });
+    const http2 = connect('http://mayfly-agent', {
+      createConnection: () => channel,
+      maxSessionMemory: SESSION_MEMORY_MIB,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+    });
+    http2.on('error', () => {}); // every request is told; between requests there is nobody to tell
+    channel.on('close', () => http2.destroy());
+    await new Promise<void>((resolve, reject) => {
+      const late = setTimeout(() => {
+        const why = `The agent did not speak within ${GREETING_TIMEOUT_MS / 1000} s: ${complaint()}`;
+        reject(new MayflyError('guest_unreachable', why));
+      }, GREETING_TIMEOUT_MS);
+      const settle = (outcome: () => void) => {
+        clearTimeout(late);
+        outcome();
+      };
+      http2.once('remoteSettings', () => settle(resolve));
+      channel.once('close', () => settle(() => reject(new AgentNotThere(exitCode, complaint()))));
+      http2.once('error', (cause: Error) => {
+        const why = `What answers in the agent's place does not speak HTTP/2: ${cause.message}`;
+        settle(() => reject(new MayflyError('guest_failed', why, { cause })));
+      });
+    });
+    http2.setLocalWindowSize(SESSION_WINDOW_BYTES);
+    const session = new AgentSession(client, http2);
+    client.on('close', () => http2.destroy());
+    http2.on('close', () => session.close());
+    return session;
+  }
+
+  get closed(): boolean {
+    return this.http2.closed || this.http2.destroyed;
+  }
+
+  /** Requests that have not come to their end. */
+  get openRequests(): number {
+    return this.#open;
+  }
+
+  onClose(listener: () => void): void {
+    this.http2.once('close', listener);
+  }
+
+  close(): void {
+    this.http2.destroy();
+    this.client.end();
+    this.client.destroy();
+  }
+
+  /**
+   * One request. Resolves with the head of the answer; bodies are streams both ways.
+   * @throws MayflyError guest_unreachable when the connection is lost or the agent silent; the signal's reason
+   */
+  async request({ method, path, headers = {}, body, signal }: AgentRequest): Promise<AgentResponse> {
+    signal?.throwIfAborted();
+    const stream = this.#begin({ ...headers, ':method': method, ':path': path }, body === undefined);
+    const onAbort = () => stream.close(constants.NGHTTP2_CANCEL);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    stream.once('close', () => signal?.removeEventListener('abort', onAbort));
+    if (body !== undefined) send(stream, body);
+    try {
+      return await headOf(stream, signal);
+    } catch (error) {
+      stream.close(constants.NGHTTP2_CANCEL);
+      signal?.throwIfAborted();
+      throw error;
+    }
+  }
+
+  #begin(headers: Record<string, string>, endStream: boolean): ClientHttp2Stream {
+    try {
+      const stream = this.http2.request(headers, { endStream });
+      this.#open++;
+      this.lastUsed = Date.now();
+      stream.once('close', () => {
+        this.#open--;
+        this.lastUsed = Date.now();
+      });
+      return stream;
+    } catch (error) {
+      throw lost(error);
+    }
+  }
+}
+
+/** Failures of the body's source end the request; failures of the request end the source. Who waits for the head is told. */
+function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
+  if (body instanceof Uint8Array) stream.end(body);
+  else {
+    pipeline(body, stream, (error) => {
+      // An agent may answer, with a refusal, before it has read all: that is no failure of the request.
+      if (error && !stream.closed && body.errored) stream.close(constants.NGHTTP2_CANCEL);
+    });
+  }
+}
+
+function headOf(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<AgentResponse> {
+  return new Promise((resolve, reject) => {
+    let late: NodeJS.Timeout | undefined;
+    const armed = () => {
+      late = setTimeout(() => {
+        const why = `The agent has not answered within ${ANSWER_TIMEOUT_MS / 1000} s.`;
+        settle(() => reject(new MayflyError('guest_unreachable', why)));
+      }, ANSWER_TIMEOUT_MS);
+    };
+    const settle = (outcome: () => void) => {
+      clearTimeout(late);
+      stream.off('finish', armed);
+      outcome();
+    };
+    if (stream.writableFinished) armed();
+    else stream.once('finish', armed);
+    stream.once('response', (headers) => {
+      settle(() => resolve({ status: headers[':status'] ?? 0, headers, body: whole(stream, signal) }));
+    });
+    // The error of a stream is told here or, after the head, by its body.
+    stream.on('error', (error) => settle(() => reject(lost(error))));
+    stream.once('close', () => settle(() => reject(lost(undefined))));
+  });
+}
+
+/** A body that fails when the stream was reset: Node ends it as if it were whole when the reset says CANCEL or NO_ERROR. */
+function whole(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Readable {
+  const body = new PassThrough({
+    flush(done) {
+      done(stream.rstCode === constants.NGHTTP2_NO_ERROR ? null : (signal?.reason ?? lost(undefined)));
+    },
+  });
+  pipeline(stream, body, (error) => {
+    if (error && !body.destroyed) body.destroy(signal?.aborted ? signal.reason : lost(error));
+  });
+  return body;
+}
+
+function lost(cause: unknown): MayflyError {
+  if (cause instanceof MayflyError) return cause;
+  const why = cause instanceof Error ? `: ${cause.message}` : '';
+  return new MayflyError('guest_unreachable', `The connection to the guest was lost during a request${why}`, { cause });
+}

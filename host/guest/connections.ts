@@ -1,0 +1,153 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { StepContext } from '../hypervisor.ts';
+import type { CertClient } from '../ssh/cert-client.ts';
+import { AgentNotThere, AgentSession } from './agent-session.ts';
+import { type DialDeps, dial } from './dial.ts';
+import { type AgentProgram, runAgent, uploadAgent } from './program.ts';
+
+export interface GuestConnectionsDeps extends DialDeps {
+  agent: AgentProgram;
+}
+
+/** A connection that nobody has used for this long is closed. Milliseconds. */
+const IDLE_MS = 600_000;
+const SWEEP_MS = 30_000;
+/** What the login shell says of a program that it cannot run, and the agent of a host that wants another version. */
+const NOT_THERE: ReadonlySet<number | null> = new Set([3, 126, 127]);
+
+/** A connection that is being made, for everybody who waits for it. */
+interface Dialling {
+  session: Promise<AgentSession>;
+  stop: AbortController;
+  waiting: Set<StepContext>;
+}
+
+/** The way to the agents of this machine's sandboxes: one kept-alive SSH connection each, made when it is needed. */
+export class GuestConnections {
+  readonly #open = new Map<string, AgentSession>();
+  readonly #dialling = new Map<string, Dialling>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(private readonly deps: GuestConnectionsDeps) {
+    this.#sweeper = setInterval(() => this.#closeIdle(), SWEEP_MS);
+    this.#sweeper.unref();
+  }
+
+  /**
+   * The connection of a sandbox; made when there is none. While it is being made, `alive` hears of every failed attempt.
+   * @throws MayflyError guest_unreachable, host_key_mismatch, guest_failed, sandbox_ended and others of {@link dial};
+   *   the signal's reason
+   */
+  async agent(sandboxId: string, context: StepContext): Promise<AgentSession> {
+    context.signal.throwIfAborted();
+    const open = this.#open.get(sandboxId);
+    if (open && !open.closed) return open;
+    const dialling = this.#dialling.get(sandboxId) ?? this.#dial(sandboxId);
+    const waiter = { ...context };
+    dialling.waiting.add(waiter);
+    let onAbort = () => {};
+    const aborted = new Promise<never>((_resolve, reject) => {
+      onAbort = () => reject(context.signal.reason);
+      context.signal.addEventListener('abort', onAbort, { once: true });
+    });
+    try {
+      return await Promise.race([dialling.session, aborted]);
+    } finally {
+      context.signal.removeEventListener('abort', onAbort);
+      dialling.waiting.delete(waiter);
+      if (dialling.waiting.size === 0) this.#abandon(sandboxId, dialling, new Error('nobody waits for it any more'));
+    }
+  }
+
+  /** Ends the connection of a sandbox, made or in the making; its requests fail. */
+  close(sandboxId: string): void {
+    const ended = new MayflyError(
+      'sandbox_ended',
+      `The connection to ${sandboxId} was closed: its credentials are removed.`,
+    );
+    const dialling = this.#dialling.get(sandboxId);
+    if (dialling) this.#abandon(sandboxId, dialling, ended);
+    this.#open.get(sandboxId)?.close();
+  }
+
+  /** Ends all connections. */
+  closeAll(): void {
+    clearInterval(this.#sweeper);
+    const ending = new MayflyError('host_unavailable', 'The host worker ends.');
+    for (const [sandboxId, dialling] of this.#dialling) this.#abandon(sandboxId, dialling, ending);
+    for (const session of this.#open.values()) session.close();
+  }
+
+  #dial(sandboxId: string): Dialling {
+    const stop = new AbortController();
+    const waiting = new Set<StepContext>();
+    const alive = (detail: string) => {
+      for (const waiter of waiting) waiter.alive(detail);
+    };
+    const session = this.#connect(sandboxId, { signal: stop.signal, alive });
+    const dialling = { session, stop, waiting };
+    this.#dialling.set(sandboxId, dialling);
+    const forget = () => this.#abandon(sandboxId, dialling, new Error('it has been made, or has failed'));
+    session.then(forget, forget); // the failure itself is told to whoever waits
+    return dialling;
+  }
+
+  #abandon(sandboxId: string, dialling: Dialling, why: Error): void {
+    if (this.#dialling.get(sandboxId) === dialling) this.#dialling.delete(sandboxId);
+    dialling.stop.abort(why);
+  }
+
+  async #connect(sandboxId: string, context: StepContext): Promise<AgentSession> {
+    const { client, user } = await dial(this.deps, sandboxId, context);
+    client.on('error', () => {}); // its end is told by 'close'
+    const onAbort = () => client.destroy();
+    context.signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      const session = await this.#agentOn(client, user, context);
+      context.signal.throwIfAborted();
+      this.#open.set(sandboxId, session);
+      session.onClose(() => {
+        if (this.#open.get(sandboxId) === session) this.#open.delete(sandboxId);
+      });
+      return session;
+    } catch (error) {
+      client.destroy();
+      context.signal.throwIfAborted();
+      throw error;
+    } finally {
+      context.signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Speaks to the agent; puts it into the guest first when it is not there or is another version. */
+  async #agentOn(client: CertClient, user: string, context: StepContext): Promise<AgentSession> {
+    const { agent } = this.deps;
+    try {
+      return await AgentSession.open(client, await runAgent(client, agent.version));
+    } catch (error) {
+      if (!(error instanceof AgentNotThere)) throw error;
+      if (!NOT_THERE.has(error.exitCode)) throw notStarted(error);
+    }
+    context.alive('putting the agent into the guest');
+    await uploadAgent(client, user, agent);
+    try {
+      return await AgentSession.open(client, await runAgent(client, agent.version));
+    } catch (error) {
+      throw error instanceof AgentNotThere ? notStarted(error) : error;
+    }
+  }
+
+  #closeIdle(): void {
+    const now = Date.now();
+    for (const session of this.#open.values()) {
+      if (session.openRequests === 0 && now - session.lastUsed > IDLE_MS) session.close();
+    }
+  }
+}
+
+function notStarted({ exitCode, complaint }: AgentNotThere): MayflyError {
+  if (exitCode === null) {
+    return new MayflyError('guest_unreachable', `The connection ended while the agent was started: ${complaint}`);
+  }
+  return new MayflyError('guest_failed', `The guest's agent does not start (exit ${exitCode}): ${complaint}`);
+}

@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ParsedKey } from 'ssh2';
+import { MayflyError } from '../../model/errors.ts';
+import { macAddress } from '../../model/ids.ts';
+import type { SshEndpoint } from '../../model/sandbox.ts';
+import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../credentials.ts';
+import type { Hypervisor, StepContext } from '../hypervisor.ts';
+import { type CertClient, keyWithCertificate } from '../ssh/cert-client.ts';
+import { validBefore } from '../ssh/certificate-validity.ts';
+import { LoginFailure, login } from '../ssh/login.ts';
+import { type Known, mayRetry, pauseAfter, verdictOf } from './retry.ts';
+
+/** Who a sandbox is, whatever address it has: as it was when its create was verified. */
+export interface Identity {
+  /** Login user. */
+  user: string;
+  /** The pinned host key: one OpenSSH public key line. */
+  hostKey: string;
+  /** A login has succeeded since it was made. */
+  verified: boolean;
+}
+
+export interface DialDeps {
+  hypervisor: Pick<Hypervisor, 'whereabouts'>;
+  credentials: Credentials;
+  /** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended */
+  identify: (sandboxId: string) => Promise<Identity>;
+  /** Has a certificate issued for the key pair that is there. @returns one OpenSSH certificate line */
+  renew: (sandboxId: string) => Promise<string>;
+}
+
+export interface LoggedIn {
+  client: CertClient;
+  user: string;
+}
+
+/** A certificate with less than this is not used for a login any more. Milliseconds. */
+const RENEW_BEFORE_MS = 30_000;
+/** A guest on the same machine, possibly swapped out or still booting. Milliseconds. */
+const CONNECT_TIMEOUT_MS = 10_000;
+const LOGIN_TIMEOUT_MS = 20_000;
+/** Whose address this is may have changed between the look and the login; then the next look knows. */
+const MISMATCHES = 4;
+const MISMATCH_PAUSE_MS = 250;
+
+/**
+ * Logs in to a sandbox where it is now: its address is asked of the machine before every attempt, and whoever answers
+ * there must have the pinned host key.
+ * @throws MayflyError guest_unreachable with what was seen last, host_key_mismatch, sandbox_ended, and as its deps do
+ */
+export async function dial(deps: DialDeps, sandboxId: string, context: StepContext): Promise<LoggedIn> {
+  const { signal } = context;
+  const identity = await deps.identify(sandboxId);
+  const known: Known = { verified: identity.verified, reissued: false };
+  let mismatches = 0;
+  for (let attempt = 1; ; ) {
+    signal.throwIfAborted();
+    const failure = await attemptOnce(deps, sandboxId, identity, signal);
+    if (!(failure instanceof LoginFailure)) return { client: failure, user: identity.user };
+    const seen = `attempt ${attempt} failed (${failure.stage}): ${failure.message}`;
+    context.alive(seen);
+    if (failure.stage === 'host-key') {
+      if (++mismatches >= MISMATCHES) throw strangerAnswers(sandboxId, failure);
+      await pause(MISMATCH_PAUSE_MS, signal);
+      continue;
+    }
+    if (failure.stage === 'auth' && !failure.lost && !known.reissued) {
+      // The guest's clock may be ahead of ours: only another certificate tells.
+      await deps.credentials.storeCertificate(sandboxId, await deps.renew(sandboxId));
+      known.reissued = true;
+      continue;
+    }
+    const ms = pauseAfter(attempt);
+    if (ms === null || !mayRetry(verdictOf(failure), known)) throw givenUp(sandboxId, attempt, failure);
+    attempt++;
+    await pause(ms, signal);
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
+}
+
+async function attemptOnce(
+  deps: DialDeps,
+  sandboxId: string,
+  { user, hostKey }: Identity,
+  signal: AbortSignal,
+): Promise<CertClient | LoginFailure> {
+  const { domain, lease } = await deps.hypervisor.whereabouts(sandboxId);
+  if (domain !== 'running') throw notRunning(sandboxId, domain);
+  if (lease === null || lease.macAddress !== macAddress(sandboxId)) {
+    return new LoginFailure('resolve', true, 'its machine runs, but has no address: no valid lease for its MAC');
+  }
+  const endpoint: SshEndpoint = { address: lease.address, port: lease.port, user, hostKey };
+  const key = await currentKey(deps, sandboxId);
+  try {
+    const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, loginTimeoutMs: LOGIN_TIMEOUT_MS };
+    return await login({ endpoint, key, signal, ...limits });
+  } catch (error) {
+    if (error instanceof LoginFailure) return error;
+    throw error;
+  }
+}
+
+/** The host's key to this sandbox, with a certificate that is valid for a while. */
+async function currentKey({ credentials, renew }: DialDeps, sandboxId: string): Promise<ParsedKey> {
+  const directory = credentials.directory(sandboxId);
+  try {
+    const privateKey = await readFile(join(directory, KEY_FILE));
+    let certificate = await readFile(join(directory, CERTIFICATE_FILE), 'utf8');
+    if (validBefore(certificate) - Date.now() < RENEW_BEFORE_MS) {
+      certificate = await renew(sandboxId);
+      await credentials.storeCertificate(sandboxId, certificate);
+    }
+    return keyWithCertificate(privateKey, certificate);
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')) throw cause;
+    throw new MayflyError('sandbox_ended', `This host has no credentials of ${sandboxId} any more: it is being ended.`);
+  }
+}
+
+function notRunning(sandboxId: string, domain: 'paused' | 'off' | 'absent'): MayflyError {
+  switch (domain) {
+    case 'absent':
+      return new MayflyError('sandbox_ended', `There is no machine of ${sandboxId} on its host any more.`);
+    case 'off':
+      return new MayflyError('guest_unreachable', `The machine of ${sandboxId} is off: it was shut down, or crashed.`);
+    case 'paused':
+      return new MayflyError('guest_unreachable', `The machine of ${sandboxId} is paused: resume it.`);
+  }
+}
+
+function strangerAnswers(sandboxId: string, failure: LoginFailure): MayflyError {
+  return new MayflyError(
+    'host_key_mismatch',
+    `Whoever answers at the address that is leased to ${sandboxId} has another host key than the one seeded into it.`,
+    { cause: failure },
+  );
+}
+
+function givenUp(sandboxId: string, attempts: number, failure: LoginFailure): MayflyError {
+  const tried = attempts === 1 ? 'once' : `${attempts} times`;
+  return new MayflyError(
+    'guest_unreachable',
+    `The machine of ${sandboxId} runs, but no login succeeded (tried ${tried}). The last ended at ${failure.stage}: ${failure.message}`,
+    { cause: failure },
+  );
+}
