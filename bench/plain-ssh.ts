@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PublicKeyAuthMethod } from 'ssh2';
 import { CERTIFICATE_FILE, KEY_FILE, KNOWN_HOSTS_FILE } from '../host/credentials.ts';
 import { exec } from '../host/exec.ts';
 import { CertClient, keyWithCertificate } from '../host/ssh/cert-client.ts';
@@ -31,7 +32,8 @@ export class PlainSsh {
       await readFile(join(this.#credentials, CERTIFICATE_FILE), 'utf8'),
     );
     const client = new CertClient();
-    client.connect({ host, port, username, authHandler: [{ type: 'publickey', username, key }] });
+    const method: PublicKeyAuthMethod = { type: 'publickey', username, key };
+    client.connect({ host, port, username, authHandler: [method] });
     await once(client, 'ready');
     this.#client = client;
     await exec('ssh', [...this.#options(), '-M', '-N', '-f', '-o', 'ControlPersist=yes', this.#target()]);
