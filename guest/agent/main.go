@@ -10,9 +10,8 @@ import (
 // version is the digest of the sources in guest/, linked in by scripts/setup/guest.mjs.
 var version = "unversioned"
 
-const usage = `usage: mayfly-agent serve [--socket PATH] [--state FOLDER] [--user NAME]
-       mayfly-agent connect --version V [--socket PATH]
-       mayfly-agent version
+const usage = `usage: mayfly-agent serve | start | connect --version V | version
+       [--socket PATH] [--state FOLDER] [--user NAME] [--cgroup FOLDER]
 `
 
 func main() {
@@ -24,6 +23,10 @@ func main() {
 	switch verb {
 	case "serve":
 		os.Exit(serve(arguments))
+	case "start":
+		os.Exit(startDaemon(arguments))
+	case "connect":
+		os.Exit(connect(arguments))
 	case "version":
 		fmt.Println(version)
 	default:

@@ -4,41 +4,166 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 )
 
 const (
 	defaultSocket = "/run/mayfly/agent.sock"
 	defaultState  = "/var/lib/mayfly"
+	defaultGroups = "/sys/fs/cgroup/mayfly"
+	// readyDescriptor is the pipe on which whoever starts a daemon waits for it.
+	readyDescriptor = 3
 )
 
+// settings are a daemon's own, told alike to whoever starts it.
+type settings struct {
+	socket, state, user, groups string
+	ready                       bool
+}
+
+func (o *settings) declare(flags *flag.FlagSet) {
+	flags.StringVar(&o.socket, "socket", defaultSocket, "unix socket to listen on")
+	flags.StringVar(&o.state, "state", defaultState, "folder of what was started")
+	flags.StringVar(&o.user, "user", "", "login user: runs commands that name nobody, and may connect (default: who starts it)")
+	flags.StringVar(&o.groups, "cgroup", defaultGroups, "folder for control groups, empty for none")
+}
+
 func serve(arguments []string) int {
+	var o settings
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
-	socket := flags.String("socket", defaultSocket, "unix socket to listen on")
-	state := flags.String("state", defaultState, "folder of what outlives the agent")
-	loginUser := flags.String("user", "", "login user")
+	o.declare(flags)
+	flags.BoolVar(&o.ready, "ready", false, "say on descriptor 3 when connections are taken")
 	_ = flags.Parse(arguments)
-	_ = os.Remove(*socket)
-	listener, err := net.Listen("unix", *socket)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	err := o.serve()
+	if err == nil {
+		return 0
 	}
+	fmt.Fprintln(os.Stderr, "mayfly-agent:", err)
+	if o.ready {
+		_, _ = fmt.Fprint(os.NewFile(readyDescriptor, "ready"), err)
+	}
+	return 1
+}
+
+func (o *settings) serve() error {
+	if err := os.MkdirAll(filepath.Dir(o.socket), 0o755); err != nil {
+		return err
+	}
+	lock, err := lockOf(o.socket)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		// Another one is it, or will be in a moment.
+		return o.sayReadyWhenAnswered()
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	becomeDaemon()
+	s, user, err := o.open()
+	if err != nil {
+		return err
+	}
+	handler, err := s.handler(o.state)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(o.socket, int(user.gid), s)
+	if err != nil {
+		return err
+	}
+	server := newServer(handler)
+	go func() {
+		<-stopSignals()
+		_ = server.Close()
+	}()
+	listener.retire = func() { _ = server.Close() }
+	o.sayReady()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// lockOf keeps daemons apart; it is held as long as the process lives.
+func lockOf(socket string) (*os.File, error) {
+	lock, err := os.OpenFile(socket+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// becomeDaemon leaves what commands would inherit as a login leaves it, and the agent safe from want of memory.
+func becomeDaemon() {
+	syscall.Umask(0o022)
+	_ = os.Chdir("/")
+	// An agent that is not root has no such privilege, and no guest that depends on it.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
+}
+
+// open reads the guest's state, and settles what an agent before has left.
+func (o *settings) open() (*service, *account, error) {
+	user, err := o.loginUser()
+	if err != nil {
+		return nil, nil, err
+	}
+	commands := filepath.Join(o.state, "commands")
+	if err := errors.Join(os.MkdirAll(o.state, 0o755), os.MkdirAll(commands, 0o700)); err != nil {
+		return nil, nil, err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return nil, nil, err
+	}
+	if sink, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+		return nil, nil, err
+	}
+	s := &service{
+		markers:   markers{commands},
+		loginUser: user.name,
+		groups:    groupsRoot(o.groups),
+		bootID:    strings.TrimSpace(string(boot)),
+		running:   map[string]*start{},
+	}
+	return s, user, s.recover()
+}
+
+func (o *settings) loginUser() (*account, error) {
+	if o.user == "" {
+		return accountOf(os.Getuid())
+	}
+	return findAccount(o.user)
+}
+
+func (s *service) handler(state string) (http.Handler, error) {
 	mux := http.NewServeMux()
-	if err := registerFiles(mux, *state, *loginUser); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	registerCommands(mux, s)
+	if err := registerFiles(mux, state, s.loginUser); err != nil {
+		return nil, err
 	}
 	registerTrust(mux)
 	registerSessions(mux)
-	err = newServer(mux).Serve(listener)
-	if errors.Is(err, http.ErrServerClosed) {
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		answerError(w, refused("not_found", "The agent has nothing at %s.", strconv.Quote(r.URL.Path)))
+	})
+	return mux, nil
+}
+
+// stopSignals is also what has commands inherit these signals undisturbed: a shell's background job ignores SIGINT.
+func stopSignals() <-chan os.Signal {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	return stop
 }
 
 func newServer(handler http.Handler) *http.Server {

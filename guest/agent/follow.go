@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// follower sends a log from wanted offsets on, and goes on as long as it grows.
+type follower struct {
+	log    *frameLog
+	file   *os.File
+	target io.Writer
+	flush  func()
+	wanted [streamCount]int64
+	at     place
+}
+
+var errBroken = errors.New("the log of the command is broken")
+
+// sendBytes is how much of a log is sent at once; longer than any frame.
+const sendBytes = 256 << 10
+
+var sendBuffers = sync.Pool{New: func() any { b := make([]byte, sendBytes); return &b }}
+
+// run returns when everything was sent, or with the reason why not.
+func (f *follower) run(ctx context.Context) error {
+	f.at = f.log.before(f.wanted)
+	for {
+		end, ended, changed := f.log.state()
+		for f.at.position < end {
+			if err := f.send(end); err != nil {
+				return err
+			}
+		}
+		if ended {
+			return nil
+		}
+		f.flush()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (f *follower) send(end int64) error {
+	held := sendBuffers.Get().(*[]byte)
+	defer sendBuffers.Put(held)
+	piece := (*held)[:min(int64(len(*held)), end-f.at.position)]
+	if _, err := f.file.ReadAt(piece, f.at.position); err != nil {
+		return err
+	}
+	if !f.caughtUp() {
+		return f.sift(piece)
+	}
+	// Everything from here on is wanted: no need to look at it.
+	f.at.position += int64(len(piece))
+	_, err := f.target.Write(piece)
+	return err
+}
+
+func (f *follower) caughtUp() bool {
+	return f.at.seen[streamStdout] >= f.wanted[streamStdout] && f.at.seen[streamStderr] >= f.wanted[streamStderr]
+}
+
+// sift sends what is wanted of a piece that begins with a frame, and stops where all that follows is wanted.
+func (f *follower) sift(piece []byte) error {
+	done := int64(0)
+	for done+frameHeaderBytes <= int64(len(piece)) && !f.caughtUp() {
+		h, ok := readHeader(piece[done:])
+		if !ok {
+			return errBroken
+		}
+		next := done + frameHeaderBytes + h.length
+		if skip := f.wanted[h.stream] - h.offset; skip < h.length {
+			if next > int64(len(piece)) {
+				break
+			}
+			if err := f.sendFrame(h, piece[done+frameHeaderBytes:next], max(skip, 0)); err != nil {
+				return err
+			}
+		}
+		f.at.seen[h.stream] = h.offset + h.length
+		done = next
+	}
+	if done == 0 {
+		return errBroken
+	}
+	f.at.position += done
+	return nil
+}
+
+func (f *follower) sendFrame(h frameHeader, content []byte, skip int64) error {
+	var header [frameHeaderBytes]byte
+	putHeader(header[:], frameHeader{h.stream, h.atMs, h.offset + skip, h.length - skip})
+	if _, err := f.target.Write(header[:]); err != nil {
+		return err
+	}
+	_, err := f.target.Write(content[skip:])
+	return err
+}
+
+// output answers with a command's frames and follows it to its end.
+func (s *service) output(w http.ResponseWriter, r *http.Request) {
+	id, wanted, err := outputRequest(r)
+	if err != nil {
+		answerError(w, err)
+		return
+	}
+	log, exitOf, err := s.openLog(id)
+	if err != nil {
+		answerError(w, err)
+		return
+	}
+	f := &follower{log: log, target: w, flush: flusher(w), wanted: wanted}
+	if f.file, err = os.Open(s.markers.path(id, logFile)); errors.Is(err, fs.ErrNotExist) {
+		err = refused("not_found", "The output of %s was deleted.", id)
+	}
+	if err != nil {
+		answerError(w, err)
+		return
+	}
+	defer f.file.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.WriteHeader(http.StatusOK)
+	if err := f.run(r.Context()); err != nil {
+		// The answer has begun: only breaking it off tells that it is not whole.
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(endFrame(exitOf()))
+}
+
+func endFrame(exit *commandExit) []byte {
+	content, err := json.Marshal(exit)
+	if err != nil {
+		panic(err)
+	}
+	frame := make([]byte, frameHeaderBytes, frameHeaderBytes+len(content))
+	putHeader(frame, frameHeader{streamEnd, uint64(time.Now().UnixMilli()), 0, int64(len(content))})
+	return append(frame, content...)
+}
+
+// openLog is the log of a command that runs, or of one that has ended.
+func (s *service) openLog(id string) (*frameLog, func() *commandExit, error) {
+	if c := s.find(id); c != nil {
+		return c.log, func() *commandExit { return c.view().Exit }, nil
+	}
+	view, err := s.ended(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	about, err := os.Stat(s.markers.path(id, logFile))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = refused("not_found", "The output of %s was deleted.", id)
+		}
+		return nil, nil, err
+	}
+	log := &frameLog{ended: true, end: place{position: about.Size()}}
+	return log, func() *commandExit { return view.Exit }, nil
+}

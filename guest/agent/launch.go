@@ -1,0 +1,147 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// launchRequest is the body of PUT /v1/commands/{id}.
+type launchRequest struct {
+	Command        *string           `json:"command"`
+	Argv           []string          `json:"argv"`
+	Env            map[string]string `json:"env"`
+	Stdin          []byte            `json:"stdin"`
+	StdinOpen      bool              `json:"stdinOpen"`
+	Cwd            *string           `json:"cwd"`
+	User           *string           `json:"user"`
+	TimeoutSeconds int64             `json:"timeoutSeconds"`
+	MaxOutputBytes int64             `json:"maxOutputBytes"`
+}
+
+// launch is a request with everything looked up: what will be executed, as whom and where.
+type launch struct {
+	account *account
+	program string
+	argv    []string
+	env     []string
+	cwd     string
+}
+
+// commandVariable names the command in the environment of all its processes, also of those that have detached themselves.
+const commandVariable = "MAYFLY_COMMAND_ID"
+
+func (r *launchRequest) check() error {
+	switch {
+	case (r.Command == nil) == (r.Argv == nil):
+		return refused("invalid_request", "Exactly one of command and argv must be set.")
+	case r.Argv != nil && (len(r.Argv) == 0 || r.Argv[0] == ""):
+		return refused("invalid_request", "argv names no program.")
+	case r.TimeoutSeconds < 1:
+		return refused("invalid_request", "timeoutSeconds must be at least 1.")
+	case r.MaxOutputBytes < 0:
+		return refused("invalid_request", "maxOutputBytes is negative.")
+	case r.Cwd != nil && !filepath.IsAbs(*r.Cwd):
+		return refused("invalid_request", "cwd must be an absolute path.")
+	}
+	for name, value := range r.Env {
+		if !isVariableName(name) {
+			return refused("invalid_request", "%q cannot name an environment variable.", name)
+		}
+		if hasNul(value) {
+			return refused("invalid_request", "The value of %s contains a NUL byte.", name)
+		}
+	}
+	if r.Command != nil && hasNul(*r.Command) || r.Cwd != nil && hasNul(*r.Cwd) {
+		return refused("invalid_request", "command and cwd must not contain NUL bytes.")
+	}
+	for _, argument := range r.Argv {
+		if hasNul(argument) {
+			return refused("invalid_request", "argv contains a NUL byte.")
+		}
+	}
+	return nil
+}
+
+// resolve looks up the user, the working directory and the program, so that what cannot start is known before the start.
+func (r *launchRequest) resolve(id, loginUser string) (*launch, error) {
+	name := loginUser
+	if r.User != nil {
+		name = *r.User
+	}
+	a, err := findAccount(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{account: a, env: r.environment(a, id)}
+	if l.cwd, err = r.directory(a); err != nil {
+		return nil, err
+	}
+	if r.Command != nil {
+		return l, l.useShell(*r.Command)
+	}
+	l.argv = r.Argv
+	l.program, err = l.find(r.Argv[0])
+	return l, err
+}
+
+func (r *launchRequest) environment(a *account, id string) []string {
+	values := map[string]string{
+		"HOME": a.home, "USER": a.name, "LOGNAME": a.name, "SHELL": a.shell, "PATH": a.path(), "LANG": "C.UTF-8",
+	}
+	for name, value := range r.Env {
+		values[name] = value
+	}
+	values[commandVariable] = id
+	env := make([]string, 0, len(values))
+	for name, value := range values {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// directory is where the command starts; a home that is missing is / as with login(1).
+func (r *launchRequest) directory(a *account) (string, error) {
+	path := a.home
+	if r.Cwd != nil {
+		path = *r.Cwd
+	}
+	about, err := os.Stat(path)
+	switch {
+	case err == nil && about.IsDir():
+		return path, nil
+	case r.Cwd == nil:
+		return "/", nil
+	case err == nil:
+		return "", refused("command_refused", "The working directory %q is not a directory.", path)
+	default:
+		return "", refused("command_refused", "The working directory %q cannot be used: %s.", path, reasonOf(err))
+	}
+}
+
+// useShell has the text run by the login shell, exactly as it is written. C shells take -l only alone.
+func (l *launch) useShell(text string) error {
+	if err := l.executable(l.account.shell); err != nil {
+		return refused("command_refused", "The login shell %s of %s cannot be run: %s.", l.account.shell, l.account.name, reasonOf(err))
+	}
+	name := filepath.Base(l.account.shell)
+	l.program = l.account.shell
+	if strings.HasSuffix(name, "csh") {
+		l.argv = []string{"-" + name, "-c", text}
+	} else {
+		l.argv = []string{name, "-l", "-c", text}
+	}
+	return nil
+}
+
+func hasNul(text string) bool { return strings.IndexByte(text, 0) >= 0 }
+
+func isVariableName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"sync"
+	"time"
+)
+
+// maxRunning is limits.command.running of model/limits.ts.
+const maxRunning = 64
+
+// service holds the commands of this guest.
+type service struct {
+	markers   markers
+	loginUser string
+	groups    string
+	bootID    string
+
+	mu      sync.Mutex
+	running map[string]*start
+}
+
+// start is the one start of a command, which everybody who asks for it waits for.
+type start struct {
+	ready   chan struct{}
+	command *command
+	err     error
+}
+
+// put starts a command, unless it has been started: then it says what became of it.
+func (s *service) put(id string, request *launchRequest) (view commandView, isNew bool, err error) {
+	s.mu.Lock()
+	if present := s.running[id]; present != nil {
+		s.mu.Unlock()
+		<-present.ready
+		if present.err != nil {
+			return view, false, present.err
+		}
+		return present.command.view(), false, nil
+	}
+	if s.markers.there(id) {
+		s.mu.Unlock()
+		view, err = s.ended(id)
+		return view, false, err
+	}
+	if len(s.running) >= maxRunning {
+		s.mu.Unlock()
+		return view, false, refused("too_many_requests", "%d commands are running in this guest.", maxRunning)
+	}
+	one := &start{ready: make(chan struct{})}
+	s.running[id] = one
+	s.mu.Unlock()
+
+	one.command, one.err = s.launch(id, request)
+	if one.err != nil {
+		s.forget(id)
+		close(one.ready)
+		return view, false, one.err
+	}
+	close(one.ready)
+	return one.command.view(), true, nil
+}
+
+// find is a command that runs, or nil.
+func (s *service) find(id string) *command {
+	s.mu.Lock()
+	one := s.running[id]
+	s.mu.Unlock()
+	if one == nil {
+		return nil
+	}
+	<-one.ready
+	return one.command
+}
+
+func (s *service) get(id string) (commandView, error) {
+	if c := s.find(id); c != nil {
+		return c.view(), nil
+	}
+	return s.ended(id)
+}
+
+// ended reads what the markers say of a command that does not run.
+func (s *service) ended(id string) (commandView, error) {
+	exit, err := s.markers.readExit(id)
+	if err != nil {
+		return commandView{}, err
+	}
+	if exit == nil {
+		return commandView{}, refused("command_not_found", "No command %s was started in this guest.", id)
+	}
+	return commandView{State: "ended", StartedAt: exit.StartedAt, Exit: exit}, nil
+}
+
+func (s *service) forget(id string) {
+	s.mu.Lock()
+	delete(s.running, id)
+	s.mu.Unlock()
+}
+
+func (s *service) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running)
+}
+
+// watchTime ends a command when its time is over, whoever else has forgotten it.
+func watchTime(c *command, seconds int64) {
+	c.timeout = time.AfterFunc(time.Duration(seconds)*time.Second, func() { c.end("timed-out") })
+}
