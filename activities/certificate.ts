@@ -1,38 +1,31 @@
 import { Context } from '@temporalio/activity';
+import { parsePublicKey } from '../ca/public-key.ts';
 import type { UserCa } from '../ca/user-ca.ts';
 import type { AuditEvent } from '../model/audit.ts';
-import type { Actor } from '../model/sandbox.ts';
+import type { CertificatePurpose, CertificateRecord, IssuedCertificate } from '../model/certificate.ts';
+import { MayflyError } from '../model/errors.ts';
+import { type Actor, isFinal, type SandboxRecord } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
 
 export interface SignInput {
+  /** Of the sandbox, or of the source that is looked at. */
   sandboxId: string;
   source: string;
   actor: Actor;
   /** One OpenSSH public key line. */
   publicKey: string;
+  /** `@default` host */
+  purpose?: CertificatePurpose;
+  /** `@default` 1800 */
+  ttlSeconds?: number;
 }
 
-export interface SignedCertificate {
-  /** One OpenSSH certificate line. */
-  certificate: string;
-  /** Decimal; 64 bits do not fit a JSON number. */
-  serial: string;
-  keyId: string;
-  /** ISO 8601. */
-  validBefore: string;
-}
+export type SignedCertificate = IssuedCertificate;
 
-/** Each issue is an event of its own, also when the activity is repeated: the serial says which. */
-function issueOf({ actor }: SignInput, { serial, keyId, validBefore }: SignedCertificate): AuditEvent {
-  return {
-    eventId: `certificate/${serial}`,
-    kind: 'certificate.issued',
-    actor,
-    runId: Context.current().info.workflowExecution?.runId ?? null,
-    hostId: null,
-    at: new Date().toISOString(),
-    detail: { serial, keyId, validBefore },
-  };
+/** What a request for a certificate of a living sandbox needs to know of it. */
+export interface Certifiable {
+  source: string;
+  createdBy: Actor;
 }
 
 /** The user CA. Its private key is only where the control worker is. */
@@ -40,18 +33,73 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
   return {
     /** The keys a new sandbox shall trust. */
     async userCaKeys(): Promise<{ keys: string[] }> {
-      return { keys: ca.publicKeys() };
+      return { keys: await ca.publicKeys() };
+    },
+
+    /**
+     * Whether a certificate may be issued for a sandbox now. The platform's own is only for a key that it had before:
+     * no host can make itself one for the sandbox of another.
+     * @throws MayflyError sandbox_not_found, sandbox_ended, public_key_refused
+     */
+    async certifiable({ sandboxId, publicKey, purpose }: Certificate): Promise<Certifiable> {
+      const record = await living(store, sandboxId);
+      if (purpose === 'host') await refuseOtherHost(store, sandboxId, parsePublicKey(publicKey).fingerprint);
+      return { source: record.spec.source, createdBy: record.createdBy };
     },
 
     /** A certificate that opens this sandbox and no other; its serial comes from the store and is never used again. */
     async signCertificate(request: SignInput): Promise<SignedCertificate> {
+      const { sandboxId, actor, purpose = 'host' } = request;
       const serial = BigInt(await store.serials.next());
-      const { certificate, keyId, validBefore } = await ca.sign({ ...request, serial });
-      const issued = { certificate, serial: serial.toString(), keyId, validBefore };
-      await store.audit.append(request.sandboxId, issueOf(request, issued));
-      return issued;
+      const { certificate, fingerprint, signedBy, ...signed } = await ca.sign({ ...request, serial });
+      const issued = { ...signed, serial: serial.toString() };
+      await store.certificates.add({
+        ...issued,
+        sandboxId,
+        actor,
+        purpose,
+        fingerprint,
+        signedBy,
+        revokedAt: null,
+        revokedBy: null,
+        refusedAt: null,
+      });
+      await store.audit.append(sandboxId, issueOf(request, { ...issued, purpose, fingerprint }));
+      return { ...issued, certificate };
     },
   };
 }
 
+type Certificate = Pick<SignInput, 'sandboxId' | 'publicKey'> & { purpose: CertificatePurpose };
+
 export type CertificateActivities = ReturnType<typeof createCertificateActivities>;
+
+/** Each issue is an event of its own, also when the activity is repeated: the serial says which. */
+function issueOf({ actor }: SignInput, detail: Pick<CertificateRecord, 'serial' | 'keyId' | 'purpose'>): AuditEvent {
+  return {
+    eventId: `certificate/${detail.serial}`,
+    kind: 'certificate.issued',
+    actor,
+    runId: Context.current().info.workflowExecution?.runId ?? null,
+    hostId: null,
+    at: new Date().toISOString(),
+    detail: { ...detail },
+  };
+}
+
+async function living(store: Store, sandboxId: string): Promise<SandboxRecord> {
+  const record = await store.sandboxes.get(sandboxId);
+  if (!record) throw new MayflyError('sandbox_not_found', `There is no sandbox ${sandboxId}.`);
+  if (!isFinal(record.state) && record.state !== 'destroying') return record;
+  throw new MayflyError('sandbox_ended', `The sandbox ${sandboxId} is ${record.state}; nothing opens it any more.`);
+}
+
+async function refuseOtherHost(store: Store, sandboxId: string, fingerprint: string): Promise<void> {
+  const own = (await store.certificates.of(sandboxId)).filter(({ purpose }) => purpose === 'host');
+  // One that was made before certificates were recorded has none.
+  if (own.length === 0 || own.some((record) => record.fingerprint === fingerprint)) return;
+  throw new MayflyError(
+    'public_key_refused',
+    `The key ${fingerprint} is not the one that the host of ${sandboxId} has.`,
+  );
+}

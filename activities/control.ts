@@ -4,6 +4,7 @@ import { createCertificateActivities } from './certificate.ts';
 import { createEventActivities } from './event.ts';
 import { createPlacementActivities } from './placement.ts';
 import { createRecordActivities } from './record.ts';
+import { createRevocationActivities } from './revocation.ts';
 
 export interface ControlDeps {
   store: Store;
@@ -16,6 +17,7 @@ export function createControlActivities(deps: ControlDeps) {
     ...createRecordActivities(deps),
     ...createPlacementActivities(deps),
     ...createCertificateActivities(deps),
+    ...createRevocationActivities(deps),
     ...createEventActivities(deps),
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MayflyError } from '../model/errors.ts';
+import { WireReader } from './wire.ts';
 
 /** One public key as OpenSSH writes it, checked. */
 export interface PublicKey {
@@ -26,7 +27,7 @@ const TYPES = new Set(['ssh-ed25519', ...CURVES.keys(), 'ssh-rsa']);
 /**
  * Reads exactly one public key line: no options before it, no second line, the declared type equal to the one inside
  * the blob, nothing after the key. Ed25519, ECDSA on the NIST curves, and RSA from 2048 bits.
- * @throws MayflyError invalid_request that says what is wrong, without quoting the key
+ * @throws MayflyError public_key_refused that says what is wrong, without quoting the key
  */
 export function parsePublicKey(text: string): PublicKey {
   if (Buffer.byteLength(text) > MAX_LINE_BYTES) throw invalid(`it is longer than ${MAX_LINE_BYTES} bytes`);
@@ -41,8 +42,12 @@ export function parsePublicKey(text: string): PublicKey {
   const [inner, ...parts] = sshStrings(blob);
   if (inner?.toString('latin1') !== type) throw invalid('its declared type differs from the type inside');
   checkParts(type, parts);
-  const digest = createHash('sha256').update(blob).digest('base64').replace(/=+$/, '');
-  return { type, line: `${type} ${base64}`, fingerprint: `SHA256:${digest}` };
+  return { type, line: `${type} ${base64}`, fingerprint: fingerprintOf(blob) };
+}
+
+/** As `ssh-keygen -lf` prints it: `SHA256:` and unpadded base64. */
+export function fingerprintOf(blob: Buffer): string {
+  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
 }
 
 function checkParts(type: string, parts: Buffer[]): void {
@@ -62,15 +67,14 @@ function checkParts(type: string, parts: Buffer[]): void {
   if (!wellFormed || second.length !== curve.pointBytes) throw invalid('its point is not one of that curve');
 }
 
-/** RFC 4251 §5: each string is its length in four bytes, then its bytes. Nothing may remain. */
 function sshStrings(blob: Buffer): Buffer[] {
+  const reader = new WireReader(blob);
   const strings: Buffer[] = [];
-  for (let at = 0; at < blob.length; ) {
-    if (at + 4 > blob.length) throw invalid('its blob is cut short');
-    const end = at + 4 + blob.readUInt32BE(at);
-    if (end > blob.length) throw invalid('its blob is cut short');
-    strings.push(blob.subarray(at + 4, end));
-    at = end;
+  try {
+    while (!reader.isAtEnd) strings.push(reader.string());
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw invalid('its blob is cut short');
   }
   return strings;
 }
@@ -84,7 +88,7 @@ function bitLength(mpint: Buffer): number {
 }
 
 function invalid(why: string): MayflyError {
-  return new MayflyError('invalid_request', `The public key is not acceptable: ${why}.`, {
+  return new MayflyError('public_key_refused', `The public key is not acceptable: ${why}.`, {
     fields: [{ field: 'publicKey', problem: why }],
   });
 }

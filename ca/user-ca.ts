@@ -1,18 +1,14 @@
-import { link, lstat, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import ssh2 from 'ssh2';
-import { syncDirectory } from '../host/atomic-file.ts';
-import { isNotFound } from '../host/directory.ts';
 import { exec } from '../host/exec.ts';
-import { makeKeyPair } from '../host/ssh/key-pair.ts';
 import { LIMITS } from '../model/limits.ts';
 import { BACKDATE_SECONDS, type CertificateRequest, checkedSerial, checkedTtl, keyIdOf } from './certificate.ts';
-import { parsePublicKey } from './public-key.ts';
-
-const KEY_FILE = 'user_ca';
-/** Public keys that guests shall trust beside the current one while the CA key is being changed. */
-const ROTATION_FILES = ['user_ca_next.pub', 'user_ca_previous.pub'];
+import { checkPrivate, ensureKey } from './key-file.ts';
+import { fingerprintOf, parsePublicKey } from './public-key.ts';
+import { type Revoked, revocationList } from './revocation-list.ts';
+import { readKeys, signingKeyPath } from './rotation.ts';
+import { signerOf } from './signer.ts';
 
 export interface Certificate {
   /** One line in OpenSSH format. */
@@ -25,17 +21,24 @@ export interface Certificate {
   validBefore: string;
   /** Of the certified public key, as `ssh-keygen -lf` prints it. */
   fingerprint: string;
+  /** Fingerprint of the CA key that signed it. */
+  signedBy: string;
 }
 
-/** The user CA: whoever holds its key can log in to every sandbox, so it lives with the control worker alone. */
-export class UserCa {
-  readonly #keyPath: string;
-  readonly #publicKeys: string[];
+/** What guests shall believe: which CAs sign certificates, and which of these certificates do not count. */
+export interface Trust {
+  /** OpenSSH public key lines. The first is the one that signs. */
+  userCaKeys: string[];
+  /** An OpenSSH key revocation list, base64; empty: none. */
+  revokedKeys: string;
+}
 
-  private constructor(keyPath: string, publicKeys: string[]) {
-    this.#keyPath = keyPath;
-    this.#publicKeys = publicKeys;
-  }
+/**
+ * The user CA: whoever holds its key can log in to every sandbox, so it lives with the control worker alone. Keys are
+ * read from the folder each time, so what `mayfly ca rotate` does there counts from the next call on.
+ */
+export class UserCa {
+  private constructor(private readonly directory: string) {}
 
   /**
    * Opens the CA of a directory; makes its Ed25519 key when there is none.
@@ -43,26 +46,35 @@ export class UserCa {
    */
   static async open(directory: string): Promise<UserCa> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const keyPath = join(directory, KEY_FILE);
-    await createOnce(keyPath, directory);
-    await checkPrivate(keyPath);
-    const publicKeys = [await publicLineOf(keyPath)];
-    for (const name of ROTATION_FILES) {
-      const line = await readIfThere(join(directory, name));
-      if (line !== null) publicKeys.push(parsePublicKey(line).line);
-    }
-    return new UserCa(keyPath, publicKeys);
+    const path = signingKeyPath(directory);
+    await ensureKey(directory, path, 'mayfly-user-ca');
+    await checkPrivate(path);
+    await readKeys(directory);
+    return new UserCa(directory);
   }
 
   /** The public key lines that guests are seeded to trust; the first is the one that signs. */
-  publicKeys(): string[] {
-    return [...this.#publicKeys];
+  async publicKeys(): Promise<string[]> {
+    const { current, next, previous } = await readKeys(this.directory);
+    return [current, next, previous].filter((key) => key !== null);
+  }
+
+  /** @returns the fingerprint of the key that signs now */
+  async signingKey(): Promise<string> {
+    const { current } = await readKeys(this.directory);
+    return fingerprintOf(Buffer.from(current.split(' ')[1] ?? '', 'base64'));
+  }
+
+  /** What the guests of these revoked certificates shall believe. */
+  async trust(revoked: readonly Revoked[]): Promise<Trust> {
+    const userCaKeys = await this.publicKeys();
+    return { userCaKeys, revokedKeys: await revocationList(userCaKeys, revoked) };
   }
 
   /**
    * Signs a user certificate: principal is the sandbox id and nothing else, no extension but `permit-pty`, valid from
-   * 60 s ago to `ttlSeconds` from now, to the second.
-   * @throws MayflyError invalid_request, invalid_id
+   * {@link BACKDATE_SECONDS} ago to `ttlSeconds` from now, to the second.
+   * @throws MayflyError invalid_request, invalid_id, public_key_refused
    * @throws ExecError when ssh-keygen fails
    */
   async sign(request: CertificateRequest): Promise<Certificate> {
@@ -70,7 +82,8 @@ export class UserCa {
     const keyId = keyIdOf(request);
     const serial = checkedSerial(request.serial);
     const ttlSeconds = checkedTtl(request.ttlSeconds ?? LIMITS.certificateSeconds.default);
-    await checkPrivate(this.#keyPath);
+    const caKey = signingKeyPath(this.directory);
+    await checkPrivate(caKey);
 
     const now = Math.floor(Date.now() / 1000);
     const validAfter = now - BACKDATE_SECONDS;
@@ -81,7 +94,7 @@ export class UserCa {
       const validity = `${keygenTime(validAfter)}:${keygenTime(validBefore)}`;
       const subject = ['-I', keyId, '-n', request.sandboxId, '-z', serial.toString(), '-V', validity];
       const rights = ['-O', 'clear', '-O', 'permit-pty'];
-      await exec('ssh-keygen', ['-q', '-s', this.#keyPath, ...subject, ...rights, join(scratch, 'key.pub')]);
+      await exec('ssh-keygen', ['-q', '-s', caKey, ...subject, ...rights, join(scratch, 'key.pub')]);
       const certificate = (await readFile(join(scratch, 'key-cert.pub'), 'utf8')).trim();
       return {
         certificate,
@@ -90,67 +103,11 @@ export class UserCa {
         validAfter: isoSeconds(validAfter),
         validBefore: isoSeconds(validBefore),
         fingerprint: key.fingerprint,
+        signedBy: signerOf(certificate),
       };
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
-  }
-}
-
-/** Two control workers may start at once: `link` lets exactly one key win, and it is whole when it appears. */
-async function createOnce(keyPath: string, directory: string): Promise<void> {
-  if ((await readIfThere(keyPath)) !== null) return;
-  const scratch = await mkdtemp(join(directory, '.new-'));
-  try {
-    const candidate = join(scratch, KEY_FILE);
-    const file = await open(candidate, 'wx', 0o600);
-    try {
-      await file.writeFile(makeKeyPair('mayfly-user-ca').privateKey);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await link(candidate, keyPath);
-    await syncDirectory(directory);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
-}
-
-async function checkPrivate(keyPath: string): Promise<void> {
-  const about = await lstat(keyPath);
-  const mode = about.mode & 0o7777;
-  const shown = mode.toString(8).padStart(4, '0');
-  if (!about.isFile()) throw new Error(`The CA key ${keyPath} is not a regular file. Move the key itself there.`);
-  if (mode !== 0o600 && mode !== 0o400) {
-    throw new Error(
-      `The CA key ${keyPath} has mode ${shown}; it opens every sandbox, so only 0600 and 0400 are accepted. ` +
-        `If nobody else can have read it: chmod 600 ${keyPath}. Otherwise make a new key.`,
-    );
-  }
-  if (about.uid !== process.getuid?.()) {
-    throw new Error(`The CA key ${keyPath} belongs to uid ${about.uid}. Run Mayfly as that user, or chown the key.`);
-  }
-}
-
-async function publicLineOf(keyPath: string): Promise<string> {
-  const key = ssh2.utils.parseKey(await readFile(keyPath));
-  if (key instanceof Error || !key.isPrivateKey() || key.type !== 'ssh-ed25519') {
-    throw new Error(
-      `${keyPath} is not an unencrypted Ed25519 private key in OpenSSH format. Restore it from a backup.`,
-    );
-  }
-  return `${key.type} ${key.getPublicSSH().toString('base64')}`;
-}
-
-async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
   }
 }
 

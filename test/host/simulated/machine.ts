@@ -26,6 +26,7 @@ export class TestMachine {
     readonly hypervisor: SimulatedHypervisor,
     readonly credentials: Credentials,
     readonly ca: UserCa,
+    private readonly userCaKeys: string[],
     private readonly removeState: () => Promise<void>,
   ) {}
 
@@ -35,11 +36,12 @@ export class TestMachine {
     await hypervisor.open();
     const credentials = new Credentials(state);
     await credentials.open();
-    return new TestMachine(state, hypervisor, credentials, await UserCa.open(`${state.root}/ca`), remove);
+    const ca = await UserCa.open(`${state.root}/ca`);
+    return new TestMachine(state, hypervisor, credentials, ca, await ca.publicKeys(), remove);
   }
 
   request(sandboxId: string): CloneRequest {
-    const userCaKeys = this.ca.publicKeys();
+    const { userCaKeys } = this;
     return { sandboxId, source: 'golden-debian12', cpus: null, memoryMib: null, egress: 'none', userCaKeys };
   }
 

@@ -10,7 +10,7 @@ const hypervisor = new SimulatedHypervisor({ state: new StateDir(root), failpoin
 await hypervisor.open();
 const ca = await UserCa.open(`${root}/ca`);
 const context = { signal: AbortSignal.timeout(30_000), alive: () => {} };
-const userCaKeys = ca.publicKeys();
+const userCaKeys = await ca.publicKeys();
 const request = {
   sandboxId,
   source: 'golden-debian12',

@@ -1,0 +1,38 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { exec } from '../host/exec.ts';
+
+export interface Revoked {
+  /** Decimal. */
+  serial: string;
+  keyId: string;
+}
+
+/**
+ * A key revocation list (PROTOCOL.krl of OpenSSH) for sshd's `RevokedKeys`, which holds each certificate by serial and by
+ * key id. It counts only under the CA that it names, so it names every one that is trusted. Base64; empty when nothing
+ * is revoked.
+ * @param caKeys public key lines of the CAs
+ * @throws ExecError when ssh-keygen fails
+ */
+export async function revocationList(caKeys: readonly string[], revoked: readonly Revoked[]): Promise<string> {
+  if (revoked.length === 0) return '';
+  const scratch = await mkdtemp(join(tmpdir(), 'mayfly-krl-'));
+  try {
+    const [list, ca, specification] = ['krl', 'ca.pub', 'revoked'].map((name) => join(scratch, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const lines = revoked.flatMap(({ serial, keyId }) => [`serial: ${serial}`, `id: ${keyId}`]);
+    await writeFile(specification, `${lines.join('\n')}\n`, { mode: 0o600 });
+    for (const [i, caKey] of caKeys.entries()) {
+      await writeFile(ca, `${caKey}\n`, { mode: 0o600 });
+      await exec('ssh-keygen', ['-q', '-k', ...(i > 0 ? ['-u'] : []), '-f', list, '-s', ca, specification]);
+    }
+    return (await readFile(list)).toString('base64');
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,84 @@
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { syncDirectory, writeFileAtomic } from '../host/atomic-file.ts';
+import { MayflyError } from '../model/errors.ts';
+import { checkPrivate, ensureKey, publicLineOf, readIfThere } from './key-file.ts';
+import { parsePublicKey } from './public-key.ts';
+
+/**
+ * `none`: one key signs and is trusted. `begun`: the next key is trusted too, the old one signs. `finished`: the new one
+ * signs, the previous is still trusted.
+ */
+export type RotationStage = 'none' | 'begun' | 'finished';
+
+/** The keys of a CA as they stand in its folder. Lines without comments. */
+export interface CaKeys {
+  stage: RotationStage;
+  current: string;
+  next: string | null;
+  previous: string | null;
+}
+
+const CURRENT = 'user_ca';
+const NEXT = 'user_ca_next';
+const NEXT_PUBLIC = 'user_ca_next.pub';
+const PREVIOUS_PUBLIC = 'user_ca_previous.pub';
+
+export function signingKeyPath(directory: string): string {
+  return join(directory, CURRENT);
+}
+
+/**
+ * Reads the keys anew: another process may have moved the rotation on. A crash in the middle of a step leaves a stage
+ * that counts as the one before or the one after, and the step can be asked for again.
+ */
+export async function readKeys(directory: string): Promise<CaKeys> {
+  const current = await publicLineOf(signingKeyPath(directory));
+  const [next, previous] = await Promise.all([NEXT_PUBLIC, PREVIOUS_PUBLIC].map((name) => publicKey(directory, name)));
+  const others = {
+    next: next === current ? null : (next ?? null),
+    previous: previous === current ? null : (previous ?? null),
+  };
+  return { stage: others.next ? 'begun' : others.previous ? 'finished' : 'none', current, ...others };
+}
+
+/** Makes the next key; from now on new guests trust it. Nothing is signed with it yet. */
+export async function beginRotation(directory: string): Promise<void> {
+  const { stage } = await readKeys(directory);
+  if (stage === 'finished')
+    throw outOfOrder('the key before is still trusted', 'Run `mayfly ca rotate --forget` first.');
+  const path = join(directory, NEXT);
+  await ensureKey(directory, path, 'mayfly-user-ca');
+  await checkPrivate(path);
+  await writeFileAtomic(join(directory, NEXT_PUBLIC), `${await publicLineOf(path)}\n`, 0o644);
+}
+
+/** The next key signs from now on. To be called when every guest trusts it. */
+export async function finishRotation(directory: string): Promise<void> {
+  const keys = await readKeys(directory);
+  if (keys.stage === 'finished') return;
+  if (keys.stage === 'none') throw outOfOrder('there is no next key', 'Run `mayfly ca rotate --begin` first.');
+  await checkPrivate(join(directory, NEXT));
+  // In this order each crash in between leaves all keys trusted that have signed anything.
+  await writeFileAtomic(join(directory, PREVIOUS_PUBLIC), `${keys.current}\n`, 0o644);
+  await rename(join(directory, NEXT), signingKeyPath(directory));
+  await syncDirectory(directory);
+  await rm(join(directory, NEXT_PUBLIC), { force: true });
+}
+
+/** The previous key is trusted no longer. To be called when nothing that it signed is needed. */
+export async function forgetPrevious(directory: string): Promise<void> {
+  const { stage } = await readKeys(directory);
+  if (stage === 'begun') throw outOfOrder('the next key does not sign yet', 'Run `mayfly ca rotate --finish` first.');
+  for (const name of [PREVIOUS_PUBLIC, NEXT_PUBLIC]) await rm(join(directory, name), { force: true });
+  await syncDirectory(directory);
+}
+
+async function publicKey(directory: string, name: string): Promise<string | null> {
+  const line = await readIfThere(join(directory, name));
+  return line === null ? null : parsePublicKey(line).line;
+}
+
+function outOfOrder(why: string, remedy: string): MayflyError {
+  return new MayflyError('invalid_request', `The CA key cannot be moved on: ${why}. ${remedy}`);
+}
