@@ -19,6 +19,7 @@ export type AuditKind =
   | 'file.written'
   | 'file.removed'
   | 'source.prepared'
+  | 'source.prepare-failed'
   | 'source.unprepared'
   | 'source.command'
   | 'source.file';
@@ -36,7 +37,7 @@ export interface AuditEvent {
   detail: Record<string, unknown>;
 }
 
-/** An entry of a sandbox's chain. `body` is the canonical JSON of the event: the hashed bytes are the stored bytes. */
+/** An entry of the chain of a sandbox, or of a source, whose id then is in `sandboxId`. `body` is the canonical JSON of the event: the hashed bytes are the stored bytes. */
 export interface AuditEntry {
   sandboxId: string;
   /** 0, 1, 2 … without a gap. */

@@ -235,7 +235,8 @@ export class Audit {
 }
 
 function checkId(id: string): void {
-  if (typeof id !== 'string' || !isAuditSubject(id)) throw new MayflyError('invalid_id', 'That is not the id of a sandbox or a source.');
+  if (typeof id !== 'string' || !isAuditSubject(id))
+    throw new MayflyError('invalid_id', 'That is not the id of a sandbox or a source.');
 }
 
 function forged(entry: AuditEntry): MayflyError {

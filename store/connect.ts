@@ -12,6 +12,7 @@ import { Launches } from './launches.ts';
 import { Output } from './output.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Serials } from './serials.ts';
+import { Sources } from './sources.ts';
 import { Uses } from './uses.ts';
 
 export interface Store {
@@ -24,6 +25,7 @@ export interface Store {
   apiKeys: ApiKeys;
   hosts: Hosts;
   serials: Serials;
+  sources: Sources;
   certificates: Certificates;
   uses: Uses;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
@@ -64,6 +66,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     apiKeys: new ApiKeys(connection),
     hosts: new Hosts(connection),
     serials: new Serials(connection),
+    sources: new Sources(connection),
     certificates,
     uses: new Uses(connection),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),

@@ -1,2 +1,3 @@
 export { recordEvent } from './record-event.ts';
 export { sandbox } from './sandbox.ts';
+export { source } from './source.ts';

@@ -1,0 +1,196 @@
+import type { ClientChannel } from 'ssh2';
+import { z } from 'zod';
+import { COMMAND_OUTCOMES } from '../../model/command.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { FRAME_HEADER_BYTES, FRAME_MAX_BYTES } from '../../model/output-frame.ts';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
+import type { CertClient } from '../ssh/cert-client.ts';
+import { printable } from './console.ts';
+
+export interface RunRequest extends ReadonlyCommand {
+  timeoutSeconds: number;
+  /** Per stream. */
+  maxOutputBytes: number;
+}
+
+export interface FileRequest {
+  file: {
+    /** base64url of the raw bytes: absolute. */
+    path: string;
+    offset: number;
+    /** Bytes at most. */
+    length: number;
+  };
+}
+
+export type GateRequest = RunRequest | FileRequest;
+
+/** Bytes of what a stream may bring beyond what was asked for, before the gate counts as broken. */
+const SLACK_BYTES = 65_536;
+/** Bytes of a directory listing that is taken, and of what sshd or a broken gate may complain. */
+const LISTING_BYTES = 8 * 1024 * 1024;
+const COMPLAINT_BYTES = 2_048;
+/** The gate keeps the command's own time; this is how much longer we listen. Milliseconds. */
+const PATIENCE_MS = 15_000;
+const FILE_TIMEOUT_MS = 60_000;
+
+const Summary = z.object({ bytes: z.int().min(0), kept: z.int().min(0) });
+const Name = z.string().max(256).nullable().catch(null);
+const Refused = z.object({ reason: z.string().max(4_096) });
+const FileAbout = z.object({
+  type: z.string().max(32),
+  size: z.int().min(0),
+  mode: z.union([z.string().max(16), z.int()]),
+  uid: z.int().min(0),
+  gid: z.int().min(0),
+  user: Name,
+  group: Name,
+  mtimeMs: z.number(),
+});
+export type SourceFileAbout = z.infer<typeof FileAbout>;
+
+/** The end frame: as all that comes from a source, its word and no more. */
+const End = z.object({
+  outcome: z.enum(COMMAND_OUTCOMES),
+  exitCode: z.int().min(0).max(255).nullable(),
+  signal: z
+    .string()
+    .regex(/^SIG[A-Z0-9+]{1,16}$/)
+    .nullable(),
+  stdout: Summary,
+  stderr: Summary,
+  reason: z.string().max(4_096).nullish(),
+  refusal: Refused.nullish(),
+  error: z
+    .object({ code: z.enum(['file_not_found', 'file_forbidden', 'file_conflict']), message: z.string() })
+    .nullish(),
+  file: FileAbout.nullish(),
+});
+
+export interface GateAnswer {
+  end: z.infer<typeof End>;
+  stdout: Buffer;
+  stderr: Buffer;
+}
+
+/** Sends one request on a channel of its own, and reads the answer whole: it is bounded. @throws MayflyError guest_failed */
+export async function askGate(client: CertClient, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
+  signal.throwIfAborted();
+  const bound = 'file' in request ? Math.max(request.file.length, LISTING_BYTES) : request.maxOutputBytes;
+  const timeoutMs = 'file' in request ? FILE_TIMEOUT_MS : request.timeoutSeconds * 1_000 + PATIENCE_MS;
+  const channel = await open(client);
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(failed(`it gave no end within ${timeoutMs / 1000} s`)), timeoutMs);
+  const onAbort = () => stop.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    channel.end(JSON.stringify(request));
+    return await read(channel, bound + SLACK_BYTES, stop.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+    channel.destroy();
+  }
+}
+
+/** The text of the command means nothing: sshd is forced to run the gate. */
+function open(client: CertClient): Promise<ClientChannel> {
+  return new Promise((resolve, reject) => {
+    client.exec('gate', (error, channel) => {
+      if (error) reject(new MayflyError('guest_unreachable', `Its sshd opens no session: ${printable(error.message)}`));
+      else resolve(channel);
+    });
+  });
+}
+
+function read(channel: ClientChannel, bound: number, signal: AbortSignal): Promise<GateAnswer> {
+  return new Promise((resolve, reject) => {
+    const frames = new FrameReader(bound);
+    let complaint = '';
+    const fail = (error: unknown) => reject(error instanceof Error ? error : new Error(String(error)));
+    signal.addEventListener('abort', () => fail(signal.reason), { once: true });
+    channel.stderr.on('data', (bytes: Buffer) => {
+      complaint = (complaint + bytes.toString('latin1')).slice(0, COMPLAINT_BYTES);
+    });
+    channel.on('data', (bytes: Buffer) => {
+      try {
+        frames.push(bytes);
+      } catch (error) {
+        fail(error);
+        channel.destroy();
+      }
+    });
+    channel.on('error', fail);
+    channel.on('close', () => {
+      try {
+        resolve(frames.answer(printable(complaint)));
+      } catch (error) {
+        fail(error);
+      }
+    });
+  });
+}
+
+/** Puts frames together again; see model/output-frame.ts. */
+export class FrameReader {
+  #rest: Buffer = Buffer.alloc(0);
+  #end: Buffer | null = null;
+  readonly #streams = { 1: [] as Buffer[], 2: [] as Buffer[] };
+  readonly #bytes = { 1: 0, 2: 0 };
+
+  /** @param bound of each stream, bytes */
+  constructor(private readonly bound: number) {}
+
+  /** @throws MayflyError guest_failed when it is not what a gate would send */
+  push(bytes: Buffer): void {
+    this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    while (this.#rest.length >= FRAME_HEADER_BYTES) {
+      const length = this.#rest.readUInt32BE(17);
+      if (length > FRAME_MAX_BYTES) throw failed('a frame of it is too long');
+      if (this.#rest.length < FRAME_HEADER_BYTES + length) return;
+      const stream = this.#rest.readUInt8(0);
+      const offset = Number(this.#rest.readBigUInt64BE(9));
+      this.#take(stream, offset, this.#rest.subarray(FRAME_HEADER_BYTES, FRAME_HEADER_BYTES + length));
+      this.#rest = this.#rest.subarray(FRAME_HEADER_BYTES + length);
+    }
+  }
+
+  /** @param complaint what it said instead */
+  answer(complaint: string): GateAnswer {
+    if (this.#end === null) throw failed(`it ended without an answer${complaint ? `: ${complaint}` : ''}`);
+    return {
+      end: parseEnd(this.#end),
+      stdout: Buffer.concat(this.#streams[1]),
+      stderr: Buffer.concat(this.#streams[2]),
+    };
+  }
+
+  #take(stream: number, offset: number, bytes: Buffer): void {
+    if (this.#end !== null) throw failed('it goes on after its end');
+    if (stream === 0) {
+      this.#end = bytes;
+      return;
+    }
+    if (stream !== 1 && stream !== 2) throw failed('it speaks of a stream that does not exist');
+    // A file's offsets may count from its beginning, so only their order is held to.
+    if (offset < this.#bytes[stream]) throw failed('its output goes back');
+    this.#bytes[stream] += bytes.length;
+    if (this.#bytes[stream] > this.bound) throw failed('it sends more than was asked for');
+    this.#streams[stream].push(bytes);
+  }
+}
+
+function parseEnd(bytes: Buffer): GateAnswer['end'] {
+  try {
+    return End.parse(JSON.parse(bytes.toString('utf8')));
+  } catch (cause) {
+    throw new MayflyError('guest_failed', 'The gate on the source says no end that makes sense.', { cause });
+  }
+}
+
+function failed(why: string): MayflyError {
+  return new MayflyError(
+    'guest_failed',
+    `The gate on the source is broken or tampered with: ${why}. Prepare it again.`,
+  );
+}

@@ -1,0 +1,181 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ParsedKey } from 'ssh2';
+import { MayflyError } from '../../model/errors.ts';
+import type { SourceSshd } from '../../model/source-access.ts';
+import { SOURCE_USER } from '../../model/source-access.ts';
+import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../credentials.ts';
+import { isNotFound } from '../directory.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import { type CertClient, keyWithCertificate } from '../ssh/cert-client.ts';
+import { validBefore } from '../ssh/certificate-validity.ts';
+import { LoginFailure, login } from '../ssh/login.ts';
+import { askGate, type GateAnswer, type GateRequest } from './gate-client.ts';
+
+export interface SightDeps {
+  hypervisor: Pick<Hypervisor, 'runningSource'>;
+  credentials: Credentials;
+}
+
+/** A source as its host's worker can look at it. */
+export interface LookTarget {
+  id: string;
+  name: string;
+  sshd: Pick<SourceSshd, 'port' | 'hostKey'>;
+  /** Has a certificate issued for this host's key to the source. @returns one OpenSSH certificate line */
+  certify: (publicKey: string) => Promise<string>;
+}
+
+/** A certificate with less than this is not used for a login any more. Milliseconds. */
+const RENEW_BEFORE_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Under emulation a login takes 2 s. */
+const LOGIN_TIMEOUT_MS = 20_000;
+/** A connection that nobody has used for this long is closed. Milliseconds. */
+const IDLE_MS = 60_000;
+/** sshd does not listen for a moment when it reads its settings again. */
+const ATTEMPTS = 5;
+const PAUSE_MS = 300;
+const SSH_PORT = 22;
+
+interface Kept {
+  client: CertClient;
+  /** Looks under way on it. */
+  looks: number;
+  idle: NodeJS.Timeout | null;
+}
+
+/**
+ * The way to the gates of this machine's sources: SSH as the read-only user, with a certificate for this one source, to
+ * whoever has the host key that was read on it. One connection each, kept for as long as it is used.
+ */
+export class SourceSight {
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(private readonly deps: SightDeps) {}
+
+  /**
+   * Asks the gate once. Nothing is repeated once it was asked.
+   * @throws MayflyError source_not_running, source_not_prepared, host_key_mismatch, guest_unreachable, guest_failed
+   */
+  async ask(target: LookTarget, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
+    const kept = await this.#connection(target, signal);
+    kept.looks++;
+    if (kept.idle) clearTimeout(kept.idle);
+    try {
+      return await askGate(kept.client, request, signal);
+    } finally {
+      kept.looks--;
+      if (kept.looks === 0) kept.idle = setTimeout(() => kept.client.end(), IDLE_MS).unref();
+    }
+  }
+
+  /** Ends the connection to a source; its looks fail. */
+  close(id: string): void {
+    const kept = this.#kept.get(id);
+    this.#kept.delete(id);
+    if (kept?.idle) clearTimeout(kept.idle);
+    kept?.client.destroy();
+  }
+
+  closeAll(): void {
+    for (const id of [...this.#kept.keys()]) this.close(id);
+  }
+
+  async #connection(target: LookTarget, signal: AbortSignal): Promise<Kept> {
+    const present = this.#kept.get(target.id);
+    if (present) return present;
+    const client = await this.#connect(target, signal);
+    const other = this.#kept.get(target.id);
+    if (other) {
+      client.end(); // two looks came at once: one connection is enough
+      return other;
+    }
+    const kept: Kept = { client, looks: 0, idle: null };
+    this.#kept.set(target.id, kept);
+    client.on('error', () => {}); // its end is told by 'close'
+    client.on('close', () => {
+      if (this.#kept.get(target.id) === kept) this.#kept.delete(target.id);
+    });
+    return kept;
+  }
+
+  async #connect(target: LookTarget, signal: AbortSignal): Promise<CertClient> {
+    const source = await this.deps.hypervisor.runningSource(target.name);
+    const key = await this.#currentKey(target);
+    let failure: LoginFailure | null = null;
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const addresses = await source.addresses();
+      for (const { address, port } of addresses) {
+        const endpoint = {
+          address,
+          port: port ?? target.sshd.port ?? SSH_PORT,
+          user: SOURCE_USER,
+          hostKey: target.sshd.hostKey,
+        };
+        const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, loginTimeoutMs: LOGIN_TIMEOUT_MS };
+        const tried = await login({ endpoint, key, signal, ...limits }).catch(asFailure);
+        if (!(tried instanceof LoginFailure)) return tried;
+        failure = tried;
+      }
+      if (failure && !failure.lost) break;
+      await sleep(PAUSE_MS * attempt, undefined, { signal });
+    }
+    throw unreachable(target.name, failure);
+  }
+
+  /** This host's key to the source, with a certificate that is valid for a while. */
+  async #currentKey({ id, certify }: LookTarget): Promise<ParsedKey> {
+    const { credentials } = this.deps;
+    const { publicKey } = await credentials.makeCredentials(id);
+    const directory = credentials.directory(id);
+    let certificate = await readIfThere(join(directory, CERTIFICATE_FILE));
+    if (certificate === null || validBefore(certificate) - Date.now() < RENEW_BEFORE_MS) {
+      certificate = await certify(publicKey);
+      await credentials.storeCertificate(id, certificate);
+    }
+    return keyWithCertificate(await readFile(join(directory, KEY_FILE)), certificate);
+  }
+}
+
+function asFailure(error: unknown): LoginFailure {
+  if (error instanceof LoginFailure) return error;
+  throw error;
+}
+
+function unreachable(name: string, failure: LoginFailure | null): MayflyError {
+  const who = JSON.stringify(name);
+  if (failure === null) {
+    return new MayflyError(
+      'guest_unreachable',
+      `${who} runs, but neither libvirt nor its agent knows an address of it.`,
+    );
+  }
+  if (failure.stage === 'host-key') {
+    return new MayflyError(
+      'host_key_mismatch',
+      `Whoever answers at the address of ${who} has another host key than ${who} had when it was prepared. ` +
+        'When its key was changed on purpose, prepare it again.',
+      { cause: failure },
+    );
+  }
+  if (failure.stage === 'auth' && !failure.lost) {
+    const what = `The sshd of ${who} does not let ${SOURCE_USER} in any more (${failure.message})`;
+    return new MayflyError('source_not_prepared', `${what}: its settings or the CA have changed. Prepare it again.`, {
+      cause: failure,
+    });
+  }
+  return new MayflyError('guest_unreachable', `${who} runs, but its sshd is not reached: ${failure.message}`, {
+    cause: failure,
+  });
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+import type { Connection, Model, Schema } from 'mongoose';
+import { MayflyError } from '../model/errors.ts';
+import { isHostId, isSourceId } from '../model/ids.ts';
+import type { SourceAccess } from '../model/source-access.ts';
+import { reaching } from './failure.ts';
+import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from './schema.ts';
+
+type SourceDocument = Omit<SourceAccess, 'id'> & { _id: string };
+
+/** Which running sources may be looked at; `_id` = source id. Each is written by its own workflow's activities only. */
+export class Sources {
+  readonly #model: Model<SourceDocument>;
+
+  constructor(connection: Connection) {
+    this.#model = connection.model<SourceDocument>('Source', sourceSchema(), 'sources');
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<SourceAccess | null> {
+    checkId(id);
+    const found = await reaching('read a source', () => this.#model.findById(id).lean<SourceDocument>());
+    return found && recordOf(found);
+  }
+
+  /** All that were ever asked to be prepared under that name, by host. */
+  async named(name: string): Promise<SourceAccess[]> {
+    const found = await reaching('read sources', () =>
+      this.#model.find({ name: String(name) }).lean<SourceDocument[]>(),
+    );
+    return found.map(recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+  }
+
+  /** Changes what is known of a source, and answers with all of it; what is not known yet begins as nothing. */
+  async change(
+    { id, hostId, name }: Pick<SourceAccess, 'id' | 'hostId' | 'name'>,
+    changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name'>>,
+  ): Promise<SourceAccess> {
+    checkId(id);
+    if (!isHostId(hostId)) throw new MayflyError('invalid_id', 'That is not a host id.');
+    const set = { ...changes, hostId, name };
+    const first = Object.fromEntries(Object.entries(UNKNOWN).filter(([field]) => !(field in set)));
+    const found = await reaching('record a source', () =>
+      this.#model
+        .findOneAndUpdate(
+          { _id: id },
+          { $set: set, $setOnInsert: first },
+          { upsert: true, returnDocument: 'after', runValidators: true },
+        )
+        .lean<SourceDocument>(),
+    );
+    return recordOf(found);
+  }
+}
+
+const UNKNOWN: Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'> = {
+  state: 'unprepared',
+  sshd: null,
+  gateVersion: null,
+  changes: [],
+  preparedAt: null,
+  preparedBy: null,
+  failure: null,
+  waitingFor: null,
+};
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isSourceId(id)) throw new MayflyError('invalid_id', 'That is not a source id.');
+}
+
+function recordOf({ _id, ...rest }: SourceDocument): SourceAccess {
+  return { id: _id, ...rest };
+}
+
+function sourceSchema(): Schema<SourceDocument> {
+  const sshd = strictPart({ port: NULLABLE_NUMBER, hostKey: NAME, version: NAME });
+  return strictSchema<SourceDocument>({
+    _id: NAME,
+    hostId: NAME,
+    name: NAME,
+    state: NAME,
+    sshd: { type: sshd, default: null },
+    gateVersion: NULLABLE_TEXT,
+    changes: [String],
+    preparedAt: NULLABLE_TEXT,
+    preparedBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), default: null },
+    failure: { type: strictPart({ code: NAME, step: NAME, message: NAME }), default: null },
+    waitingFor: NULLABLE_TEXT,
+    updatedAt: NAME,
+  });
+}
