@@ -1,11 +1,12 @@
 #!/bin/bash
-# Builds the golden image from Debian packages: build.sh FOLDER, an existing empty folder.
+# Builds the golden image from Debian packages: build.sh FOLDER AGENT, an existing empty folder and the guest agent.
 # Leaves disk.qcow2, vmlinux, initrd and image.json in it. Needs root, for chroot and for file owners.
 #
 # A half-built FOLDER is worth nothing: whoever calls this builds aside and renames, as scripts/setup/image.mjs does.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-out=$(cd "${1:?usage: build.sh FOLDER}" && pwd)
+out=$(cd "${1:?usage: build.sh FOLDER AGENT}" && pwd)
+agent=${2:?usage: build.sh FOLDER AGENT}
 
 umask 022
 suite=bookworm
@@ -47,6 +48,7 @@ say 'installing packages'
 install_packages
 say 'configuring the system'
 cp -r "$here/root/." "$root/"
+install -D -m 0755 "$agent" "$root/opt/mayfly/mayfly-agent"
 chroot "$root" /bin/sh -eu <"$here/configure.sh"
 say 'making kernel and initrd'
 "$here/initrd/make.sh" "$root" "$out"

@@ -20,7 +20,8 @@ ln -s /run/mayfly-resolv.conf /etc/resolv.conf
 : >/etc/fstab
 
 # --- what starts ---
-systemctl --quiet enable systemd-networkd.service ssh.service mayfly-seed.service mayfly-resolv.path
+systemctl --quiet enable systemd-networkd.service ssh.service mayfly-seed.service mayfly-resolv.path \
+  mayfly-agent.service
 systemctl --quiet disable systemd-networkd-wait-online.service getty@tty1.service remote-fs.target systemd-pstore.service \
   apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer
 

@@ -5,7 +5,8 @@
  * ```
  * <cache>/temporal/1.5.1/temporal
  * <cache>/store/<digest of store/embedded>/mayfly-store
- * <cache>/images/golden-debian12/<digest of images>/{disk.qcow2,vmlinux,initrd,image.json}
+ * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
+ * <cache>/images/golden-debian12/<digest of images and agent>/{disk.qcow2,vmlinux,initrd,image.json}
  * ```
  * A version's folder appears by rename, so what is there is whole. The digests make a changed source a new version.
  *
@@ -42,6 +43,13 @@ export const temporalVersion = '1.5.1';
 /** @typedef {{ kind: 'mongod' | 'embedded', path: string }} StoreBinary */
 
 /**
+ * @typedef {object} GuestBinaries Static programs for every Linux guest of this architecture.
+ * @property {string} agent Path; runs in sandboxes.
+ * @property {string} gate Path; runs on sources that are looked at.
+ * @property {string} version What the agent calls itself.
+ */
+
+/**
  * Folder of everything that set-up makes.
  * @returns {string}
  */
@@ -60,9 +68,26 @@ export function storeCachePath() {
   return join(cacheDir(), 'store', digest, 'mayfly-store');
 }
 
+/**
+ * What the agent and the gate call themselves, and what the host expects of an agent that answers it. The agent's own
+ * sources: the golden image holds it, and need not be built anew for another gate.
+ * @returns {string}
+ */
+export function guestVersion() {
+  return sourceDigest(join(repository, 'guest', 'agent'), /_test\.go$/);
+}
+
+/** @returns {string} the folder where the agent and the gate are, or will be, built */
+export function guestCachePath() {
+  return join(cacheDir(), 'guest', sourceDigest(join(repository, 'guest'), /_test\.go$/));
+}
+
 /** @returns {string} the folder where the golden image is, or will be, built */
 export function imageCachePath() {
-  return join(cacheDir(), 'images', 'golden-debian12', sourceDigest(join(repository, 'images'), /\.md$/));
+  const digest = createHash('sha256')
+    .update(sourceDigest(join(repository, 'images'), /\.md$/))
+    .update(guestVersion());
+  return join(cacheDir(), 'images', 'golden-debian12', digest.digest('hex').slice(0, 16));
 }
 
 /**
@@ -82,6 +107,16 @@ export function storeBinary() {
   if (mongod !== null) return { kind: 'mongod', path: mongod };
   const embedded = ifThere(storeCachePath());
   return embedded === null ? null : { kind: 'embedded', path: embedded };
+}
+
+/**
+ * What runs inside guests.
+ * @returns {GuestBinaries | null} null when set-up has not run
+ */
+export function guestBinaries() {
+  const folder = guestCachePath();
+  const [agent, gate] = [ifThere(join(folder, 'mayfly-agent')), ifThere(join(folder, 'mayfly-gate'))];
+  return agent === null ? null : { agent, gate: gate ?? '', version: guestVersion() };
 }
 
 /**

@@ -1,9 +1,10 @@
 // @ts-check
 /** @module The golden image, built by images/build.sh. */
 import { join } from 'node:path';
-import { goldenImage, imageCachePath, repository } from './artifacts.mjs';
+import { goldenImage, guestBinaries, imageCachePath, repository } from './artifacts.mjs';
 import { buildOnce } from './cache.mjs';
 import { rootBlocker, spaceBlocker } from './part.mjs';
+import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
 /** @type {import('./part.mjs').Part} */
@@ -24,9 +25,13 @@ export const image = {
       signal,
       note,
       async build(folder) {
+        const binaries = guestBinaries();
+        if (binaries === null)
+          throw new SetupProblem('the image holds the guest agent: run set-up with its part `guest`');
         // In namespaces of its own, so that a build that is killed takes every process and mount in its root with it.
         const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
-        await run([...alone, join(repository, 'images', 'build.sh'), folder], { signal, onLine: note });
+        const build = [join(repository, 'images', 'build.sh'), folder, binaries.agent];
+        await run([...alone, ...build], { signal, onLine: note });
       },
     }),
 };

@@ -1,0 +1,41 @@
+// @ts-check
+/** @module What runs inside guests: the agent of sandboxes and the gate of sources, built from guest. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { guestBinaries, guestCachePath, guestVersion, repository } from './artifacts.mjs';
+import { buildOnce } from './cache.mjs';
+import { goBlocker, spaceBlocker } from './part.mjs';
+import { run } from './run.mjs';
+
+/** @type {import('./part.mjs').Part} */
+export const guest = {
+  name: 'guest',
+  look() {
+    const binaries = guestBinaries();
+    return binaries === null
+      ? { ready: false, detail: 'the agent and the gate for guests are not built' }
+      : { ready: true, detail: `version ${binaries.version}, ${dirname(binaries.agent)}` };
+  },
+  blockers: () => [
+    ...goBlocker(24, 'what runs inside guests', 'copy the folder guest/ of the cache of a machine that has it'),
+    ...spaceBlocker(),
+  ],
+  make: ({ signal, note }) =>
+    buildOnce({
+      target: guestCachePath(),
+      proof: 'mayfly-agent',
+      signal,
+      note,
+      async build(folder, scratch) {
+        const project = join(repository, 'guest');
+        const env = { GOTMPDIR: scratch, GOFLAGS: '', CGO_ENABLED: '0' };
+        for (const name of ['gate', 'agent'].filter((one) => existsSync(join(project, one, 'main.go')))) {
+          note(`building the ${name}`);
+          // -buildvcs=false because a tarball of the sources has no history.
+          const flags = ['-trimpath', '-buildvcs=false', '-ldflags', `-s -w -X main.version=${guestVersion()}`];
+          const argv = ['go', 'build', ...flags, '-o', join(folder, `mayfly-${name}`), `./${name}`];
+          await run(argv, { signal, cwd: project, env });
+        }
+      },
+    }),
+};
