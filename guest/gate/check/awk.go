@@ -1,0 +1,99 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Functions that compute (POSIX awk, gawk, mawk). system runs programs; close and fflush are for what is refused anyway.
+var awkFunctions = strings.Fields(`length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand
+	srand tolower toupper gensub strftime systime mktime asort asorti strtonum and or xor lshift rshift compl isarray
+	typeof patsplit`)
+
+var awkKeywords = strings.Fields(`BEGIN END BEGINFILE ENDFILE if else while for do in next nextfile exit break continue
+	delete print printf getline switch case default return function func`)
+
+// awkRefusal allows a program that computes and prints. What can start programs, or read and write files that are not
+// its operands, is: system(), `|`, `|&`, `>` and `>>` behind print, getline with `<`, @include, @load, indirect calls,
+// and ARGV, which names files to read (with gawk /inet/tcp/... too).
+func awkRefusal(program string) string {
+	tokens, reason := awkTokens(program)
+	if reason != "" {
+		return reason
+	}
+	functions := awkFunctions
+	for i, token := range tokens {
+		if i+1 < len(tokens) && (token.text == "function" || token.text == "func") {
+			functions = append(slices.Clone(functions), tokens[i+1].text)
+		}
+	}
+	for i, token := range tokens {
+		if token.kind == awkName {
+			if reason := awkNameRefusal(tokens, i, functions); reason != "" {
+				return reason
+			}
+		}
+		if token.text == "print" || token.text == "printf" {
+			if reason := awkPrintRefusal(tokens[i+1:]); reason != "" {
+				return reason
+			}
+		}
+		if token.text == "getline" {
+			if reason := awkGetlineRefusal(tokens[i+1:]); reason != "" {
+				return reason
+			}
+		}
+	}
+	return ""
+}
+
+func awkNameRefusal(tokens []awkToken, i int, functions []string) string {
+	name := tokens[i].text
+	if oneOf(name, "system", "ARGV", "ARGC", "SYMTAB", "FUNCTAB", "PROCINFO", "extension") {
+		return fmt.Sprintf("awk may not use %s", name)
+	}
+	called := i+1 < len(tokens) && tokens[i+1].text == "("
+	if called && !slices.Contains(functions, name) && !slices.Contains(awkKeywords, name) {
+		return fmt.Sprintf("awk may not call %s", name)
+	}
+	return ""
+}
+
+// awkPrintRefusal: from print to the end of its statement, a `>` is a comparison only within parentheses.
+func awkPrintRefusal(tokens []awkToken) string {
+	depth := 0
+	for _, token := range tokens {
+		switch token.text {
+		case "(":
+			depth++
+		case ")":
+			depth--
+		case ">":
+			if depth == 0 {
+				return "print of awk may not write to a file; a comparison needs parentheses there"
+			}
+		case ";", "}":
+			if depth == 0 {
+				return ""
+			}
+		}
+		if depth < 0 {
+			return ""
+		}
+	}
+	return ""
+}
+
+// awkGetlineRefusal: `getline` and `getline name` read on in the operands; with `<` they would read another file.
+func awkGetlineRefusal(tokens []awkToken) string {
+	for i, token := range tokens {
+		if oneOf(token.text, ")", ";", "}", "{") && i <= 1 {
+			return ""
+		}
+		if i > 0 || token.kind != awkName {
+			return "getline of awk may only stand alone or with a variable"
+		}
+	}
+	return ""
+}

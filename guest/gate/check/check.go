@@ -1,0 +1,149 @@
+package check
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Checked is one program with the arguments that it may be given.
+type Checked struct {
+	Name    string
+	Program *Program
+	Args    []CheckedArg
+	// Runs is the program that this one (xargs) starts; its own arguments stand before it.
+	Runs *Checked
+	// WritesNull: one of the arguments is /dev/null, which it may open for writing.
+	WritesNull bool
+}
+
+// CheckedArg is an argument; Expands is the type of the file names that its pattern becomes, "" when it stands for
+// itself.
+type CheckedArg struct {
+	Argument
+	Expands string
+}
+
+// CheckedPipeline goes with Pipeline, stage by stage.
+type CheckedPipeline struct {
+	Pipeline
+	Programs []*Checked
+}
+
+// Check looks at a whole command; nothing of it may run when it refuses anything.
+func (t *Table) Check(command *Command) ([]CheckedPipeline, *Refusal) {
+	if len(command.Pipelines) == 0 {
+		return nil, refuse("there is nothing to run")
+	}
+	if refusal := t.checkSizes(command); refusal != nil {
+		return nil, refusal
+	}
+	var pipelines []CheckedPipeline
+	for index, pipeline := range command.Pipelines {
+		if !oneOf(pipeline.When, "always", "success", "failure") || index == 0 && pipeline.When != "always" {
+			return nil, refuse("a pipeline cannot run when %q", pipeline.When)
+		}
+		if len(pipeline.Stages) == 0 {
+			return nil, refuse("a pipeline has no program")
+		}
+		checked := CheckedPipeline{Pipeline: pipeline}
+		for n, stage := range pipeline.Stages {
+			if !oneOf(stage.Stdin, "pipe", "null") || n == 0 && stage.Stdin != "null" {
+				return nil, refuse("standard input cannot be %q here", stage.Stdin)
+			}
+			if !oneOf(stage.Stderr, "inherit", "null", "stdout") {
+				return nil, refuse("standard error cannot be %q", stage.Stderr)
+			}
+			program, refusal := t.checkStage(stage.Argv)
+			if refusal != nil {
+				return nil, refusal
+			}
+			checked.Programs = append(checked.Programs, program)
+		}
+		pipelines = append(pipelines, checked)
+	}
+	return pipelines, nil
+}
+
+func (t *Table) checkSizes(command *Command) *Refusal {
+	stages, text := 0, 0
+	for _, pipeline := range command.Pipelines {
+		stages += len(pipeline.Stages)
+		for _, stage := range pipeline.Stages {
+			if len(stage.Argv) > t.Limits.Arguments {
+				return refuse("a program has more than %d arguments", t.Limits.Arguments)
+			}
+			for _, arg := range stage.Argv {
+				text += utf8.RuneCountInString(arg.Text)
+				if refusal := t.checkText(arg); refusal != nil {
+					return refusal
+				}
+			}
+		}
+	}
+	if stages > t.Limits.Stages {
+		return refuse("there are more than %d programs", t.Limits.Stages)
+	}
+	if text > t.Limits.Text {
+		return refuse("the command has more than %d characters", t.Limits.Text)
+	}
+	return nil
+}
+
+// checkText: one line of text, so that nothing that reads lines sees two; a tab is a blank.
+func (t *Table) checkText(arg Argument) *Refusal {
+	if len(arg.Text) > t.Limits.ArgumentBytes || len(arg.Glob) > 2*t.Limits.ArgumentBytes {
+		return refuse("an argument has more than %d bytes", t.Limits.ArgumentBytes)
+	}
+	for _, char := range arg.Text + arg.Glob {
+		if char < ' ' && char != '\t' || char >= 0x7f && char < 0xa0 || char == utf8.RuneError {
+			return refuse("an argument has a control character, or one that is none")
+		}
+	}
+	return nil
+}
+
+func (t *Table) checkStage(argv []Argument) (*Checked, *Refusal) {
+	if len(argv) == 0 || argv[0].IsGlob {
+		return nil, refuse("a stage needs the name of a program")
+	}
+	name := argv[0].Text
+	program, ok := t.Programs[name]
+	if !ok {
+		return nil, refuse("%q is not among the programs that may run here", name)
+	}
+	r := newReader(t, name, &program.Arguments, argv[1:])
+	switch program.Language {
+	case "find":
+		if refusal := r.readFind(); refusal != nil {
+			return nil, refusal
+		}
+	case "xargs":
+		return r.readXargs(program)
+	default:
+		if refusal := r.read(); refusal != nil {
+			return nil, refusal
+		}
+	}
+	return &Checked{Name: name, Program: program, Args: r.checkedArgs(), WritesNull: r.namesNull()}, nil
+}
+
+// checkedArgs: a pattern is expanded where its operand is one of any number of files.
+func (r *reader) checkedArgs() []CheckedArg {
+	args := make([]CheckedArg, len(r.args))
+	for i, arg := range r.args {
+		args[i].Argument = arg
+		if arg.IsGlob && r.repeated[i] && oneOf(r.types[i], "path", "file") {
+			args[i].Expands = r.types[i]
+		}
+	}
+	return args
+}
+
+func (r *reader) namesNull() bool {
+	for _, arg := range r.args {
+		if strings.Contains(arg.Text, "/dev/null") {
+			return true
+		}
+	}
+	return false
+}

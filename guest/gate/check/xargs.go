@@ -1,0 +1,90 @@
+package check
+
+import "strings"
+
+// readXargs is xargs(1): its own options up to the first operand, then a program of the table, to which it adds items
+// that nobody has seen. They must not be able to become options, so a `--` must stand before them, unless the program
+// has none. Without a program xargs runs echo.
+func (r *reader) readXargs(program *Program) (*Checked, *Refusal) {
+	start, refusal := r.xargsOptions()
+	if refusal != nil {
+		return nil, refusal
+	}
+	own := make([]CheckedArg, start)
+	for i, arg := range r.args[:start] {
+		own[i].Argument = arg
+	}
+	argv := r.args[start:]
+	if len(argv) == 0 {
+		argv = []Argument{{Text: "echo"}}
+	}
+	runs, refusal := r.checkRun(argv)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return &Checked{Name: r.program, Program: program, Args: own, Runs: runs}, nil
+}
+
+func (r *reader) xargsOptions() (int, *Refusal) {
+	for i := 0; i < len(r.args); {
+		text := r.args[i].Text
+		if len(text) < 2 || text[0] != '-' {
+			return i, nil
+		}
+		if text == "--" {
+			return i + 1, nil
+		}
+		read := r.shortOptions
+		if strings.HasPrefix(text, "--") {
+			read = r.longOption
+		}
+		next, refusal := read(i, text, len(r.args))
+		if refusal != nil {
+			return 0, refusal
+		}
+		i = next
+	}
+	return len(r.args), nil
+}
+
+func (r *reader) checkRun(argv []Argument) (*Checked, *Refusal) {
+	name := argv[0].Text
+	program, ok := r.table.Programs[name]
+	if !ok || argv[0].IsGlob || program.Xargs == "" || program.Language != "" {
+		return nil, refuse("xargs may not run %q", name)
+	}
+	inner := newReader(r.table, name, &program.Arguments, argv[1:])
+	inner.items = true
+	if refusal := inner.read(); refusal != nil {
+		return nil, refusal
+	}
+	if program.Xargs == "--" && inner.ended < 0 {
+		return nil, refuse("%s needs a -- before what xargs adds", name)
+	}
+	if refusal := r.checkReplacements(name, inner, program.Xargs == "plain"); refusal != nil {
+		return nil, refusal
+	}
+	return &Checked{Name: name, Program: program, Args: inner.checkedArgs(), WritesNull: inner.namesNull()}, nil
+}
+
+// checkReplacements: the text of -I (and -i, --replace) becomes an item wherever it stands in what xargs runs. It may
+// stand only in operands behind the `--`, never in the program's name or its options.
+func (r *reader) checkReplacements(name string, inner *reader, plain bool) *Refusal {
+	for _, text := range r.replacements {
+		if text == "" || strings.Contains(name, text) {
+			return refuse("the items of xargs may not become the program that it runs")
+		}
+		for i, arg := range inner.args {
+			if strings.Contains(arg.Text, text) && !plain && i <= inner.ended {
+				return refuse("the items of xargs may not become options of %s", name)
+			}
+			if typeName, isOperand := inner.types[i]; isOperand && strings.Contains(arg.Text, text) && !unseen(typeName) {
+				return refuse("the items of xargs may not become a %s", typeName)
+			}
+		}
+	}
+	return nil
+}
+
+// unseen: any text is a value of these types, so one that nobody has seen is as good as another.
+func unseen(typeName string) bool { return oneOf(typeName, "text", "path", "file") }
