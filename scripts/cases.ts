@@ -2,12 +2,14 @@ import { readFileSync } from 'node:fs';
 import { type Case, type Group, isRecord, type Problem } from './cases/case.ts';
 import { cloneXmlGroup } from './cases/clone-xml.ts';
 import { libvirtOutput } from './cases/libvirt-output.ts';
+import { readonlyGroup } from './cases/readonly.ts';
 import { retryGroup } from './cases/retry.ts';
 
 /** Every group that can be run: put a new one here, under the name its files carry. */
 const GROUPS: Record<string, Group> = {
   'clone-xml': cloneXmlGroup,
   'libvirt-output': libvirtOutput,
+  readonly: readonlyGroup,
   retry: retryGroup,
 };
 

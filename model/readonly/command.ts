@@ -35,7 +35,7 @@ export type Argument = string | { glob: string };
 
 /** What an argument is when it is not expanded: the pattern without the backslashes that quote. */
 export function textOf(argument: Argument): string {
-  return typeof argument === 'string' ? argument : argument.glob.replace(/\\([^])/g, '$1');
+  return typeof argument === 'string' ? argument : argument.glob.replace(/\\([\s\S])/g, '$1');
 }
 
 /** Why a command is not allowed, and where. */

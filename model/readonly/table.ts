@@ -14,8 +14,8 @@
  *   `values` takes the next argument. No bundles, nothing attached, no `=`, and `--` is refused.
  * * `words`: no options at all, every argument is an operand, also `-n` and `--`.
  *
- * A value that is an argument of its own may start with `-` only when its type is a `pattern` or `words`, so that a
- * program that sees an option where the table sees a value is not given one of the caller's.
+ * A value that is an argument of its own and more than `-` may start with `-` only when its type is a `pattern` or
+ * `words`, so that a program that sees an option where the table sees a value is not given one of the caller's.
  */
 export interface Table {
   version: 1;
@@ -35,9 +35,12 @@ export interface Table {
 
 /**
  * A type of values by name; the built-in ones need no entry:
- * `text` is anything; `path` is anything but nothing; `file` is a path whose content is read: no device but
- * /dev/null and /dev/stdin, no memory or environment of a process (see value.ts); `awkProgram` and `sedScript` are
- * parsed (awk-program.ts, sed-script.ts).
+ * `text` is anything; `path` is anything but nothing; `file` is a path whose content is read: no URL, no `/inet/…`, no
+ * device but /dev/null and /dev/stdin, no memory or environment of a process (see value.ts); `awkProgram` and
+ * `sedScript` are parsed (awk-program.ts, sed-script.ts).
+ *
+ * Patterns (`{glob}`) are expanded in operands of type `path...` or `file...`, and in find's starting points, but not
+ * under xargs; every result is checked as a value again.
  *
  * The whole value must match: `pattern` is in what ECMAScript and RE2 have in common (no `.`, no look-around, no
  * back-references, no \-classes), `words` are separated by blanks.
@@ -61,6 +64,8 @@ export interface Arguments {
   operands?: Operands;
   /** Other operands when one of these options is there, as grep has no pattern after `-e`: names by blanks → operands. */
   operandsWith?: Record<string, Operands>;
+  /** The first argument must be one of these options, or a bundle that begins with it. */
+  first?: string;
   /** Of each of these, names by blanks, at least one option must be there. */
   require?: string[];
   /** The last argument must be this, and is not looked at further: the `]` of `[`. */

@@ -1,0 +1,51 @@
+import { readArguments } from './arguments.ts';
+import { type Argument, type ReadonlyCommand, textOf } from './command.ts';
+import { Fault } from './fault.ts';
+import { checkFind } from './find-expression.ts';
+import type { Table } from './table.ts';
+import { quote } from './value.ts';
+import { checkXargs } from './xargs-command.ts';
+
+/** An argument that is not allowed, by its indexes. */
+export interface Objection {
+  pipeline: number;
+  stage: number;
+  argument: number;
+  reason: string;
+}
+
+/**
+ * Checks a parsed command against the table.
+ * @returns the command to run: as it was, but for `--` where xargs needs it; or what is wrong with it.
+ */
+export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand | Objection {
+  const checked: ReadonlyCommand = { pipelines: [] };
+  let stages = 0;
+  for (const [p, { when, stages: given }] of command.pipelines.entries()) {
+    const pipeline = { when, stages: [...given] };
+    for (const [s, stage] of given.entries()) {
+      try {
+        if (++stages > table.limits.stages) throw new Fault(0, `more than ${table.limits.stages} programs`);
+        pipeline.stages[s] = { ...stage, argv: checkArgv(table, stage.argv) };
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        return { pipeline: p, stage: s, argument: error.argument, reason: error.message };
+      }
+    }
+    checked.pipelines.push(pipeline);
+  }
+  return checked;
+}
+
+function checkArgv(table: Table, argv: [string, ...Argument[]]): [string, ...Argument[]] {
+  const [name] = argv;
+  if (name.includes('/')) throw new Fault(0, 'write a program by its name alone; which file it is, the source decides');
+  const program = Object.hasOwn(table.programs, name) ? table.programs[name] : undefined;
+  if (!program) throw new Fault(0, `${quote(name)} is not a program that may be run; docs/read-only.md lists them`);
+  if (argv.length > table.limits.arguments) throw new Fault(0, `more than ${table.limits.arguments} arguments`);
+  const texts = argv.map(textOf);
+  if (program.language === 'xargs') return checkXargs(table, program, argv);
+  if (program.language === 'find') checkFind(program, table.types, texts);
+  else readArguments(program, table.types, texts);
+  return argv;
+}

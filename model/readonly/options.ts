@@ -1,0 +1,28 @@
+import type { Arguments } from './table.ts';
+
+export interface Option {
+  kind: 'flag' | 'value' | 'optional';
+  /** Of its value; empty for a flag. */
+  type: string;
+}
+
+/** The option of that name, as the innermost subcommand that knows it has it. */
+export function optionOf(scopes: readonly Arguments[], name: string): Option | undefined {
+  for (const scope of [...scopes].reverse()) {
+    if (names(scope.flags).includes(name)) return { kind: 'flag', type: '' };
+    const type = typeOf(scope.values, name);
+    if (type !== undefined) return { kind: 'value', type };
+    const optional = typeOf(scope.optional, name);
+    if (optional !== undefined) return { kind: 'optional', type: optional };
+  }
+  return undefined;
+}
+
+/** The names in one of the table's lists. */
+export function names(list: string | undefined): string[] {
+  return list === undefined ? [] : list.split(' ');
+}
+
+function typeOf(options: Record<string, string> | undefined, name: string): string | undefined {
+  return Object.entries(options ?? {}).find(([list]) => names(list).includes(name))?.[1];
+}

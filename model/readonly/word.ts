@@ -1,0 +1,128 @@
+import type { Argument } from './command.ts';
+
+/** Thrown inside of the grammar; {@link parse} makes it a refusal. */
+export class Syntax extends Error {
+  constructor(
+    readonly position: number,
+    reason: string,
+  ) {
+    super(reason);
+  }
+}
+
+export interface Word {
+  argument: Argument;
+  /** In the text, of its first character. */
+  position: number;
+  /** Where the text goes on after it. */
+  end: number;
+}
+
+/** What ends a word unless it is quoted (POSIX, Shell Command Language, 2.3 Token Recognition). */
+const ENDS = ' \t|&;<>()';
+/** What a backslash quotes inside of double quotes (ibid., 2.2.3). */
+const ESCAPED_IN_DOUBLE = '$`"\\';
+/** After these a `$` inside of double quotes is an ordinary character, as in `"foo$"` and `"^a$|^b$"`. */
+const AFTER_PLAIN_DOLLAR = '" |)/\\';
+/** Braces that no shell expands: nothing between them that lists or counts. */
+const PLAIN_BRACES = /\{[A-Za-z0-9_]*\}/y;
+
+/**
+ * Reads the word that starts at `position`, with the quotes and backslashes of POSIX sh.
+ * @throws Syntax where a shell would expand something, and on a quote that is not closed.
+ */
+export function readWord(text: string, position: number): Word {
+  return new WordReader(text, position).read();
+}
+
+class WordReader {
+  /** The word as it stands for itself. */
+  private plain = '';
+  /** The word as a pattern: what was quoted is quoted by backslashes. */
+  private pattern = '';
+  private live = false;
+  private bracket = false;
+  private at: number;
+
+  constructor(
+    private readonly text: string,
+    private readonly start: number,
+  ) {
+    this.at = start;
+  }
+
+  read(): Word {
+    for (;;) {
+      const char = this.text.charAt(this.at);
+      if (char === '' || ENDS.includes(char)) break;
+      if (char === "'") this.single();
+      else if (char === '"') this.double();
+      else if (char === '\\') this.escaped();
+      else this.unquoted(char);
+    }
+    const argument = this.live ? { glob: this.pattern } : this.plain;
+    return { argument, position: this.start, end: this.at };
+  }
+
+  private quoted(part: string): void {
+    this.plain += part;
+    this.pattern += part.replace(/[*?[\]\\!^-]/g, '\\$&');
+  }
+
+  private single(): void {
+    const end = this.text.indexOf("'", this.at + 1);
+    if (end < 0) throw new Syntax(this.at, 'this single quote is not closed');
+    this.quoted(this.text.slice(this.at + 1, end));
+    this.at = end + 1;
+  }
+
+  private double(): void {
+    const open = this.at++;
+    for (;;) {
+      const char = this.text.charAt(this.at);
+      const next = this.text.charAt(this.at + 1);
+      if (char === '') throw new Syntax(open, 'this double quote is not closed');
+      if (char === '"') break;
+      const literalDollar = char === '$' && next !== '' && AFTER_PLAIN_DOLLAR.includes(next);
+      if ((char === '$' && !literalDollar) || char === '`') throw expansion(this.at, char);
+      const escapes = char === '\\' && next !== '' && ESCAPED_IN_DOUBLE.includes(next);
+      this.quoted(escapes ? next : char);
+      this.at += escapes ? 2 : 1;
+    }
+    this.at++;
+  }
+
+  private escaped(): void {
+    const next = this.text.charAt(this.at + 1);
+    if (next === '') throw new Syntax(this.at, 'a backslash at the end quotes nothing');
+    this.quoted(next);
+    this.at += 2;
+  }
+
+  private unquoted(char: string): void {
+    if (char === '$' || char === '`') throw expansion(this.at, char);
+    if (char === '~' && (this.at === this.start || '=:'.includes(this.text.charAt(this.at - 1)))) {
+      throw new Syntax(this.at, '`~` would be expanded; write the directory out, or quote it');
+    }
+    const literal = char === '{' || char === '}' ? this.braces() : char;
+    if (char === '*' || char === '?' || (char === ']' && this.bracket)) this.live = true;
+    if (char === '[') this.bracket = true;
+    this.plain += literal;
+    this.pattern += literal;
+    this.at += literal.length;
+  }
+
+  private braces(): string {
+    PLAIN_BRACES.lastIndex = this.at;
+    const braces = PLAIN_BRACES.exec(this.text)?.[0];
+    if (braces === undefined) throw new Syntax(this.at, 'braces would be expanded; quote them');
+    return braces;
+  }
+}
+
+function expansion(position: number, char: string): Syntax {
+  return new Syntax(
+    position,
+    `\`${char}\` would be expanded; nothing is. Put it in single quotes when it is meant as it is`,
+  );
+}

@@ -1,0 +1,68 @@
+import { type Reading, readArguments, readLeadingOptions } from './arguments.ts';
+import { type Argument, textOf } from './command.ts';
+import { Fault } from './fault.ts';
+import type { Program, Table } from './table.ts';
+import { quote, UNSEEN } from './value.ts';
+
+/** Options of xargs that make it put items in the place of a word instead of at the end. */
+const REPLACING = ['-I', '-i', '--replace'];
+
+/**
+ * Checks the arguments of xargs, and the command in them, by the same table.
+ * @returns the arguments, with a `--` before the place of the items where the command's program takes options.
+ * @throws Fault
+ */
+export function checkXargs(table: Table, xargs: Program, argv: [string, ...Argument[]]): [string, ...Argument[]] {
+  const texts = argv.map(textOf);
+  const { next, values } = readLeadingOptions(xargs, table.types, texts);
+  const name = texts[next];
+  if (name === undefined) return argv;
+  const program = Object.hasOwn(table.programs, name) ? table.programs[name] : undefined;
+  if (program?.xargs === undefined) throw new Fault(next, `xargs may not run ${quote(name)}`);
+  try {
+    const nested = texts.slice(next);
+    const reading = readArguments(program, table.types, nested);
+    checkItems(nested, reading, placeOf(values));
+    if (program.xargs === 'plain') return argv;
+    const before = next + separatorOf(reading, nested);
+    if (texts[before] === '--' && reading.separator !== null) return argv;
+    return [argv[0], ...argv.slice(1, before), '--', ...argv.slice(before)];
+  } catch (error) {
+    if (error instanceof Fault) throw new Fault(next + error.argument, error.message);
+    throw error;
+  }
+}
+
+/** The word that items replace; null when they come at the end. */
+function placeOf(values: Map<string, string>): string | null {
+  const given = REPLACING.filter((option) => values.has(option));
+  if (given.length > 1) throw new Fault(0, 'only one of -I, -i and --replace can be given');
+  const [option] = given;
+  return option === undefined ? null : values.get(option) || '{}';
+}
+
+/** Items may only become operands that can be anything. */
+function checkItems(nested: readonly string[], reading: Reading, place: string | null): void {
+  if (place === null) {
+    if (reading.open === null || !UNSEEN.includes(reading.open)) throw new Fault(0, 'items cannot follow here');
+    return;
+  }
+  for (const [index, argument] of nested.entries()) {
+    if (!argument.includes(place)) continue;
+    const operand = reading.operands.find((known) => known.index === index);
+    if (!operand || !UNSEEN.includes(operand.type)) throw new Fault(index, 'an item can only stand for an operand');
+  }
+}
+
+/** Where `--` is, or belongs: before the first operand, and after every option. */
+function separatorOf(reading: Reading, nested: readonly string[]): number {
+  if (reading.separator !== null) {
+    const early = reading.operands.find((operand) => operand.index < (reading.separator ?? 0));
+    if (early) throw new Fault(early.index, 'under xargs, operands come after `--`');
+    return reading.separator;
+  }
+  const first = reading.operands[0]?.index ?? nested.length;
+  const late = reading.options.find((index) => index > first);
+  if (late !== undefined) throw new Fault(late, 'under xargs, options come before operands');
+  return first;
+}
