@@ -1,6 +1,6 @@
 import { getServers } from 'node:dns';
 import { isIPv4 } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { entriesOf } from '../host/directory.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../host/hypervisor.ts';
@@ -19,7 +19,7 @@ import { Virsh } from '../host/libvirt/virsh.ts';
 import { SimulatedHypervisor } from '../host/simulated/driver.ts';
 import type { StateDir } from '../host/state-dir.ts';
 import { MayflyError } from '../model/errors.ts';
-import { goldenImage } from '../scripts/setup/artifacts.mjs';
+import { goldenImage, guestBinaries } from '../scripts/setup/artifacts.mjs';
 import type { Config } from './config.ts';
 
 /** Opened, and whatever had to be started for it. */
@@ -60,7 +60,9 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
 }
 
 async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {
-  const hypervisor = new SimulatedHypervisor({ state, failpoints });
+  const guest = guestBinaries();
+  if (!guest) throw new MayflyError('host_unavailable', 'The guest agent is not built: run `npm run setup`.');
+  const hypervisor = new SimulatedHypervisor({ state, failpoints, agentFolder: dirname(guest.agent) });
   await hypervisor.open();
   return { hypervisor, isNew: false, end: async () => {} };
 }

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { isNotFound } from '../directory.ts';
+import { GUEST_USER } from './image.ts';
 import { GUEST_PORT } from './leases.ts';
 import { childOf, type ProcessTable, rootOf } from './processes.ts';
 
 /**
  * What a domain runs before its sshd, as process 1 of its own PID, mount and UTS namespaces. A constant: id, paths and
- * address are its arguments.
+ * address are its arguments. The guest agent is started again when it is killed, as systemd does in real machines.
  */
 export const BOOT_SCRIPT = `set -eu
 mount --bind -o ro /usr "$1/usr"
@@ -17,6 +18,11 @@ if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/a
 mount --rbind /dev "$1/dev"
 mount -t proc proc "$1/proc"
 printf %s "$2" > /proc/sys/kernel/hostname
+if [ -n "$5" ]; then
+  mkdir -p "$1/opt/mayfly"
+  mount --bind -o ro "$5" "$1/opt/mayfly"
+  until chroot "$1" /opt/mayfly/mayfly-agent serve --user "$6" --cgroup ''; do sleep 1; done &
+fi
 exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$3:$4"`;
 
 const NAMESPACES = ['--pid', '--fork', '--mount', '--uts', '--kill-child'];
@@ -35,6 +41,11 @@ export interface DomainPaths {
   root: string;
 }
 
+export interface BootPaths extends DomainPaths {
+  /** Folder of the host with the guest agent, shown to the guest as /opt/mayfly; null: the guest has none. */
+  agentFolder: string | null;
+}
+
 /**
  * Starts the domain unless it runs, whoever started it. It is a session of its own and outlives this process. A lock
  * on a file of its workspace, held by the domain as long as it lives, keeps a second one from starting.
@@ -42,7 +53,7 @@ export interface DomainPaths {
  */
 export async function startDomain(
   sandboxId: string,
-  paths: DomainPaths,
+  paths: BootPaths,
   address: string,
   processes: ProcessTable,
   signal: AbortSignal,
@@ -94,10 +105,11 @@ export async function consoleTail(paths: DomainPaths): Promise<string> {
   }
 }
 
-async function spawnDomain(sandboxId: string, paths: DomainPaths, address: string): Promise<ChildProcess> {
+async function spawnDomain(sandboxId: string, paths: BootPaths, address: string): Promise<ChildProcess> {
   const log = await open(join(paths.workspace, 'console.log'), 'a', 0o600);
   try {
-    const boot = ['sh', '-c', BOOT_SCRIPT, 'sh', paths.root, sandboxId, address, String(GUEST_PORT)];
+    const guest = [paths.root, sandboxId, address, String(GUEST_PORT), paths.agentFolder ?? '', GUEST_USER.name];
+    const boot = ['sh', '-c', BOOT_SCRIPT, 'sh', ...guest];
     const lock = [
       '--nonblock',
       '--conflict-exit-code',

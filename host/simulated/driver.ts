@@ -30,6 +30,8 @@ const RUNNING = 'It is running, so its disk is being written.';
 export interface SimulatedOptions {
   state: StateDir;
   failpoints?: Failpoints;
+  /** Folder of the guest agent; without it guests have none, and only their sshd answers. */
+  agentFolder?: string;
 }
 
 /** A {@link Hypervisor} for machines without KVM: a sandbox is a detached process tree with an OpenSSH server of its own. */
@@ -42,6 +44,7 @@ export class SimulatedHypervisor implements Hypervisor {
   readonly runningSources: SimulatedSources;
   readonly #state: StateDir;
   readonly #failpoints: Failpoints;
+  readonly #agentFolder: string | null;
   readonly #leases: SimulatedLeases;
   readonly #diskUsage = new DiskUsage();
   #processTable: ProcessTable | null = null;
@@ -50,6 +53,7 @@ export class SimulatedHypervisor implements Hypervisor {
     this.#state = options.state;
     this.#failpoints = options.failpoints ?? Failpoints.parse(undefined);
     this.runningSources = new SimulatedSources(options.state.images);
+    this.#agentFolder = options.agentFolder ?? null;
     this.#leases = new SimulatedLeases(join(options.state.root, 'simulated.leases'));
   }
 
@@ -130,7 +134,8 @@ export class SimulatedHypervisor implements Hypervisor {
       throw new MayflyError('boot_failed', `${sandboxId} has no disk on this host: it was removed, or never made.`);
     const lease = await this.#leases.acquire(clone.macAddress, sandboxId);
     await this.#failpoints.hit('bootDomain', 'during', signal);
-    await startDomain(sandboxId, domainPaths(workspace), lease.address, this.#processes, signal);
+    const paths = { ...domainPaths(workspace), agentFolder: this.#agentFolder };
+    await startDomain(sandboxId, paths, lease.address, this.#processes, signal);
   }
 
   async awaitLease(sandboxId: string, context: StepContext): Promise<Lease> {
