@@ -6,13 +6,24 @@ import { reaching } from './failure.ts';
 import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema } from './schema.ts';
 
 type HostDocument = Omit<HostRecord, 'id'> & { _id: string };
+type RelayDocument = RelayAddress & { _id: string };
 
-/** What each host worker last said of its machine; `_id` = host id, written by that worker only. */
+/** Where a host's worker lets the API through to its guests, and what proves each to the other. Shown to nobody. */
+export interface RelayAddress {
+  url: string;
+  /** Hex. */
+  key: string;
+}
+
+/** What each host worker last said of its machine and its relay; `_id` = host id, written by that worker only. */
 export class Hosts {
   readonly #model: Model<HostDocument>;
+  /** Apart from the hosts, so that whoever reads those never has a key in hand. */
+  readonly #relays: Model<RelayDocument>;
 
   constructor(connection: Connection) {
     this.#model = connection.model<HostDocument>('Host', hostSchema(), 'hosts');
+    this.#relays = connection.model<RelayDocument>('Relay', relaySchema(), 'relays');
   }
 
   /** Replaces what is known of the host. */
@@ -35,6 +46,21 @@ export class Hosts {
     const found = await reaching('read a host', () => this.#model.findById(id).lean<HostDocument>());
     return found && recordOf(found);
   }
+
+  /** Says where this host's relay is from now on. */
+  async announceRelay(id: string, { url, key }: RelayAddress): Promise<void> {
+    checkId(id);
+    await reaching('announce a relay', () =>
+      this.#relays.updateOne({ _id: id }, { $set: { url, key } }, { upsert: true, runValidators: true }),
+    );
+  }
+
+  /** What the host's worker announced last; null when it never did. Whether it still runs is another question. */
+  async relayOf(id: string): Promise<RelayAddress | null> {
+    checkId(id);
+    const found = await reaching('find a relay', () => this.#relays.findById(id).lean<RelayDocument>());
+    return found && { url: found.url, key: found.key };
+  }
 }
 
 function checkId(id: string): void {
@@ -43,6 +69,10 @@ function checkId(id: string): void {
 
 function recordOf({ _id, ...rest }: HostDocument): HostRecord {
   return { id: _id, ...rest };
+}
+
+function relaySchema(): Schema<RelayDocument> {
+  return strictSchema<RelayDocument>({ _id: NAME, url: NAME, key: NAME });
 }
 
 function hostSchema(): Schema<HostDocument> {

@@ -1,0 +1,121 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+import type { AgentRequest, AgentResponse } from '../host/guest/agent-session.ts';
+import type { GuestConnections } from '../host/guest/connections.ts';
+import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
+import { isSandboxId } from '../model/ids.ts';
+import { answerJson, CODE_HEADER, type Exchange, REFUSAL_BYTES, type Route, readSmall } from './exchange.ts';
+
+/** What of the agent's API is the API's business; commands have a way of their own, which starts each once. */
+const PATHS: Readonly<Record<string, readonly AgentRequest['method'][]>> = {
+  '/v1/health': ['GET'],
+  '/v1/files': ['GET', 'HEAD', 'PUT', 'DELETE'],
+  '/v1/directory': ['GET'],
+  '/v1/tar': ['GET', 'PUT'],
+  '/v1/trust': ['PUT'],
+  '/v1/sessions/end': ['POST'],
+};
+
+/** Headers that mean something to the two ends; all others, hop-by-hop ones (RFC 9110 §7.6.1) among them, end here. */
+const TO_GUEST = ['content-type', 'content-length', 'range', 'if-range', 'if-match', 'if-none-match'];
+const FROM_GUEST = ['content-type', 'content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified'];
+const OURS = /^x-mayfly-[a-z0-9-]{1,64}$/;
+/** Visible ASCII and blanks: no other bytes of a guest get into a header of ours. */
+const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
+/** Every kind of refusal that an agent can have a reason for. */
+const GUEST_CODES: ReadonlySet<ErrorCode> = new Set([
+  'invalid_request',
+  'invalid_id',
+  'body_too_large',
+  'not_found',
+  'command_not_found',
+  'command_ended',
+  'command_refused',
+  'stdin_conflict',
+  'file_not_found',
+  'file_conflict',
+  'file_forbidden',
+  'guest_disk_full',
+  'range_not_satisfiable',
+  'too_many_requests',
+] as const);
+const MESSAGE_CHARACTERS = 1_000;
+
+const Refusal = z.object({ code: z.string(), message: z.string() });
+
+/** `* /sandboxes/{id}/agent/v1/…`: passed through to the guest's agent, as streams both ways. */
+export function sandboxAgentRoute(guests: GuestConnections): Route {
+  return async (exchange) => {
+    const { request, signal } = exchange;
+    const { sandboxId, method, path } = target(exchange);
+    const agent = await guests.agent(sandboxId, { signal, alive: () => {} });
+    const hasBody = method === 'PUT' || method === 'POST';
+    const headers = passedOn(request.headers, TO_GUEST);
+    const answer = await agent.request({ method, path, headers, signal, ...(hasBody && { body: request }) });
+    await passBack(exchange, answer);
+  };
+}
+
+function target(exchange: Exchange): { sandboxId: string; method: AgentRequest['method']; path: string } {
+  const [sandboxId = '', part, ...rest] = exchange.segments;
+  const path = `/${rest.join('/')}`;
+  const methods = part === 'agent' && Object.hasOwn(PATHS, path) ? PATHS[path] : undefined;
+  if (!isSandboxId(sandboxId) || !methods) throw new MayflyError('not_found', 'The relay has nothing at that path.');
+  const method = methods.find((known) => known === exchange.method);
+  if (!method) throw new MayflyError('method_not_allowed', `The agent's ${path} takes ${methods.join(', ')}.`);
+  const query = exchange.target.indexOf('?');
+  return { sandboxId, method, path: query < 0 ? path : path + exchange.target.slice(query) };
+}
+
+async function passBack({ response, method, signal }: Exchange, answer: AgentResponse): Promise<void> {
+  const { status, headers, body } = answer;
+  if (status < 200 || status > 599) {
+    body.destroy();
+    throw new MayflyError('guest_failed', `The guest's agent answered with status ${status}.`);
+  }
+  const passed = passedOn(headers, FROM_GUEST);
+  if (status >= 400 && method !== 'HEAD') return await passRefusal(response, answer, passed);
+  for (const [name, value] of Object.entries(passed)) response.setHeader(name, value);
+  response.strictContentLength = true;
+  response.writeHead(status);
+  response.flushHeaders();
+  await pipeline(body, response, { signal });
+}
+
+async function passRefusal(
+  response: Exchange['response'],
+  { status, body }: AgentResponse,
+  { 'content-range': range }: Record<string, string>,
+): Promise<void> {
+  const refusal = readRefusal(await readSmall(body, REFUSAL_BYTES, 'guest_failed'));
+  if (!refusal)
+    throw new MayflyError('guest_failed', `The guest's agent answered with status ${status} and no reason.`);
+  response.setHeader(CODE_HEADER, refusal.code);
+  if (range !== undefined) response.setHeader('content-range', range);
+  answerJson(response, status, refusal);
+}
+
+/** What a guest's agent gives as its reason; null when that makes no sense. */
+function readRefusal(body: Buffer): { code: ErrorCode; message: string } | null {
+  try {
+    const { code, message } = Refusal.parse(JSON.parse(body.toString()));
+    if (code === 'internal') return { code: 'guest_failed', message: printable(message) };
+    return isErrorCode(code) && GUEST_CODES.has(code) ? { code, message: printable(message) } : null;
+  } catch {
+    return null; // said by who calls
+  }
+}
+
+function printable(message: string): string {
+  return message.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, MESSAGE_CHARACTERS);
+}
+
+function passedOn(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value !== 'string' || !(names.includes(name) || OURS.test(name))) continue;
+    if (HEADER_VALUE.test(value)) passed[name] = value;
+  }
+  return passed;
+}
