@@ -4,7 +4,8 @@ import type { UserCa } from '../ca/user-ca.ts';
 import type { AuditEvent } from '../model/audit.ts';
 import type { CertificatePurpose, CertificateRecord, IssuedCertificate } from '../model/certificate.ts';
 import { MayflyError } from '../model/errors.ts';
-import { type Actor, isFinal, type SandboxRecord } from '../model/sandbox.ts';
+import { isSourceId } from '../model/ids.ts';
+import { type Actor, isFinal } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
 
 export interface SignInput {
@@ -37,14 +38,16 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
     },
 
     /**
-     * Whether a certificate may be issued for a sandbox now. The platform's own is only for a key that it had before:
+     * Whether a certificate may be issued for a sandbox, or for looks at a source, now. The platform's own is only for a key that it had before:
      * no host can make itself one for the sandbox of another.
-     * @throws MayflyError sandbox_not_found, sandbox_ended, public_key_refused
+     * @throws MayflyError sandbox_not_found, sandbox_ended, source_not_prepared, public_key_refused
      */
     async certifiable({ sandboxId, publicKey, purpose }: Certificate): Promise<Certifiable> {
-      const record = await living(store, sandboxId);
+      const subject = isSourceId(sandboxId)
+        ? await prepared(store, sandboxId, purpose)
+        : await living(store, sandboxId);
       if (purpose === 'host') await refuseOtherHost(store, sandboxId, parsePublicKey(publicKey).fingerprint);
-      return { source: record.spec.source, createdBy: record.createdBy };
+      return subject;
     },
 
     /** A certificate that opens this sandbox and no other; its serial comes from the store and is never used again. */
@@ -74,8 +77,13 @@ type Certificate = Pick<SignInput, 'sandboxId' | 'publicKey'> & { purpose: Certi
 
 export type CertificateActivities = ReturnType<typeof createCertificateActivities>;
 
+type IssueDetail = Pick<
+  CertificateRecord,
+  'serial' | 'keyId' | 'purpose' | 'fingerprint' | 'validAfter' | 'validBefore'
+>;
+
 /** Each issue is an event of its own, also when the activity is repeated: the serial says which. */
-function issueOf({ actor }: SignInput, detail: Pick<CertificateRecord, 'serial' | 'keyId' | 'purpose'>): AuditEvent {
+function issueOf({ actor }: SignInput, detail: IssueDetail): AuditEvent {
   return {
     eventId: `certificate/${detail.serial}`,
     kind: 'certificate.issued',
@@ -87,11 +95,22 @@ function issueOf({ actor }: SignInput, detail: Pick<CertificateRecord, 'serial' 
   };
 }
 
-async function living(store: Store, sandboxId: string): Promise<SandboxRecord> {
+async function living(store: Store, sandboxId: string): Promise<Certifiable> {
   const record = await store.sandboxes.get(sandboxId);
   if (!record) throw new MayflyError('sandbox_not_found', `There is no sandbox ${sandboxId}.`);
-  if (!isFinal(record.state) && record.state !== 'destroying') return record;
+  if (!isFinal(record.state) && record.state !== 'destroying') {
+    return { source: record.spec.source, createdBy: record.createdBy };
+  }
   throw new MayflyError('sandbox_ended', `The sandbox ${sandboxId} is ${record.state}; nothing opens it any more.`);
+}
+
+/** Looks go through the API, which records them: nobody but the source's host gets a certificate for it. */
+async function prepared(store: Store, sourceId: string, purpose: CertificatePurpose): Promise<Certifiable> {
+  const record = await store.sources.get(sourceId);
+  if (record?.state === 'prepared' && record.preparedBy && purpose === 'host') {
+    return { source: record.name, createdBy: record.preparedBy };
+  }
+  throw new MayflyError('source_not_prepared', `The source ${record?.name ?? sourceId} is not prepared for looking.`);
 }
 
 async function refuseOtherHost(store: Store, sandboxId: string, fingerprint: string): Promise<void> {

@@ -17,7 +17,7 @@ const SSHD_DROP_IN = '/etc/ssh/sshd_config.d/00-mayfly.conf';
  * The one way in is a certificate of a CA that names this sandbox. First of the drop-ins, and they count before any
  * Match block of sshd_config, since Debian and its like include their folder at the top (sshd_config(5): the first
  * value wins; a Match ends with its file). All commands and files of a sandbox share one connection, whose sessions
- * sshd would limit to 10.
+ * sshd would limit to 10. ExposeAuthInfo lets the agent tell sessions apart by the certificate that opened them.
  */
 function sshdConfig(user: string): string {
   return `HostKey /etc/ssh/ssh_host_ed25519_key
@@ -29,6 +29,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin no
 AllowUsers ${user}
+ExposeAuthInfo yes
 MaxSessions 128
 MaxStartups 64:30:128
 `;

@@ -21,6 +21,7 @@ AuthorizedPrincipalsFile /etc/ssh/mayfly_principals
 RevokedKeys /etc/ssh/mayfly_revoked_keys
 AuthorizedKeysFile none
 AllowUsers ${GUEST_USER.name}
+ExposeAuthInfo yes
 AuthenticationMethods publickey
 UsePAM no
 UseDNS no
