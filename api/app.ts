@@ -7,6 +7,8 @@ import { authenticate } from './auth.ts';
 import { limitBody, requireJson } from './body.ts';
 import type { App, AppDeps, Env } from './context.ts';
 import { docsRoutes } from './docs-page.ts';
+import { routedPath } from './file-path.ts';
+import { fileRoutes } from './files.ts';
 import { healthRoutes } from './health.ts';
 import { hostRoutes } from './hosts.ts';
 import { keyRoutes } from './keys.ts';
@@ -20,7 +22,7 @@ import { refuseInvalid } from './validation.ts';
 
 /** The HTTP API as one Hono app; `app.fetch` is what a server is given. */
 export function createApp(deps: AppDeps): App {
-  const app: App = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
+  const app: App = new OpenAPIHono<Env>({ defaultHook: refuseInvalid, getPath: routedPath });
   const registry = deps.metrics ?? new Registry();
 
   app.use(requestId());
@@ -32,6 +34,7 @@ export function createApp(deps: AppDeps): App {
 
   sandboxRoutes(app, deps);
   sandboxEventRoutes(app, deps);
+  fileRoutes(app, deps);
   auditRoutes(app, deps);
   hostRoutes(app, deps);
   sourceRoutes(app, deps);

@@ -3,14 +3,20 @@ import { createMiddleware } from 'hono/factory';
 import { MayflyError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Env } from './context.ts';
+import { isFilePath } from './file-path.ts';
 
-/** @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length */
-export const limitBody = bodyLimit({
+const limit = bodyLimit({
   maxSize: LIMITS.bodyBytes,
   onError: () => {
     throw new MayflyError('body_too_large', `The body has more than ${LIMITS.bodyBytes} bytes.`);
   },
 });
+
+/**
+ * For every body but the content of files, which is streamed.
+ * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
+ */
+export const limitBody = createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 
@@ -20,6 +26,7 @@ const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
  */
 export const requireJson = createMiddleware<Env>(async (c, next) => {
   if (c.req.method !== 'POST' && c.req.method !== 'PATCH' && c.req.method !== 'PUT') return next();
+  if (isFilePath(c.req.path)) return next();
   const type = c.req.header('Content-Type');
   if (!JSON_MEDIA_TYPE.test(type ?? '')) {
     throw new MayflyError('unsupported_media_type', `The body is announced as ${type ? 'something else' : 'nothing'}.`);

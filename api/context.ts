@@ -3,12 +3,14 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { ApiKey } from '../store/api-keys.ts';
 import type { Store } from '../store/connect.ts';
+import type { Guests } from './guests.ts';
 import type { Sagas } from './sagas.ts';
 
 /** What the API is made of; only worker/ puts it together. */
 export interface AppDeps {
   store: Store;
   sagas: Sagas;
+  guests: Guests;
   /** Further names and checks for /readyz, beyond store, Temporal and a live host; each rejects when it fails. */
   readiness?: Record<string, () => Promise<void>>;
   /** Where other parts of the process register their own metrics. */

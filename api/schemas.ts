@@ -84,7 +84,7 @@ export const sandboxParams = z.strictObject({
     .openapi({ param: { name: 'id', in: 'path' }, example: 'sbx-0123456789abcdef' }),
 });
 
-const wholeText = (min: number, max: number) => {
+export const wholeText = (min: number, max: number) => {
   const range = `must be a whole number from ${min} to ${max}`;
   return z
     .string()

@@ -20,6 +20,8 @@ const PATHS: Readonly<Record<string, readonly AgentRequest['method'][]>> = {
 /** Headers that mean something to the two ends; all others, hop-by-hop ones (RFC 9110 §7.6.1) among them, end here. */
 const TO_GUEST = ['content-type', 'content-length', 'range', 'if-range', 'if-match', 'if-none-match'];
 const FROM_GUEST = ['content-type', 'content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified'];
+/** What a refusal says besides its reason: how long the file is, that the path is a directory's. */
+const ABOUT_REFUSAL = ['content-range', 'x-mayfly-type'];
 const OURS = /^x-mayfly-[a-z0-9-]{1,64}$/;
 /** Visible ASCII and blanks: no other bytes of a guest get into a header of ours. */
 const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
@@ -86,13 +88,15 @@ async function passBack({ response, method, signal }: Exchange, answer: AgentRes
 async function passRefusal(
   response: Exchange['response'],
   { status, body }: AgentResponse,
-  { 'content-range': range }: Record<string, string>,
+  headers: Record<string, string>,
 ): Promise<void> {
   const refusal = readRefusal(await readSmall(body, REFUSAL_BYTES, 'guest_failed'));
   if (!refusal)
     throw new MayflyError('guest_failed', `The guest's agent answered with status ${status} and no reason.`);
   response.setHeader(CODE_HEADER, refusal.code);
-  if (range !== undefined) response.setHeader('content-range', range);
+  for (const name of ABOUT_REFUSAL) {
+    if (headers[name] !== undefined) response.setHeader(name, headers[name]);
+  }
   answerJson(response, status, refusal);
 }
 

@@ -5,6 +5,7 @@ import { Client } from '@temporalio/client';
 import { createApp } from '../api/app.ts';
 import { TemporalSagas } from '../api/temporal-sagas.ts';
 import packageJson from '../package.json' with { type: 'json' };
+import { RelayClient } from '../relay/client.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import type { Process } from './process.ts';
 
@@ -18,7 +19,9 @@ export async function startApiPart({ config, storeUri, connection, logger, close
   const store = await connectStore(storeUri);
   closers.add("the API's store", () => store.close());
   const client = new Client({ connection, namespace: config.temporalNamespace });
-  const app = createApp({ store, sagas: new TemporalSagas(client), version: packageJson.version, logger });
+  const guests = new RelayClient(store);
+  closers.add('connections to relays', async () => guests.close());
+  const app = createApp({ store, sagas: new TemporalSagas(client), guests, version: packageJson.version, logger });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.listen(config.api.port, config.api.address);
   await once(server, 'listening');

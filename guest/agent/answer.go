@@ -62,5 +62,7 @@ func answerError(w http.ResponseWriter, err error) {
 	if !known {
 		status = http.StatusInternalServerError
 	}
+	// The answer to HEAD has no body to say it.
+	w.Header().Set("X-Mayfly-Code", r.Code)
 	answerJSON(w, status, r)
 }

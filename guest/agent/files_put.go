@@ -60,7 +60,7 @@ func (f *files) put(w http.ResponseWriter, r *http.Request) error {
 	if existed {
 		status = http.StatusOK
 	}
-	_, name := splitPath(target)
+	_, name := splitPath(path)
 	answerJSON(w, status, entryOf(name, "", info, newAccounts()))
 	return nil
 }

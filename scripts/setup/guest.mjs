@@ -17,7 +17,7 @@ export const guest = {
       : { ready: true, detail: `version ${binaries.version}, ${dirname(binaries.agent)}` };
   },
   blockers: () => [
-    ...goBlocker(24, 'what runs inside guests', 'copy the folder guest/ of the cache of a machine that has it'),
+    ...goBlocker(25, 'what runs inside guests', 'copy the folder guest/ of the cache of a machine that has it'),
     ...spaceBlocker(),
   ],
   make: ({ signal, note }) =>

@@ -1,8 +1,10 @@
 import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
 import type { App } from '../../api/context.ts';
+import type { Guests } from '../../api/guests.ts';
 import type { Sagas } from '../../api/sagas.ts';
 import type { AuditEvent } from '../../model/audit.ts';
+import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { SandboxInput, SandboxPatch } from '../../model/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
@@ -133,13 +135,18 @@ export interface Door {
   close(): Promise<void>;
 }
 
+/** For what reaches no guest. */
+const noGuests: Guests = {
+  request: (hostId) => Promise.reject(new MayflyError('host_unavailable', `The test has no guests on ${hostId}.`)),
+};
+
 /** The whole API on a store of its own, with one live host that has the source `golden`. */
-export async function openDoor(): Promise<Door> {
+export async function openDoor(guests = noGuests): Promise<Door> {
   const server = await startStoreServer();
   const store = await connectStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
   await store.hosts.describe(host('kvm-1'));
   const sagas = new ImmediateSagas(store);
-  const app = createApp({ store, sagas, version: '0.0.0', logger: pino({ level: 'silent' }) });
+  const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }) });
   const key = async (...scopes: Scope[]) => (await store.apiKeys.create({ name: 'test', scopes })).secret;
   const admin = await key('admin');
   return {

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'hono';
+import type { AuditKind } from '../model/audit.ts';
+import { MayflyError } from '../model/errors.ts';
+import { isFinal, type SandboxRecord } from '../model/sandbox.ts';
+import type { AppDeps, Env } from './context.ts';
+import { FilePath } from './file-path.ts';
+import { type GuestRequest, refusalOf } from './guests.ts';
+import { existing } from './sandboxes.ts';
+
+/** What an access is, in the audit. */
+export interface Access {
+  kind: Extract<AuditKind, `file.${string}`>;
+  operation: 'stat' | 'read' | 'archive' | 'write' | 'unpack' | 'remove' | 'remove-recursive';
+}
+
+/** A path in a sandbox that runs, after the audit has been told that somebody is about to use it. */
+export class FileAccess {
+  private constructor(
+    readonly path: FilePath,
+    private readonly deps: AppDeps,
+    private readonly sandboxId: string,
+    private readonly hostId: string,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** @throws MayflyError invalid_request, sandbox_not_found, sandbox_not_running, sandbox_ended, temporal_unavailable */
+  static async begin(c: Context<Env>, deps: AppDeps, sandboxId: string, access: Access): Promise<FileAccess> {
+    const path = FilePath.of(c.req.path);
+    const hostId = hostOf(await existing(deps, sandboxId));
+    await deps.store.uses.touch(sandboxId);
+    await deps.sagas.recordEvent(sandboxId, {
+      eventId: randomUUID(),
+      kind: access.kind,
+      actor: { apiKeyId: c.get('apiKey').id, agentId: null },
+      runId: null,
+      hostId,
+      at: new Date().toISOString(),
+      detail: { path: path.encoded, operation: access.operation, requestId: c.get('requestId') },
+    });
+    return new FileAccess(path, deps, sandboxId, hostId, c.req.raw.signal);
+  }
+
+  /**
+   * Asks the guest's agent about the path, and returns whatever it answers. Ends when the caller goes away.
+   * @param query further parameters of the agent; undefined ones are left out
+   */
+  async ask(
+    method: 'GET' | 'HEAD' | 'PUT' | 'DELETE',
+    route: 'files' | 'directory' | 'tar',
+    query: Record<string, string | number | undefined> = {},
+    init: GuestRequest = {},
+  ): Promise<Response> {
+    const parameters = new URLSearchParams({ path: this.path.base64url });
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) parameters.set(name, String(value));
+    }
+    const path = `/sandboxes/${this.sandboxId}/agent/v1/${route}?${parameters}`;
+    return this.deps.guests.request(this.hostId, path, { method, signal: this.signal, ...init });
+  }
+}
+
+/** The answer itself when it is a success. @throws MayflyError what the guest refused with */
+export async function succeeded(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  throw await refusalOf(response);
+}
+
+function hostOf({ id, state, hostId }: SandboxRecord): string {
+  if (isFinal(state) || state === 'destroying') {
+    throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
+  }
+  if (state !== 'running' || hostId === null) {
+    throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+  }
+  return hostId;
+}
