@@ -5,8 +5,11 @@ import { Credentials } from '../host/credentials.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import { Ledger } from '../host/ledger.ts';
+import { type Gate, readGate } from '../host/source/gate.ts';
+import { SourceSight } from '../host/source/sight.ts';
 import { StateDir } from '../host/state-dir.ts';
 import { MayflyError } from '../model/errors.ts';
+import { guestBinaries } from '../scripts/setup/artifacts.mjs';
 import type { Config } from './config.ts';
 import { openHypervisor } from './hypervisor.ts';
 
@@ -15,6 +18,10 @@ export interface HostMachine {
   hypervisor: Hypervisor;
   ledger: Ledger;
   credentials: Credentials;
+  /** Its way to the sources that are looked at. */
+  sight: SourceSight;
+  /** What is put on a source that is prepared. @throws MayflyError host_unavailable when it is not built */
+  gate(): Promise<Gate>;
   state: StateDir;
   /** Whether a libvirtd of our own had to be started to open it: then it ran nothing before. */
   isNew: boolean;
@@ -38,14 +45,18 @@ export async function openHostMachine(config: Config, failpoints: Failpoints): P
     await ledger.open();
     await credentials.open();
     const { hypervisor, ...opened } = await openHypervisor(config, state, failpoints);
+    const sight = new SourceSight({ hypervisor, credentials });
     return {
       hypervisor,
       ledger,
       credentials,
+      sight,
+      gate: builtGate,
       state,
       isNew: opened.isNew,
       end: () => opened.end(),
       async close() {
+        sight.closeAll();
         await hypervisor.close();
         await unlock(lock);
       },
@@ -54,6 +65,12 @@ export async function openHostMachine(config: Config, failpoints: Failpoints): P
     await unlock(lock);
     throw err;
   }
+}
+
+async function builtGate(): Promise<Gate> {
+  const path = guestBinaries()?.gate;
+  if (path) return readGate(path);
+  throw new MayflyError('host_unavailable', 'The gate for sources is not built on this host; run `npm run setup`.');
 }
 
 /**
