@@ -121,14 +121,18 @@ func (s *service) output(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := &follower{log: log, target: w, flush: flusher(w), wanted: wanted}
-	if f.file, err = os.Open(s.markers.path(id, logFile)); errors.Is(err, fs.ErrNotExist) {
-		err = refused("not_found", "The output of %s was deleted.", id)
+	if f.file, err = os.Open(s.markers.path(id, logFile)); err != nil {
+		f.file = nil
+		if !errors.Is(err, fs.ErrNotExist) {
+			answerError(w, err)
+			return
+		}
+		if exit := exitOf(); exit == nil || exit.Stdout.Kept > wanted[streamStdout] || exit.Stderr.Kept > wanted[streamStderr] {
+			answerError(w, refused("not_found", "The output of %s was deleted.", id))
+			return
+		}
 	}
-	if err != nil {
-		answerError(w, err)
-		return
-	}
-	defer f.file.Close()
+	defer closeFile(f.file)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.WriteHeader(http.StatusOK)
 	if err := f.run(r.Context()); err != nil {
@@ -157,13 +161,12 @@ func (s *service) openLog(id string) (*frameLog, func() *commandExit, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	log := &frameLog{ended: true}
 	about, err := os.Stat(s.markers.path(id, logFile))
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = refused("not_found", "The output of %s was deleted.", id)
-		}
+	if err == nil {
+		log.end.position = about.Size()
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	log := &frameLog{ended: true, end: place{position: about.Size()}}
 	return log, func() *commandExit { return view.Exit }, nil
 }
