@@ -19,6 +19,8 @@ export interface SourceLooksDeps {
 export interface SourceFile {
   about: SourceFileAbout;
   bytes: Buffer;
+  /** There was more than is sent at once. */
+  isCut: boolean;
 }
 
 /** Each look is a process or more on a machine that has other work. */
@@ -81,7 +83,7 @@ export class SourceLooks {
     if (end.refusal)
       throw new MayflyError('file_forbidden', `The gate on the source refuses it: ${end.refusal.reason}.`);
     if (!end.file) throw new MayflyError('guest_failed', 'The gate on the source does not say what is at that path.');
-    return { about: end.file, bytes: stdout };
+    return { about: end.file, bytes: stdout, isCut: end.stdout.kept < end.stdout.bytes };
   }
 
   async #ask(name: string, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {

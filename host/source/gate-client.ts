@@ -38,14 +38,14 @@ const Summary = z.object({ bytes: z.int().min(0), kept: z.int().min(0) });
 const Name = z.string().max(256).nullable().catch(null);
 const Refused = z.object({ reason: z.string().max(4_096) });
 const FileAbout = z.object({
-  type: z.string().max(32),
+  type: z.string().regex(/^[a-z]{1,16}$/),
   size: z.int().min(0),
-  mode: z.union([z.string().max(16), z.int()]),
+  mode: z.string().regex(/^[0-7]{4}$/),
   uid: z.int().min(0),
   gid: z.int().min(0),
   user: Name,
   group: Name,
-  mtimeMs: z.number(),
+  mtimeMs: z.int().min(-8.64e15).max(8.64e15),
 });
 export type SourceFileAbout = z.infer<typeof FileAbout>;
 
