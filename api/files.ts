@@ -33,7 +33,7 @@ const getOne = createRoute({
   summary: 'Read a file, a range of it, or a directory',
   description:
     'A symbolic link is followed; HEAD describes the link itself, in the `X-Mayfly-` headers. A directory is answered as ' +
-    'JSON, one page in the order of its names, or as a tar archive with `?format=tar` or `Accept: application/x-tar`.',
+    'JSON, one page in the order of its names (with `limit` or `cursor` nothing else is), or as a tar archive with `?format=tar` or `Accept: application/x-tar`.',
   middleware: [requires('sandboxes:read')],
   request: { params: fileParams, query: getFileQuery, headers: getFileHeaders },
   responses: {
@@ -117,19 +117,23 @@ async function answerGet(c: Context<Env>, deps: AppDeps, id: string, options: Ge
   const access = await FileAccess.begin(c, deps, id, { kind: 'file.read', operation });
   if (asArchive) return contentAnswer(await succeeded(await access.ask('GET', 'tar')), TAR);
 
+  if (limit !== undefined || cursor !== undefined) return answerList(access, limit, cursor);
   const headers = { ...(range && { range }), ...(ifRange && { 'if-range': ifRange }) };
   const response = await access.ask('GET', 'files', {}, { headers });
   if (response.ok) return contentAnswer(response, BYTES);
   const error = await refusalOf(response);
   if (error.code === 'file_conflict' && response.headers.get('X-Mayfly-Type') === 'directory') {
-    const listing = await succeeded(await access.ask('GET', 'directory', { limit, after: cursor }));
-    return listingAnswer(listing, access.path.bytes);
+    return answerList(access, limit, cursor);
   }
   if (error.code === 'range_not_satisfiable') {
     const where = headersOf(response, BYTES).get('Content-Range');
     if (where !== null) c.header('Content-Range', where);
   }
   throw error;
+}
+
+async function answerList(access: FileAccess, limit?: number, after?: string): Promise<Response> {
+  return listingAnswer(await succeeded(await access.ask('GET', 'directory', { limit, after })), access.path.bytes);
 }
 
 type PutOptions = z.infer<typeof putFileQuery>;

@@ -45,6 +45,8 @@ export function problemResponse(c: Context<Env>, error: MayflyError, more: Pick<
   };
   if (retryable) c.header('Retry-After', String(retryAfterSeconds ?? RETRY_AFTER_SECONDS));
   if (status === 401) c.header('WWW-Authenticate', 'Bearer realm="mayfly"');
+  // The answer to HEAD has no body to say it.
+  c.header('X-Mayfly-Code', error.code);
   return c.body(JSON.stringify(problem), status as ContentfulStatusCode, {
     'Content-Type': 'application/problem+json',
   });

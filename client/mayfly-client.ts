@@ -4,6 +4,7 @@ import { type Egress, isFinal, type SandboxRecord, type SandboxState } from '../
 import type { Scope } from '../model/scopes.ts';
 import { Commands } from './commands.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
+import { Files } from './files.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
 
@@ -77,11 +78,14 @@ export interface WaitOptions {
 export class MayflyClient {
   /** Commands in sandboxes. */
   readonly commands: Commands;
+  /** Files in sandboxes. */
+  readonly files: Files;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
     this.#transport = new Transport(options);
     this.commands = new Commands(this.#transport);
+    this.files = new Files(this.#transport);
   }
 
   /** Returns the record: `running`, or an earlier state when the wait was over first. */

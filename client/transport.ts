@@ -22,7 +22,7 @@ export interface PostOptions extends CallOptions {
 }
 
 export interface RequestShape {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
   /** Below the base URL, its parts already encoded. */
   path: string;
   query?: Record<string, string | number | undefined>;
@@ -30,6 +30,8 @@ export interface RequestShape {
   body?: unknown;
   /** Sent as they are, instead of `body`. */
   bytes?: Uint8Array;
+  /** Sent as it comes, instead of `body`; such a request cannot be repeated. */
+  stream?: ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
 }
 
@@ -68,8 +70,11 @@ export class Transport {
     const response = await this.#send(request, signal);
     if (response.ok) return response;
     const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+    // The answer to HEAD has no body.
+    const code = response.headers.get('x-mayfly-code');
+    const text = request.method === 'HEAD' ? JSON.stringify({ code }) : await response.text();
     throw new MayflyApiError(
-      problemFrom(response.status, await response.text()),
+      problemFrom(response.status, text),
       Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter : null,
     );
   }
@@ -102,6 +107,7 @@ export class Transport {
         redirect: 'error',
         ...(hasBody && { body: JSON.stringify(request.body) }),
         ...(request.bytes && { body: request.bytes }),
+        ...(request.stream && { body: request.stream, duplex: 'half' as const }),
         ...(signal && { signal }),
       });
     } catch (error) {
