@@ -64,7 +64,8 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
       const record = await store.sandboxes.get(sandboxId);
       if (!record?.hostId || isFinal(record.state) || record.state === 'destroying') return null;
       const certificates = await store.certificates.of(sandboxId);
-      const revoked = certificates.filter(({ revokedAt }) => revokedAt !== null);
+      const past = new Date(Date.now() - GUEST_CLOCK_MS).toISOString();
+      const revoked = certificates.filter(({ revokedAt, validBefore }) => revokedAt !== null && validBefore > past);
       const own = certificates.find(({ purpose }) => purpose === 'host'); // the newest
       return {
         hostId: record.hostId,

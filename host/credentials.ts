@@ -60,6 +60,11 @@ export class Credentials {
     return { publicKey: pair.publicKey };
   }
 
+  /** The public key of a pair that is there; null when there is none. */
+  async publicKey(sandboxId: string): Promise<string | null> {
+    return readPublicKey(this.directory(sandboxId));
+  }
+
   /**
    * Puts a certificate beside its key; replaces the one before.
    * @param certificate one line in OpenSSH format, as `ssh-keygen -s` writes it

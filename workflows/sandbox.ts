@@ -4,7 +4,11 @@ import {
   CancellationScope,
   condition,
   isCancellation,
+  patched,
+  proxyLocalActivities,
+  workflowInfo,
 } from '@temporalio/workflow';
+import type { ControlActivities } from '../activities/control.ts';
 import type { SandboxInput } from '../model/messages.ts';
 import type { Proof } from '../model/proof.ts';
 import type { StopReason } from '../model/sandbox.ts';
@@ -12,6 +16,12 @@ import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { failureOf } from './failure.ts';
 import { Life, now } from './life.ts';
+
+/** Tried until the store has it. */
+const remembered = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
 
 /**
  * One sandbox from its request to the proof that nothing of it is left.
@@ -71,4 +81,11 @@ async function startEnding(life: Life, reason: StopReason): Promise<void> {
     { reason },
     life.stoppedBy,
   );
+  // Lives that began before certificates were recorded have none to revoke.
+  if (patched('certificates-end-with-the-sandbox')) await revokeAll(life);
+}
+
+async function revokeAll({ id, stoppedBy }: Life): Promise<void> {
+  const eventId = `${workflowInfo().runId}/certificates`;
+  await remembered.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
 }
