@@ -118,9 +118,7 @@ describe('exactly one start', () => {
   });
 
   test('the 65th at once is told to wait, and leaves no marker', async () => {
-    const ids = await Promise.all(
-      Array.from({ length: 64 }, () => begin(agent, { command: 'read x', stdinOpen: true })),
-    );
+    const ids = await Promise.all(Array.from({ length: 64 }, () => begin(agent, { argv: ['cat'], stdinOpen: true })));
     const id = newCommandId();
     const refused = await put(agent, id, { command: 'true' });
     expect(refused.status).toBe(429);
