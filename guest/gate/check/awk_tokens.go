@@ -94,10 +94,10 @@ func awkSlash(program string, i int, before []awkToken) (awkToken, int, string) 
 		last = before[len(before)-1]
 	}
 	switch {
-	case last.kind == awkNumber, last.kind == awkName && !slices.Contains(awkKeywords, last.text) && last.text != "length",
+	case last.kind == awkNumber, last.kind == awkName && !slices.Contains(awkKeywords, last.text) && !slices.Contains(awkFunctions, last.text),
 		last.text == "]", last.text == ")" && !awkClosesCondition(before):
 		if i+1 < len(program) && program[i+1] == '=' {
-			return awkToken{text: "/="}, i + 2, ""
+			return awkToken{}, 0, "what /= of awk is, is not the same for every awk; put a blank between them"
 		}
 		return awkToken{text: "/"}, i + 1, ""
 	case last.kind == awkOther && !oneOf(last.text, "++", "--", "$", ")"), oneOf(last.text, "print", "case", "return"):

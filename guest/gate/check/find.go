@@ -16,13 +16,22 @@ func (r *reader) readFind() *Refusal {
 		r.types[i], r.repeated[i] = "path", true
 		i++
 	}
-	for i < len(r.args) {
+	for ; i < len(r.args); i++ {
 		name := r.args[i].Text
-		next, refusal := r.wholeOption(i, name, len(r.args))
-		if refusal != nil {
+		known, ok := r.options[name]
+		if !ok {
+			return r.unknown(name)
+		}
+		if known.kind == flag {
+			continue
+		}
+		// How many values a test has is the same in every find, so one may begin with `-`: -mtime -1.
+		if i++; i == len(r.args) {
+			return refuse("%s of find needs a value", name)
+		}
+		if refusal := r.value(name, known.typeName, r.args[i].Text); refusal != nil {
 			return refusal
 		}
-		i = next
 	}
 	return nil
 }

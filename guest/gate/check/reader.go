@@ -71,6 +71,9 @@ func (r *reader) read() *Refusal {
 		}
 		args = args[:len(args)-1]
 	}
+	if refusal := r.begins(args); refusal != nil {
+		return refusal
+	}
 	style := r.scope().Style
 	for i := 0; i < len(args); {
 		text := args[i].Text
@@ -96,7 +99,26 @@ func (r *reader) read() *Refusal {
 	return r.finish()
 }
 
-// wholeOption is an option as find, ip or openssl have it: nothing attached, nothing bundled.
+// begins: where the first argument decides what all others mean, it must be one of the table's, or a bundle of them.
+func (r *reader) begins(args []Argument) *Refusal {
+	names := strings.Fields(r.scope().First)
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		if len(args) == 0 {
+			break
+		}
+		text := args[0].Text
+		bundle := len(name) == 2 && !strings.HasPrefix(text, "--") && strings.HasPrefix(text, name)
+		if text == name || bundle {
+			return nil
+		}
+	}
+	return refuse("the first argument of %s must be %s", r.program, strings.Join(names, " or "))
+}
+
+// wholeOption is an option as ip or openssl have it: nothing attached, nothing bundled.
 func (r *reader) wholeOption(i int, name string, end int) (int, *Refusal) {
 	known, ok := r.options[name]
 	if !ok {
@@ -163,7 +185,7 @@ func (r *reader) nextValue(i int, name, typeName string, end int) (int, *Refusal
 		return 0, refuse("%s of %s needs a value", name, r.program)
 	}
 	value := r.args[i+1].Text
-	if strings.HasPrefix(value, "-") && !r.table.mayLookLikeAnOption(typeName) {
+	if value != "-" && strings.HasPrefix(value, "-") && !r.table.mayLookLikeAnOption(typeName) {
 		return 0, refuse("the value %q of %s looks like an option", value, name)
 	}
 	return i + 2, r.value(name, typeName, value)

@@ -187,5 +187,5 @@ func (s *sedScript) replacement(delimiter byte) string {
 
 // isDelimiter: ASCII punctuation that means nothing else in a script.
 func isDelimiter(c byte) bool {
-	return c != 0 && strings.IndexByte("/|,:#@%!+_=~&^.\"'<>-", c) >= 0
+	return c != 0 && strings.IndexByte("/|,:#@%!+_=~", c) >= 0
 }

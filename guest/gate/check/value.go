@@ -78,6 +78,9 @@ var processSecrets = []string{
 	"mem", "environ", "auxv", "pagemap", "map_files", "fd", "root", "cwd", "exe", "stack", "syscall", "personality",
 }
 
+// rpm and openssl take URLs for files.
+var scheme = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9+.-]*:`)
+
 // FileRefusal is for paths whose content is read: no devices (the end of /dev/zero never comes, and a disk holds
 // everybody's files), nothing of a process's memory, and no network names of gawk (/inet/tcp/...).
 // Symbolic links are not followed here: the account's permissions and the bounds of the run hold for what is behind.
@@ -89,12 +92,12 @@ func FileRefusal(value string) string {
 	parts := strings.Split(clean[1:], "/")
 	switch {
 	case parts[0] == "dev":
-		if clean == "/dev/null" || clean == "/dev/stdin" {
+		if clean == "/dev/null" || clean == "/dev/stdin" || strings.HasPrefix(clean, "/dev/shm/") {
 			return ""
 		}
 		return fmt.Sprintf("%s is a device", value)
-	case strings.HasPrefix(parts[0], "inet"):
-		return fmt.Sprintf("%s is a connection for awk", value)
+	case oneOf(parts[0], "inet", "inet4", "inet6"), scheme.MatchString(value):
+		return fmt.Sprintf("%s is not a file for every program", value)
 	case parts[0] == "proc" && len(parts) > 1:
 		if oneOf(parts[1], "kcore", "kmsg", "kmem", "sysrq-trigger", "kpagecount", "kpageflags", "kpagecgroup") {
 			return fmt.Sprintf("%s is memory of the kernel", value)

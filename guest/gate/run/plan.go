@@ -23,14 +23,17 @@ type launch struct {
 	stage check.Stage
 }
 
-// What programs start themselves: dpkg hands queries to dpkg-query, apt asks dpkg for architectures.
+// What programs start themselves: some are scripts around another, dpkg hands queries on, apt asks for architectures.
 var helpers = map[string][]string{
-	"dpkg": {"/usr/bin/dpkg-query"},
-	"apt":  {"/usr/bin/dpkg"}, "apt-cache": {"/usr/bin/dpkg"},
+	"dpkg": {"/usr/bin/dpkg-query"}, "apt": {"/usr/bin/dpkg"}, "apt-cache": {"/usr/bin/dpkg"},
+	"egrep": {"/usr/bin/grep", "/bin/grep"}, "fgrep": {"/usr/bin/grep", "/bin/grep"},
+	"zcat": {"/usr/bin/gzip", "/bin/gzip"},
+	"npm":  {"/usr/bin/env"}, "gem": {"/usr/bin/env"},
+	"lsb_release": {"/usr/bin/getopt"},
 }
 
 // Programs that connect to this machine's own services; no other may connect by TCP.
-var networked = []string{"curl", "openssl", "pg_isready", "redis-cli"}
+var networked = []string{"curl", "openssl", "dig", "host", "nslookup"}
 
 // planner makes launches of a command that was checked.
 type planner struct {

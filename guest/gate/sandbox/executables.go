@@ -11,7 +11,7 @@ import (
 )
 
 // ExecutablesOf is a program and all that the kernel opens to start it: its ELF interpreter (ld.so), or the chain of
-// `#!` lines, execve(2). Every one may be executed; the shared libraries are only mapped, which needs no right.
+// `#!` lines, execve(2), for `/usr/bin/env name` without env. Every one may be executed; the shared libraries are only mapped, which needs no right.
 // @throws when the file is neither.
 func ExecutablesOf(path string) ([]string, error) {
 	var chain []string
@@ -48,6 +48,9 @@ func interpreterOf(path string) (string, error) {
 		if len(fields) == 0 {
 			return "", fmt.Errorf("%s has no interpreter after #!", path)
 		}
+		if filepath.Base(fields[0]) == "env" && len(fields) == 2 {
+			return onPath(fields[1])
+		}
 		return fields[0], nil
 	}
 	image, err := elf.NewFile(file)
@@ -61,4 +64,15 @@ func interpreterOf(path string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// onPath finds what env(1) would find with the PATH of the stages.
+func onPath(name string) (string, error) {
+	for _, directory := range []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+		path := filepath.Join(directory, filepath.Base(name))
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed on the source", name)
 }
