@@ -6,6 +6,7 @@ import { auditRoutes } from './audit.ts';
 import { authenticate } from './auth.ts';
 import { limitBody, requireJson } from './body.ts';
 import type { App, AppDeps, Env } from './context.ts';
+import { credentialRoutes } from './credentials.ts';
 import { docsRoutes } from './docs-page.ts';
 import { routedPath } from './file-path.ts';
 import { fileRoutes } from './files.ts';
@@ -34,6 +35,7 @@ export function createApp(deps: AppDeps): App {
 
   sandboxRoutes(app, deps);
   sandboxEventRoutes(app, deps);
+  credentialRoutes(app, deps);
   fileRoutes(app, deps);
   auditRoutes(app, deps);
   hostRoutes(app, deps);

@@ -1,5 +1,7 @@
 import type { AuditEvent } from '../model/audit.ts';
+import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import type { SourceInput } from '../model/source-access.ts';
 
 /**
  * What the API asks of the sagas. Nothing is answered with data: all that callers are told is read from the store.
@@ -22,6 +24,22 @@ export interface Sagas {
    * @throws MayflyError temporal_unavailable
    */
   recordEvent(sandboxId: string, event: AuditEvent): Promise<void>;
+  /**
+   * Begins to prepare a source, or to take that back; joins the same task when it runs already.
+   * @throws MayflyError too_many_requests while the other task runs on it
+   */
+  sourceTask(input: SourceInput): Promise<void>;
+  /** Resolves when no task runs on the source. @throws the signal's reason when it fires first */
+  sourceTaskEnded(source: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void>;
+  /**
+   * Signs a public key; the one answer that is not in the store. The same request id again gets the same certificate.
+   * @throws MayflyError sandbox_ended, temporal_unavailable
+   */
+  issueCertificate(requestId: string, input: CertificateInput): Promise<IssuedCertificate>;
+  /** Revokes certificates. Resolves when Temporal has it; the guest is told by and by. */
+  changeTrust(sandboxId: string, revocation: Revocation): Promise<void>;
+  /** Resolves when the guest has been told, or has ended. @throws the signal's reason when it fires first */
+  trusted(sandboxId: string, signal: AbortSignal): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

@@ -12,6 +12,7 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { AuditEvent } from '../model/audit.ts';
+import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import { isErrorCode, MayflyError } from '../model/errors.ts';
 import type { RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import {
@@ -24,9 +25,12 @@ import {
   SETTLED,
 } from '../model/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
+import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
+import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
+type SourceWorkflow = (input: SourceInput) => Promise<void>;
 type RecordEventWorkflow = (input: RecordEventInput) => Promise<void>;
 
 /** How long one call may take before Temporal counts as away. Milliseconds. */
@@ -97,6 +101,49 @@ export class TemporalSagas implements Sagas {
         staticSummary: `${sandboxId} · ${event.kind}`,
       }),
     );
+  }
+
+  async sourceTask(input: SourceInput): Promise<void> {
+    const { hostId, name, task, actor } = input;
+    const workflowId = sourceWorkflowIdOf(hostId, name);
+    await this.#call(async () => {
+      try {
+        await this.#client.workflow.start<SourceWorkflow>(SOURCE_WORKFLOW, {
+          workflowId,
+          taskQueue: CONTROL_QUEUE,
+          args: [input],
+          memo: { [SOURCE_TASK_MEMO]: task },
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+          staticSummary: `${task} ${name} on ${hostId}`,
+          staticDetails: `Asked for by API key ${actor.apiKeyId}`,
+        });
+      } catch (error) {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+        const { memo } = await this.#client.workflow.getHandle(workflowId).describe();
+        if (memo?.[SOURCE_TASK_MEMO] === task) return;
+        const other = task === 'prepare' ? 'unprepared' : 'prepared';
+        throw new MayflyError('too_many_requests', `${JSON.stringify(name)} is being ${other} at this moment.`, {
+          cause: error,
+          retryAfterSeconds: 5,
+        });
+      }
+    });
+  }
+
+  async sourceTaskEnded({ hostId, name }: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => this.#client.workflow.getHandle(sourceWorkflowIdOf(hostId, name)).result());
+  }
+
+  issueCertificate(requestId: string, input: CertificateInput): Promise<IssuedCertificate> {
+    return signKey(this.#client, requestId, input);
+  }
+
+  async changeTrust(sandboxId: string, revocation: Revocation): Promise<void> {
+    await this.#call(() => changeTrust(this.#client, sandboxId, revocation));
+  }
+
+  async trusted(sandboxId: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => trusted(this.#client, sandboxId));
   }
 
   async reachable(): Promise<void> {

@@ -4,11 +4,13 @@ import type { App } from '../../api/context.ts';
 import type { Guests } from '../../api/guests.ts';
 import type { Sagas } from '../../api/sagas.ts';
 import type { AuditEvent } from '../../model/audit.ts';
+import type { IssuedCertificate } from '../../model/certificate.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { SandboxInput, SandboxPatch } from '../../model/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
+import type { SourceInput } from '../../model/source-access.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
@@ -60,6 +62,32 @@ export class ImmediateSagas implements Sagas {
     if (this.failing) throw this.failing;
     await this.#store.audit.append(sandboxId, event);
   }
+
+  async sourceTask(input: SourceInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`${input.task} ${input.name} on ${input.hostId}`);
+    const { sourceId: id, hostId, name, actor } = input;
+    const at = new Date().toISOString();
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'ssh_timeout', step: 'verifyReader', message: 'no' } as const) : null;
+    const state = input.task === 'prepare' && !isFailed ? 'prepared' : 'unprepared';
+    const changes = { state, failure, preparedAt: at, preparedBy: actor, updatedAt: at } as const;
+    if (this.outcome !== 'never') await this.#store.sources.change({ id, hostId, name }, changes);
+  }
+
+  async sourceTaskEnded(_source: unknown, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') await aborted(signal);
+  }
+
+  async issueCertificate(): Promise<IssuedCertificate> {
+    throw new MayflyError('temporal_unavailable', 'There is no control worker.');
+  }
+
+  async changeTrust(): Promise<void> {
+    throw new MayflyError('temporal_unavailable', 'There is no control worker.');
+  }
+
+  async trusted(): Promise<void> {}
 
   async reachable(): Promise<void> {
     if (this.failing) throw this.failing;

@@ -1,0 +1,63 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { parsePublicKey } from '../ca/public-key.ts';
+import type { IssuedCertificate } from '../model/certificate.ts';
+import { MayflyError } from '../model/errors.ts';
+import { isFinal, type SandboxRecord, type SshEndpoint } from '../model/sandbox.ts';
+import type { AppDeps, Env } from './context.ts';
+import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
+import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+
+/**
+ * POST …/credentials: one request, one certificate, however often it is sent with the same Idempotency-Key.
+ * @throws MayflyError public_key_refused, sandbox_not_running, sandbox_ended, idempotency_key_reused
+ */
+export async function answerIssue(
+  c: Context<Env>,
+  { store, sagas }: AppDeps,
+  record: SandboxRecord,
+  request: z.output<typeof issueCredential>,
+  key: string | undefined,
+): Promise<Response> {
+  const { line } = parsePublicKey(request.publicKey);
+  const apiKeyId = c.get('apiKey').id;
+  const asked = { apiKeyId, key, method: c.req.method, path: c.req.path, body: request };
+  const attempt = await beginAttempt(store, (random) => Buffer.from(random).toString('hex'), asked);
+  if (attempt.answer) return repeatAnswer(c, attempt.answer);
+
+  let ssh: SshEndpoint;
+  try {
+    ssh = endpointOf(record);
+  } catch (error) {
+    if (attempt.claim && attempt.isFresh) await store.idempotency.release(attempt.claim);
+    throw error;
+  }
+  const issued = await sagas.issueCertificate(attempt.subjectId, {
+    sandboxId: record.id,
+    publicKey: line,
+    purpose: 'caller',
+    actor: { apiKeyId, agentId: record.spec.agentId },
+    ttlSeconds: request.ttlSeconds ?? null,
+  });
+  const response = c.json(view(record.id, issued, ssh), 201);
+  await keepAnswer(store, attempt.claim, response);
+  return response;
+}
+
+/** Where a certificate for it could be used. @throws MayflyError sandbox_not_running, sandbox_ended */
+function endpointOf({ id, state, ssh }: SandboxRecord): SshEndpoint {
+  if (isFinal(state) || state === 'destroying')
+    throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
+  if (ssh && state === 'running') return ssh;
+  throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+}
+
+function view(principal: string, issued: IssuedCertificate, ssh: SshEndpoint): z.infer<typeof issuedAnswer> {
+  const { serial, keyId, certificate, validAfter, validBefore } = issued;
+  const { user, address, port, hostKey } = ssh;
+  // Port 22 is looked up by the bare address: put_host_port() in OpenSSH's misc.c.
+  const host = port === 22 ? address : `[${address}]:${port}`;
+  const [type = '', blob = ''] = hostKey.split(' ');
+  const knownHosts = `${host} ${type} ${blob}`;
+  return { serial, keyId, certificate, validAfter, validBefore, principal, user, address, port, hostKey, knownHosts };
+}
