@@ -3,6 +3,7 @@ import { type Case, type Group, isRecord, type Problem } from './cases/case.ts';
 import { cloneXmlGroup } from './cases/clone-xml.ts';
 import { libvirtOutput } from './cases/libvirt-output.ts';
 import { readonlyGroup } from './cases/readonly.ts';
+import { remoteCommandGroup } from './cases/remote-command.ts';
 import { retryGroup } from './cases/retry.ts';
 
 /** Every group that can be run: put a new one here, under the name its files carry. */
@@ -10,6 +11,7 @@ const GROUPS: Record<string, Group> = {
   'clone-xml': cloneXmlGroup,
   'libvirt-output': libvirtOutput,
   readonly: readonlyGroup,
+  'remote-command': remoteCommandGroup,
   retry: retryGroup,
 };
 
