@@ -1,12 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { isSandboxId } from '../model/ids.ts';
+import { isAuditSubject } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { requires } from './auth.ts';
 import type { App, AppDeps } from './context.ts';
 import { existing } from './sandboxes.ts';
 import { auditQuery, json, problems, sandboxParams } from './schemas.ts';
 
-const auditPage = z
+export const auditPage = z
   .object({
     items: z.array(
       z.object({
@@ -39,9 +39,13 @@ const ofAny = createRoute({
   method: 'get',
   path: '/v1/audit',
   tags: ['audit'],
-  summary: 'What happened to a sandbox, whether or not it is recorded',
+  summary: 'What happened to a sandbox or a source, whether or not it is recorded',
   middleware: [requires('admin')],
-  request: { query: auditQuery.extend({ sandboxId: z.string().refine(isSandboxId, 'is not a sandbox id') }) },
+  request: {
+    query: auditQuery.extend({
+      sandboxId: z.string().refine(isAuditSubject, 'is not the id of a sandbox or a source'),
+    }),
+  },
   responses: { 200: json('One page, oldest first', auditPage), ...problems },
 });
 
@@ -58,7 +62,7 @@ export function auditRoutes(app: App, deps: AppDeps): void {
 }
 
 /** @param range `cursor`: number of the first entry wanted */
-async function pageOfChain(
+export async function pageOfChain(
   { store }: AppDeps,
   sandboxId: string,
   range: { limit?: number | undefined; cursor?: number | undefined },

@@ -3,8 +3,8 @@ import { MayflyError } from '../model/errors.ts';
 import { percentDecode, percentEncode } from '../model/file-path.ts';
 import { LIMITS } from '../model/limits.ts';
 
-const FILE_URL = /^https?:\/\/[^/]+(\/v1\/sandboxes\/[^/?#]+\/files\/)([^?#]*)/;
-const FILE_ROUTE = /^\/v1\/sandboxes\/[^/]+\/files\//;
+const FILE_URL = /^https?:\/\/[^/]+(\/v1\/(?:sandboxes|sources)\/[^/?#]+\/files\/)([^?#]*)/;
+const FILE_ROUTE = /^\/v1\/(?:sandboxes|sources)\/[^/]+\/files\//;
 
 /**
  * The path by which Hono finds the route. That of a file becomes one segment and stays encoded: decoded, it would lose

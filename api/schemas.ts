@@ -4,11 +4,12 @@ import { isSandboxId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { LAYERS } from '../model/proof.ts';
 import { CREATE_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
+import { SCOPES } from '../model/scopes.ts';
 
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
 const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
 
-function printable(max: number, min = 1) {
+export function printable(max: number, min = 1) {
   return z
     .string()
     .min(min, `must have at least ${min} character`)
@@ -16,7 +17,7 @@ function printable(max: number, min = 1) {
     .regex(PRINTABLE, 'must have no control characters and be well-formed Unicode');
 }
 
-function whole(limit: { min: number; max: number }, unit: string) {
+export function whole(limit: { min: number; max: number }, unit: string) {
   const range = `must be a whole number of ${unit} from ${limit.min} to ${limit.max}`;
   return z.int(range).min(limit.min, range).max(limit.max, range);
 }
@@ -70,10 +71,7 @@ export const patchSandbox = z
 export const createKey = z
   .strictObject({
     name: printable(128),
-    scopes: z
-      .array(z.enum(['sandboxes:read', 'sandboxes:write', 'admin']))
-      .min(1)
-      .max(3),
+    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
   })
   .openapi('CreateKey');
 

@@ -1,12 +1,16 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute, type z } from '@hono/zod-openapi';
+import { MayflyError } from '../model/errors.ts';
 import type { HostRecord } from '../model/host.ts';
+import { auditPage, pageOfChain } from './audit.ts';
 import { requires } from './auth.ts';
 import type { App, AppDeps } from './context.ts';
-import { sourceFields } from './hosts.ts';
-import { isLive } from './placement.ts';
+import { isLive, refuseUnplaceable } from './placement.ts';
 import { json, noQuery, pageOf, problems } from './schemas.ts';
+import { changedSource } from './source-host.ts';
+import { sourceLookRoutes } from './source-looks.ts';
+import { sourcePreparationRoutes } from './source-preparation.ts';
+import { sourceAnswer, sourceAuditQuery, sourceDetail, sourceParams } from './source-schemas.ts';
 
-const sourceAnswer = z.object({ ...sourceFields, hosts: z.array(z.string()) }).openapi('Source');
 type SourceView = z.infer<typeof sourceAnswer>;
 
 const listSources = createRoute({
@@ -19,7 +23,43 @@ const listSources = createRoute({
   responses: { 200: json('All sources', pageOf(sourceAnswer)), ...problems },
 });
 
-export function sourceRoutes(app: App, { store }: AppDeps): void {
+const getOne = createRoute({
+  method: 'get',
+  path: '/v1/sources/{name}',
+  tags: ['sources'],
+  summary: 'Read one source, and whether it can be looked at',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sourceParams, query: noQuery },
+  responses: { 200: json('The source', sourceDetail), ...problems },
+});
+
+const auditOfOne = createRoute({
+  method: 'get',
+  path: '/v1/sources/{name}/audit',
+  tags: ['audit'],
+  summary: 'Who prepared a source and looked at it, with what',
+  middleware: [requires('admin')],
+  request: { params: sourceParams, query: sourceAuditQuery },
+  responses: { 200: json('One page, oldest first', auditPage), ...problems },
+});
+
+export function sourceRoutes(app: App, deps: AppDeps): void {
+  const { store } = deps;
+  sourcePreparationRoutes(app, deps);
+  sourceLookRoutes(app, deps);
+  app.openapi(getOne, async (c) => {
+    const { name } = c.req.valid('param');
+    await refuseUnplaceable(store, name);
+    const live = (await store.hosts.list()).filter((host) => isLive(host));
+    const source = mergeSources(live).find((one) => one.name === name);
+    if (!source) throw new MayflyError('source_not_found', `No live host has a source ${JSON.stringify(name)}.`);
+    return c.json({ ...source, access: await store.sources.named(name) }, 200);
+  });
+  app.openapi(auditOfOne, async (c) => {
+    const { hostId, ...range } = c.req.valid('query');
+    const { id } = await changedSource(store, c.req.valid('param').name, hostId);
+    return c.json(await pageOfChain(deps, id, range), 200);
+  });
   app.openapi(listSources, async (c) => {
     const live = (await store.hosts.list()).filter((host) => isLive(host));
     return c.json({ items: mergeSources(live), nextCursor: null }, 200);
