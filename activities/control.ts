@@ -1,10 +1,12 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './certificate.ts';
+import { createCommandAuditActivities } from './command-audit.ts';
 import { createEventActivities } from './event.ts';
 import { createPlacementActivities } from './placement.ts';
 import { createRecordActivities } from './record.ts';
 import { createRevocationActivities } from './revocation.ts';
+import { createSourceRecordActivities } from './source-record.ts';
 
 export interface ControlDeps {
   store: Store;
@@ -19,6 +21,8 @@ export function createControlActivities(deps: ControlDeps) {
     ...createCertificateActivities(deps),
     ...createRevocationActivities(deps),
     ...createEventActivities(deps),
+    ...createCommandAuditActivities(deps),
+    ...createSourceRecordActivities(deps),
   };
 }
 

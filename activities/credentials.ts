@@ -1,10 +1,18 @@
 import type { Credentials } from '../host/credentials.ts';
+import type { GuestConnections } from '../host/guest/connections.ts';
 import type { StepTarget } from './steps.ts';
 
 /** The host's own key pair for one sandbox; the private half never leaves the host. */
-export function createCredentialActivities({ credentials }: { credentials: Credentials }) {
+export function createCredentialActivities({
+  credentials,
+  guests,
+}: {
+  credentials: Credentials;
+  guests: Pick<GuestConnections, 'close'>;
+}) {
   return {
     async removeCredentials({ sandboxId }: StepTarget): Promise<void> {
+      guests.close(sandboxId);
       await credentials.removeCredentials(sandboxId);
     },
   };

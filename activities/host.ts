@@ -1,18 +1,25 @@
 import type { Credentials } from '../host/credentials.ts';
+import type { GuestConnections } from '../host/guest/connections.ts';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
+import type { Attendances } from './attendances.ts';
+import { createCommandActivities } from './command.ts';
 import { createCredentialActivities } from './credentials.ts';
 import { createDiskActivities } from './disk.ts';
 import { createDomainActivities } from './domain.ts';
 import { createLeaseActivities } from './lease.ts';
 import { createProofActivities } from './proof.ts';
 import { createReservationActivities } from './reservation.ts';
+import { createSourceActivities, type SourceDeps } from './source.ts';
 import { createSshActivities } from './ssh.ts';
+import { createTrustActivities, type TrustDeps } from './trust.ts';
 
-export interface HostDeps {
+export interface HostDeps extends SourceDeps, TrustDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
   ledger: Ledger;
+  guests: GuestConnections;
+  attendances: Attendances;
 }
 
 /** Every activity of one host's queue. */
@@ -25,6 +32,9 @@ export function createHostActivities(deps: HostDeps) {
     ...createCredentialActivities(deps),
     ...createSshActivities(deps),
     ...createProofActivities(deps),
+    ...createSourceActivities(deps),
+    ...createCommandActivities(deps),
+    ...createTrustActivities(deps),
   };
 }
 

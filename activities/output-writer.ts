@@ -2,7 +2,7 @@ import type { OutputStream } from '../model/command.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { OutputFrame } from '../model/output-frame.ts';
 import type { Output, OutputPlace } from '../store/output.ts';
-import { type OutputTail, tailOf } from '../store/output-tail.ts';
+import { NO_TAIL, type OutputTail, tailOf } from '../store/output-tail.ts';
 import { StreamBuffer } from './stream-buffer.ts';
 
 /** What has come is in the store this soon, when the store keeps up. Milliseconds. */
@@ -17,9 +17,16 @@ export interface Backlog {
   bytes: number;
 }
 
+export interface OutputWriterOptions {
+  output: Output;
+  commandId: string;
+  backlog: Backlog;
+  /** Told after every write how much of each stream is stored; its failure is the writer's. */
+  onStored: (stored: OutputPlace) => Promise<void>;
+}
+
 /**
- * Brings the output of one command into the store, both streams with their order and times. Begins where whoever wrote
- * before was stopped; keeps at most {@link UNSTORED_BYTES} in memory when its caller waits for {@link room}.
+ * Brings the output of one command into the store, both streams with their order and times. Keeps at most {@link UNSTORED_BYTES} in memory when its caller waits for {@link room}.
  */
 export class OutputWriter {
   /** From where the guest is to be asked. */
@@ -33,29 +40,24 @@ export class OutputWriter {
   #flushing: Promise<void> | null = null;
   #failure: unknown;
 
-  static async open(
-    output: Output,
-    commandId: string,
-    backlog: Backlog,
-    onStored: (kept: OutputPlace) => Promise<void>,
-  ): Promise<OutputWriter> {
-    return new OutputWriter(output, commandId, await tailOf(output, commandId), backlog, onStored);
+  /** Of a command that has just started: nothing is stored. */
+  static begin(options: OutputWriterOptions): OutputWriter {
+    return new OutputWriter(options, NO_TAIL);
   }
 
-  private constructor(
-    output: Output,
-    commandId: string,
-    tail: OutputTail,
-    backlog: Backlog,
-    onStored: (kept: OutputPlace) => Promise<void>,
-  ) {
-    this.from = tail.place;
-    this.#position = tail.place.stdout + tail.place.stderr;
+  /** Goes on where whoever wrote before was stopped. */
+  static async resume(options: OutputWriterOptions): Promise<OutputWriter> {
+    return new OutputWriter(options, await tailOf(options.output, options.commandId));
+  }
+
+  private constructor({ output, commandId, backlog, onStored }: OutputWriterOptions, { place, ...tail }: OutputTail) {
+    this.from = place;
+    this.#position = place.stdout + place.stderr;
     this.#backlog = backlog;
     this.#onStored = onStored;
     this.#streams = {
-      stdout: new StreamBuffer(output, commandId, 'stdout', tail.stdout, tail.place.stdout),
-      stderr: new StreamBuffer(output, commandId, 'stderr', tail.stderr, tail.place.stderr),
+      stdout: new StreamBuffer(output, commandId, 'stdout', tail.stdout, place.stdout),
+      stderr: new StreamBuffer(output, commandId, 'stderr', tail.stderr, place.stderr),
     };
   }
 

@@ -24,6 +24,8 @@ export interface OutputTail {
 }
 
 const NOTHING: StreamTail = { end: 0, bytes: new Uint8Array(), marks: [] };
+/** Of a command that nothing is stored of. */
+export const NO_TAIL: OutputTail = { place: { stdout: 0, stderr: 0 }, stdout: NOTHING, stderr: NOTHING };
 
 export async function tailOf(output: Output, commandId: string): Promise<OutputTail> {
   const [stdout, stderr] = await Promise.all([

@@ -62,10 +62,12 @@ export class Uses {
     return { usedAt: found?.usedAt ?? 0, openCommands: found?.openCommands ?? [] };
   }
 
-  /** Ids of all commands that have not ended. Reads the whole collection: one small document a sandbox. */
-  async allOpenCommands(): Promise<string[]> {
+  /** All commands that have not ended. Reads the whole collection: one small document a sandbox. */
+  async openCommands(): Promise<{ sandboxId: string; commandId: string }[]> {
     const found = await reaching('read the uses of sandboxes', () => this.#model.find().lean<UseDocument[]>());
-    return found.flatMap(({ openCommands = [] }) => openCommands);
+    return found.flatMap(({ _id: sandboxId, openCommands = [] }) =>
+      openCommands.map((commandId) => ({ sandboxId, commandId })),
+    );
   }
 
   async #update(sandboxId: string, change: Record<string, unknown>): Promise<void> {

@@ -14,11 +14,22 @@ const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
 /** An activity's error as Temporal carries it: the code of our table is the failure's type. */
 export function activityFailure(err: unknown): unknown {
   if (err instanceof ApplicationFailure || err instanceof CancelledFailure) return err;
-  if (err instanceof MayflyError) return failure(err.code, err.message, err.options.cause);
-  return failure('internal', err instanceof Error ? err.message : String(err), err);
+  const { code, message, cause } = described(err);
+  return failure(code, message, cause, !CURED_BY_RETRY.has(code));
 }
 
-function failure(code: ErrorCode, message: string, cause: unknown): ApplicationFailure {
-  const nonRetryable = !CURED_BY_RETRY.has(code);
+/** For what is tried until it succeeds, whatever stands in its way. */
+export function patientFailure(err: unknown): unknown {
+  if (err instanceof ApplicationFailure || err instanceof CancelledFailure) return err;
+  const { code, message, cause } = described(err);
+  return failure(code, message, cause, false);
+}
+
+function described(err: unknown): { code: ErrorCode; message: string; cause: unknown } {
+  if (err instanceof MayflyError) return { code: err.code, message: err.message, cause: err.options.cause };
+  return { code: 'internal', message: err instanceof Error ? err.message : String(err), cause: err };
+}
+
+function failure(code: ErrorCode, message: string, cause: unknown, nonRetryable: boolean): ApplicationFailure {
   return ApplicationFailure.create({ type: code, message, nonRetryable, ...(cause instanceof Error && { cause }) });
 }

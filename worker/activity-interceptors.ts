@@ -1,9 +1,11 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
+import type { CommandActivities } from '../activities/command.ts';
 import { asStep } from '../activities/step-context.ts';
+import type { TrustActivities } from '../activities/trust.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { KeyedMutex } from '../host/keyed-mutex.ts';
-import { activityFailure } from './activity-failure.ts';
+import { activityFailure, patientFailure } from './activity-failure.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
 
@@ -12,6 +14,7 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly context: Context,
     private readonly failpoints: Failpoints,
+    private readonly failureOf: (err: unknown) => unknown = activityFailure,
   ) {}
 
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
@@ -22,7 +25,7 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
       await this.failpoints.hit(activityType, 'after', this.context.cancellationSignal);
       return result;
     } catch (err) {
-      throw activityFailure(err);
+      throw this.failureOf(err);
     }
   }
 }
@@ -58,6 +61,25 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
       clearInterval(beat);
     }
   }
+}
+
+/** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
+const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof TrustActivities>([
+  'runCommand',
+  'cancelCommand',
+  'pushTrust',
+  'ownPublicKey',
+  'storeOwnCertificate',
+]);
+
+/** Gives each activity of a host its interceptor: by its name, so that a new one is a step until it is said not to be. */
+export function hostInterceptor(
+  context: Context,
+  failpoints: Failpoints,
+  mutex: KeyedMutex,
+): ActivityInboundCallsInterceptor {
+  if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, patientFailure);
+  return new HostStepInterceptor(context, failpoints, mutex);
 }
 
 function targetOf(arg: unknown): { sandboxId: string; generation: number } {

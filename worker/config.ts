@@ -15,6 +15,8 @@ const environment = z.object({
   MAYFLY_STATE_DIR: z.string().startsWith('/', 'give an absolute path').default('/var/lib/mayfly'),
   MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_API_PORT: port(7999),
+  MAYFLY_RELAY_ADDRESS: z.string().default('127.0.0.1'),
+  MAYFLY_RELAY_PORT: port(0),
   MAYFLY_LIBVIRT_URI: optional,
   MAYFLY_SUBNET: z.string().default('10.213.0.0/20'),
   MAYFLY_INTERNET_SUBNET: z.string().default('10.213.16.0/20'),
@@ -33,6 +35,8 @@ export interface Config {
   /** Absolute. `@default` `/var/lib/mayfly` */
   stateDir: string;
   api: { address: string; port: number };
+  /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
+  relay: { address: string; port: number };
   /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
   libvirtUri: string | undefined;
   /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
@@ -59,6 +63,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
     stateDir: values.MAYFLY_STATE_DIR,
     api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT },
+    relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
     failpoints: values.MAYFLY_FAILPOINTS,

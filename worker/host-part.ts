@@ -1,6 +1,8 @@
+import { Client } from '@temporalio/client';
 import { connectStore } from '../store/connect.ts';
 import { createHostWorker } from './host.ts';
 import { HostDescription } from './host-description.ts';
+import { HostGuests } from './host-guests.ts';
 import { type HostMachine, openHostMachine } from './host-machine.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
@@ -21,14 +23,21 @@ export async function startHostPart({
 }: Process): Promise<HostPart> {
   const machine = await openHostMachine(config, failpoints);
   closers.add('host', () => machine.close());
-  const { hypervisor, ledger, credentials } = machine;
-  const { hostId, temporalNamespace: namespace } = config;
-  const worker = runWorker(
-    await createHostWorker({ connection, namespace, hostId, hypervisor, ledger, credentials, failpoints }),
-  );
-  closers.add('host worker', () => worker.stop());
   const store = await connectStore(storeUri);
   closers.add("the host worker's store", () => store.close());
+  const { hostId, temporalNamespace: namespace } = config;
+  const client = new Client({ connection, namespace });
+  const guests = new HostGuests({ config, machine, store, client, logger });
+  closers.add('connections to guests', () => guests.close());
+  const options = { connection, namespace, hostId, failpoints, guests: guests.guests, attendances: guests.attendances };
+  const worker = runWorker(await createHostWorker({ ...options, ...machine }));
+  closers.add('host worker', async () => {
+    const letGo = guests.attendances.stop(); // first, or the worker would wait for commands
+    await worker.stop();
+    await letGo;
+  });
+  await guests.open();
+  const { hypervisor, ledger } = machine;
   const description = new HostDescription({ hostId, hypervisor, ledger, store, logger });
   closers.add('host description', () => description.stop());
   await description.start();

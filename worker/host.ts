@@ -3,7 +3,7 @@ import { createHostActivities, type HostDeps } from '../activities/host.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { KeyedMutex } from '../host/keyed-mutex.ts';
 import { hostQueue } from '../model/queues.ts';
-import { HostStepInterceptor } from './activity-interceptors.ts';
+import { hostInterceptor } from './activity-interceptors.ts';
 
 export interface HostWorkerOptions extends HostDeps {
   hostId: string;
@@ -21,9 +21,9 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     namespace,
     taskQueue: hostQueue(hostId),
     activities: createHostActivities(options),
-    interceptors: { activity: [(context) => ({ inbound: new HostStepInterceptor(context, failpoints, mutex) })] },
-    // Most of a create is waiting for a guest; waiting ones must not keep a cleanup out.
-    maxConcurrentActivityTaskExecutions: 500,
+    interceptors: { activity: [(context) => ({ inbound: hostInterceptor(context, failpoints, mutex) })] },
+    // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
+    maxConcurrentActivityTaskExecutions: 10_000,
     shutdownGraceTime: '30s',
     shutdownForceTime: '60s',
   });

@@ -2,6 +2,7 @@ import {
   ApplicationFailure,
   CancellationScope,
   condition,
+  patched,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
@@ -23,7 +24,7 @@ import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
 import { accepted, destroy, hostAttribute, patch, settled, stateAttribute, touch } from './messages.ts';
 
 /** Store writes are local activities: short, idempotent by event id, and 2 ms where a queued activity costs 9. */
-const { recordRequested, remember, recall } = proxyLocalActivities<ControlActivities>({
+const { recordRequested, remember, recall, lastUse } = proxyLocalActivities<ControlActivities>({
   startToCloseTimeout: '20s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 });
@@ -131,10 +132,26 @@ export class Life {
       if (this.stop) return 'deleted';
       const { at, reason } = this.deadline();
       const left = at - Date.now();
-      if (left <= 0) return reason;
+      if (left <= 0) {
+        if (reason === 'idle' && (await this.usedMeanwhile())) continue;
+        return reason;
+      }
       const seen = this.deadlineChanges;
       await condition(() => this.stop !== null || this.deadlineChanges !== seen, left);
     }
+  }
+
+  /**
+   * Whether the sandbox was used since this workflow last heard of it. Uses are counted in the store, not signalled
+   * here: a run takes only so many signals. Lives that began before that was so are replayed as they were.
+   */
+  private async usedMeanwhile(): Promise<boolean> {
+    if (!patched('idle-asks-the-store')) return false;
+    const { usedAt, isBusy } = await lastUse({ sandboxId: this.id });
+    const latest = isBusy ? Date.now() : Date.parse(usedAt);
+    if (latest <= this.usedAt) return false;
+    this.usedAt = latest;
+    return true;
   }
 
   /** Who asked for the end, if somebody did. */

@@ -32,7 +32,7 @@ it('commands that open and close at once are each counted once', async () => {
   const ids = Array.from({ length: 40 }, (_, n) => `cmd-${String(n).padStart(16, '0')}`);
   await Promise.all([...ids, ...ids].map((id) => store.uses.openCommand(sandboxId(3), id)));
   expect((await store.uses.get(sandboxId(3))).openCommands.sort()).toEqual(ids);
-  expect((await store.uses.allOpenCommands()).sort()).toEqual(ids);
+  expect((await store.uses.openCommands()).map(({ commandId }) => commandId).sort()).toEqual(ids);
   await Promise.all(ids.slice(1).map((id) => store.uses.closeCommand(sandboxId(3), id)));
   const use = await store.uses.get(sandboxId(3));
   expect(use.openCommands).toEqual(ids.slice(0, 1));

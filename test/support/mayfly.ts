@@ -24,6 +24,7 @@ import { type Config, readConfig } from '../../worker/config.ts';
 import { createControlWorker } from '../../worker/control.ts';
 import { createHostWorker } from '../../worker/host.ts';
 import { HostDescription } from '../../worker/host-description.ts';
+import { HostGuests } from '../../worker/host-guests.ts';
 import { type HostMachine, openHostMachine } from '../../worker/host-machine.ts';
 import { runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/temporal.ts';
@@ -46,6 +47,7 @@ export const TEST_TIMEOUTS: Timeouts = {
 
 export interface HostPart {
   machine: HostMachine;
+  guests: HostGuests;
   stop(): Promise<void>;
 }
 
@@ -94,29 +96,27 @@ export class TestMayfly {
 
   /** Starts the host worker; after {@link HostPart.stop} it can be started again on the same machine. */
   async startHost(): Promise<HostPart> {
-    const { connection, store, failpoints, config } = this;
+    const { connection, store, failpoints, config, client } = this;
     const machine = await openHostMachine(config, failpoints);
-    const { hypervisor, ledger, credentials } = machine;
-    const worker = runWorker(
-      await createHostWorker({
-        connection,
-        namespace: 'default',
-        hostId: config.hostId,
-        hypervisor,
-        ledger,
-        credentials,
-        failpoints,
-      }),
-    );
+    const { hypervisor, ledger } = machine;
     const logger = pino({ level: 'silent' });
+    const guests = new HostGuests({ config, machine, store, client, logger });
+    const options = { connection, namespace: 'default', hostId: config.hostId, failpoints, ...machine };
+    const { attendances } = guests;
+    const worker = runWorker(await createHostWorker({ ...options, guests: guests.guests, attendances }));
+    await guests.open();
     const description = new HostDescription({ hostId: config.hostId, hypervisor, ledger, store, logger });
     await description.start();
     this.host = {
       machine,
+      guests,
       stop: async () => {
         this.host = null;
         await description.stop();
+        const letGo = guests.attendances.stop();
         await worker.stop();
+        await letGo;
+        await guests.close();
         await machine.close();
       },
     };

@@ -1,0 +1,38 @@
+import type { CommandExit, CommandRecord } from '../model/command.ts';
+import type { ErrorCode } from '../model/errors.ts';
+
+/** What the record of a command says of its end. What is in the store of its output is added when it is written. */
+export type Ending = Pick<CommandRecord, 'exitCode' | 'signal' | 'reason' | 'failure'> & {
+  outcome: NonNullable<CommandRecord['outcome']>;
+  /** As the guest told it; null when it did not. */
+  exit: CommandExit | null;
+};
+
+const NOTHING = { exitCode: null, signal: null, reason: null, failure: null, exit: null };
+
+/** As the guest saw it. */
+export function exited(exit: CommandExit): Ending {
+  const { outcome, exitCode, signal, reason } = exit;
+  return { ...NOTHING, outcome, exitCode, signal, reason, exit };
+}
+
+/** It never began, and is not going to. */
+export function notStarted(code: ErrorCode, message: string): Ending {
+  return { ...NOTHING, outcome: 'not-started', failure: { code, message } };
+}
+
+export function cancelledBeforeStart(): Ending {
+  return { ...NOTHING, outcome: 'cancelled', reason: 'It was cancelled before it started.' };
+}
+
+/** Its sandbox ended. A record that is only `requested` may belong to a command that had just been started. */
+export function interrupted({ state }: CommandRecord): Ending {
+  const reason =
+    state === 'running' ? 'Its sandbox ended while it ran.' : 'Its sandbox ended before it was known to have started.';
+  return { ...NOTHING, outcome: 'interrupted', reason };
+}
+
+/** Nobody can find out any more how it ended. */
+export function unknown(reason: string): Ending {
+  return { ...NOTHING, outcome: 'unknown', reason };
+}

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { Attendances } from '../activities/attendances.ts';
+import { GuestConnections } from '../host/guest/connections.ts';
+import type { Identity } from '../host/guest/dial.ts';
+import { CERTIFICATE_WORKFLOW, type CertificateInput, type IssuedCertificate } from '../model/certificate.ts';
+import { MayflyError } from '../model/errors.ts';
+import { CONTROL_QUEUE } from '../model/queues.ts';
+import { commandsRoute } from '../relay/commands.ts';
+import { sandboxAgentRoute } from '../relay/sandbox-agent.ts';
+import { type Relay, startRelay } from '../relay/server.ts';
+import { guestBinaries } from '../scripts/setup/artifacts.mjs';
+import type { Store } from '../store/connect.ts';
+import type { Config } from './config.ts';
+import type { HostMachine } from './host-machine.ts';
+import { OpenCommands } from './open-commands.ts';
+
+export interface HostGuestsDeps {
+  config: Config;
+  machine: HostMachine;
+  store: Store;
+  client: Client;
+  logger: Logger;
+}
+
+type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate>;
+
+/** A host worker's way into its sandboxes: their connections, the commands in them, and the relay for the API. */
+export class HostGuests {
+  readonly guests: GuestConnections;
+  readonly attendances: Attendances;
+  readonly #deps: HostGuestsDeps;
+  readonly #openCommands: OpenCommands;
+  #relay: Relay | null = null;
+
+  /** @throws MayflyError host_unavailable when the agent is not built */
+  constructor(deps: HostGuestsDeps) {
+    const { config, machine, store, logger } = deps;
+    const { hypervisor, credentials } = machine;
+    this.#deps = deps;
+    this.guests = new GuestConnections({
+      hypervisor,
+      credentials,
+      agent: builtAgent(),
+      identify: (sandboxId) => identify(store, sandboxId),
+      renew: (sandboxId) => this.#renew(sandboxId),
+    });
+    this.attendances = new Attendances({ store, hypervisor, guests: this.guests });
+    this.#openCommands = new OpenCommands({ hostId: config.hostId, store, attendances: this.attendances, logger });
+  }
+
+  /** Goes on with the commands that run, and lets the API in. */
+  async open(): Promise<void> {
+    const { config, store, logger } = this.#deps;
+    const { guests, attendances } = this;
+    await this.#openCommands.start();
+    this.#relay = await startRelay({
+      ...config.relay,
+      routes: { commands: commandsRoute({ store, guests, attendances }), sandboxes: sandboxAgentRoute(guests) },
+      logger,
+    });
+    const { url, key } = this.#relay;
+    await store.hosts.announceRelay(config.hostId, { url, key: key.toString('hex') });
+  }
+
+  /** Commands run on, and are gone on with by the next worker. */
+  async close(): Promise<void> {
+    await this.attendances.stop();
+    await this.#openCommands.stop();
+    this.guests.closeAll();
+    await this.#relay?.close();
+  }
+
+  /** A certificate for the key that is there. The CA is the control worker's, so Temporal carries the wish. */
+  async #renew(sandboxId: string): Promise<string> {
+    const { machine, client } = this.#deps;
+    const publicKey = await machine.credentials.publicKey(sandboxId);
+    if (publicKey === null) {
+      throw new MayflyError('sandbox_ended', `This host has no key to ${sandboxId} any more: it is being ended.`);
+    }
+    const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
+    const { certificate } = await client.workflow.execute<CertificateWorkflow>(CERTIFICATE_WORKFLOW, {
+      workflowId: `certificate/${sandboxId}/${randomUUID()}`,
+      taskQueue: CONTROL_QUEUE,
+      args: [input],
+      staticSummary: `${sandboxId}: for its host`,
+    });
+    return certificate;
+  }
+}
+
+function builtAgent(): { version: string; path: string } {
+  const built = guestBinaries();
+  if (built) return { version: built.version, path: built.agent };
+  throw new MayflyError('host_unavailable', 'The agent for guests is not built on this host; run `npm run setup`.');
+}
+
+async function identify(store: Store, sandboxId: string): Promise<Identity> {
+  const record = await store.sandboxes.get(sandboxId);
+  if (!record) throw new MayflyError('sandbox_not_found', `There is no sandbox ${sandboxId}.`);
+  const { state, ssh } = record;
+  if (state === 'running' && ssh) return { user: ssh.user, hostKey: ssh.hostKey, verified: true };
+  const code = state === 'requested' || state === 'creating' ? 'sandbox_not_running' : 'sandbox_ended';
+  throw new MayflyError(code, `The sandbox ${sandboxId} is ${state}.`);
+}

@@ -1,0 +1,65 @@
+import { condition, defineSignal, proxyActivities, proxyLocalActivities, setHandler } from '@temporalio/workflow';
+import type { ControlActivities } from '../activities/control.ts';
+import type { HostActivities } from '../activities/host.ts';
+import { CANCEL_COMMAND, type CommandInput } from '../model/command.ts';
+import { hostQueue } from '../model/queues.ts';
+import type { Actor } from '../model/sandbox.ts';
+
+const cancel = defineSignal<[Actor]>(CANCEL_COMMAND);
+
+const { commandRequested, commandStarted, commandCancelAsked, commandEnded } = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
+
+/** What takes longer is told to have started while it runs; the start of a brief one together with its end. Milliseconds. */
+const TOLD_WHILE_RUNNING_MS = 1_000;
+/** Until a host's silence is taken for its death; it goes on with commands that run by itself as soon as it is back. */
+const HEARTBEAT = '10s';
+/** More than the longest time-out of a command, which its guest keeps. */
+const LONGEST = '60 days';
+
+/**
+ * One command, from its request to the record of its end:
+ *
+ *   requested → runCommand on its host, for as long as it takes → ended
+ *
+ * The host starts it exactly once and goes on with it after any interruption (activities/attendance.ts), so here every
+ * failure only means: again. A cancel is passed on while it runs; its end is awaited all the same. What runs and what it
+ * says is in the store and never here.
+ */
+export async function command({ commandId, sandboxId, hostId }: CommandInput): Promise<void> {
+  let cancelledBy: Actor | null = null;
+  setHandler(cancel, (actor) => {
+    cancelledBy ??= actor;
+  });
+  if (!(await commandRequested({ commandId }))) return;
+
+  const options = {
+    taskQueue: hostQueue(hostId),
+    heartbeatTimeout: HEARTBEAT,
+    startToCloseTimeout: LONGEST,
+    retry: { initialInterval: '200ms', maximumInterval: '2s' },
+    summary: `${commandId} in ${sandboxId}`,
+  } as const;
+  const { runCommand, cancelCommand } = proxyActivities<HostActivities>(options);
+  let isOver = false;
+  const run = runCommand({ commandId, sandboxId }).finally(() => {
+    isOver = true;
+  });
+
+  const passOnCancel = async () => {
+    await condition(() => isOver || cancelledBy !== null);
+    if (cancelledBy === null) return;
+    await commandCancelAsked({ commandId, actor: cancelledBy });
+    if (!isOver) await cancelCommand({ commandId, sandboxId });
+  };
+  const tellStart = async () => {
+    for (let after = TOLD_WHILE_RUNNING_MS; !(await condition(() => isOver, after)); after *= 2) {
+      if (await commandStarted({ commandId })) return true;
+    }
+    return false;
+  };
+  const [startTold] = await Promise.all([tellStart(), passOnCancel(), run]);
+  await commandEnded({ commandId, startTold });
+}
