@@ -10,6 +10,8 @@ import { CONTROL_QUEUE } from '../model/queues.ts';
 import { commandsRoute } from '../relay/commands.ts';
 import { sandboxAgentRoute } from '../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../relay/server.ts';
+import { sourceRoute } from '../relay/source-route.ts';
+import { SourceLooks } from '../relay/sources.ts';
 import { guestBinaries } from '../scripts/setup/artifacts.mjs';
 import type { Store } from '../store/connect.ts';
 import type { Config } from './config.ts';
@@ -57,7 +59,11 @@ export class HostGuests {
     await this.#openCommands.start();
     this.#relay = await startRelay({
       ...config.relay,
-      routes: { commands: commandsRoute({ store, guests, attendances }), sandboxes: sandboxAgentRoute(guests) },
+      routes: {
+        commands: commandsRoute({ store, guests, attendances }),
+        sandboxes: sandboxAgentRoute(guests),
+        sources: sourceRoute(this.#looks()),
+      },
       logger,
     });
     const { url, key } = this.#relay;
@@ -72,15 +78,25 @@ export class HostGuests {
     await this.#relay?.close();
   }
 
-  /** A certificate for the key that is there. The CA is the control worker's, so Temporal carries the wish. */
+  #looks(): SourceLooks {
+    const { config, machine, store } = this.#deps;
+    const certify = (sourceId: string, publicKey: string) => this.#certify(sourceId, publicKey);
+    return new SourceLooks({ hostId: config.hostId, store, sight: machine.sight, certify });
+  }
+
+  /** A certificate for the key that is there. */
   async #renew(sandboxId: string): Promise<string> {
-    const { machine, client } = this.#deps;
-    const publicKey = await machine.credentials.publicKey(sandboxId);
+    const publicKey = await this.#deps.machine.credentials.publicKey(sandboxId);
     if (publicKey === null) {
       throw new MayflyError('sandbox_ended', `This host has no key to ${sandboxId} any more: it is being ended.`);
     }
+    return this.#certify(sandboxId, publicKey);
+  }
+
+  /** The CA is the control worker's, so Temporal carries the wish. */
+  async #certify(sandboxId: string, publicKey: string): Promise<string> {
     const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
-    const { certificate } = await client.workflow.execute<CertificateWorkflow>(CERTIFICATE_WORKFLOW, {
+    const { certificate } = await this.#deps.client.workflow.execute<CertificateWorkflow>(CERTIFICATE_WORKFLOW, {
       workflowId: `certificate/${sandboxId}/${randomUUID()}`,
       taskQueue: CONTROL_QUEUE,
       args: [input],
