@@ -41,14 +41,11 @@ function placeOf(values: Map<string, string>): string | null {
   return option === undefined ? null : values.get(option) || '{}';
 }
 
-/** Items may only become operands that can be anything. */
+/** Items may only become operands that can be anything; -n after -I makes them come at the end again. */
 function checkItems(nested: readonly string[], reading: Reading, place: string | null): void {
-  if (place === null) {
-    if (reading.open === null || !UNSEEN.includes(reading.open)) throw new Fault(0, 'items cannot follow here');
-    return;
-  }
+  if (reading.open === null || !UNSEEN.includes(reading.open)) throw new Fault(0, 'items cannot follow here');
   for (const [index, argument] of nested.entries()) {
-    if (!argument.includes(place)) continue;
+    if (place === null || !argument.includes(place)) continue;
     const operand = reading.operands.find((known) => known.index === index);
     if (!operand || !UNSEEN.includes(operand.type)) throw new Fault(index, 'an item can only stand for an operand');
   }

@@ -1,17 +1,67 @@
-import { readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
+import { spawnSync } from 'node:child_process';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
+import { parse } from '../../model/readonly/grammar.ts';
+import { PROGRAMS, readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
+import { guestBinaries } from '../setup/artifacts.mjs';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
 /** Judgement calls: they say what somebody would do, and do not count. */
 const UNCOUNTED = ['policy', 'may_block'];
 
-/** A command runs when the grammar and the table let it. */
+/** What both layers say of a command; `allowed` or `refused: …`, null where nobody was asked. */
+export interface Verdicts {
+  first: string;
+  gate: string | null;
+}
+
+/**
+ * Asks both layers. The gate is asked by itself: it is shown what the first layer refused too, as soon as the grammar
+ * can say it at all. It is not asked when it is not built.
+ */
+export function verdictsOf(texts: readonly string[]): Verdicts[] {
+  const asked = texts.map((text) => {
+    const read = readReadonlyCommand(text);
+    if ('command' in read) return { first: 'allowed', command: read.command };
+    const parsed = parse(text, PROGRAMS.limits.text);
+    const first = `refused: at ${read.refusal.position}: ${read.refusal.reason}`;
+    return { first, command: 'command' in parsed ? parsed.command : null };
+  });
+  const verdicts = gateVerdicts(asked.flatMap(({ command }) => command ?? []));
+  return asked.map(({ first, command }) => ({ first, gate: command === null ? null : (verdicts?.shift() ?? null) }));
+}
+
+/** A command that runs must be allowed by both layers; one that must not, each has to refuse alone. */
 export function readonlyGroup(one: Case): Problem {
   if (!isRecord(one.expected) || typeof one.expected['allowed'] !== 'boolean') {
     throw new TypeError('expected.allowed is not a boolean');
   }
-  const read = readReadonlyCommand(stringField(one.input, 'command'));
-  const allowed = 'command' in read;
-  if (allowed === one.expected['allowed'] || UNCOUNTED.includes(one.strength ?? '')) return null;
-  const reason = 'refusal' in read ? ` at ${read.refusal.position}: ${read.refusal.reason}` : '';
-  return { expected: JSON.stringify(one.expected), came: JSON.stringify({ allowed }) + reason };
+  if (UNCOUNTED.includes(one.strength ?? '')) return null;
+  const [verdicts] = verdictsOf([stringField(one.input, 'command')]);
+  if (!verdicts || holds(verdicts, one.expected['allowed'])) return null;
+  return {
+    expected: JSON.stringify(one.expected),
+    came: `${verdicts.first}; by the gate: ${verdicts.gate ?? 'not asked'}`,
+  };
+}
+
+export function holds({ first, gate }: Verdicts, allowed: boolean): boolean {
+  return [first, gate].every((verdict) => verdict === null || (verdict === 'allowed') === allowed);
+}
+
+const gate = guestBinaries()?.gate;
+if (!gate)
+  process.stderr.write('readonly: the gate is not built (npm run setup), so only the first layer is looked at\n');
+
+function gateVerdicts(commands: readonly ReadonlyCommand[]): string[] | null {
+  if (!gate) return null;
+  const input = commands.map((command) => JSON.stringify(command)).join('\n');
+  const ran = spawnSync(gate, ['check', '--lines'], { input, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  const lines = ran.stdout.split('\n').slice(0, -1);
+  if (lines.length !== commands.length) throw new Error(`the gate failed: ${ran.stderr}`);
+  return lines.map((line) => {
+    const verdict: unknown = JSON.parse(line);
+    if (!isRecord(verdict)) throw new Error(`the gate answered ${line}`);
+    const refusal = verdict['refusal'];
+    return verdict['allowed'] === true ? 'allowed' : `refused: ${isRecord(refusal) ? String(refusal['reason']) : line}`;
+  });
 }

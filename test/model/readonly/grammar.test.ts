@@ -1,0 +1,171 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type ReadonlyCommand, textOf } from '../../../model/readonly/command.ts';
+import { parse } from '../../../model/readonly/grammar.ts';
+import { argument, quoted, SEED } from './quoting.ts';
+
+const parsed = (text: string) => {
+  const result = parse(text, 4096);
+  return 'command' in result ? result.command : result;
+};
+
+describe('the grammar', () => {
+  it('says pipelines, what joins them, and where standard input and error go', () => {
+    expect(parsed("ls -l 'a b' 2>/dev/null | wc -l && cat </dev/null 2>&1 || true; uname # done")).toEqual({
+      pipelines: [
+        {
+          when: 'always',
+          stages: [
+            { argv: ['ls', '-l', 'a b'], stdin: 'null', stderr: 'null' },
+            { argv: ['wc', '-l'], stdin: 'pipe', stderr: 'inherit' },
+          ],
+        },
+        { when: 'success', stages: [{ argv: ['cat'], stdin: 'null', stderr: 'stdout' }] },
+        { when: 'failure', stages: [{ argv: ['true'], stdin: 'null', stderr: 'inherit' }] },
+        { when: 'always', stages: [{ argv: ['uname'], stdin: 'null', stderr: 'inherit' }] },
+      ],
+    });
+  });
+
+  it.each([
+    ['/var/*', { glob: '/var/*' }],
+    ['"*"*', { glob: '\\**' }],
+    ['a\\?[b-d]', { glob: 'a\\?[b-d]' }],
+    ['"*"', '*'],
+    ['[', '['],
+    ['a[b', 'a[b'],
+    ['{}', '{}'],
+    ['%{http_code}', '%{http_code}'],
+    ['a~', 'a~'],
+    ['"foo$"', 'foo$'],
+    ['"^a$|b"', '^a$|b'],
+    ['"a\\"b\\\\c\\d"', 'a"b\\c\\d'],
+    ['a#b', 'a#b'],
+  ])('takes %s as %j', (text, expected) => {
+    expect(parsed(`echo ${text}`)).toMatchObject({ pipelines: [{ stages: [{ argv: ['echo', expected] }] }] });
+  });
+
+  it.each([
+    ['ls $(pwd)', 3, '`$` would be expanded'],
+    ['echo "a`id`"', 7, 'would be expanded'],
+    ['ls \ud800', 3, 'surrogate'],
+    ['ls & rm', 3, 'background'],
+    ['ls\nrm', 2, 'newline'],
+    ['ls > x', 3, '2>/dev/null'],
+    ['A=1 ls', 0, 'variables'],
+    ['if true', 0, 'shell'],
+    ['ls {a,b}', 3, 'braces'],
+    ['ls ~/x', 3, '`~`'],
+    ["ls 'a", 3, 'not closed'],
+    ['ls |', 4, 'program is missing'],
+    ['', 0, 'program is missing'],
+    ['ls * ? | * x', 9, 'pattern'],
+  ])('refuses %j at %i', (text, position, reason) => {
+    expect(parse(text, 4096)).toEqual({ position, reason: expect.stringContaining(reason) });
+  });
+
+  it(`gives back every argv that was quoted (seed ${SEED})`, () => {
+    const ways = fc.array(fc.nat(3), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(fc.array(argument, { minLength: 1, maxLength: 6 }), ways, (argv, how) => {
+        const text = `p ${argv.map((word) => quoted(word, how)).join(' ')}`;
+        expect(parsed(text)).toMatchObject({ pipelines: [{ stages: [{ argv: ['p', ...argv] }] }] });
+      }),
+      { seed: SEED, numRuns: 2_000 },
+    );
+  });
+
+  it(`answers any text, and a refusal points into it (seed ${SEED})`, () => {
+    const token = fc.oneof(fc.string({ unit: 'binary', maxLength: 8 }), fc.constantFrom(...TOKENS));
+    fc.assert(
+      fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
+        const text = tokens.join('');
+        const result = parse(text, 4096);
+        if ('command' in result) return;
+        expect(result.position).toBeGreaterThanOrEqual(0);
+        expect(result.position).toBeLessThanOrEqual(text.length);
+      }),
+      { seed: SEED, numRuns: 5_000 },
+    );
+  });
+});
+
+/** No slash but in /dev/null: bash would run what it finds behind one. */
+const TOKENS = [
+  ...`' " \\ $ \` | || & && ; ( ) < > # ! * ? [ ] { } ~ = - -- ~x {} {a} {a,b} a b "a" 'b' "a\\"b" "\\$" "$" \\' \\" \\\\ a=b`.split(
+    ' ',
+  ),
+  ' ',
+  '\t',
+  '  ',
+  '2>/dev/null',
+  '2> /dev/null',
+  '2>&1',
+  '</dev/null',
+  ' zz ',
+  '; zz ',
+  ' && zz ',
+  ' || zz ',
+  ' | zz ',
+  'é',
+  '🎉',
+];
+
+/** Every command of bash that is not found: records its name and arguments. It finds none. */
+const RECORDER = `PATH=/nonexistent; command_not_found_handle() { printf '%s\\0' "$#" "$@" >&9; }; set -f\n`;
+
+/** What bash runs for a text, by the name of each command. */
+function byBash(text: string, cwd: string): Map<string, string[]> {
+  const { stdout } = spawnSync(
+    '/bin/bash',
+    ['--norc', '--noprofile', '-c', `exec 9>&1 >/dev/null; ${RECORDER}${text}`],
+    { cwd, env: { LC_ALL: 'C.UTF-8' }, encoding: 'utf8', timeout: 10_000 },
+  );
+  const fields = stdout.split('\0').slice(0, -1);
+  const runs = new Map<string, string[]>();
+  for (let at = 0; at < fields.length; ) {
+    const [name = '', ...args] = fields.slice(at + 1, at + 1 + Number(fields[at]));
+    runs.set(name, args);
+    at += 1 + Number(fields[at]);
+  }
+  return runs;
+}
+
+/** What bash should run when every command succeeds. */
+function byGrammar(command: ReadonlyCommand): Map<string, string[]> {
+  const runs = command.pipelines.filter((pipeline) => pipeline.when !== 'failure');
+  return new Map(
+    runs.flatMap((pipeline) => pipeline.stages.map(({ argv }) => [argv[0], argv.slice(1).map(textOf)] as const)),
+  );
+}
+
+describe('the grammar beside bash', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'mayfly-grammar-'));
+  afterAll(() => rmSync(cwd, { recursive: true }));
+
+  it(`reads what it accepts as bash does (seed ${SEED})`, { timeout: 60_000 }, () => {
+    const words = fc.array(fc.constantFrom(...TOKENS), { minLength: 1, maxLength: 10 });
+    let compared = 0;
+    fc.assert(
+      fc.property(words, (tokens) => {
+        let command = 0;
+        const text = `zz ${tokens.join('')}`.replace(
+          /(^|[;&|] )zz /g,
+          (_all, before: string) => `${before}zz${command++} `,
+        );
+        const result = parsed(text);
+        fc.pre('pipelines' in result);
+        if (!('pipelines' in result)) return;
+        fc.pre(result.pipelines.every(({ stages }) => stages.every(({ argv }) => /^zz\d+$/.test(argv[0]))));
+        compared++;
+        expect(byBash(text, cwd)).toEqual(byGrammar(result));
+      }),
+      { seed: SEED, numRuns: 600 },
+    );
+    expect(compared).toBe(600);
+  });
+});

@@ -1,0 +1,22 @@
+import fc from 'fast-check';
+
+/** Printed with the tests' names; MAYFLY_TEST_SEED repeats a run. */
+export const SEED = Number(process.env['MAYFLY_TEST_SEED'] ?? Date.now() % 2 ** 31);
+
+/** Any text that an argument can be: no control characters, only whole characters. */
+export const argument = fc
+  .string({ unit: 'grapheme-composite', maxLength: 12 })
+  .map((text) => text.replace(/[^\P{Cc}\t]/gu, ''));
+
+const QUOTES: ((char: string) => string)[] = [
+  (char) => (char === "'" ? `"'"` : `'${char}'`),
+  (char) => (/[$`"\\]/.test(char) ? `"\\${char}"` : `"${char}"`),
+  (char) => `\\${char}`,
+  (char) => (/^[A-Za-z0-9_./:@%+,-]$/.test(char) ? char : `'${char}'`.replace("'''", `"'"`)),
+];
+
+/** One of the ways to write an argument so that a shell takes it as it is, character by character. */
+export function quoted(text: string, ways: readonly number[]): string {
+  const parts = [...text].map((char, n) => QUOTES[(ways[n % ways.length] ?? 0) % QUOTES.length]?.(char) ?? char);
+  return parts.length === 0 ? `''` : parts.join('');
+}
