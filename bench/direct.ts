@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createHostActivities } from '../activities/host.ts';
+import { createCredentialActivities } from '../activities/credentials.ts';
+import { createDiskActivities } from '../activities/disk.ts';
+import { createDomainActivities } from '../activities/domain.ts';
+import { createLeaseActivities } from '../activities/lease.ts';
+import { createProofActivities } from '../activities/proof.ts';
+import { createReservationActivities } from '../activities/reservation.ts';
+import { createSshActivities } from '../activities/ssh.ts';
 import { asStep } from '../activities/step-context.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { Failpoints } from '../host/failpoints.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import type { Config } from '../worker/config.ts';
-import { openHostMachine } from '../worker/host-machine.ts';
+import { type HostMachine, openHostMachine } from '../worker/host-machine.ts';
 import { Samples, type Spread } from './measure.ts';
 
 const NO_GENERATION = 0;
@@ -22,7 +28,7 @@ export async function measureDirect(config: Config, source: string, runs: number
     const caDir = join(config.stateDir, 'bench-ca');
     await mkdir(caDir, { mode: 0o700 });
     const ca = await UserCa.open(caDir);
-    const activities = createHostActivities(machine);
+    const activities = lifeActivities(machine);
     const samples = new Samples();
     for (let run = 0; run < runs; run++) {
       await asStep({ signal: new AbortController().signal, alive: () => {} }, () =>
@@ -36,8 +42,21 @@ export async function measureDirect(config: Config, source: string, runs: number
   }
 }
 
+/** The steps of a life; nothing connects to the guest, so there are no connections to close. */
+function lifeActivities(machine: HostMachine) {
+  return {
+    ...createReservationActivities(machine),
+    ...createDiskActivities(machine),
+    ...createDomainActivities(machine),
+    ...createLeaseActivities(machine),
+    ...createCredentialActivities({ ...machine, guests: { close: () => {} } }),
+    ...createSshActivities(machine),
+    ...createProofActivities(machine),
+  };
+}
+
 async function oneLife(
-  host: ReturnType<typeof createHostActivities>,
+  host: ReturnType<typeof lifeActivities>,
   ca: UserCa,
   source: string,
   serial: bigint,

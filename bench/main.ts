@@ -39,7 +39,13 @@ function extent(kind: 'libvirt' | 'simulated', quick: boolean, runs: string | un
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 1_000 };
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
-  return { source: SOURCE, burst, ...size, ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }) };
+  return {
+    source: SOURCE,
+    burst,
+    transfers: quick ? 1 : 5,
+    ...size,
+    ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }),
+  };
 }
 
 async function keep(report: Report): Promise<string> {

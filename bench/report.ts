@@ -10,6 +10,10 @@ export interface Report {
   direct: Record<string, Spread>;
   saga: Record<string, Spread>;
   door: Record<string, Spread>;
+  /** Commands, with the plain tools beside them. */
+  commands: Record<string, Spread>;
+  /** 100 MiB each way, with sftp beside it. */
+  files: Record<string, Spread>;
   storedSandboxes: number;
   burst: { atOnce: number; createsPerSecond: number; destroysPerSecond: number } | null;
 }
@@ -45,12 +49,28 @@ export function reportLines(report: Report): string[] {
     '',
     `durability costs ${cost.wholeMs} ms a create, ${cost.perStepMs} ms a step (${cost.steps} steps; medians of this run)`,
     '',
+    'commands on a connection that is open, and the plain tools on the same guest',
+    ...table(report.commands),
+    '',
+    'files, and sftp on the same guest',
+    ...table(report.files),
+    ...shares(report.files),
+    '',
     `the API, with ${storedSandboxes} ended sandboxes in the store`,
     ...table(report.door),
     ...(burst
       ? ['', `${burst.atOnce} at once: ${burst.createsPerSecond} creates/s, ${burst.destroysPerSecond} destroys/s`]
       : []),
   ];
+}
+
+/** Our speed as a share of sftp's. */
+function shares(files: Report['files']): string[] {
+  return ['up', 'down'].flatMap((way) => {
+    const [ours, sftp] = [files[`${way}, through the API`], files[`${way}, sftp`]];
+    if (!ours || !sftp) return [];
+    return [`  ${way}: ${Math.round((100 * sftp.medianMs) / ours.medianMs)} % of sftp's speed`];
+  });
 }
 
 function table(spreads: Record<string, Spread>): string[] {

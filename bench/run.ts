@@ -1,11 +1,18 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Io } from '../cli/io.ts';
 import { MayflyClient } from '../client/mayfly-client.ts';
+import type { SandboxRecord } from '../model/sandbox.ts';
 import { connectStore } from '../store/connect.ts';
 import type { Config } from '../worker/config.ts';
-import { startInstallation } from '../worker/installation.ts';
+import { type Installation, startInstallation } from '../worker/installation.ts';
 import { recallServers } from '../worker/remembered-servers.ts';
+import { measureCommands } from './commands.ts';
 import { measureDirect } from './direct.ts';
 import { measureDoor } from './door.ts';
+import { measureFiles } from './files.ts';
+import { PlainSsh } from './plain-ssh.ts';
 import { type Report, thisMachine } from './report.ts';
 import { measureBurst, measureSagas } from './sagas.ts';
 
@@ -19,6 +26,8 @@ export interface BenchOptions {
   stored: number;
   /** Sandboxes made at once; 0 leaves it out. */
   burst: number;
+  /** Files sent and fetched, of each kind. */
+  transfers: number;
 }
 
 /** Measures everything in one installation of its own, and destroys all it made. */
@@ -33,6 +42,10 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
     const saga = await measureSagas(client, source, runs);
     if (options.burst > 0) io.note(`${options.burst} at once`);
     const burst = options.burst > 0 ? await measureBurst(client, source, options.burst) : null;
+    io.note('commands and files, against the plain tools');
+    const guest = await inSandbox(client, installation, source, (sandbox, plain) =>
+      measureGuest(client, sandbox.id, plain, options),
+    );
     io.note(`the API with ${stored} sandboxes in the store`);
     const door = await withStoreOf(config, (store) => measureDoor(client, store, source, { runs: requests, stored }));
     const [host] = (await client.listHosts()).items;
@@ -46,12 +59,38 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
       direct,
       saga,
       burst,
+      ...guest,
       storedSandboxes: stored,
       door,
     };
   } finally {
     await installation.stop({ sandboxes: 'destroy' });
   }
+}
+
+/** Makes a sandbox, with the plain tools connected to it, and destroys it. */
+async function inSandbox<T>(
+  client: MayflyClient,
+  installation: Installation,
+  source: string,
+  use: (sandbox: SandboxRecord, plain: PlainSsh) => Promise<T>,
+): Promise<T> {
+  const sandbox = await client.createSandbox({ source }, { waitSeconds: 240 });
+  if (!sandbox.ssh) throw new Error(`${sandbox.id} is ${sandbox.state}: there is nothing to measure`);
+  const scratch = await mkdtemp(join(tmpdir(), 'mayfly-bench-'));
+  const plain = new PlainSsh(sandbox.ssh, join(installation.describe().credentialsDir, sandbox.id), scratch);
+  try {
+    await plain.open();
+    return await use(sandbox, plain).finally(() => plain.close());
+  } finally {
+    await rm(scratch, { recursive: true });
+    await client.destroySandbox(sandbox.id, { waitSeconds: 240 });
+  }
+}
+
+async function measureGuest(client: MayflyClient, sandboxId: string, plain: PlainSsh, options: BenchOptions) {
+  const commands = await measureCommands(client, sandboxId, plain, options.requests);
+  return { commands, files: await measureFiles(client, sandboxId, plain, options.transfers) };
 }
 
 async function withStoreOf<T>(config: Config, use: (store: Awaited<ReturnType<typeof connectStore>>) => Promise<T>) {

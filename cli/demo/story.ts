@@ -10,7 +10,9 @@ import { EXIT } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 import { proofLines, sandboxLines } from '../sandbox/sandbox-text.ts';
+import { printAudit } from './audit-trail.ts';
 import { gatherEvidence } from './evidence.ts';
+import { useSandbox } from './use.ts';
 
 /** How often the record is read while a saga runs. Milliseconds. */
 const LOOK_MS = 100;
@@ -31,7 +33,7 @@ export async function tellStory(io: Io, source: string): Promise<number> {
   } finally {
     const stopping = Date.now();
     await installation.stop({ sandboxes: 'destroy' });
-    io.print(`\n6. stop\n  everything stopped in ${duration(Date.now() - stopping)}`);
+    io.print(`\n8. stop\n  everything stopped in ${duration(Date.now() - stopping)}`);
   }
 }
 
@@ -45,18 +47,21 @@ async function liveAndDie(io: Io, installation: Installation, source: string): P
   for (const line of sandboxLines(io, running)) io.print(`  ${line}`);
 
   const { id } = running;
+  io.print('\n3. use it');
+  await useSandbox(io, client, id);
+
   const before = await gatherEvidence(installation, id);
-  io.print('\n3. destroy it');
+  io.print('\n4. destroy it');
   const ending = await client.destroySandbox(id, { waitSeconds: 0, signal: io.signal });
   const asOf = Date.now();
   const gone = await watch(io, client, ending, (r) => isFinal(r.state), running.steps.length);
   io.print(`  ${gone.state} after ${duration(Date.now() - asOf)}`);
 
-  io.print('\n4. the proof');
+  io.print('\n5. the proof');
   if (gone.proof) for (const line of proofLines(io, gone.proof)) io.print(`  ${line}`);
   const proved = gone.proof !== null && unprovenLayers(gone.proof.observations).length === 0;
 
-  io.print('\n5. the same, looked at with plain tools');
+  io.print('\n6. the same, looked at with plain tools');
   const after = await gatherEvidence(installation, id);
   for (const [i, { lookedAt, found }] of after.entries()) {
     const was = before[i]?.found ? 'was there while it ran' : 'was not there while it ran either';
@@ -64,6 +69,9 @@ async function liveAndDie(io: Io, installation: Installation, source: string): P
   }
   const agrees = proved && after.every(({ found }) => !found);
   io.print(agrees ? '  both agree: nothing is left' : io.paint('red', '  they do not agree that nothing is left'));
+
+  io.print('\n7. the audit trail');
+  await printAudit(io, client, id);
   return agrees ? EXIT.ok : EXIT.failed;
 }
 

@@ -36,6 +36,8 @@ describe('sagaCost', () => {
       cloneDisk: figure(30),
       destroy: figure(20),
     },
+    commands: {},
+    files: {},
     door: {},
     storedSandboxes: 0,
     burst: null,

@@ -38,11 +38,16 @@ describe('mayfly demo', () => {
     for (const layer of ['credentials', 'domain', 'lease', 'workspace', 'record']) {
       expect(output).toMatch(new RegExp(`${layer} +absent`));
     }
+    for (const line of ['line 1 of 3', 'line 3 of 3', 'and this is stderr']) expect(output).toContain(line);
+    expect(output).toContain('and back: the same');
+    for (const kind of ['sandbox.requested', 'command.ended', 'file.written', 'certificate.issued', 'sandbox.proof']) {
+      expect(output).toMatch(new RegExp(`^ +\\d+ .*${kind}`, 'm'));
+    }
     expect(code).toBe(0);
     expect(await left(name)).toEqual([]);
   });
 
-  it.each(['1. start', '2. create', 'cloneDisk', '3. destroy'])(
+  it.each(['1. start', '2. create', 'cloneDisk', 'line 1 of 3', '4. destroy'])(
     'leaves nothing when interrupted at "%s"',
     { timeout: 120_000 },
     async (moment) => {

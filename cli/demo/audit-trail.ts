@@ -1,0 +1,17 @@
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { AuditEvent } from '../../model/audit.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../printable.ts';
+
+const SHOWN = 8;
+
+/** What the audit says of the sandbox, an entry a line; it is chained, `mayfly audit verify` checks it. */
+export async function printAudit(io: Io, client: MayflyClient, sandboxId: string): Promise<void> {
+  const { items } = await client.sandboxAudit(sandboxId, { limit: 200, signal: io.signal });
+  for (const { seq, body, hash } of items) {
+    const { kind, at, detail } = JSON.parse(body) as AuditEvent;
+    const about = detail['state'] ?? detail['command'] ?? detail['argv'] ?? detail['path'] ?? detail['keyId'] ?? '';
+    const line = `${String(seq).padStart(3)}  ${at.slice(11, 23)}  ${kind.padEnd(20)} ${JSON.stringify(about)}`;
+    io.print(`  ${printable(line).slice(0, 96).padEnd(97)} ${io.paint('dim', hash.slice(0, SHOWN))}`);
+  }
+}
