@@ -94,7 +94,7 @@ export function credentialRoutes(app: App, deps: AppDeps): void {
     await revoke(c, deps, sandbox, [serial], c.req.valid('header').prefer);
     const [certificate] = await read(deps, [serial]);
     if (!certificate) throw notThere(id);
-    return c.json(certificate, isRefused(sandbox, certificate) ? 200 : 202);
+    return c.json(certificate, certificate.refusedAt === null ? 202 : 200);
   });
   app.openapi(revokeAll, async (c) => {
     const sandbox = await existing(deps, c.req.valid('param').id);
@@ -104,7 +104,7 @@ export function credentialRoutes(app: App, deps: AppDeps): void {
       deps,
       meant.map(({ serial }) => serial),
     );
-    const held = items.every((certificate) => isRefused(sandbox, certificate));
+    const held = items.every(({ refusedAt }) => refusedAt !== null);
     return c.json({ items, nextCursor: null }, held ? 200 : 202);
   });
 }
@@ -121,7 +121,7 @@ async function revocable({ store }: AppDeps, sandboxId: string, credential: stri
   throw new MayflyError('certificate_not_found', why);
 }
 
-/** What has ended has been revoked as a whole already. */
+/** @throws MayflyError sandbox_ended: its certificates have ended with it */
 async function revoke(
   c: Context<Env>,
   deps: AppDeps,
@@ -129,7 +129,12 @@ async function revoke(
   serials: Revocation['serials'],
   prefer: string | undefined,
 ): Promise<void> {
-  if (isEnding(sandbox)) return;
+  if (isFinal(sandbox.state) || sandbox.state === 'destroying') {
+    throw new MayflyError(
+      'sandbox_ended',
+      `The sandbox ${sandbox.id} is ${sandbox.state}; its certificates have ended with it.`,
+    );
+  }
   const patience = patienceOf(prefer);
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
   await deps.sagas.changeTrust(sandbox.id, { serials, actor });
@@ -140,15 +145,6 @@ async function revoke(
 async function read({ store }: AppDeps, serials: string[]): Promise<CertificateRecord[]> {
   const found = await Promise.all(serials.map((serial) => store.certificates.get(serial)));
   return found.filter((record) => record !== null);
-}
-
-/** The guest was seen to refuse it, or there is no guest any more, or it is past by everybody's clock. */
-function isRefused(sandbox: SandboxRecord, { refusedAt }: CertificateRecord): boolean {
-  return refusedAt !== null || isEnding(sandbox);
-}
-
-function isEnding({ state }: SandboxRecord): boolean {
-  return isFinal(state) || state === 'destroying';
 }
 
 function notThere(sandboxId: string): MayflyError {

@@ -29,17 +29,16 @@ export function signingKeyPath(directory: string): string {
 }
 
 /**
- * Reads the keys anew: another process may have moved the rotation on. A crash in the middle of a step leaves a stage
- * that counts as the one before or the one after, and the step can be asked for again.
+ * Reads the keys anew: another process may have moved the rotation on, or be doing so. A crash in the middle of a step
+ * leaves a stage that counts as the one before or the one after, and the step can be asked for again.
  */
 export async function readKeys(directory: string): Promise<CaKeys> {
   const current = await publicLineOf(signingKeyPath(directory));
-  const [next, previous] = await Promise.all([NEXT_PUBLIC, PREVIOUS_PUBLIC].map((name) => publicKey(directory, name)));
-  const others = {
-    next: next === current ? null : (next ?? null),
-    previous: previous === current ? null : (previous ?? null),
-  };
-  return { stage: others.next ? 'begun' : others.previous ? 'finished' : 'none', current, ...others };
+  const next = await otherKey(directory, NEXT_PUBLIC, current);
+  const previous = await otherKey(directory, PREVIOUS_PUBLIC, current);
+  // While the current key is the same before and after, both others belong to it: see the order in finishRotation.
+  if ((await publicLineOf(signingKeyPath(directory))) !== current) return readKeys(directory);
+  return { stage: next ? 'begun' : previous ? 'finished' : 'none', current, next, previous };
 }
 
 /** Makes the next key; from now on new guests trust it. Nothing is signed with it yet. */
@@ -74,9 +73,10 @@ export async function forgetPrevious(directory: string): Promise<void> {
   await syncDirectory(directory);
 }
 
-async function publicKey(directory: string, name: string): Promise<string | null> {
+async function otherKey(directory: string, name: string, current: string): Promise<string | null> {
   const line = await readIfThere(join(directory, name));
-  return line === null ? null : parsePublicKey(line).line;
+  const key = line === null ? null : parsePublicKey(line).line;
+  return key === current ? null : key;
 }
 
 function outOfOrder(why: string, remedy: string): MayflyError {

@@ -1,6 +1,8 @@
 import { defineCommand } from 'citty';
 import { auditCommand } from './audit.ts';
+import { caCommand } from './ca.ts';
 import { commandCommands } from './command/commands.ts';
+import { credentialCommand } from './credential.ts';
 import { demoCommand } from './demo/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { hostCommand } from './host.ts';
@@ -14,6 +16,7 @@ import { getCommand } from './sandbox/get.ts';
 import { listCommand } from './sandbox/list.ts';
 import { serveCommand } from './serve.ts';
 import { sourceCommand } from './source.ts';
+import { sshCommand } from './ssh.ts';
 import { upCommand } from './up.ts';
 
 /** All of `mayfly`. */
@@ -37,6 +40,9 @@ export function createCommands(io: Io) {
       sandbox,
       run: runCommand(io),
       command: commandCommands(io),
+      ssh: sshCommand(io),
+      credential: credentialCommand(io),
+      ca: caCommand(io),
       key: keyCommand(io),
       audit: auditCommand(io),
       host: hostCommand(io),

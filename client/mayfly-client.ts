@@ -3,6 +3,7 @@ import type { HostRecord, SourceInfo } from '../model/host.ts';
 import { type Egress, isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
 import { Commands } from './commands.ts';
+import { Credentials } from './credentials.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
 import { Files } from './files.ts';
 import { prefer, sandboxPath } from './paths.ts';
@@ -80,12 +81,15 @@ export class MayflyClient {
   readonly commands: Commands;
   /** Files in sandboxes. */
   readonly files: Files;
+  /** Certificates that open sandboxes. */
+  readonly credentials: Credentials;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
     this.#transport = new Transport(options);
     this.commands = new Commands(this.#transport);
     this.files = new Files(this.#transport);
+    this.credentials = new Credentials(this.#transport);
   }
 
   /** Returns the record: `running`, or an earlier state when the wait was over first. */
