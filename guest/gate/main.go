@@ -83,10 +83,6 @@ func answer(table *check.Table) error {
 	if original := os.Getenv("SSH_ORIGINAL_COMMAND"); original != "" && original != "gate" {
 		return fmt.Errorf("nothing but the gate can be run here, and it takes its request on standard input")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	request, err := run.ReadRequest(os.Stdin)
 	os.Stdin.Close()
 	if err != nil {
@@ -98,5 +94,5 @@ func answer(table *check.Table) error {
 	case request.File != nil:
 		return run.File(request.File, os.Stdout)
 	}
-	return run.Command(table, request, self, os.Stdout)
+	return run.Command(table, request, os.Stdout)
 }

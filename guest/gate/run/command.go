@@ -17,7 +17,6 @@ const (
 
 // job is one command that was allowed.
 type job struct {
-	self    string
 	answer  *Answer
 	planner planner
 	// Closed by the first thing that ends the whole command: its time, its output, or nobody listening.
@@ -29,13 +28,13 @@ type job struct {
 func (j *job) end() { j.stopOnce.Do(func() { close(j.stop) }) }
 
 // Command checks and runs; what it finds goes into the answer. It must be called on the main thread.
-func Command(table *check.Table, request *Request, self string, out *os.File) error {
+func Command(table *check.Table, request *Request, out *os.File) error {
 	answer := NewAnswer(out, request.MaxOutputBytes)
 	checked, refusal := table.Check(&request.Command)
 	if refusal != nil {
 		return answer.Finish(&End{Outcome: "not-started", Refusal: refusal})
 	}
-	j := &job{self: self, answer: answer, planner: planner{table: table}, stop: make(chan struct{})}
+	j := &job{answer: answer, planner: planner{table: table}, stop: make(chan struct{})}
 	var plans [][]launch
 	for _, pipeline := range checked {
 		launches, err := j.planner.plan(pipeline, request.TimeoutSeconds)
@@ -80,7 +79,7 @@ func (j *job) all(checked []check.CheckedPipeline, plans [][]launch, deadline <-
 
 // one runs a pipeline to its end, or ends it: TERM, then KILL, for all of the group, then whoever left the group.
 func (j *job) one(launches []launch, deadline <-chan time.Time) (*os.ProcessState, error) {
-	pipeline, err := start(j.self, launches, j.answer, j.end)
+	pipeline, err := start(launches, j.answer, j.end)
 	if err != nil {
 		pipeline.signal(syscall.SIGKILL)
 	}

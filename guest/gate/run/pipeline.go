@@ -20,7 +20,7 @@ type running struct {
 }
 
 // start starts every stage. It must be called on the main thread: the programs die with the thread that started them.
-func start(self string, launches []launch, answer *Answer, onFull func()) (*running, error) {
+func start(launches []launch, answer *Answer, onFull func()) (*running, error) {
 	r := &running{}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func start(self string, launches []launch, answer *Answer, onFull func()) (*runn
 		case "stdout":
 			files[2] = output
 		}
-		err = r.stage(self, next, files)
+		err = r.stage(next, files)
 		output.Close()
 		if input != null {
 			input.Close()
@@ -101,7 +101,7 @@ func (r *running) collect(stream int, answer *Answer, onFull func()) (*os.File, 
 }
 
 // stage starts one program by way of `mayfly-gate exec-stage`, which restricts itself before it becomes the program.
-func (r *running) stage(self string, next launch, files []*os.File) error {
+func (r *running) stage(next launch, files []*os.File) error {
 	argv, err := stageArguments(next)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *running) stage(self string, next launch, files []*os.File) error {
 	if len(r.processes) > 0 {
 		group = r.processes[0].Pid
 	}
-	process, err := os.StartProcess(self, argv, &os.ProcAttr{
+	process, err := os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{
 		Dir: "/", Env: environment, Files: files,
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pgid: group, Pdeathsig: syscall.SIGKILL},
 	})

@@ -1,0 +1,92 @@
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { z } from 'zod';
+import { FrameReader } from '../../model/output-frame.ts';
+import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../model/readonly/command.ts';
+import { guestBinaries } from '../../scripts/setup/artifacts.mjs';
+
+/** `nobody`, for whom tests that run as root let the gate work: it does nothing as root. */
+export const UID = 65_534;
+
+const Summary = z.object({ bytes: z.int(), kept: z.int() });
+const Refusal = z.object({ position: z.null(), reason: z.string() });
+const End = z.object({
+  outcome: z.enum(['exited', 'signaled', 'timed-out', 'not-started']),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  durationMs: z.number(),
+  stdout: Summary,
+  stderr: Summary,
+  truncated: z.boolean(),
+  reason: z.string().nullable(),
+  refusal: Refusal.nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  file: z.looseObject({ type: z.string(), size: z.int(), mode: z.string() }).nullable(),
+});
+const Verdict = z.object({ allowed: z.boolean(), refusal: Refusal.nullable() });
+
+export interface GateAnswer {
+  stdout: Buffer;
+  stderr: Buffer;
+  end: z.infer<typeof End>;
+}
+
+/** The gate that set-up has built. @throws Error when it has not */
+export function gateProgram(): string {
+  const gate = guestBinaries()?.gate;
+  if (!gate) throw new Error('The gate is not built: run `node scripts/setup.mjs --only guest`.');
+  return gate;
+}
+
+export function startGate(request: unknown): ChildProcessWithoutNullStreams {
+  const gate = spawn(gateProgram(), ['run', '--uid', String(UID)], { env: {}, stdio: 'pipe' });
+  gate.stdin.end(typeof request === 'string' ? request : JSON.stringify(request));
+  return gate;
+}
+
+/** Asks the real gate once. @throws Error when it gives no end */
+export async function ask(request: unknown): Promise<GateAnswer> {
+  const gate = startGate(request);
+  let complaint = '';
+  gate.stderr.on('data', (bytes: Buffer) => {
+    complaint += bytes.toString();
+  });
+  const reader = new FrameReader();
+  const parts: Record<'stdout' | 'stderr', Uint8Array[]> = { stdout: [], stderr: [] };
+  let end: GateAnswer['end'] | null = null;
+  const closed = once(gate, 'close');
+  for await (const bytes of gate.stdout as AsyncIterable<Buffer>) {
+    for (const frame of reader.push(bytes)) {
+      if ('exit' in frame) end = End.parse(JSON.parse(frame.exit));
+      else parts[frame.stream].push(frame.bytes);
+    }
+  }
+  await closed;
+  if (end === null) throw new Error(`The gate gave no end: ${complaint}`);
+  return { end, stdout: Buffer.concat(parts.stdout), stderr: Buffer.concat(parts.stderr) };
+}
+
+/** What the gate says of each command, without running any. */
+export function verdictsOn(commands: readonly ReadonlyCommand[]): z.infer<typeof Verdict>[] {
+  const input = commands.map((command) => `${JSON.stringify(command)}\n`).join('');
+  const ran = spawnSync(gateProgram(), ['check', '--lines'], { input, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 });
+  const lines = ran.stdout.split('\n').slice(0, -1);
+  if (lines.length !== commands.length) throw new Error(`The gate answered ${lines.length} times: ${ran.stderr}`);
+  return lines.map((line) => Verdict.parse(JSON.parse(line)));
+}
+
+export function stage(argv: readonly Argument[], streams: Partial<Omit<Stage, 'argv'>> = {}): Stage {
+  const [program = '', ...rest] = argv;
+  const name = typeof program === 'string' ? program : program.glob;
+  return { argv: [name, ...rest], stdin: 'pipe', stderr: 'inherit', ...streams };
+}
+
+/** Stages of which each reads what the one before writes. */
+export function pipeline(stages: readonly Stage[], when: Pipeline['when'] = 'always'): Pipeline {
+  return { when, stages: stages.map((one, n) => (n === 0 ? { ...one, stdin: 'null' } : one)) };
+}
+
+/** One pipeline of programs without anything special. */
+export function command(...stages: Argument[][]): ReadonlyCommand {
+  return { pipelines: [pipeline(stages.map((argv) => stage(argv)))] };
+}
