@@ -1,13 +1,8 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  constants,
-  type IncomingHttpHeaders,
-} from 'node:http2';
-import { PassThrough, pipeline, type Readable } from 'node:stream';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
+import { pipeline, type Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
+import { AgentBody, giveUp, lost } from './agent-body.ts';
 import type { AgentChannel } from './program.ts';
 
 export interface AgentRequest {
@@ -125,14 +120,15 @@ export class AgentSession {
   async request({ method, path, headers = {}, body, signal }: AgentRequest): Promise<AgentResponse> {
     signal?.throwIfAborted();
     const stream = this.#begin({ ...headers, ':method': method, ':path': path }, body === undefined);
-    const onAbort = () => stream.close(constants.NGHTTP2_CANCEL);
+    const answer = new AgentBody(stream, signal);
+    const onAbort = () => giveUp(stream);
     signal?.addEventListener('abort', onAbort, { once: true });
     stream.once('close', () => signal?.removeEventListener('abort', onAbort));
     if (body !== undefined) send(stream, body);
     try {
-      return await headOf(stream, signal);
+      return await headOf(stream, answer);
     } catch (error) {
-      stream.close(constants.NGHTTP2_CANCEL);
+      giveUp(stream);
       signal?.throwIfAborted();
       throw error;
     }
@@ -160,12 +156,12 @@ function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
   else {
     pipeline(body, stream, (error) => {
       // An agent may answer, with a refusal, before it has read all: that is no failure of the request.
-      if (error && !stream.closed && body.errored) stream.close(constants.NGHTTP2_CANCEL);
+      if (error && !stream.closed && body.errored) giveUp(stream);
     });
   }
 }
 
-function headOf(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<AgentResponse> {
+function headOf(stream: ClientHttp2Stream, body: AgentBody): Promise<AgentResponse> {
   return new Promise((resolve, reject) => {
     let late: NodeJS.Timeout | undefined;
     const armed = () => {
@@ -182,29 +178,10 @@ function headOf(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Pro
     if (stream.writableFinished) armed();
     else stream.once('finish', armed);
     stream.once('response', (headers) => {
-      settle(() => resolve({ status: headers[':status'] ?? 0, headers, body: whole(stream, signal) }));
+      settle(() => resolve({ status: headers[':status'] ?? 0, headers, body }));
     });
     // The error of a stream is told here or, after the head, by its body.
     stream.on('error', (error) => settle(() => reject(lost(error))));
     stream.once('close', () => settle(() => reject(lost(undefined))));
   });
-}
-
-/** A body that fails when the stream was reset: Node ends it as if it were whole when the reset says CANCEL or NO_ERROR. */
-function whole(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Readable {
-  const body = new PassThrough({
-    flush(done) {
-      done(stream.rstCode === constants.NGHTTP2_NO_ERROR ? null : (signal?.reason ?? lost(undefined)));
-    },
-  });
-  pipeline(stream, body, (error) => {
-    if (error && !body.destroyed) body.destroy(signal?.aborted ? signal.reason : lost(error));
-  });
-  return body;
-}
-
-function lost(cause: unknown): MayflyError {
-  if (cause instanceof MayflyError) return cause;
-  const why = cause instanceof Error ? `: ${cause.message}` : '';
-  return new MayflyError('guest_unreachable', `The connection to the guest was lost during a request${why}`, { cause });
 }

@@ -1,0 +1,62 @@
+import { type ClientHttp2Stream, constants } from 'node:http2';
+import { Readable } from 'node:stream';
+import { MayflyError } from '../../model/errors.ts';
+
+/**
+ * The body of an answer, which fails when it ends early. Node's own stream does not: it ends as if it were whole when
+ * its session is destroyed, and when the other side resets it with CANCEL (`Http2Stream._destroy` of Node 20).
+ */
+export class AgentBody extends Readable {
+  /** Made together with the stream: later, its end could have passed. */
+  constructor(
+    private readonly stream: ClientHttp2Stream,
+    private readonly abort: AbortSignal | undefined,
+  ) {
+    super({ highWaterMark: 0 }); // what waits to be read waits in the stream, whose window counts it
+    stream.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) stream.pause();
+    });
+    stream.pause();
+    stream.on('end', () => {
+      if (stream.destroyed || stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#lose(undefined);
+      else this.push(null);
+    });
+    stream.on('error', (error) => this.#lose(error));
+    stream.on('close', () => {
+      if (!stream.readableEnded) this.#lose(undefined);
+    });
+    this.on('error', () => {}); // told to who reads
+  }
+
+  override _read(): void {
+    this.stream.resume();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    if (!this.stream.readableEnded) giveUp(this.stream);
+    callback(error);
+  }
+
+  #lose(cause: unknown): void {
+    this.destroy(this.abort?.aborted ? reasonOf(this.abort) : lost(cause));
+  }
+}
+
+/**
+ * Resets a request. Not by `close(CANCEL)`: that ends the writable side first, so that half of an upload is a whole one to
+ * the agent; and Node 20 puts its RST_STREAM off, and forgets it when the stream is destroyed meanwhile.
+ */
+export function giveUp(stream: ClientHttp2Stream): void {
+  stream.destroy(new Error('the request was given up'));
+}
+
+/** What a request fails with when its connection does. */
+export function lost(cause: unknown): MayflyError {
+  if (cause instanceof MayflyError) return cause;
+  const why = cause instanceof Error ? `: ${cause.message}` : '';
+  return new MayflyError('guest_unreachable', `The connection to the guest was lost during a request${why}`, { cause });
+}
+
+function reasonOf({ reason }: AbortSignal): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}
