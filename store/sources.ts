@@ -37,13 +37,11 @@ export class Sources {
   ): Promise<SourceAccess> {
     checkId(id);
     if (!isHostId(hostId)) throw new MayflyError('invalid_id', 'That is not a host id.');
-    const set = { ...changes, hostId, name };
-    const first = Object.fromEntries(Object.entries(UNKNOWN).filter(([field]) => !(field in set)));
     const found = await reaching('record a source', () =>
       this.#model
         .findOneAndUpdate(
           { _id: id },
-          { $set: set, $setOnInsert: first },
+          { $set: { ...changes, hostId, name } },
           { upsert: true, returnDocument: 'after', runValidators: true },
         )
         .lean<SourceDocument>(),
@@ -52,6 +50,7 @@ export class Sources {
   }
 }
 
+/** What stands for a field that was never written. */
 const UNKNOWN: Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'> = {
   state: 'unprepared',
   sshd: null,
@@ -68,7 +67,7 @@ function checkId(id: string): void {
 }
 
 function recordOf({ _id, ...rest }: SourceDocument): SourceAccess {
-  return { id: _id, ...rest };
+  return { id: _id, ...UNKNOWN, ...rest };
 }
 
 function sourceSchema(): Schema<SourceDocument> {

@@ -45,12 +45,19 @@ export interface SourceAddress {
 /** A script's own "no", with the reason on standard error (sysexits.h, EX_DATAERR). */
 const REFUSED = 65;
 
-/** What every script here begins with. `fail` says why it refuses. */
+/**
+ * What every script here begins with. `fail` says why it refuses. The lock: a script outlives a host worker that is
+ * killed, and its successor's must not run beside it.
+ */
 const PRELUDE = `set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 export PATH LC_ALL
 umask 022
 fail() { echo "$1" >&2; exit ${REFUSED}; }
+[ -d /etc/ssh ] || fail 'it has no folder /etc/ssh: no OpenSSH server'
+command -v flock >/dev/null || fail 'it has no program flock; install util-linux'
+exec 9</etc/ssh
+flock -w 60 9 || fail 'an earlier step is still running on it'
 `;
 
 /**

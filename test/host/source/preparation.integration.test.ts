@@ -1,24 +1,26 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
-import { admitReader, excludeReader } from '../../../host/source/admission.ts';
+import { admitReader } from '../../../host/source/admission.ts';
 import type { SourceConsole } from '../../../host/source/console.ts';
-import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../../host/source/gate.ts';
+import { claimSource } from '../../../host/source/gate.ts';
 import { inspectSource } from '../../../host/source/inspection.ts';
-import { createReader, removeReader } from '../../../host/source/reader.ts';
-import { checkedCaKeys, distrustUserCa, trustUserCa } from '../../../host/source/trust.ts';
+import { checkedCaKeys } from '../../../host/source/trust.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
-import type { SourceInspection } from '../../../model/source-access.ts';
 import { temporaryState } from '../temporary-state.ts';
+import { GATE, prepareHere, unprepareHere } from './prepare-here.ts';
 import { describeTree } from './tree-digest.ts';
 
 const SIGNAL = AbortSignal.timeout(600_000);
 const OLD_CA = makeKeyPair('old').publicKey;
 const CA_KEY = makeKeyPair('x').publicKey.split(' ').slice(0, 2).join(' ');
-const gate: Gate = { bytes: Buffer.from('#!/bin/false\n'), digest: '' };
 const PLAIN = `HostKey /etc/ssh/ssh_host_ed25519_key
 PermitRootLogin no
 UsePAM no
@@ -27,16 +29,16 @@ PidFile none
 
 let hypervisor: SimulatedHypervisor;
 let images: string;
+let state: string;
 let remove: () => Promise<void>;
 let name = '';
 let id = '';
 
 beforeAll(async () => {
-  const { createHash } = await import('node:crypto');
-  gate.digest = createHash('sha256').update(gate.bytes).digest('hex');
   const temporary = await temporaryState();
   remove = temporary.remove;
   images = temporary.state.images;
+  state = temporary.state.root;
   hypervisor = new SimulatedHypervisor({ state: temporary.state });
   await hypervisor.open();
 });
@@ -61,27 +63,10 @@ async function consoleOf(): Promise<SourceConsole> {
   return (await hypervisor.runningSource(name)).console;
 }
 
-const inspect = async () => inspectSource(await consoleOf(), id, gate.bytes.length, SIGNAL);
+const inspect = async () => inspectSource(await consoleOf(), id, GATE.bytes.length, SIGNAL);
 
-async function prepare(caKeys = [CA_KEY]): Promise<SourceInspection> {
-  const console = await consoleOf();
-  const inspection = await inspect();
-  await claimSource(console, id, SIGNAL);
-  await installGate(console, id, gate, SIGNAL);
-  await createReader(console, id, SIGNAL);
-  await trustUserCa(console, id, caKeys, SIGNAL);
-  await admitReader(console, id, inspection, SIGNAL);
-  return inspection;
-}
-
-async function unprepare(): Promise<void> {
-  const console = await consoleOf();
-  await excludeReader(console, id);
-  await distrustUserCa(console, id);
-  await removeReader(console, id);
-  await removeGate(console, id);
-  await releaseSource(console, id);
-}
+const prepare = async (caKeys = [CA_KEY]) => prepareHere(await consoleOf(), id, caKeys);
+const unprepare = async () => unprepareHere(await consoleOf(), id);
 
 async function effective(user: string): Promise<string[]> {
   const spec = `user=${user},host=h,addr=192.0.2.9,laddr=192.0.2.2,lport=22`;
@@ -284,7 +269,7 @@ test('a gate that was tampered with is put back, with its mode', async () => {
   const path = join(root, '../local-lib/mayfly/mayfly-gate');
   await writeFile(path, 'echo hello');
   await prepare();
-  expect(await readFile(path)).toEqual(gate.bytes);
+  expect(await readFile(path)).toEqual(GATE.bytes);
   await chmod(path, 0o777);
   await prepare();
   expect((await describeTree(join(root, '../local-lib'))).find((line) => line.includes('gate'))).toContain(
@@ -300,3 +285,29 @@ test.each([
 ])('%s: a CA key that is anything but a key is refused', (_case, key) => {
   expect(() => checkedCaKeys([key])).toThrow('not one bare line');
 });
+
+test('pra-006: killed at any moment, its successor completes it, and nothing is there twice', async () => {
+  const root = await boot();
+  const before = await everything(root);
+  const began = performance.now();
+  await prepare();
+  const prepared = await everything(root);
+  const lasts = performance.now() - began;
+  await unprepare();
+  const program = fileURLToPath(new URL('./prepare-process.ts', import.meta.url));
+  for (let kill = 0; kill < 10; kill++) {
+    const args = ['--import', 'tsx', program, state, name, id, CA_KEY];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(child, 'exit');
+    await once(child.stdout, 'data');
+    await delay((lasts * (kill + 0.5)) / 10);
+    child.kill('SIGKILL');
+    await ended;
+    if (kill % 2 === 0) {
+      await prepare();
+      expect(await everything(root)).toEqual(prepared);
+    }
+    await unprepare();
+    expect(await everything(root)).toEqual(before);
+  }
+}, 120_000);

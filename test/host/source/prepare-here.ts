@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { admitReader, excludeReader } from '../../../host/source/admission.ts';
+import type { SourceConsole } from '../../../host/source/console.ts';
+import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../../host/source/gate.ts';
+import { inspectSource } from '../../../host/source/inspection.ts';
+import { createReader, removeReader } from '../../../host/source/reader.ts';
+import { distrustUserCa, trustUserCa } from '../../../host/source/trust.ts';
+
+const bytes = Buffer.from('#!/bin/false\n');
+/** Stands in for the gate where nobody logs in. */
+export const GATE: Gate = { bytes, digest: createHash('sha256').update(bytes).digest('hex') };
+const SIGNAL = AbortSignal.timeout(3_600_000);
+
+/** The steps of a prepare without Temporal, up to sshd. */
+export async function prepareHere(console: SourceConsole, id: string, caKeys: string[]): Promise<void> {
+  const inspection = await inspectSource(console, id, GATE.bytes.length, SIGNAL);
+  await claimSource(console, id, SIGNAL);
+  await installGate(console, id, GATE, SIGNAL);
+  await createReader(console, id, SIGNAL);
+  await trustUserCa(console, id, caKeys, SIGNAL);
+  await admitReader(console, id, inspection, SIGNAL);
+}
+
+/** Its undos, newest first. */
+export async function unprepareHere(console: SourceConsole, id: string): Promise<void> {
+  await excludeReader(console, id);
+  await distrustUserCa(console, id);
+  await removeReader(console, id);
+  await removeGate(console, id);
+  await releaseSource(console, id);
+}
