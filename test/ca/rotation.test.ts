@@ -1,0 +1,103 @@
+import { mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parsePublicKey } from '../../ca/public-key.ts';
+import { beginRotation, finishRotation, forgetPrevious, readKeys } from '../../ca/rotation.ts';
+import { UserCa } from '../../ca/user-ca.ts';
+import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+
+describe('a rotation', () => {
+  let directory: string;
+  let ca: UserCa;
+  let first: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'mayfly-rotation-'));
+    ca = await UserCa.open(directory);
+    first = (await readKeys(directory)).current;
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  const signedBy = async () => {
+    const actor = { apiKeyId: 'key1', agentId: null };
+    const { publicKey } = makeKeyPair('guest');
+    const signed = await ca.sign({ sandboxId: 'sbx-0000000000000001', publicKey, actor, source: 'golden', serial: 1n });
+    return signed.signedBy;
+  };
+
+  test('each stage trusts whatever may have signed something, and an open CA follows at once', async () => {
+    const old = parsePublicKey(first).fingerprint;
+    await beginRotation(directory);
+    const { next, stage } = await readKeys(directory);
+    expect(stage).toBe('begun');
+    expect(await ca.publicKeys()).toEqual([first, next]);
+    expect(await signedBy()).toBe(old);
+    expect((await stat(join(directory, 'user_ca_next'))).mode & 0o777).toBe(0o600);
+
+    await finishRotation(directory);
+    expect(await ca.publicKeys()).toEqual([next, first]);
+    expect((await readKeys(directory)).stage).toBe('finished');
+    expect(await signedBy()).toBe(parsePublicKey(next ?? '').fingerprint);
+    expect((await stat(join(directory, 'user_ca'))).mode & 0o777).toBe(0o600);
+
+    await forgetPrevious(directory);
+    expect(await ca.publicKeys()).toEqual([next]);
+    expect(await readdir(directory)).toEqual(['user_ca']);
+  });
+
+  test('each step may be repeated', async () => {
+    await beginRotation(directory);
+    const begun = await readKeys(directory);
+    await beginRotation(directory);
+    expect(await readKeys(directory)).toEqual(begun);
+    await finishRotation(directory);
+    const finished = await readKeys(directory);
+    await finishRotation(directory);
+    expect(await readKeys(directory)).toEqual(finished);
+    await forgetPrevious(directory);
+    await forgetPrevious(directory);
+    expect(await readKeys(directory)).toMatchObject({ stage: 'none', current: finished.current });
+  });
+
+  test('out of turn, nothing is changed', async () => {
+    await expect(finishRotation(directory)).rejects.toThrow('--begin` first');
+    await beginRotation(directory);
+    const begun = await readKeys(directory);
+    await expect(forgetPrevious(directory)).rejects.toThrow('--finish` first');
+    expect(await readKeys(directory)).toEqual(begun);
+    await finishRotation(directory);
+    const finished = await readKeys(directory);
+    await expect(beginRotation(directory)).rejects.toThrow('--forget` first');
+    expect(await readKeys(directory)).toEqual(finished);
+  });
+
+  test('killed between any two writes of the finish, no key that has signed is distrusted, and it can be finished', async () => {
+    await beginRotation(directory);
+    const { next } = await readKeys(directory);
+    await writeFile(join(directory, 'user_ca_previous.pub'), `${first}\n`);
+    expect(await ca.publicKeys()).toEqual([first, next]);
+    await rename(join(directory, 'user_ca_next'), join(directory, 'user_ca'));
+    expect(await ca.publicKeys()).toEqual([next, first]);
+    await finishRotation(directory);
+    expect(await readKeys(directory)).toEqual({ stage: 'finished', current: next, next: null, previous: first });
+  });
+
+  test('killed after the next key was made and before it was published, the same key goes on', async () => {
+    await beginRotation(directory);
+    const { next } = await readKeys(directory);
+    await rm(join(directory, 'user_ca_next.pub'));
+    expect((await readKeys(directory)).stage).toBe('none');
+    await beginRotation(directory);
+    expect((await readKeys(directory)).next).toBe(next);
+  });
+
+  test('whoever reads while it is finished sees all keys that count', async () => {
+    await beginRotation(directory);
+    const { next } = await readKeys(directory);
+    const seen: Promise<string[]>[] = [];
+    const reader = setInterval(() => seen.push(ca.publicKeys()), 0);
+    await finishRotation(directory);
+    clearInterval(reader);
+    for (const keys of await Promise.all(seen)) expect([...keys].sort()).toEqual([first, next].sort());
+  });
+});
