@@ -5,6 +5,8 @@ import { MayflyError } from '../model/errors.ts';
 import { auditRoutes } from './audit.ts';
 import { authenticate } from './auth.ts';
 import { limitBody, requireJson } from './body.ts';
+import { commandEventRoutes } from './command-events.ts';
+import { commandRoutes } from './commands.ts';
 import type { App, AppDeps, Env } from './context.ts';
 import { credentialRoutes } from './credentials.ts';
 import { docsRoutes } from './docs-page.ts';
@@ -36,6 +38,8 @@ export function createApp(deps: AppDeps): App {
   sandboxRoutes(app, deps);
   sandboxEventRoutes(app, deps);
   credentialRoutes(app, deps);
+  commandRoutes(app, deps);
+  commandEventRoutes(app, deps);
   fileRoutes(app, deps);
   auditRoutes(app, deps);
   hostRoutes(app, deps);

@@ -18,6 +18,9 @@ const limit = bodyLimit({
  */
 export const limitBody = createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
 
+/** Standard input is bytes, and a cancel says nothing. */
+const NOT_JSON = /^\/v1\/sandboxes\/[^/]+\/commands\/[^/]+\/(?:stdin|cancel)$/;
+
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 
 /**
@@ -26,7 +29,7 @@ const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
  */
 export const requireJson = createMiddleware<Env>(async (c, next) => {
   if (c.req.method !== 'POST' && c.req.method !== 'PATCH' && c.req.method !== 'PUT') return next();
-  if (isFilePath(c.req.path)) return next();
+  if (isFilePath(c.req.path) || NOT_JSON.test(c.req.path)) return next();
   const type = c.req.header('Content-Type');
   if (!JSON_MEDIA_TYPE.test(type ?? '')) {
     throw new MayflyError('unsupported_media_type', `The body is announced as ${type ? 'something else' : 'nothing'}.`);

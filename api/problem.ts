@@ -24,10 +24,15 @@ export interface Problem {
   requestId: string;
   errors?: { field: string; problem: string }[];
   sandboxId?: string;
+  commandId?: string;
 }
 
 /** The answer for an error: always problem+json, and no more than the table and the error's own words. */
-export function problemResponse(c: Context<Env>, error: MayflyError, more: Pick<Problem, 'sandboxId'> = {}): Response {
+export function problemResponse(
+  c: Context<Env>,
+  error: MayflyError,
+  more: Pick<Problem, 'sandboxId' | 'commandId'> = {},
+): Response {
   const { status, title, remedy, retryable } = ERRORS[error.code];
   const { fields, retryAfterSeconds } = error.options;
   const problem: Problem = {

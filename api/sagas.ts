@@ -1,6 +1,8 @@
 import type { AuditEvent } from '../model/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
+import type { CommandInput } from '../model/command.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import type { Actor } from '../model/sandbox.ts';
 import type { SourceInput } from '../model/source-access.ts';
 
 /**
@@ -40,6 +42,10 @@ export interface Sagas {
   changeTrust(sandboxId: string, revocation: Revocation): Promise<void>;
   /** Resolves when the guest has been told, or has ended. @throws the signal's reason when it fires first */
   trusted(sandboxId: string, signal: AbortSignal): Promise<void>;
+  /** Resolves when Temporal has the command, which is recorded already; the same id again joins the one that is there. */
+  startCommand(input: CommandInput): Promise<void>;
+  /** Resolves when Temporal has the wish; it waits there while the host is down. */
+  cancelCommand(commandId: string, actor: Actor): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

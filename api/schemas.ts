@@ -91,7 +91,7 @@ export const wholeText = (min: number, max: number) => {
     .pipe(z.number().min(min, range).max(max, range));
 };
 
-const limit = wholeText(1, LIMITS.page.max).optional();
+export const limit = wholeText(1, LIMITS.page.max).optional();
 
 export const noQuery = z.strictObject({});
 export const listQuery = z.strictObject({
@@ -107,8 +107,8 @@ export const idempotencyHeaders = preferHeaders.extend({
   'idempotency-key': printable(LIMITS.idempotencyKey.maxLength).optional(),
 });
 
-const instant = z.string().openapi({ format: 'date-time' });
-const actor = z.object({ apiKeyId: z.string(), agentId: z.string().nullable() });
+export const instant = z.string().openapi({ format: 'date-time' });
+export const actor = z.object({ apiKeyId: z.string(), agentId: z.string().nullable() });
 
 export const sandboxAnswer = z
   .object({
@@ -171,6 +171,7 @@ export const problemAnswer = z
     requestId: z.string(),
     errors: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
     sandboxId: z.string().optional(),
+    commandId: z.string().optional(),
   })
   .openapi('Problem');
 

@@ -13,6 +13,7 @@ import {
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { AuditEvent } from '../model/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
+import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/command.ts';
 import { isErrorCode, MayflyError } from '../model/errors.ts';
 import type { RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import {
@@ -25,11 +26,13 @@ import {
   SETTLED,
 } from '../model/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
+import type { Actor } from '../model/sandbox.ts';
 import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
+type CommandWorkflow = (input: CommandInput) => Promise<void>;
 type SourceWorkflow = (input: SourceInput) => Promise<void>;
 type RecordEventWorkflow = (input: RecordEventInput) => Promise<void>;
 
@@ -100,6 +103,25 @@ export class TemporalSagas implements Sagas {
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
         staticSummary: `${sandboxId} · ${event.kind}`,
       }),
+    );
+  }
+
+  async startCommand(input: CommandInput): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.start<CommandWorkflow>(COMMAND_WORKFLOW, {
+        workflowId: commandWorkflowIdOf(input.commandId),
+        taskQueue: CONTROL_QUEUE,
+        args: [input],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        staticSummary: `${input.commandId} in ${input.sandboxId}`,
+      }),
+    );
+  }
+
+  async cancelCommand(commandId: string, actor: Actor): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.getHandle(commandWorkflowIdOf(commandId)).signal<[Actor]>(CANCEL_COMMAND, actor),
     );
   }
 

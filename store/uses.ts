@@ -12,7 +12,7 @@ export interface Use {
   openCommands: string[];
 }
 
-interface UseDocument extends Use {
+interface UseDocument extends Partial<Use> {
   _id: string;
 }
 
@@ -65,8 +65,8 @@ export class Uses {
   /** All commands that have not ended. Reads the whole collection: one small document a sandbox. */
   async openCommands(): Promise<{ sandboxId: string; commandId: string }[]> {
     const found = await reaching('read the uses of sandboxes', () => this.#model.find().lean<UseDocument[]>());
-    return found.flatMap(({ _id: sandboxId, openCommands = [] }) =>
-      openCommands.map((commandId) => ({ sandboxId, commandId })),
+    return found.flatMap(({ _id: sandboxId, openCommands }) =>
+      (openCommands ?? []).map((commandId) => ({ sandboxId, commandId })),
     );
   }
 

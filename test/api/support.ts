@@ -5,6 +5,7 @@ import type { Guests } from '../../api/guests.ts';
 import type { Sagas } from '../../api/sagas.ts';
 import type { AuditEvent } from '../../model/audit.ts';
 import type { IssuedCertificate } from '../../model/certificate.ts';
+import type { CommandInput } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { SandboxInput, SandboxPatch } from '../../model/messages.ts';
@@ -19,6 +20,8 @@ export class ImmediateSagas implements Sagas {
   /** What the next sandboxes become. */
   outcome: 'running' | 'failed' | 'never' = 'running';
   started: string[] = [];
+  commands: string[] = [];
+  cancelled: string[] = [];
   failing: Error | null = null;
   readonly #store: Store;
   readonly #sagas = new Map<string, Promise<void>>();
@@ -56,6 +59,16 @@ export class ImmediateSagas implements Sagas {
     const at = new Date().toISOString();
     const proof = { sandboxId: id, hostId: 'kvm-1', observations: [], provedAt: at };
     await this.#store.sandboxes.update(id, { state: 'destroyed', proof });
+  }
+
+  async startCommand({ commandId }: CommandInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.commands.push(commandId);
+  }
+
+  async cancelCommand(commandId: string): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.cancelled.push(commandId);
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {

@@ -1,0 +1,30 @@
+import type { Context } from 'hono';
+import { z } from 'zod';
+import type { CommandRecord } from '../model/command.ts';
+import { MayflyError } from '../model/errors.ts';
+import type { AppDeps, Env } from './context.ts';
+import { refusalOf, smallJsonOf } from './guests.ts';
+
+const accepted = z.object({ offset: z.int().min(0) });
+
+/**
+ * POST …/stdin.
+ * @throws MayflyError command_ended, stdin_conflict with the offset to go on from, host_unavailable, guest_unreachable
+ */
+export async function answerStdin(
+  c: Context<Env>,
+  { store, guests }: AppDeps,
+  record: CommandRecord,
+  { offset = 0, close }: { offset?: number | undefined; close?: 'true' | 'false' | undefined },
+): Promise<{ offset: number }> {
+  if (record.state === 'ended') throw new MayflyError('command_ended', `The command ${record.id} has ended.`);
+  const body = new Uint8Array(await c.req.arrayBuffer());
+  const path = `/commands/${record.id}/stdin?offset=${offset}&close=${close ?? 'false'}`;
+  const { signal } = c.req.raw;
+  const answer = await guests.request(record.hostId, path, { method: 'POST', body, signal });
+  if (!answer.ok) throw await refusalOf(answer);
+  await store.uses.touch(record.sandboxId);
+  const told = accepted.safeParse(await smallJsonOf(answer));
+  if (told.success) return told.data;
+  throw new MayflyError('guest_failed', 'The guest did not say how much of standard input it has taken.');
+}

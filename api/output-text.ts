@@ -1,0 +1,32 @@
+/** Bytes as JSON can carry them. */
+export type TextOrBase64 = { text: string } | { base64: string };
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Text where the bytes are UTF-8, else base64.
+ * @param isCut whether more was to come: then a character that has only begun at the end is left out of text
+ */
+export function textOrBase64(bytes: Uint8Array, { isCut }: { isCut: boolean }): TextOrBase64 {
+  const whole = isCut ? bytes.subarray(0, bytes.length - begun(bytes)) : bytes;
+  try {
+    return { text: decoder.decode(whole) };
+  } catch {
+    return { base64: Buffer.from(bytes).toString('base64') }; // not UTF-8: then it is bytes
+  }
+}
+
+/** How many of the last bytes are the beginning of a character whose end is missing: 0 to 3 (RFC 3629 §3). */
+export function begun(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte >= 0b1100_0000) return back < lengthOf(byte) ? back : 0;
+    if (byte < 0b1000_0000) return 0;
+  }
+  return 0;
+}
+
+function lengthOf(first: number): number {
+  if (first >= 0b1111_0000) return 4;
+  return first >= 0b1110_0000 ? 3 : 2;
+}

@@ -1,0 +1,20 @@
+import { MayflyError } from '../model/errors.ts';
+import { isFinal, type SandboxRecord } from '../model/sandbox.ts';
+import type { AppDeps } from './context.ts';
+import { existing } from './sandboxes.ts';
+
+/**
+ * A sandbox that can be used now, and its host.
+ * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running
+ */
+export async function runningSandbox(
+  deps: Pick<AppDeps, 'store'>,
+  id: string,
+): Promise<SandboxRecord & { hostId: string }> {
+  const record = await existing(deps, id);
+  const { state, hostId } = record;
+  if (isFinal(state) || state === 'destroying')
+    throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
+  if (state === 'running' && hostId !== null) return { ...record, hostId };
+  throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+}

@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { CommandLaunch, CommandRecord, CommandSpec } from '../model/command.ts';
+import { MayflyError } from '../model/errors.ts';
+import { commandIdFrom } from '../model/ids.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { Actor } from '../model/sandbox.ts';
+import type { startCommand } from './command-schemas.ts';
+import { commandView, commandViewWithOutput } from './command-view.ts';
+import type { AppDeps, Env } from './context.ts';
+import { refusalOf } from './guests.ts';
+import { type Attempt, beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Patience, patienceOf } from './prefer.ts';
+import { problemResponse } from './problem.ts';
+import { runningSandbox } from './running-sandbox.ts';
+import { waitWithin } from './waiting.ts';
+
+type Request = z.output<typeof startCommand>;
+
+/** How often the store is asked for the end of a command while its host's relay does not answer. Milliseconds. */
+const POLL_MS = 250;
+
+/** POST …/commands: runs the command once, however often it is asked with the same key, and waits for its end a while. */
+export async function answerStart(
+  c: Context<Env>,
+  deps: AppDeps,
+  sandboxId: string,
+  request: Request,
+  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+): Promise<Response> {
+  const { store } = deps;
+  const { id: apiKeyId } = c.get('apiKey');
+  const { method, path } = c.req;
+  const key = headers['idempotency-key'];
+  const attempt = await beginAttempt(store, commandIdFrom, { apiKeyId, key, method, path, body: request });
+  if (attempt.answer) return repeatAnswer(c, attempt.answer);
+
+  const hostId = await start(deps, attempt, sandboxId, request, { apiKeyId, agentId: null });
+  const patience = patienceOf(headers.prefer);
+  await waitWithin(c, deps, patience.seconds, (signal) =>
+    ended(deps, { id: attempt.subjectId, hostId }, patience.seconds, signal),
+  );
+  const record = await store.commands.get(attempt.subjectId);
+  if (!record) throw new MayflyError('internal', `The store has lost the record of ${attempt.subjectId}.`);
+  const response = await answerFor(c, deps, record, patience);
+  await settleAttempt(c, deps, attempt, record, response);
+  return response;
+}
+
+/**
+ * Records the command, then hands it over to Temporal. A claim without a record, or with one that is still `requested`,
+ * means that an earlier request died in between: this one goes on with the same id, and Temporal joins the two.
+ * @returns the host of the command
+ */
+async function start(
+  deps: AppDeps,
+  attempt: Attempt,
+  sandboxId: string,
+  request: Request,
+  createdBy: Actor,
+): Promise<string> {
+  const { store, sagas } = deps;
+  const { subjectId: commandId, claim, isFresh } = attempt;
+  const present = isFresh ? null : await store.commands.get(commandId);
+  if (present && present.state !== 'requested') return present.hostId;
+  const hostId = present?.hostId ?? (await hostOf(deps, sandboxId, attempt));
+  if (!present) {
+    const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
+    try {
+      await Promise.all([
+        store.commands.create(record),
+        store.launches.keep(commandId, launchOf(request)),
+        store.uses.openCommand(sandboxId, commandId),
+      ]);
+    } catch (error) {
+      if (claim && isFresh) await store.idempotency.release(claim);
+      throw error;
+    }
+  }
+  await sagas.startCommand({ commandId, sandboxId, hostId });
+  return hostId;
+}
+
+/** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running: then the key is free again */
+async function hostOf(deps: AppDeps, sandboxId: string, { claim, isFresh }: Attempt): Promise<string> {
+  try {
+    return (await runningSandbox(deps, sandboxId)).hostId;
+  } catch (error) {
+    if (claim && isFresh) await deps.store.idempotency.release(claim);
+    throw error;
+  }
+}
+
+/** The defaults are filled in here, once, and recorded. */
+function specOf(request: Request): CommandSpec {
+  const { timeoutSeconds, maxOutputBytes } = LIMITS.command;
+  return {
+    command: request.command ?? null,
+    argv: request.argv ?? null,
+    envNames: Object.keys(request.env ?? {}),
+    cwd: request.cwd ?? null,
+    user: request.user ?? null,
+    timeoutSeconds: request.timeoutSeconds ?? timeoutSeconds.default,
+    maxOutputBytes: request.maxOutputBytes ?? maxOutputBytes.default,
+    stdinOpen: request.stdinOpen ?? false,
+  };
+}
+
+function launchOf({ env = {}, stdin = '' }: Request): CommandLaunch {
+  return { env, stdin: typeof stdin === 'string' ? Buffer.from(stdin) : Buffer.from(stdin.base64, 'base64') };
+}
+
+function requested(
+  id: string,
+  sandbox: { id: string; hostId: string },
+  spec: CommandSpec,
+  createdBy: Actor,
+): CommandRecord {
+  return {
+    id,
+    sandboxId: sandbox.id,
+    hostId: sandbox.hostId,
+    spec,
+    createdBy,
+    state: 'requested',
+    requestedAt: new Date().toISOString(),
+    startedAt: null,
+    endedAt: null,
+    outcome: null,
+    exitCode: null,
+    signal: null,
+    reason: null,
+    failure: null,
+    stdout: { bytes: 0, kept: 0 },
+    stderr: { bytes: 0, kept: 0 },
+  };
+}
+
+/** Resolves when the command has ended. Its host's relay tells at once; without it the store is asked. */
+async function ended(
+  { store, guests, logger }: AppDeps,
+  { id, hostId }: { id: string; hostId: string },
+  seconds: number,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const path = `/commands/${id}/start?waitSeconds=${seconds}`;
+    const answer = await guests.request(hostId, path, { method: 'POST', signal });
+    if (answer.ok) return;
+    throw await refusalOf(answer);
+  } catch (err) {
+    signal.throwIfAborted();
+    if (!(err instanceof MayflyError)) throw err;
+    logger.info({ err, commandId: id }, 'asking the store for the end of a command instead of its host');
+  }
+  while ((await store.commands.get(id))?.state !== 'ended') await sleep(POLL_MS, undefined, { signal });
+}
+
+async function answerFor(
+  c: Context<Env>,
+  { store }: AppDeps,
+  record: CommandRecord,
+  patience: Patience,
+): Promise<Response> {
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  c.header('Location', `/v1/sandboxes/${record.sandboxId}/commands/${record.id}`);
+  if (record.state !== 'ended') return c.json(commandView(record), 202);
+  const { failure } = record;
+  if (!failure) return c.json(await commandViewWithOutput(store, record), 201);
+  const error = new MayflyError(failure.code, failure.message, { retryAfterSeconds: 1 });
+  return problemResponse(c, error, { sandboxId: record.sandboxId, commandId: record.id });
+}
+
+/**
+ * Keeps the answer for repetitions. Of a command that never started the key is free again: the same request may be
+ * tried later. Who has left got no answer, so the same request may still wait for the end.
+ */
+async function settleAttempt(
+  c: Context<Env>,
+  { store }: AppDeps,
+  { claim }: Attempt,
+  { outcome }: CommandRecord,
+  response: Response,
+): Promise<void> {
+  if (claim && outcome === 'not-started') await store.idempotency.release(claim);
+  else if (!c.req.raw.signal.aborted) await keepAnswer(store, claim, response);
+}
