@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { ERRORS } from '../model/errors.ts';
+import { readOnlyPage } from './docs/read-only.ts';
 
-/** Writes docs/errors.md from the table that the code uses: `npm run docs`. */
+/** Writes docs/errors.md and the table in docs/read-only.md from the tables that the code uses: `npm run docs`. */
 const rows = Object.entries(ERRORS).map(
   ([code, { status, retryable, title, remedy }]) =>
     `| <a id="${code}"></a>\`${code}\` | ${status} | ${retryable ? 'yes' : 'no'} | ${cell(title)} | ${cell(remedy)} |`,
@@ -22,6 +23,9 @@ ${rows.join('\n')}
 `;
 
 await writeFile(fileURLToPath(new URL('../docs/errors.md', import.meta.url)), page);
+
+const readOnly = fileURLToPath(new URL('../docs/read-only.md', import.meta.url));
+await writeFile(readOnly, readOnlyPage(await readFile(readOnly, 'utf8')));
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');

@@ -17,6 +17,6 @@ const QUOTES: ((char: string) => string)[] = [
 
 /** One of the ways to write an argument so that a shell takes it as it is, character by character. */
 export function quoted(text: string, ways: readonly number[]): string {
-  const parts = [...text].map((char, n) => QUOTES[(ways[n % ways.length] ?? 0) % QUOTES.length]?.(char) ?? char);
+  const parts = Array.from(text, (char, n) => QUOTES[(ways[n % ways.length] ?? 0) % QUOTES.length]?.(char) ?? char);
   return parts.length === 0 ? `''` : parts.join('');
 }
