@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { ClientChannel } from 'ssh2';
+import { AgentSession } from '../../host/guest/agent-session.ts';
+import type { GuestConnections } from '../../host/guest/connections.ts';
+import { CertClient } from '../../host/ssh/cert-client.ts';
+import { RelayClient } from '../../relay/client.ts';
+import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
+import { startRelay } from '../../relay/server.ts';
+import { agentFolder } from './agent-folder.ts';
+
+/** The real agent, on this machine, behind a real relay: all of the way to a guest but its SSH. */
+export interface RelayedAgent {
+  guests: RelayClient;
+  agent: ChildProcess;
+  stop(): Promise<void>;
+}
+
+/** @param loginUser who owns what is uploaded */
+export async function startRelayedAgent(loginUser = 'nobody'): Promise<RelayedAgent> {
+  const folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'agent-'));
+  const socket = join(folder, 'agent.sock');
+  const program = join(agentFolder(), 'mayfly-agent');
+  const args = ['serve', '--ready', '--socket', socket, '--state', join(folder, 'state'), '--user', loginUser];
+  const agent = spawn(program, [...args, '--cgroup', ''], { stdio: ['ignore', 'inherit', 'inherit', 'pipe'] });
+  const ready = agent.stdio[3];
+  if (!ready || !('once' in ready)) throw new Error('the agent has no descriptor 3');
+  await once(ready, 'end', { signal: AbortSignal.timeout(10_000) }).catch(async () => once(ready, 'data'));
+  let session: AgentSession | null = null;
+  const connected = async () => {
+    if (session && !session.closed) return session;
+    const channel = connect(socket) as unknown as ClientChannel;
+    session = await AgentSession.open(new CertClient(), { channel, complaint: () => 'none' });
+    return session;
+  };
+  const connections = { agent: connected } as unknown as GuestConnections;
+  const routes = { sandboxes: sandboxAgentRoute(connections) };
+  const relay = await startRelay({ address: '127.0.0.1', port: 0, routes, logger: pino({ level: 'silent' }) });
+  const address = { url: relay.url, key: relay.key.toString('hex') };
+  const guests = new RelayClient({ hosts: { relayOf: async () => address, get: async () => null } } as never);
+  return {
+    guests,
+    agent,
+    async stop() {
+      guests.close();
+      await relay.close();
+      session?.close();
+      const gone = once(agent, 'exit');
+      agent.kill('SIGTERM');
+      await gone;
+      await rm(folder, { recursive: true });
+    },
+  };
+}
