@@ -1,0 +1,106 @@
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { ReadonlyCommand } from '../../model/readonly/command.ts';
+import { PROGRAMS, readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
+import own from '../model/readonly/own-cases.json' with { type: 'json' };
+import { SEED } from '../model/readonly/quoting.ts';
+import { brokenStructures } from './broken-structures.ts';
+import { CanaryRoot } from './canary-root.ts';
+import { command, verdictsOn } from './gate-process.ts';
+import { randomCommands } from './random-commands.ts';
+
+const SHARED = fileURLToPath(new URL('../../../shared/cases/readonly.json', import.meta.url));
+const Cases = z.object({
+  cases: z.array(
+    z.object({
+      input: z.object({ command: z.string() }),
+      expected: z.object({ allowed: z.boolean() }),
+      strength: z.string().optional(),
+    }),
+  ),
+});
+
+const RANDOM_COMMANDS = 30_000;
+/** Of those that the gate lets through. */
+const RANDOM_RUNS = 400;
+
+let cases: { text: string; allowed: boolean }[];
+let root: CanaryRoot;
+
+beforeAll(async () => {
+  const shared = Cases.parse(JSON.parse(await readFile(SHARED, 'utf8'))).cases.filter(
+    ({ strength }) => strength !== 'policy' && strength !== 'may_block',
+  );
+  cases = [
+    ...shared.map(({ input, expected }) => ({ text: input.command, allowed: expected.allowed })),
+    ...own.allowed.map((text) => ({ text, allowed: true })),
+    ...own.refused.map((text) => ({ text, allowed: false })),
+  ];
+  root = await CanaryRoot.start(tmpdir());
+});
+
+afterAll(() => root.stop());
+
+const pathsOf = (program: string) => PROGRAMS.programs[program]?.paths ?? [];
+
+/** Of these, what the gate lets through, each once. */
+function allowedOf(commands: readonly ReadonlyCommand[]): ReadonlyCommand[] {
+  const distinct = [...new Map(commands.map((one) => [JSON.stringify(one), one])).values()];
+  const verdicts = verdictsOn(distinct);
+  return distinct.filter((_, n) => verdicts[n]?.allowed);
+}
+
+describe('the gate alone', () => {
+  it('lets through what is to be allowed', () => {
+    const texts = cases.filter(({ allowed }) => allowed).map(({ text }) => text);
+    const commands = texts.map((text) => {
+      const read = readReadonlyCommand(text);
+      if ('refusal' in read) throw new Error(`${text}: ${read.refusal.reason}`);
+      return read.command;
+    });
+    const verdicts = verdictsOn(commands);
+    const refused = texts.flatMap((text, n) => (verdicts[n]?.allowed ? [] : [{ text, why: verdicts[n]?.refusal }]));
+    expect(refused).toEqual([]);
+  });
+
+  it('would notice a change, in the tree that the next tests look at', async () => {
+    const other = await CanaryRoot.start(tmpdir());
+    try {
+      const commands = [command(['rm', '/tmp/victim']), command(['touch', '/etc/hosts'])];
+      other.run(commands, (program) => [`/usr/bin/${program}`]);
+      expect((await other.changes()).sort()).toEqual(['etc', 'etc/hosts', 'tmp', 'tmp/victim']);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('refuses what a broken first layer makes of the cases, or what it lets through changes nothing', {
+    timeout: 240_000,
+  }, async () => {
+    const forbidden = cases.filter(({ allowed }) => !allowed).flatMap(({ text }) => brokenStructures(text));
+    const allowed = allowedOf(forbidden);
+    const shells = allowed.filter(({ pipelines }) =>
+      pipelines.some(({ stages }) => stages.some(({ argv }) => /sh$|busybox/.test(argv[0]))),
+    );
+    expect(shells).toEqual([]);
+    expect(root.run(allowed, pathsOf)).toBeGreaterThan(allowed.length / 2);
+    expect(await root.changes()).toEqual([]);
+  });
+
+  it(`lets nothing through that changes something, of random commands (MAYFLY_TEST_SEED=${SEED})`, {
+    timeout: 240_000,
+  }, async () => {
+    const arbitrary = randomCommands(
+      cases.map(({ text }) => text),
+      Object.keys(PROGRAMS.programs),
+    );
+    const allowed = allowedOf(fc.sample(arbitrary, { seed: SEED, numRuns: RANDOM_COMMANDS })).slice(0, RANDOM_RUNS);
+    expect(allowed.length).toBe(RANDOM_RUNS);
+    root.run(allowed, pathsOf);
+    expect(await root.changes()).toEqual([]);
+  });
+});

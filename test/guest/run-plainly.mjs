@@ -1,0 +1,52 @@
+// @ts-check
+/**
+ * @module Runs structured commands without any gate, for a tree in which every change is seen: standard input is a list of
+ * commands, each a list of pipelines, each a list of stages. Says of each whether one of its programs was there.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+
+/** @typedef {{argv: (string | {glob: string})[], paths: string[], stdin: string, stderr: string}} Stage */
+
+const TIME_LIMIT_MS = 1_500;
+/** tac, sort and apt make temporary files, and remove them; in the gate they may not. */
+const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', TMPDIR: '/mnt' };
+
+/** @param {Stage} stage */
+function start({ argv, paths }) {
+  const program = paths.find((path) => existsSync(path));
+  if (program === undefined) return null;
+  const args = argv.slice(1).map((arg) => (typeof arg === 'string' ? arg : arg.glob.replace(/\\([\s\S])/g, '$1')));
+  const child = spawn(program, args, { env: ENV, cwd: '/', stdio: 'pipe' });
+  child.on('error', () => {}); // a NUL in an argument, or a program that is none
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
+  child.stderr.resume();
+  return child;
+}
+
+/** @param {Stage[]} stages */
+async function pipeline(stages) {
+  const children = stages.map(start);
+  const [first] = children;
+  if (first) first.stdin.end();
+  for (const [n, child] of children.entries()) {
+    const next = children[n + 1];
+    if (child && next) child.stdout.pipe(next.stdin);
+    else child?.stdout.resume();
+    if (!child) next?.stdin.end();
+  }
+  const running = children.filter((child) => child?.pid !== undefined);
+  const timer = setTimeout(() => {
+    for (const child of running) child?.kill('SIGKILL');
+  }, TIME_LIMIT_MS);
+  await Promise.all(running.map((child) => child && child.exitCode === null && once(child, 'exit')));
+  clearTimeout(timer);
+  return running.length > 0;
+}
+
+for (const [index, pipelines] of JSON.parse(readFileSync(0, 'utf8')).entries()) {
+  let started = false;
+  for (const stages of pipelines) started = (await pipeline(stages)) || started;
+  process.stdout.write(`${JSON.stringify({ index, started })}\n`);
+}
