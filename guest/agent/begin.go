@@ -27,7 +27,10 @@ func (s *service) launch(id string, request *launchRequest) (*command, error) {
 		s.markers.remove(id)
 		return nil, err
 	}
-	go c.supervise(func(exit *commandExit) { s.keep(c, exit) })
+	go func() {
+		c.supervise(func(exit *commandExit) { s.keep(c, exit) })
+		s.markers.secureExit(id)
+	}()
 	return c, nil
 }
 
@@ -54,7 +57,7 @@ func (s *service) begin(id string, request *launchRequest, l *launch) (*command,
 		_ = file.Close()
 		return nil, diskError(err)
 	}
-	c.log = &frameLog{file: file, limit: request.MaxOutputBytes}
+	c.log = &frameLog{file: file, limit: request.MaxOutputBytes, over: make(chan struct{})}
 	c.tree = newTree(s.groups, id)
 	p, err := openPipes(len(request.Stdin) > 0 || request.StdinOpen)
 	if err == nil {

@@ -54,6 +54,7 @@ func (c *command) view() commandView {
 
 // supervise sees a command that was started to its end, and gives its exit to keep before anybody is told.
 func (c *command) supervise(keep func(*commandExit)) {
+	c.tree.unprotect()
 	var settled sync.WaitGroup
 	for _, stream := range c.streams {
 		settled.Add(1)

@@ -29,11 +29,17 @@ const sendBytes = 256 << 10
 
 var sendBuffers = sync.Pool{New: func() any { b := make([]byte, sendBytes); return &b }}
 
+// pace is the least time between what is sent at once and what is sent next. A program that prints line by line would
+// otherwise cost a packet, an encryption and several switches of process for every line.
+const pace = 10 * time.Millisecond
+
 // run returns when everything was sent, or with the reason why not.
 func (f *follower) run(ctx context.Context) error {
 	f.at = f.log.before(f.wanted)
+	f.flush()
 	for {
 		end, ended, changed := f.log.state()
+		isNew := f.at.position < end
 		for f.at.position < end {
 			if err := f.send(end); err != nil {
 				return err
@@ -42,7 +48,16 @@ func (f *follower) run(ctx context.Context) error {
 		if ended {
 			return nil
 		}
-		f.flush()
+		if isNew {
+			f.flush()
+			rest := time.NewTimer(pace)
+			select {
+			case <-rest.C:
+			case <-f.log.over:
+			case <-ctx.Done():
+			}
+			rest.Stop()
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():

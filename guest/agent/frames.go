@@ -64,6 +64,8 @@ type frameLog struct {
 	failure error
 	ended   bool
 	changed chan struct{}
+	// over is closed when nothing will be added any more.
+	over chan struct{}
 }
 
 // append adds n bytes that stand in buffer after room for a header, as far as the limit allows.
@@ -110,6 +112,7 @@ func (l *frameLog) full(stream byte) bool {
 func (l *frameLog) finish() {
 	l.mu.Lock()
 	l.ended = true
+	close(l.over)
 	l.wake()
 	l.mu.Unlock()
 	_ = l.file.Close()

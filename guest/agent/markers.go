@@ -69,13 +69,24 @@ func (m markers) readExit(id string) (*commandExit, error) {
 	return exit, json.Unmarshal(content, exit)
 }
 
-// writeExit has exit.json appear as a whole or not at all.
+// writeExit has exit.json appear as a whole or not at all. What a loss of power leaves of it until secureExit counts as
+// none, and the command as one of which nothing is known.
 func (m markers) writeExit(id string, exit *commandExit) error {
 	content, err := json.Marshal(exit)
 	if err != nil {
 		return err
 	}
 	return writeWhole(m.path(id, exitFile), content)
+}
+
+// secureExit is for after everybody was told: nobody waits for the disk.
+func (m markers) secureExit(id string) {
+	file, err := os.Open(m.path(id, exitFile))
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	_ = file.Sync()
 }
 
 func (m markers) writeRequest(id string, r requested) error {
@@ -99,7 +110,7 @@ func (m markers) createLog(id string) (*os.File, error) {
 	return os.OpenFile(m.path(id, logFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 }
 
-// writeWhole writes beside the target, syncs and renames.
+// writeWhole writes beside the target and renames.
 func writeWhole(target string, content []byte) error {
 	aside := target + ".new"
 	file, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -107,7 +118,7 @@ func writeWhole(target string, content []byte) error {
 		return err
 	}
 	_, err = file.Write(content)
-	err = errors.Join(err, file.Sync(), file.Close())
+	err = errors.Join(err, file.Close())
 	if err != nil {
 		_ = os.Remove(aside)
 		return err

@@ -54,7 +54,11 @@ func (s *service) settle(id string) error {
 	}
 	exit.Stdout = streamSummary{Bytes: end.seen[streamStdout], Kept: end.seen[streamStdout]}
 	exit.Stderr = streamSummary{Bytes: end.seen[streamStderr], Kept: end.seen[streamStderr]}
-	return s.markers.writeExit(id, exit)
+	if err := s.markers.writeExit(id, exit); err != nil {
+		return err
+	}
+	s.markers.secureExit(id)
+	return nil
 }
 
 // cutLog removes what follows the last whole frame of a log, and makes an empty one where there is none.

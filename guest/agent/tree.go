@@ -48,17 +48,23 @@ func newTree(root, id string) *tree {
 	return t
 }
 
-// begun says which process is the main one, and takes from all the protection against the kernel's out-of-memory
-// killer that they have inherited from the agent.
+// begun says which process is the main one.
 func (t *tree) begun(pid int) {
 	t.main = pid
-	if about, ok := processOf(pid); ok {
-		t.born = about.born
-	}
 	unprotect(pid)
+	if t.group == "" {
+		if about, ok := processOf(pid); ok {
+			t.born = about.born
+		}
+	}
+}
+
+// unprotect takes from processes that were born before begun what they have inherited from the agent: protection
+// against the kernel's out-of-memory killer.
+func (t *tree) unprotect() {
 	if t.group != "" {
-		for _, member := range t.members() {
-			unprotect(member)
+		for _, pid := range listed(t.group) {
+			unprotect(pid)
 		}
 	}
 }
@@ -127,17 +133,22 @@ func (t *tree) members() []int {
 
 // groupMembers lists a control group with those below it.
 func groupMembers(group string) []int {
+	pids := listed(group)
+	below, _ := os.ReadDir(group)
+	for _, entry := range below {
+		if entry.IsDir() {
+			pids = append(pids, groupMembers(filepath.Join(group, entry.Name()))...)
+		}
+	}
+	return pids
+}
+
+func listed(group string) []int {
 	var pids []int
 	content, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 	for _, word := range strings.Fields(string(content)) {
 		if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
 			pids = append(pids, pid)
-		}
-	}
-	below, _ := os.ReadDir(group)
-	for _, entry := range below {
-		if entry.IsDir() {
-			pids = append(pids, groupMembers(filepath.Join(group, entry.Name()))...)
 		}
 	}
 	return pids

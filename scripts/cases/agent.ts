@@ -47,7 +47,7 @@ export class LocalAgent {
     for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
     const answer = Buffer.concat(chunks);
     if (typeof status !== 'number' || status >= 300)
-      throw new Error(`${method} ${path}: ${status} ${answer.toString()}`);
+      throw new Error(`${method} ${path}: ${String(status)} ${answer.toString()}`);
     return answer;
   }
 

@@ -25,10 +25,9 @@ async function resultOf(input: unknown): Promise<{ stdout: string; stderr: strin
   const path = `/v1/commands/${commandIdFrom(randomBytes(ID_BYTES))}`;
   const agent = await LocalAgent.start();
   try {
-    await agent.request('PUT', path, {
-      ...{ command: stringField(input, 'command'), argv: null, env: env ?? {}, stdin: '', stdinOpen: false },
-      ...{ cwd: null, user: null, timeoutSeconds: 30, maxOutputBytes: 1_048_576 },
-    });
+    const what = { command: stringField(input, 'command'), argv: null, env: env ?? {}, cwd: null, user: null };
+    const limits = { timeoutSeconds: 30, maxOutputBytes: 1_048_576 };
+    await agent.request('PUT', path, { ...what, ...limits, stdin: '', stdinOpen: false });
     return read(await agent.request('GET', `${path}/output`));
   } finally {
     await agent.stop();

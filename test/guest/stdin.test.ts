@@ -41,7 +41,8 @@ test('pieces at their offsets, counted from the first byte of the request; the w
 test('of two writers at one offset one is taken', async () => {
   const id = await begin(agent, { argv: ['cat'], stdinOpen: true });
   const answers = await Promise.all(['aaaa', 'bbbb', 'cccc'].map((text) => give(id, 0, text)));
-  expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  expect(answers.filter(({ status }) => status === 409)).toHaveLength(2);
   await give(id, 4, '', '&close=true');
   expect((await outputOf(agent, id)).stdout.toString()).toMatch(/^(aaaa|bbbb|cccc)$/);
 });

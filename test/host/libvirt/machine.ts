@@ -1,11 +1,12 @@
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { registerGolden } from '../../../host/libvirt/golden.ts';
 import { type PrivateLibvirtd, startPrivateLibvirtd } from '../../../host/libvirt/private-libvirtd.ts';
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import { StateDir } from '../../../host/state-dir.ts';
+import { goldenImage } from '../../../scripts/setup/artifacts.mjs';
 
 /** A machine for one test file: its own libvirtd, networks and state, and the golden image as its source. */
 export interface TestMachine {
@@ -36,7 +37,7 @@ export async function startMachine(): Promise<TestMachine> {
     const host = new LibvirtHypervisor({ uri: libvirtd.uri, state, leaseFolder: libvirtd.leaseFolder });
     await host.open();
     const virsh = new Virsh(libvirtd.uri);
-    const source = await registerGolden(virsh, state, await goldenImage());
+    const source = await registerGolden(virsh, state, goldenFolder());
     const restart = async () => {
       await startPrivateLibvirtd(join(folder, 'libvirt'));
     };
@@ -48,9 +49,9 @@ export async function startMachine(): Promise<TestMachine> {
   }
 }
 
-async function goldenImage(): Promise<string> {
-  const cache = join(homedir(), '.cache', 'mayfly', 'images', 'golden-debian12');
-  const [newest] = (await readdir(cache)).filter((name) => /^[0-9a-f]+$/.test(name));
-  if (newest === undefined) throw new Error(`No golden image in ${cache}: run npm run setup.`);
-  return join(cache, newest);
+function goldenFolder(): string {
+  const image = goldenImage();
+  if (!image)
+    throw new Error('No golden image of the present sources: run `node scripts/setup.mjs --only guest,image`.');
+  return image.dir;
 }
