@@ -3,14 +3,17 @@ import type { AuditEvent } from '../../model/audit.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 
+/** Characters of a hash: enough to see that they differ. */
 const SHOWN = 8;
+/** The field of an event that says most in a few words, the first that it has. */
+const TELLING = ['state', 'command', 'argv', 'path', 'keyId', 'outcome', 'serial', 'startedAt'];
 
 /** What the audit says of the sandbox, an entry a line; it is chained, `mayfly audit verify` checks it. */
 export async function printAudit(io: Io, client: MayflyClient, sandboxId: string): Promise<void> {
   const { items } = await client.sandboxAudit(sandboxId, { limit: 200, signal: io.signal });
   for (const { seq, body, hash } of items) {
     const { kind, at, detail } = JSON.parse(body) as AuditEvent;
-    const about = detail['state'] ?? detail['command'] ?? detail['argv'] ?? detail['path'] ?? detail['keyId'] ?? '';
+    const about = TELLING.map((field) => detail[field]).find((value) => value !== undefined && value !== null) ?? '';
     const line = `${String(seq).padStart(3)}  ${at.slice(11, 23)}  ${kind.padEnd(20)} ${JSON.stringify(about)}`;
     io.print(`  ${printable(line).slice(0, 96).padEnd(97)} ${io.paint('dim', hash.slice(0, SHOWN))}`);
   }
