@@ -116,7 +116,7 @@ export function storeBinary() {
 export function guestBinaries() {
   const folder = guestCachePath();
   const [agent, gate] = [ifThere(join(folder, 'mayfly-agent')), ifThere(join(folder, 'mayfly-gate'))];
-  return agent === null ? null : { agent, gate: gate ?? '', version: guestVersion() };
+  return agent === null || gate === null ? null : { agent, gate, version: guestVersion() };
 }
 
 /**

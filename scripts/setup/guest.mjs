@@ -1,6 +1,5 @@
 // @ts-check
 /** @module What runs inside guests: the agent of sandboxes and the gate of sources, built from guest. */
-import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { guestBinaries, guestCachePath, guestVersion, repository } from './artifacts.mjs';
 import { buildOnce } from './cache.mjs';
@@ -29,7 +28,7 @@ export const guest = {
       async build(folder, scratch) {
         const project = join(repository, 'guest');
         const env = { GOTMPDIR: scratch, GOFLAGS: '', CGO_ENABLED: '0' };
-        for (const name of ['gate', 'agent'].filter((one) => existsSync(join(project, one, 'main.go')))) {
+        for (const name of ['gate', 'agent']) {
           note(`building the ${name}`);
           // -buildvcs=false because a tarball of the sources has no history.
           const flags = ['-trimpath', '-buildvcs=false', '-ldflags', `-s -w -X main.version=${guestVersion()}`];
