@@ -1,0 +1,74 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CERTIFICATE_FILE } from '../../../host/credentials.ts';
+import type { AgentSession } from '../../../host/guest/agent-session.ts';
+import { GuestConnections } from '../../../host/guest/connections.ts';
+import type { Identity } from '../../../host/guest/dial.ts';
+import type { StepContext } from '../../../host/hypervisor.ts';
+import type { SshEndpoint } from '../../../model/sandbox.ts';
+import { guestBinaries } from '../../../scripts/setup/artifacts.mjs';
+import { patience, TestMachine } from '../simulated/machine.ts';
+
+/** The agent that set-up has built. */
+export function builtAgent(): { version: string; path: string } {
+  const built = guestBinaries();
+  if (!built) throw new Error('The guest agent is not built: run `node scripts/setup.mjs --only guest`.');
+  return { version: built.version, path: built.agent };
+}
+
+/** The whole of a file in the guest, asked of its agent. */
+export async function readGuestFile(agent: AgentSession, path: string): Promise<string> {
+  const query = Buffer.from(path).toString('base64url');
+  const { status, body } = await agent.request({ method: 'GET', path: `/v1/files?path=${query}` });
+  const text = Buffer.concat(await body.toArray()).toString();
+  if (status !== 200) throw new Error(`${status}: ${text}`);
+  return text;
+}
+
+/** A simulated host and its way to its guests. */
+export class GuestMachine {
+  readonly identities = new Map<string, Identity>();
+  readonly guests: GuestConnections;
+  /** How often a certificate was asked for. */
+  renewals = 0;
+
+  private constructor(readonly host: TestMachine) {
+    const { hypervisor, credentials } = host;
+    this.guests = new GuestConnections({
+      hypervisor,
+      credentials,
+      agent: builtAgent(),
+      identify: (id) => {
+        const identity = this.identities.get(id);
+        return identity ? Promise.resolve(identity) : Promise.reject(new Error(`nobody knows ${id}`));
+      },
+      renew: async (id) => {
+        this.renewals++;
+        await host.certify(id);
+        return readFile(join(credentials.directory(id), CERTIFICATE_FILE), 'utf8');
+      },
+    });
+  }
+
+  static async start(): Promise<GuestMachine> {
+    return new GuestMachine(await TestMachine.start());
+  }
+
+  /** A sandbox that runs, with credentials and a verified login. */
+  async boot(sandboxId: string): Promise<SshEndpoint> {
+    const endpoint = await this.host.boot(sandboxId);
+    await this.host.certify(sandboxId);
+    await this.host.verify(endpoint, sandboxId);
+    this.identities.set(sandboxId, { user: endpoint.user, hostKey: endpoint.hostKey, verified: true });
+    return endpoint;
+  }
+
+  agent(sandboxId: string, context: StepContext = patience()): Promise<AgentSession> {
+    return this.guests.agent(sandboxId, context);
+  }
+
+  async stop(): Promise<void> {
+    this.guests.closeAll();
+    await this.host.stop();
+  }
+}
