@@ -7,6 +7,7 @@ import { verifySsh } from '../../../host/ssh/verify.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
+import { agentFolder } from '../../support/agent-folder.ts';
 import { temporaryState } from '../temporary-state.ts';
 
 export function newId(): string {
@@ -32,7 +33,7 @@ export class TestMachine {
 
   static async start(): Promise<TestMachine> {
     const { state, remove } = await temporaryState();
-    const hypervisor = new SimulatedHypervisor({ state });
+    const hypervisor = new SimulatedHypervisor({ state, agentFolder: agentFolder() });
     await hypervisor.open();
     const credentials = new Credentials(state);
     await credentials.open();

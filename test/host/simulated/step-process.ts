@@ -3,10 +3,11 @@ import { UserCa } from '../../../ca/user-ca.ts';
 import { Failpoints } from '../../../host/failpoints.ts';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { StateDir } from '../../../host/state-dir.ts';
+import { agentFolder } from '../../support/agent-folder.ts';
 
 const [, , root = '', sandboxId = ''] = process.argv;
 const failpoints = Failpoints.parse(process.env['MAYFLY_FAILPOINTS']);
-const hypervisor = new SimulatedHypervisor({ state: new StateDir(root), failpoints });
+const hypervisor = new SimulatedHypervisor({ state: new StateDir(root), failpoints, agentFolder: agentFolder() });
 await hypervisor.open();
 const ca = await UserCa.open(`${root}/ca`);
 const context = { signal: AbortSignal.timeout(30_000), alive: () => {} };
