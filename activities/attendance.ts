@@ -173,7 +173,9 @@ export class Attendance {
     const { domain } = await this.deps.hypervisor.whereabouts(record.sandboxId);
     // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
     const sandbox = await this.deps.store.sandboxes.get(record.sandboxId);
-    if (!sandbox || ENDING.has(sandbox.state)) return interrupted(record);
+    if (!sandbox || ENDING.has(sandbox.state)) {
+      return interrupted({ hasStarted: record.state === 'running' || this.#startedAt !== null });
+    }
     if (domain === 'off') return unknown('Its machine went off, so nobody can tell how it ended.');
     if (domain === 'absent') return unknown('Its machine is gone, so nobody can tell how it ended.');
     return null;

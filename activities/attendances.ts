@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { CommandRecord } from '../model/command.ts';
 import { MayflyError } from '../model/errors.ts';
 import { Attendance, type AttendanceDeps } from './attendance.ts';
@@ -22,6 +23,7 @@ export class Attendances {
 
   constructor(deps: AttendanceDeps) {
     this.#deps = deps;
+    setMaxListeners(0, this.#stop.signal); // some for each command
   }
 
   /**

@@ -25,10 +25,11 @@ export function cancelledBeforeStart(): Ending {
   return { ...NOTHING, outcome: 'cancelled', reason: 'It was cancelled before it started.' };
 }
 
-/** Its sandbox ended. A record that is only `requested` may belong to a command that had just been started. */
-export function interrupted({ state }: CommandRecord): Ending {
-  const reason =
-    state === 'running' ? 'Its sandbox ended while it ran.' : 'Its sandbox ended before it was known to have started.';
+/** Its sandbox ended. A command may have been started just before it could be recorded that it was. */
+export function interrupted({ hasStarted }: { hasStarted: boolean }): Ending {
+  const reason = hasStarted
+    ? 'Its sandbox ended while it ran.'
+    : 'Its sandbox ended before it was known to have started.';
   return { ...NOTHING, outcome: 'interrupted', reason };
 }
 

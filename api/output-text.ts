@@ -16,10 +16,14 @@ export function textOrBase64(bytes: Uint8Array, { isCut }: { isCut: boolean }): 
   }
 }
 
-/** How many of the last bytes are the beginning of a character whose end is missing: 0 to 3 (RFC 3629 §3). */
+/** No character begins with a greater byte (RFC 3629 §3). */
+const LAST_LEAD = 0xf4;
+
+/** How many of the last bytes are the beginning of a character whose end is missing: 0 to 3. */
 export function begun(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
+    if (byte > LAST_LEAD) return 0;
     if (byte >= 0b1100_0000) return back < lengthOf(byte) ? back : 0;
     if (byte < 0b1000_0000) return 0;
   }

@@ -23,8 +23,11 @@ export interface HeadDocument {
   head: string;
 }
 
-/** How many entries back a repeated event is recognised. Each saga has one writer, which repeats its last one. */
-const RECENT = 32;
+/**
+ * How many entries back a repeated event is recognised. A control worker that was killed repeats what it had appended
+ * but not yet told Temporal: at most an event of each command that runs in the sandbox, of which there are 64.
+ */
+const RECENT = 128;
 const COUNT_DIGITS = 12;
 const HEAD = /^(\d{12})\.([0-9a-f]{64})\.([0-9a-f]{64})$/;
 

@@ -42,6 +42,8 @@ export class Audit {
   readonly #heads: Model<HeadDocument>;
   readonly #key: ChainKey | null;
   readonly #ends = new Map<string, ChainEnd>();
+  /** Of each chain that is being appended to, the last append. */
+  readonly #appending = new Map<string, Promise<void>>();
 
   constructor(connection: Connection, key: ChainKey | null) {
     this.#entries = connection.model<EntryDocument>('AuditEntry', entrySchema(), 'audit');
@@ -57,6 +59,22 @@ export class Audit {
   async append(sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
     checkId(sandboxId);
     const key = this.#keyFor('append to');
+    // One after another within this process: those who lose against each other read the whole end again.
+    const before = this.#appending.get(sandboxId) ?? Promise.resolve();
+    const appended = before.then(() => this.#append(key, sandboxId, event));
+    const settled = appended.then(
+      () => undefined,
+      () => undefined, // told to its own caller
+    );
+    this.#appending.set(sandboxId, settled);
+    try {
+      return await appended;
+    } finally {
+      if (this.#appending.get(sandboxId) === settled) this.#appending.delete(sandboxId);
+    }
+  }
+
+  async #append(key: ChainKey, sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
     const body = bodyOf(event);
     for (;;) {
       const { count, hash, recent } = this.#takeEnd(sandboxId) ?? (await this.#readEnd(sandboxId, key));

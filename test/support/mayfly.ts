@@ -180,9 +180,9 @@ export class TestMayfly {
   }
 
   /** Keeps a life for the replay tests, when MAYFLY_RECORD_HISTORIES is set. */
-  async keepHistory(name: string, id: string): Promise<void> {
+  async keepHistory(name: string, id: string, workflowId = workflowIdOf(id)): Promise<void> {
     if (!process.env['MAYFLY_RECORD_HISTORIES']) return;
-    const history = await this.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
+    const history = await this.client.workflow.getHandle(workflowId).fetchHistory();
     await writeFile(
       fileURLToPath(new URL(`../histories/${name}.json`, import.meta.url)),
       historyToJSON(history).replace(/"stackTrace": "(?:[^"\\]|\\.)*"/g, '"stackTrace": ""'),

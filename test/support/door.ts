@@ -1,0 +1,110 @@
+import { pino } from 'pino';
+import { createApp } from '../../api/app.ts';
+import type { CommandView } from '../../api/command-view.ts';
+import type { App } from '../../api/context.ts';
+import { RelayClient } from '../../relay/client.ts';
+import type { TestMayfly } from './mayfly.ts';
+
+export interface CommandEvent {
+  id: string | undefined;
+  event: string;
+  data: { stream: string; at: string; offset: number; text?: string; base64?: string } & Partial<CommandView>;
+}
+
+/** The HTTP door of a {@link TestMayfly}, without a port. */
+export class TestDoor {
+  private constructor(
+    readonly app: App,
+    private readonly relays: RelayClient,
+    private readonly secret: string,
+  ) {}
+
+  static async open({ store, sagas }: TestMayfly): Promise<TestDoor> {
+    const guests = new RelayClient(store);
+    const logger = pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' });
+    const app = createApp({ store, sagas, guests, version: '0.0.0', logger });
+    const { secret } = await store.apiKeys.create({ name: 'test', scopes: ['admin'] });
+    return new TestDoor(app, guests, secret);
+  }
+
+  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    const raw = body instanceof Uint8Array;
+    return this.app.request(path, {
+      method,
+      headers: {
+        Authorization: `Bearer ${this.secret}`,
+        ...(body !== undefined && !raw && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
+    });
+  }
+
+  /** Runs a command and waits for it, at most so many seconds. */
+  async run(sandboxId: string, request: object, waitSeconds = 60): Promise<CommandView> {
+    const headers = { Prefer: `wait=${waitSeconds}` };
+    const response = await this.call('POST', `/v1/sandboxes/${sandboxId}/commands`, request, headers);
+    const body = await response.json();
+    if (!response.ok) throw new Error(`${response.status}: ${JSON.stringify(body)}`);
+    return body as CommandView;
+  }
+
+  async get({ sandboxId, id }: Pick<CommandView, 'sandboxId' | 'id'>): Promise<CommandView> {
+    return (await (await this.call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}`)).json()) as CommandView;
+  }
+
+  /** The command when it has ended. The store notifies nobody, so this looks every 50 ms. */
+  async ended(command: Pick<CommandView, 'sandboxId' | 'id'>, withinMs = 60_000): Promise<CommandView> {
+    return this.until(command, ({ state }) => state === 'ended', withinMs);
+  }
+
+  async until(
+    command: Pick<CommandView, 'sandboxId' | 'id'>,
+    wish: (view: CommandView) => boolean,
+    withinMs = 60_000,
+  ): Promise<CommandView> {
+    const deadline = Date.now() + withinMs;
+    for (;;) {
+      const view = await this.get(command);
+      if (wish(view)) return view;
+      if (Date.now() > deadline) throw new Error(`never came so far: ${JSON.stringify(view)}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  async output({ sandboxId, id }: Pick<CommandView, 'sandboxId' | 'id'>, query: string): Promise<Response> {
+    return this.call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}/output?${query}`);
+  }
+
+  /** What one stream of it is in the store, as text. */
+  async text(command: Pick<CommandView, 'sandboxId' | 'id'>, stream: 'stdout' | 'stderr' = 'stdout'): Promise<string> {
+    return (await this.output(command, `stream=${stream}`)).text();
+  }
+
+  async *events(
+    { sandboxId, id }: Pick<CommandView, 'sandboxId' | 'id'>,
+    lastEventId?: string,
+  ): AsyncGenerator<CommandEvent> {
+    const headers = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId };
+    const response = await this.call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}/events`, undefined, headers);
+    let text = '';
+    for await (const bytes of response.body ?? []) {
+      text += Buffer.from(bytes).toString();
+      const events = text.split('\n\n');
+      text = events.pop() ?? '';
+      for (const event of events) {
+        if (event.startsWith(':')) continue;
+        const fields = new Map(event.split('\n').map((line) => line.split(/: (.*)/s, 2) as [string, string]));
+        yield {
+          id: fields.get('id'),
+          event: fields.get('event') ?? '',
+          data: JSON.parse(fields.get('data') ?? 'null') as CommandEvent['data'],
+        };
+      }
+    }
+  }
+
+  close(): void {
+    this.relays.close();
+  }
+}

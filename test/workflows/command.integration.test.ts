@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AuditKind } from '../../model/audit.ts';
+import type { SandboxInput } from '../../model/messages.ts';
+import { TestDoor } from '../support/door.ts';
+import { useMayfly } from '../support/mayfly.ts';
+
+const mayfly = useMayfly();
+let door: TestDoor;
+
+beforeAll(async () => {
+  door = await TestDoor.open(mayfly());
+});
+afterAll(() => door?.close());
+
+async function sandbox(spec: Partial<SandboxInput['spec']> = {}): Promise<SandboxInput> {
+  const input = mayfly().input(spec);
+  expect(await mayfly().create(input)).toMatchObject({ state: 'running' });
+  return input;
+}
+
+async function auditOf(sandboxId: string): Promise<{ kind: AuditKind; detail: Record<string, unknown> }[]> {
+  const entries = await mayfly().store.audit.entries(sandboxId, { limit: 500 });
+  return entries
+    .map(({ body }) => JSON.parse(body) as { kind: AuditKind; detail: Record<string, unknown> })
+    .filter(({ kind }) => kind.startsWith('command.'));
+}
+
+describe('a command', () => {
+  test('runs once, and its answer says how it ended and what it said', async () => {
+    const { id } = await sandbox();
+    const command = await door.run(id, { command: 'echo "$GREETING"; echo oops >&2; exit 3', env: { GREETING: 'hi' } });
+    expect(command).toMatchObject({
+      state: 'ended',
+      outcome: 'exited',
+      exitCode: 3,
+      spec: { envNames: ['GREETING'] },
+      stdout: { bytes: 3, kept: 3 },
+      output: { stdout: { text: 'hi\n', truncated: false }, stderr: { text: 'oops\n', truncated: false } },
+    });
+    expect(await mayfly().store.launches.get(command.id)).toBeNull();
+    await mayfly().client.workflow.getHandle(`command/${command.id}`).result();
+    expect(await mayfly().store.uses.get(id)).toMatchObject({ openCommands: [] });
+    const audit = await auditOf(id);
+    expect(audit.map(({ kind }) => kind)).toEqual(['command.requested', 'command.started', 'command.ended']);
+    expect(audit[0]?.detail).toMatchObject({ commandId: command.id, env: ['GREETING'] });
+    expect(JSON.stringify(audit)).not.toContain('"hi"');
+  });
+
+  test('gets argv, bytes on standard input, a directory and a user as they are', async () => {
+    const { id } = await sandbox();
+    const argv = ['printf', '%s|', 'a b', '$HOME', '', "'"];
+    expect(await door.run(id, { argv })).toMatchObject({ output: { stdout: { text: "a b|$HOME||'|" } } });
+    const bytes = Buffer.from([0, 255, 10, 128]).toString('base64');
+    const cat = await door.run(id, { argv: ['cat'], stdin: { base64: bytes } });
+    expect(cat.output?.stdout).toEqual({ base64: bytes, truncated: false });
+    const where = await door.run(id, { command: 'pwd; id -un', cwd: '/tmp', user: 'root' });
+    expect(where.output?.stdout).toMatchObject({ text: '/tmp\nroot\n' });
+  });
+
+  test('that cannot start is refused, and its idempotency key is free again', async () => {
+    const { id } = await sandbox();
+    const path = `/v1/sandboxes/${id}/commands`;
+    const headers = { 'Idempotency-Key': 'refused' };
+    for (let n = 0; n < 2; n++) {
+      const response = await door.call('POST', path, { command: 'true', user: 'nobody-here' }, headers);
+      expect(response.status).toBe(422);
+      expect(await response.json()).toMatchObject({ code: 'command_refused', sandboxId: id });
+    }
+    const { items } = (await (await door.call('GET', path)).json()) as { items: { outcome: string }[] };
+    expect(items.map(({ outcome }) => outcome)).toEqual(['not-started', 'not-started']);
+  });
+
+  test('asked for twice with one key runs once, also at the same time', async () => {
+    const { id } = await sandbox();
+    const ask = () =>
+      door.call(
+        'POST',
+        `/v1/sandboxes/${id}/commands`,
+        { command: 'echo x >> /tmp/once; cat /tmp/once' },
+        {
+          'Idempotency-Key': 'once',
+        },
+      );
+    const answers = await Promise.all([ask(), ask(), ask()]);
+    const views = (await Promise.all([...answers, await ask()].map((answer) => answer.json()))) as { id: string }[];
+    expect(new Set(views.map((view) => view.id)).size).toBe(1);
+    expect(views.at(-1)).toMatchObject({ output: { stdout: { text: 'x\n' } } });
+  });
+
+  test('of many at once: one more than the guest takes is told to wait', async () => {
+    const { id } = await sandbox();
+    const many = await Promise.all(
+      Array.from({ length: 64 }, () => door.run(id, { command: 'read x', stdinOpen: true }, 0)),
+    );
+    for (const command of many) await door.until(command, ({ state }) => state === 'running');
+    const response = await door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('Retry-After')).toBe('1');
+    const close = async ({ id: commandId }: { id: string }) =>
+      door.call('POST', `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`, Buffer.from('x\n'));
+    for (const command of many) expect((await close(command)).status).toBe(200);
+    for (const command of many) expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
+  });
+
+  test('is told to have started while it runs, and is cancelled with all its processes', async () => {
+    const { id } = await sandbox();
+    const command = await door.run(id, { command: 'sleep 1000 & sleep 1000' }, 0);
+    await door.until(command, ({ state }) => state === 'running');
+    const path = `/v1/sandboxes/${id}/commands/${command.id}/cancel`;
+    const asked = await door.call('POST', path);
+    expect(asked.status).toBe(202);
+    expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled' });
+    expect((await door.call('POST', path)).status).toBe(200);
+    await mayfly().client.workflow.getHandle(`command/${command.id}`).result();
+    expect((await auditOf(id)).map(({ kind }) => kind)).toEqual([
+      'command.requested',
+      'command.cancel-asked',
+      'command.started',
+      'command.ended',
+    ]);
+    await mayfly().keepHistory('command-cancelled', command.id, `command/${command.id}`);
+  });
+
+  test('reports what time took from it', async () => {
+    const { id } = await sandbox();
+    const command = await door.run(id, { command: 'echo begun; sleep 1000', timeoutSeconds: 1 });
+    expect(command).toMatchObject({ outcome: 'timed-out', output: { stdout: { text: 'begun\n' } } });
+    await mayfly().client.workflow.getHandle(`command/${command.id}`).result();
+    await mayfly().keepHistory('command', command.id, `command/${command.id}`);
+  });
+});
+
+describe('the output of a command', () => {
+  test('is followed live, and again from any event on', async () => {
+    const { id } = await sandbox();
+    const script = 'printf "a\\303"; sleep 0.3; printf "\\244b"; sleep 0.3; printf "\\377" >&2; read x; echo "$x"';
+    const command = await door.run(id, { command: script, stdinOpen: true }, 0);
+    const seen: { id: string | undefined; what: string }[] = [];
+    for await (const { id: eventId, event, data } of door.events(command)) {
+      seen.push({ id: eventId, what: event === 'ended' ? 'ended' : `${data.stream}:${data.text ?? data.base64}` });
+      if (data.base64) await door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/stdin`, Buffer.from('go\n'));
+    }
+    expect(seen.map(({ what }) => what)).toEqual(['stdout:a', 'stdout:äb', 'stderr:/w==', 'stdout:go\n', 'ended']);
+    for (const [index, { id: eventId }] of seen.slice(0, -1).entries()) {
+      const rest: string[] = [];
+      for await (const { event, data } of door.events(command, eventId)) {
+        rest.push(event === 'ended' ? 'ended' : `${data.stream}:${data.text ?? data.base64}`);
+      }
+      expect(rest).toEqual(seen.slice(index + 1).map(({ what }) => what));
+    }
+  });
+
+  test('is kept up to its bound, counted beyond, and read by stream and offset', async () => {
+    const { id } = await sandbox();
+    const command = await door.run(id, { command: 'seq 1 100000; seq 1 5 >&2', maxOutputBytes: 200_000 });
+    expect(command.stdout).toEqual({ bytes: 588_895, kept: 200_000 });
+    const all = await door.output(command, 'stream=stdout');
+    expect(all.headers.get('X-Mayfly-Truncated')).toBe('true');
+    const text = await all.text();
+    expect(text).toHaveLength(200_000);
+    const part = await door.output(command, 'stream=stdout&offset=65530&limit=20');
+    expect(await part.text()).toBe(text.slice(65_530, 65_550));
+    expect(part.headers.get('X-Mayfly-Next-Offset')).toBe('65550');
+    expect(part.headers.get('X-Mayfly-Ended')).toBe('false');
+    const rest = await door.output(command, 'stream=stderr&offset=2');
+    expect(await rest.text()).toBe('2\n3\n4\n5\n');
+    expect(rest.headers.get('X-Mayfly-Ended')).toBe('true');
+  });
+});
+
+describe('a sandbox', () => {
+  test('that is destroyed interrupts its commands, and does not wait for them', async () => {
+    const input = await sandbox();
+    const command = await door.run(input.id, { command: 'echo there; sleep 1000' }, 0);
+    await door.until(command, ({ state }) => state === 'running');
+    expect(await mayfly().destroy(input)).toMatchObject({ state: 'destroyed' });
+    const ended = await door.ended(command);
+    expect(ended).toMatchObject({ outcome: 'interrupted', reason: 'Its sandbox ended while it ran.' });
+    const after = await door.call('POST', `/v1/sandboxes/${input.id}/commands`, { command: 'true' });
+    expect(await after.json()).toMatchObject({ code: 'sandbox_ended' });
+  });
+
+  test('whose machine goes away leaves its commands unknown', async () => {
+    const input = await sandbox();
+    const command = await door.run(input.id, { command: 'sleep 1000' }, 0);
+    await door.until(command, ({ state }) => state === 'running');
+    await mayfly().host?.machine.hypervisor.removeDomain(input.id);
+    const ended = await door.ended(command, 90_000);
+    expect(ended).toMatchObject({ outcome: 'unknown' });
+    expect(ended.reason).toContain('nobody can tell');
+  });
+
+  test('is not idle while a command runs in it, and is soon after', async () => {
+    const input = await sandbox({ idleSeconds: 2 });
+    const began = Date.now();
+    const command = await door.run(input.id, { command: 'sleep 5' });
+    expect(command).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(Date.now() - began).toBeGreaterThan(4_900);
+    expect(await mayfly().end(input.id)).toMatchObject({ stopReason: 'idle' });
+    await mayfly().keepHistory('idle-after-use', input.id);
+  });
+});
+
+describe('a host worker', () => {
+  test('that ends lets go of commands at once, and the next goes on with them', async () => {
+    const { id } = await sandbox();
+    const command = await door.run(id, { command: 'for n in 1 2 3 4 5 6; do echo $n; sleep 0.5; done' }, 0);
+    await door.until(command, ({ state }) => state === 'running');
+    const began = Date.now();
+    await mayfly().host?.stop();
+    expect(Date.now() - began).toBeLessThan(5_000);
+    expect(await door.get(command)).toMatchObject({ state: 'running' });
+    await mayfly().startHost();
+    expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(await door.text(command)).toBe('1\n2\n3\n4\n5\n6\n');
+  });
+
+  test('that is down keeps a command and its cancel waiting', async () => {
+    const { id } = await sandbox();
+    await mayfly().host?.stop();
+    const command = await door.run(id, { command: 'sleep 1000' }, 0);
+    expect((await door.call('POST', `/v1/sandboxes/${id}/commands/${command.id}/cancel`)).status).toBe(202);
+    await mayfly().startHost();
+    expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled' });
+  });
+});
