@@ -30,15 +30,15 @@ export function answerJson(response: ServerResponse, status: number, value: unkn
   response.end(body);
 }
 
-/** An error as the API's side turns it into one again: `{code, message, fields?}`, and Retry-After. */
+/** An error as the API's side turns it into one again: `{code, message, fields?, retryAfterSeconds?}`. */
 export function answerError(response: ServerResponse, error: MayflyError): void {
   const { fields, retryAfterSeconds } = error.options;
   response.setHeader(CODE_HEADER, error.code);
-  if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds);
   answerJson(response, ERRORS[error.code].status, {
     code: error.code,
     message: error.message,
     ...(fields && { fields }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   });
 }
 

@@ -95,7 +95,7 @@ export class SourceLooks {
     }
     const { sshd } = record;
     return this.#inTurn(id, () =>
-      sight.ask({ id, name, sshd, certify: (publicKey) => certify(id, publicKey) }, request, signal),
+      sight.ask({ id, name, sshd, certify: (publicKey) => certify(id, publicKey) }, request, signal).catch(keyLost),
     );
   }
 
@@ -115,6 +115,12 @@ export class SourceLooks {
       else this.#running.delete(id);
     }
   }
+}
+
+/** Nobody but a prepare makes a new key count: else any host could make itself one for the source of another. */
+function keyLost(error: unknown): never {
+  if (!(error instanceof MayflyError && error.code === 'public_key_refused')) throw error;
+  throw new MayflyError('source_not_prepared', 'Its host has lost the key to it. Prepare it again.', { cause: error });
 }
 
 function outputOf(bytes: Buffer, { bytes: written, kept }: { bytes: number; kept: number }): SourceOutput {

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { Attendances } from '../activities/attendances.ts';
+import { signKey } from '../api/temporal-certificates.ts';
 import { GuestConnections } from '../host/guest/connections.ts';
 import type { Identity } from '../host/guest/dial.ts';
-import { CERTIFICATE_WORKFLOW, type CertificateInput, type IssuedCertificate } from '../model/certificate.ts';
+import type { CertificateInput } from '../model/certificate.ts';
 import { MayflyError } from '../model/errors.ts';
-import { CONTROL_QUEUE } from '../model/queues.ts';
 import { commandsRoute } from '../relay/commands.ts';
 import { sandboxAgentRoute } from '../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../relay/server.ts';
@@ -25,8 +25,6 @@ export interface HostGuestsDeps {
   client: Client;
   logger: Logger;
 }
-
-type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate>;
 
 /** A host worker's way into its sandboxes: their connections, the commands in them, and the relay for the API. */
 export class HostGuests {
@@ -96,12 +94,7 @@ export class HostGuests {
   /** The CA is the control worker's, so Temporal carries the wish. */
   async #certify(sandboxId: string, publicKey: string): Promise<string> {
     const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
-    const { certificate } = await this.#deps.client.workflow.execute<CertificateWorkflow>(CERTIFICATE_WORKFLOW, {
-      workflowId: `certificate/${sandboxId}/${randomUUID()}`,
-      taskQueue: CONTROL_QUEUE,
-      args: [input],
-      staticSummary: `${sandboxId}: for its host`,
-    });
+    const { certificate } = await signKey(this.#deps.client, randomUUID(), input);
     return certificate;
   }
 }
