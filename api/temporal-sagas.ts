@@ -30,6 +30,7 @@ import type { Actor } from '../model/sandbox.ts';
 import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
+import { waitFor } from './temporal-wait.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 type CommandWorkflow = (input: CommandInput) => Promise<void>;
@@ -186,8 +187,7 @@ export class TemporalSagas implements Sagas {
 
   async #wait(signal: AbortSignal, call: () => Promise<unknown>): Promise<void> {
     try {
-      signal.throwIfAborted();
-      await this.#client.withAbortSignal(signal, call);
+      await waitFor(this.#client, signal, call);
     } catch (error) {
       signal.throwIfAborted();
       rethrow(error);

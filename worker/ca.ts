@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { changeTrust, trusted } from '../api/temporal-certificates.ts';
+import { waitFor } from '../api/temporal-wait.ts';
 import { checkPrivate } from '../ca/key-file.ts';
 import { parsePublicKey } from '../ca/public-key.ts';
 import {
@@ -137,7 +138,7 @@ async function tellGuests(client: Client, store: Store, { waitSeconds, signal }:
     await Promise.all(
       ids.map(async (id) => {
         try {
-          await client.withAbortSignal(limit.signal, () => trusted(client, id));
+          await waitFor(client, limit.signal, () => trusted(client, id));
         } catch (error) {
           if (!limit.signal.aborted) throw error;
           waiting.push(id);

@@ -1,0 +1,44 @@
+import {
+  type Client,
+  isGrpcCancelledError,
+  isGrpcDeadlineError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+
+/**
+ * A native connection cannot abort a call (@temporalio/worker 1.24, lib/connection.js), so nobody's wait is left to hang
+ * on the server for longer than this: it is asked anew. Milliseconds.
+ */
+const ROUND_MS = 10_000;
+
+/** Waits for what may take for ever. @throws the signal's reason when it fires first; what the call throws */
+export async function waitFor<T>(client: Client, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await orAborted(signal, client.withDeadline(Date.now() + ROUND_MS, call));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isRoundOver(error)) throw error;
+    }
+  }
+}
+
+/** A native connection calls its own deadline a cancellation. */
+function isRoundOver(error: unknown): boolean {
+  const isOver = isGrpcDeadlineError(error) || isGrpcCancelledError(error);
+  return isOver || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError;
+}
+
+async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
