@@ -75,6 +75,9 @@ class ArgumentReader {
       const argument = this.argv[this.at] ?? '';
       const isOption = this.separator === null && this.style !== 'words' && /^-./s.test(argument);
       if (!isOption && !permutes) break;
+      if (isOption && this.current.optionsFirst && this.operands.length > 0) {
+        throw new Fault(this.at, 'here options come before operands');
+      }
       if (!isOption) this.operand(argument);
       else if (this.style === 'long') this.long(argument);
       else if (argument === '--') this.separator = this.at;

@@ -64,6 +64,11 @@ export interface Arguments {
   operands?: Operands;
   /** Other operands when one of these options is there, as grep has no pattern after `-e`: names by blanks → operands. */
   operandsWith?: Record<string, Operands>;
+  /**
+   * Whether options stand before all operands: for programs that take what comes behind an operand for another one, and
+   * do something with it (`xxd F -e` writes to a file `-e`).
+   */
+  optionsFirst?: true;
   /** The first argument must be one of these options, or a bundle that begins with it. */
   first?: string;
   /** Of each of these, names by blanks, at least one option must be there. */

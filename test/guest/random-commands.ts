@@ -20,112 +20,14 @@ const ABLE = [
   'diff',
 ];
 
-const AWK = [
-  ...[
-    'BEGIN',
-    'END',
-    '{',
-    '}',
-    '(',
-    ')',
-    'print',
-    'printf',
-    '"f"',
-    '"a"',
-    '>',
-    '>>',
-    '|',
-    '"id > f"',
-    'system',
-    'getline',
-  ],
-  ...[
-    '<',
-    '/',
-    '/x/',
-    '[/]',
-    '"',
-    '\\',
-    ';',
-    ',',
-    '$1',
-    '1',
-    'x',
-    '=',
-    '/=',
-    '++',
-    '#',
-    '?',
-    ':',
-    '||',
-    '~',
-    'if',
-    'for',
-    '@',
-  ],
-];
-const SED = [
-  ...[
-    'p',
-    'w f',
-    's/x/y/',
-    's',
-    '/',
-    '|',
-    'x',
-    'y',
-    '/x/',
-    '[/]',
-    '[',
-    ']',
-    '\\',
-    ';',
-    '{',
-    '}',
-    ' ',
-    '!',
-    '$',
-    '1',
-    ',',
-    'e',
-  ],
-  ...[
-    'e touch f',
-    'w',
-    'r',
-    'a',
-    'i\\',
-    ':a',
-    'ba',
-    'n',
-    'g',
-    'I',
-    '#',
-    '+1',
-    '~2',
-    'y/a/b/',
-    's/^/touch f/e',
-    '\\,x,',
-    '/w f',
-  ],
-];
-const WORDS = [
-  '--',
-  '-',
-  '-n',
-  '-e',
-  '-o',
-  '-f',
-  'F',
-  'x',
-  '/etc/hosts',
-  '/tmp/victim',
-  '/dev/null',
-  '-i',
-  '-s',
-  '-exec',
-  '-delete',
-];
+const AWK =
+  'BEGIN END { } ( ) print printf "f" "a" > >> | system getline < / /x/ [/] " \\ ; , $1 1 x = /= ++ # ? : || ~ if for @'
+    .split(' ')
+    .concat('"id > f"');
+const SED = 'p s/x/y/ s / | x y /x/ [/] [ ] \\ ; { } ! $ 1 , e w r a i\\ :a ba n g I # +1 ~2 y/a/b/ \\,x,'
+  .split(' ')
+  .concat(' ', 'w f', 'e touch f', 's/^/touch f/e', '/w f');
+const WORDS = '-- - -n -e -o -f F x /etc/hosts /tmp/victim /dev/null -i -s -exec -delete'.split(' ');
 
 const joined = (parts: readonly string[]) =>
   fc

@@ -36,11 +36,11 @@ async function pipeline(stages) {
     else child?.stdout.resume();
     if (!child) next?.stdin.end();
   }
-  const running = children.filter((child) => child?.pid !== undefined);
+  const running = children.filter((child) => child !== null).filter((child) => child.pid !== undefined);
   const timer = setTimeout(() => {
-    for (const child of running) child?.kill('SIGKILL');
+    for (const child of running) child.kill('SIGKILL');
   }, TIME_LIMIT_MS);
-  await Promise.all(running.map((child) => child && child.exitCode === null && once(child, 'exit')));
+  await Promise.all(running.filter((child) => child.exitCode === null).map((child) => once(child, 'exit')));
   clearTimeout(timer);
   return running.length > 0;
 }

@@ -129,12 +129,20 @@ func (t *Table) checkStage(argv []Argument) (*Checked, *Refusal) {
 
 // checkedArgs: a pattern is expanded where its operand is one of any number of files.
 func (r *reader) checkedArgs() []CheckedArg {
-	args := make([]CheckedArg, len(r.args))
+	args := r.asTheyAre()
 	for i, arg := range r.args {
-		args[i].Argument = arg
 		if arg.IsGlob && r.repeated[i] && oneOf(r.types[i], "path", "file") {
 			args[i].Expands = r.types[i]
 		}
+	}
+	return args
+}
+
+// asTheyAre: no pattern is expanded, as in what xargs runs.
+func (r *reader) asTheyAre() []CheckedArg {
+	args := make([]CheckedArg, len(r.args))
+	for i, arg := range r.args {
+		args[i].Argument = arg
 	}
 	return args
 }

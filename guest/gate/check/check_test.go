@@ -43,7 +43,7 @@ func TestArguments(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "rm", "/bin/ls", "./ls", "ls|--colo=auto", "ls|--color|x|--ful", "ls|-laX|-!", "head|-n", "head|-n|x", "sort|-o|F", "sort|-uoF",
-		"sort|--outpu=F", "sort|x|-o|F", "uniq|a|b", "[|-f|x", "find|/|-delete", "find|x|-exec|id|;", "find|/|-name", "find|-delete", "find|/|x|-name|y|z",
+		"sort|--outpu=F", "sort|x|-o|F", "uniq|a|b", "uniq|a|-c", "xxd|F|-e", "xxd|F|G", "xxd|F|-", "[|-f|x", "find|/|-delete", "find|x|-exec|id|;", "find|/|-name", "find|-delete", "find|/|x|-name|y|z",
 		"find|-f|x", "xargs|rm", "xargs|ls", "xargs|grep|x", "xargs|sed|--", "xargs|env", "xargs|xargs|ls|--", "xargs|-I|ls|ls|--", "xargs|-I|{}|ls|{}|--",
 		"xargs|-I|-l|ls|-l|--|x", "xargs|-il|ls|-l|--", "xargs|--|rm", "xargs|grep|-e|x|-f|--", "xargs|--replace=ls|ls|--", "systemctl|stop|x", "systemctl|-q|stop|x", "systemctl|stat|x",
 		"ip|netns|exec|x|sh", "ip|--|a", "ip|a|add|1.1.1.1/8", "rpm|-i|x|-q", "rpm|x|-q", "env|rm", "env|A=1", "date|-s|x", "date|x", "curl|-XDELETE|localhost",

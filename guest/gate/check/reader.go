@@ -78,6 +78,9 @@ func (r *reader) read() *Refusal {
 	for i := 0; i < len(args); {
 		text := args[i].Text
 		isOption := style != "words" && r.ended < 0 && len(text) > 1 && text[0] == '-'
+		if isOption && r.scope().OptionsFirst && len(r.operands) > 0 {
+			return refuse("options of %s come before its operands", r.program)
+		}
 		next, refusal := i+1, (*Refusal)(nil)
 		switch {
 		case !isOption:

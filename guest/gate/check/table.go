@@ -32,6 +32,7 @@ type Arguments struct {
 	Digits       bool                  `json:"digits"`
 	Operands     []string              `json:"operands"`
 	OperandsWith map[string][]string   `json:"operandsWith"`
+	OptionsFirst bool                  `json:"optionsFirst"`
 	First        string                `json:"first"`
 	Require      []string              `json:"require"`
 	Last         string                `json:"last"`

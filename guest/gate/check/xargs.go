@@ -64,7 +64,7 @@ func (r *reader) checkRun(argv []Argument) (*Checked, *Refusal) {
 	if refusal := r.checkReplacements(name, inner, program.Xargs == "plain"); refusal != nil {
 		return nil, refusal
 	}
-	return &Checked{Name: name, Program: program, Args: inner.checkedArgs(), WritesNull: inner.namesNull()}, nil
+	return &Checked{Name: name, Program: program, Args: inner.asTheyAre(), WritesNull: inner.namesNull()}, nil
 }
 
 // checkReplacements: the text of -I (and -i, --replace) becomes an item wherever it stands in what xargs runs. It may
