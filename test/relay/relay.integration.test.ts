@@ -1,0 +1,203 @@
+import { once } from 'node:events';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { refusalOf } from '../../api/guests.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { RelayClient } from '../../relay/client.ts';
+import { answerJson, type Route } from '../../relay/exchange.ts';
+import { type Relay, startRelay } from '../../relay/server.ts';
+import { IDENTITY, makeRelayKey, TLS } from '../../relay/tls.ts';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+
+const MIB = 1_048_576;
+let server: StoreServer;
+let store: Store;
+let client: RelayClient;
+const opened: Relay[] = [];
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await connectStore(server.uri);
+  client = new RelayClient(store);
+});
+afterAll(async () => {
+  client?.close();
+  await store?.close();
+  await server?.stop();
+});
+afterEach(async () => {
+  for (const relay of opened.splice(0)) await relay.close();
+});
+
+async function announce(routes: Record<string, Route>, port = 0, host = 'kvm-1'): Promise<Relay> {
+  const relay = await startRelay({ address: '127.0.0.1', port, routes, logger: pino({ level: 'silent' }) });
+  opened.push(relay);
+  await store.hosts.announceRelay(host, { url: relay.url, key: relay.key.toString('hex') });
+  return relay;
+}
+
+const hello: Route = async ({ response, segments, method }) => answerJson(response, 200, { method, segments });
+
+function openTls(relay: Relay, key: Buffer | null): Promise<TLSSocket> {
+  const socket = connectTls({
+    ...TLS,
+    port: Number(new URL(relay.url).port),
+    host: '127.0.0.1',
+    checkServerIdentity: () => undefined,
+    ...(key && { pskCallback: () => ({ psk: key, identity: IDENTITY }) }),
+  });
+  return new Promise((resolve, reject) => {
+    socket.once('secureConnect', () => resolve(socket));
+    socket.once('error', reject);
+  });
+}
+
+test('only who has the key of this start is let in, and only to who has it does the client speak', async () => {
+  const relay = await announce({ hello });
+  await expect(openTls(relay, null)).rejects.toThrow();
+  await expect(openTls(relay, makeRelayKey())).rejects.toThrow();
+  const socket = await openTls(relay, relay.key);
+  expect(socket.getProtocol()).toBe('TLSv1.3');
+  socket.destroy();
+
+  const impostor = await startRelay({
+    address: '127.0.0.1',
+    port: 0,
+    routes: { hello },
+    logger: pino({ level: 'silent' }),
+  });
+  opened.push(impostor);
+  await store.hosts.announceRelay('kvm-2', { url: impostor.url, key: relay.key.toString('hex') });
+  await expect(client.request('kvm-2', '/hello')).rejects.toMatchObject({ code: 'host_unavailable' });
+});
+
+test('the store never shows a key with a host', async () => {
+  const { key } = await announce({ hello });
+  expect(JSON.stringify(await store.hosts.list())).not.toContain(key.toString('hex'));
+});
+
+test('a worker that has started again is found where it is now, one that is gone is said to be', async () => {
+  const first = await announce({ hello });
+  expect((await client.request('kvm-1', '/hello/a%2Fb')).status).toBe(200);
+  await first.close();
+  await announce({ hello });
+  const answer = await client.request('kvm-1', '/hello/a%2Fb', { method: 'POST', body: new Uint8Array(3) });
+  expect(await answer.json()).toEqual({ method: 'POST', segments: ['a/b'] });
+  await opened.at(-1)?.close();
+  const gone = client.request('kvm-1', '/hello');
+  await expect(gone).rejects.toMatchObject({ code: 'host_unavailable' });
+  await expect(gone).rejects.toThrow(/host kvm-1 cannot be reached.*mayfly serve host/);
+  await expect(client.request('kvm-9', '/hello')).rejects.toThrow(
+    /has not said where its relay is; it was never heard of/,
+  );
+});
+
+test('refusals are errors of the table on the other side; what is not there is refused', async () => {
+  await announce({
+    busy: () => Promise.reject(new MayflyError('too_many_requests', 'Sixty-four run.', { retryAfterSeconds: 7 })),
+    broken: () => Promise.reject(new Error('secret words')),
+    hello,
+  });
+  const busy = await client.request('kvm-1', '/busy', { method: 'POST' });
+  expect(busy.status).toBe(429);
+  expect(await refusalOf(busy)).toMatchObject({ code: 'too_many_requests', options: { retryAfterSeconds: 7 } });
+  const broken = await client.request('kvm-1', '/broken');
+  expect(broken.status).toBe(500);
+  expect(await broken.text()).not.toContain('secret');
+  for (const path of ['/nothing', '/constructor', '/', '/hello/%ff', '//hello']) {
+    expect((await client.request('kvm-1', path)).status).toBe(404);
+  }
+  const head = await client.request('kvm-1', '/busy', { method: 'HEAD' });
+  expect([head.status, head.headers.get('x-mayfly-code')]).toEqual([429, 'too_many_requests']);
+});
+
+test('256 MiB each way take no memory, and whoever stops reading stops the other end', async () => {
+  let taken = 0;
+  let written = 0;
+  await announce({
+    async up({ request, response }) {
+      for await (const chunk of request as AsyncIterable<Buffer>) taken += chunk.length;
+      answerJson(response, 200, { taken });
+    },
+    async down({ response, signal }) {
+      const chunk = Buffer.alloc(65_536);
+      for (let i = 0; i < 4_096 && !signal.aborted; i++) {
+        written += chunk.length;
+        if (!response.write(chunk)) await once(response, 'drain', { signal });
+      }
+      response.end();
+    },
+  });
+  const before = process.memoryUsage().rss;
+  let peak = 0;
+  let made = 0;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        peak = Math.max(peak, process.memoryUsage().rss);
+        if (made++ < 4_096) controller.enqueue(new Uint8Array(65_536));
+        else controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  expect(await (await client.request('kvm-1', '/up', { method: 'PUT', body })).json()).toEqual({ taken: 256 * MIB });
+
+  let got = 0;
+  const whole = await client.request('kvm-1', '/down');
+  for await (const chunk of whole.body ?? []) {
+    got += chunk.length;
+    peak = Math.max(peak, process.memoryUsage().rss);
+  }
+  expect(got).toBe(256 * MIB);
+  expect(peak - before).toBeLessThan(100 * MIB);
+
+  written = 0;
+  const slow = await client.request('kvm-1', '/down');
+  const reader = slow.body?.getReader();
+  await reader?.read();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(written).toBeLessThan(32 * MIB);
+  await reader?.cancel();
+});
+
+test('when the API goes away, or gives up, the other end is told; a cut-off answer is not a whole one', async () => {
+  const told: string[] = [];
+  let begun = () => {};
+  const running = () => new Promise<void>((resolve) => (begun = resolve));
+  await announce({
+    async wait({ response, signal }) {
+      response.writeHead(200).flushHeaders();
+      begun();
+      await once(signal, 'abort');
+      told.push('gone');
+    },
+    async half({ response }) {
+      response.writeHead(200, { 'Content-Length': 100 });
+      response.write('half');
+      throw new Error('the guest is gone');
+    },
+  });
+  const stop = new AbortController();
+  const started = running();
+  const waiting = await client.request('kvm-1', '/wait', { signal: stop.signal });
+  await started;
+  stop.abort(new Error('enough'));
+  await expect(waiting.text()).rejects.toThrow();
+  await expect.poll(() => told).toEqual(['gone']);
+  const half = await client.request('kvm-1', '/half');
+  await expect(half.text()).rejects.toThrow();
+});
+
+test('headers without end and requests of other protocols are turned away', async () => {
+  const relay = await announce({ hello });
+  const large = await client.request('kvm-1', '/hello', { headers: { 'x-mayfly-much': 'a'.repeat(40_000) } });
+  expect(large.status).toBe(431);
+  const socket = await openTls(relay, relay.key);
+  socket.write('SSH-2.0-OpenSSH_9.2\r\n\r\n');
+  const [answer]: [Buffer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 400/);
+  socket.destroy();
+});
