@@ -15,7 +15,7 @@ import { extendCommand } from './sandbox/extend.ts';
 import { getCommand } from './sandbox/get.ts';
 import { listCommand } from './sandbox/list.ts';
 import { serveCommand } from './serve.ts';
-import { sourceCommand } from './source.ts';
+import { sourceCommand } from './source/commands.ts';
 import { sshCommand } from './ssh.ts';
 import { upCommand } from './up.ts';
 

@@ -7,6 +7,7 @@ import { Credentials } from './credentials.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
 import { Files } from './files.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Sources } from './sources.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
 
 /** A request for a sandbox; what is left out gets the server's default. */
@@ -83,6 +84,8 @@ export class MayflyClient {
   readonly files: Files;
   /** Certificates that open sandboxes. */
   readonly credentials: Credentials;
+  /** Read-only sight of sources. */
+  readonly sources: Sources;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
@@ -90,6 +93,7 @@ export class MayflyClient {
     this.commands = new Commands(this.#transport);
     this.files = new Files(this.#transport);
     this.credentials = new Credentials(this.#transport);
+    this.sources = new Sources(this.#transport);
   }
 
   /** Returns the record: `running`, or an earlier state when the wait was over first. */

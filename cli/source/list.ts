@@ -1,13 +1,13 @@
 import { defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION } from './arguments.ts';
-import { columns } from './columns.ts';
-import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
+import { checkArguments, JSON_OPTION } from '../arguments.ts';
+import { columns } from '../columns.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
 
 /** `mayfly source list` */
-export function sourceCommand(io: Io) {
-  const list = defineCommand({
+export function listCommand(io: Io) {
+  return defineCommand({
     meta: { name: 'list', description: 'List golden VMs and whether they can be cloned' },
     args: JSON_OPTION,
     async run({ args, rawArgs }) {
@@ -25,5 +25,4 @@ export function sourceCommand(io: Io) {
       return EXIT.ok;
     },
   });
-  return defineCommand({ meta: { name: 'source', description: 'Golden VMs' }, subCommands: { list } });
 }

@@ -1,0 +1,55 @@
+import { constants } from 'node:os';
+import { type ArgsDef, defineCommand } from 'citty';
+import { LIMITS } from '../../model/limits.ts';
+import type { SourceCommandResult, SourceOutput } from '../../model/source-access.ts';
+import { checkArguments, JSON_OPTION, wholeNumber } from '../arguments.ts';
+import { connect } from '../connection.ts';
+import type { Io } from '../io.ts';
+import { HOST_OPTION, onHost } from './host-option.ts';
+
+const ARGS = {
+  name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
+  command: { type: 'positional', description: "One line, quoted: 'ps aux | head -5'", required: true },
+  timeout: { type: 'string', valueHint: 'seconds', description: 'Then it is ended (server default: 30)' },
+  ...HOST_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** timeout(1)'s, and what a shell says of a program that a signal ended: 128 and its number. */
+const TIMED_OUT = 124;
+const SIGNALED = 128;
+
+/** `mayfly source run`: a look, with its output and its exit code as our own. */
+export function runCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'run', description: 'Look at a prepared source: a command that changes nothing' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const { min, max } = LIMITS.sourceCommand.timeoutSeconds;
+      const timeout = args.timeout === undefined ? null : wholeNumber('timeout', args.timeout, min, max);
+      const request = { command: args.command, ...onHost(args), ...(timeout !== null && { timeoutSeconds: timeout }) };
+      const result = await connect(io).sources.run(args.name, request, { signal: io.signal });
+      if (args.json) {
+        io.printJson(result);
+        return exitCodeOf(result);
+      }
+      await io.write('stdout', bytesOf(result.stdout));
+      await io.write('stderr', bytesOf(result.stderr));
+      if (result.stdout.truncated || result.stderr.truncated) io.note('mayfly: it printed more, which was not kept');
+      if (result.timedOut) io.note('mayfly: its time was over');
+      return exitCodeOf(result);
+    },
+  });
+}
+
+function bytesOf({ text, base64 }: SourceOutput): Uint8Array {
+  return text === null ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text);
+}
+
+function exitCodeOf({ exitCode, signal, timedOut }: SourceCommandResult): number {
+  if (timedOut) return TIMED_OUT;
+  if (exitCode !== null) return exitCode;
+  const numbers: Partial<Record<string, number>> = constants.signals;
+  return SIGNALED + (numbers[signal ?? ''] ?? 0);
+}

@@ -1,0 +1,74 @@
+import { filePathInUrl } from '../model/file-path.ts';
+import type { SourceAccess, SourceCommandResult } from '../model/source-access.ts';
+import type { FileEntry, GuestPath } from './files.ts';
+import type { Page, Source, WaitOptions } from './mayfly-client.ts';
+import { prefer } from './paths.ts';
+import type { CallOptions, PostOptions, Transport } from './transport.ts';
+
+/** A source, and whether it can be looked at, by host. */
+export interface SourceDetail extends Source {
+  access: SourceAccess[];
+}
+
+/** Which of several hosts that have a source of that name. */
+export interface OnHost {
+  hostId?: string;
+}
+
+export interface LookAtSource extends OnHost {
+  /** One line; docs/read-only.md says what it may be. */
+  command: string;
+  agentId?: string;
+  /** Seconds. `@default` 30 */
+  timeoutSeconds?: number;
+  /** Bytes of each stream that are kept. `@default` 1 MiB */
+  maxOutputBytes?: number;
+}
+
+/** What is at a path of a source: the content of a file, to be read to its end or cancelled, or the entries of a directory. */
+export type SourceFile = { kind: 'file'; body: ReadableStream<Uint8Array> } | { kind: 'directory'; items: FileEntry[] };
+
+/** Read-only sight of sources. Throws as {@link MayflyClient} does. */
+export class Sources {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  get(name: string, options: CallOptions = {}): Promise<SourceDetail> {
+    return this.#transport.json({ method: 'GET', path: sourcePath(name) }, options);
+  }
+
+  /** Returns the record: `prepared`, or an earlier state when the wait was over first. */
+  prepare(name: string, request: OnHost = {}, options: WaitOptions & PostOptions = {}): Promise<SourceAccess> {
+    return this.#task(`${sourcePath(name)}/prepare`, request, options);
+  }
+
+  /** Returns the record: `unprepared`, or an earlier state when the wait was over first. */
+  unprepare(name: string, request: OnHost = {}, options: WaitOptions & PostOptions = {}): Promise<SourceAccess> {
+    return this.#task(`${sourcePath(name)}/unprepare`, request, options);
+  }
+
+  run(name: string, request: LookAtSource, options: PostOptions = {}): Promise<SourceCommandResult> {
+    return this.#transport.json({ method: 'POST', path: `${sourcePath(name)}/commands`, body: request }, options);
+  }
+
+  async read(name: string, path: GuestPath, { hostId, signal }: OnHost & CallOptions = {}): Promise<SourceFile> {
+    const target = `${sourcePath(name)}/files/${filePathInUrl(Buffer.from(path as string))}`;
+    const response = await this.#transport.open({ method: 'GET', path: target, query: { hostId } }, signal);
+    if (response.headers.get('content-type') === 'application/json') {
+      const { items } = (await response.json()) as Page<FileEntry>;
+      return { kind: 'directory', items };
+    }
+    return { kind: 'file', body: response.body ?? new ReadableStream({ start: (controller) => controller.close() }) };
+  }
+
+  #task(path: string, body: OnHost, options: WaitOptions & PostOptions): Promise<SourceAccess> {
+    return this.#transport.json({ method: 'POST', path, body, headers: prefer(options.waitSeconds) }, options);
+  }
+}
+
+function sourcePath(name: string): string {
+  return `/v1/sources/${encodeURIComponent(name)}`;
+}
