@@ -26,7 +26,7 @@ import { createHostWorker } from '../../worker/host.ts';
 import { HostDescription } from '../../worker/host-description.ts';
 import { HostGuests } from '../../worker/host-guests.ts';
 import { type HostMachine, openHostMachine } from '../../worker/host-machine.ts';
-import { runWorker } from '../../worker/running-worker.ts';
+import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/temporal.ts';
 import { startStoreServer } from './store-server.ts';
 
@@ -56,6 +56,7 @@ export class TestMayfly {
   readonly failpoints = Failpoints.parse(undefined);
   readonly sagas: TemporalSagas;
   host: HostPart | null = null;
+  #control: RunningWorker | null = null;
 
   private constructor(
     readonly store: Store,
@@ -75,23 +76,28 @@ export class TestMayfly {
     closers.add('store server', () => server.stop());
     const store = await connectStore(server.uri, { auditKey: randomBytes(32) });
     closers.add('store', () => store.close());
-    const config = readConfig({ MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'test', MAYFLY_STATE_DIR: root, ...env });
     const address = inject('temporalAddress');
+    const servers = { MONGODB_URI: server.uri, TEMPORAL_ADDRESS: address };
+    const host = { MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'test', MAYFLY_STATE_DIR: root };
+    const config = readConfig({ ...host, ...servers, ...env });
     const connection = await connectTemporal(address);
     closers.add('temporal', () => connection.close());
     await registerSearchAttributes(connection, 'default');
     const mayfly = new TestMayfly(store, new Client({ connection }), config, connection, closers);
-    await mayfly.startControl(await UserCa.open(join(root, 'ca')));
+    closers.add('control worker', () => mayfly.#control?.stop());
+    await mayfly.startControl();
     await mayfly.startHost();
     return mayfly;
   }
 
-  private async startControl(ca: UserCa): Promise<void> {
-    const { connection, store, failpoints } = this;
+  /** Starts the control worker; again when one runs, as after a restart of its process. */
+  async startControl(): Promise<void> {
+    await this.#control?.stop();
+    const { connection, store, failpoints, config } = this;
+    const ca = await UserCa.open(join(config.stateDir, 'control', 'ca'));
     const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
     const options = { connection, namespace: 'default', store, ca, failpoints, workflowBundle };
-    const worker = runWorker(await createControlWorker(options));
-    this.closers.add('control worker', () => worker.stop());
+    this.#control = runWorker(await createControlWorker(options));
   }
 
   /** Starts the host worker; after {@link HostPart.stop} it can be started again on the same machine. */

@@ -1,0 +1,125 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sshArguments } from '../../cli/ssh.ts';
+import { exec } from '../../host/exec.ts';
+import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import type { SandboxRecord } from '../../model/sandbox.ts';
+import { type RotationStep, rotateCa, showCa } from '../../worker/ca.ts';
+import { useMayfly } from '../support/mayfly.ts';
+
+const mayfly = useMayfly();
+const actor = { apiKeyId: 'test', agentId: null };
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-ca-rotation-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** What somebody holds who asked for a certificate at that time: whether it opens the sandbox now. */
+async function admitted({ id, ssh }: SandboxRecord): Promise<{ serial: string; opens(): Promise<boolean> }> {
+  if (!ssh) throw new Error(`${id} has no address`);
+  const pair = makeKeyPair('caller');
+  const input = { sandboxId: id, publicKey: pair.publicKey, purpose: 'caller', actor, ttlSeconds: 600 } as const;
+  const issued = await mayfly().sagas.issueCertificate(pair.publicKey.slice(-12), input);
+  const own = await mkdtemp(join(folder, 'caller-'));
+  await writeFile(join(own, 'key'), pair.privateKey, { mode: 0o600 });
+  const argv = await sshArguments(own, id, { ...issued, ...ssh, principal: id, knownHosts: '' });
+  return {
+    serial: issued.serial,
+    opens: () =>
+      exec('ssh', [...argv, 'true']).then(
+        () => true,
+        (error: Error) => {
+          expect(error.message).toContain('Permission denied');
+          return false;
+        },
+      ),
+  };
+}
+
+const rotate = (step: RotationStep, waitSeconds = 60) =>
+  rotateCa(mayfly().config, step, { waitSeconds, signal: new AbortController().signal });
+
+async function reconnect(id: string): Promise<void> {
+  const { host } = mayfly();
+  if (!host) throw new Error('there is no host');
+  const context = { signal: AbortSignal.timeout(30_000), alive: () => {} };
+  (await host.guests.guests.agent(id, context)).close();
+  const agent = await host.guests.guests.agent(id, context);
+  const { status, body } = await agent.request({ method: 'GET', path: '/v1/health' });
+  body.resume();
+  expect(status).toBe(200);
+}
+
+test('the CA moves to another key: at no stage is a certificate that counts refused, also over restarts', async () => {
+  const before = await mayfly().create();
+  const old = await admitted(before);
+  const { signing: first } = await showCa(mayfly().config);
+
+  expect(await rotate('begin')).toMatchObject({ stage: 'begun', signing: first, told: [before.id], waiting: [] });
+  expect(await old.opens()).toBe(true);
+  const during = await mayfly().create();
+  await mayfly().startControl();
+  const stillOld = [await admitted(before), await admitted(during)];
+  for (const each of stillOld) expect(await each.opens()).toBe(true);
+
+  const finished = await rotate('finish');
+  expect(finished).toMatchObject({ stage: 'finished', previous: first, waiting: [] });
+  expect(new Set(finished.told)).toEqual(new Set([before.id, during.id]));
+  const after = await mayfly().create();
+  for (const each of [old, ...stillOld]) expect(await each.opens()).toBe(true);
+  const fresh = [];
+  for (const sandbox of [before, during, after]) fresh.push(await admitted(sandbox));
+  for (const each of fresh) expect(await each.opens()).toBe(true);
+  expect((await mayfly().store.certificates.get(fresh[0]?.serial ?? ''))?.signedBy).toBe(finished.signing);
+  await mayfly().startControl();
+
+  await expect(rotate('forget')).rejects.toThrow(/previous key open sandboxes until/);
+  for (const { id } of [before, during]) {
+    const held = await mayfly().store.certificates.of(id);
+    const serials = held.filter((c) => c.purpose === 'caller' && c.signedBy === first).map(({ serial }) => serial);
+    await mayfly().sagas.changeTrust(id, { serials, actor });
+    await mayfly().sagas.trusted(id, AbortSignal.timeout(60_000));
+  }
+  expect(await rotate('forget')).toMatchObject({
+    stage: 'none',
+    signing: finished.signing,
+    previous: null,
+    waiting: [],
+  });
+  for (const each of [old, ...stillOld]) expect(await each.opens()).toBe(false);
+  for (const each of fresh) expect(await each.opens()).toBe(true);
+  for (const { id } of [before, during, after]) await reconnect(id);
+}, 180_000);
+
+test('a guest that was not reached keeps the next key from signing; its sandbox is named', async () => {
+  const sandbox = await mayfly().create();
+  const { signing: first } = await showCa(mayfly().config);
+  await mayfly().host?.stop();
+  expect(await rotate('begin', 1)).toMatchObject({ stage: 'begun', told: [], waiting: [sandbox.id] });
+  expect(await rotate('finish', 1)).toMatchObject({ stage: 'begun', signing: first, waiting: [sandbox.id] });
+  await mayfly().startHost();
+  const finished = await rotate('finish');
+  expect(finished).toMatchObject({ stage: 'finished', told: [sandbox.id], waiting: [] });
+  expect(finished.signing).not.toBe(first);
+  await reconnect(sandbox.id);
+  await rotate('forget');
+  await reconnect(sandbox.id);
+}, 120_000);
+
+test('a sandbox that is being made during the first step trusts both keys when it runs', async () => {
+  mayfly().failpoints.arm('awaitIp.before=1*delay(2000)');
+  const input = mayfly().input();
+  const creating = mayfly().create(input);
+  await mayfly().until(input.id, ({ phase }) => phase === 'awaiting-ip');
+  expect(await rotate('begin')).toMatchObject({ told: [input.id], waiting: [] });
+  const sandbox = await creating;
+  await rotate('finish');
+  expect(await (await admitted(sandbox)).opens()).toBe(true);
+}, 120_000);
+
+test('elsewhere than with the control worker it is said where to go', async () => {
+  await expect(showCa({ ...mayfly().config, stateDir: folder })).rejects.toThrow('only on the machine of the control');
+});
