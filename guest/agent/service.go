@@ -79,14 +79,16 @@ func (s *service) get(id string) (commandView, error) {
 	return s.ended(id)
 }
 
-// ended reads what the markers say of a command that does not run.
+// ended reads what the markers say of a command that does not run. What was started and has no exit that can be read
+// is answered as unknown: an error could be taken for a command that was never started.
 func (s *service) ended(id string) (commandView, error) {
-	exit, err := s.markers.readExit(id)
-	if err != nil {
-		return commandView{}, err
-	}
-	if exit == nil {
+	if !s.markers.there(id) {
 		return commandView{}, refused("command_not_found", "No command %s was started in this guest.", id)
+	}
+	exit, err := s.markers.readExit(id)
+	if err != nil || exit == nil {
+		reason := "What the guest has recorded of its end cannot be read."
+		exit = &commandExit{Outcome: "unknown", Reason: &reason}
 	}
 	return commandView{State: "ended", StartedAt: exit.StartedAt, Exit: exit}, nil
 }
