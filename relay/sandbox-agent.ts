@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import type { AgentRequest, AgentResponse } from '../host/guest/agent-session.ts';
-import type { GuestConnections } from '../host/guest/connections.ts';
+import type { AgentRequest, AgentResponse, AgentSession } from '../host/guest/agent-session.ts';
+import type { StepContext } from '../host/hypervisor.ts';
 import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 import { isSandboxId } from '../model/ids.ts';
 import { answerJson, CODE_HEADER, type Exchange, REFUSAL_BYTES, type Route, readSmall } from './exchange.ts';
@@ -46,8 +47,13 @@ const MESSAGE_CHARACTERS = 1_000;
 
 const Refusal = z.object({ code: z.string(), message: z.string() });
 
+/** Who knows the way to an agent. */
+interface Agents {
+  agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>>;
+}
+
 /** `* /sandboxes/{id}/agent/v1/…`: passed through to the guest's agent, as streams both ways. */
-export function sandboxAgentRoute(guests: GuestConnections): Route {
+export function sandboxAgentRoute(guests: Agents): Route {
   return async (exchange) => {
     const { request, signal } = exchange;
     const { sandboxId, method, path } = target(exchange);
@@ -72,17 +78,38 @@ function target(exchange: Exchange): { sandboxId: string; method: AgentRequest['
 
 async function passBack({ response, method, signal }: Exchange, answer: AgentResponse): Promise<void> {
   const { status, headers, body } = answer;
-  if (status < 200 || status > 599) {
+  const isLength = headers['content-length'] === undefined || /^\d{1,15}$/.test(headers['content-length']);
+  if (status < 200 || status > 599 || !isLength) {
     body.destroy();
-    throw new MayflyError('guest_failed', `The guest's agent answered with status ${status}.`);
+    throw new MayflyError('guest_failed', `The head of the agent's answer makes no sense (status ${status}).`);
   }
   const passed = passedOn(headers, FROM_GUEST);
   if (status >= 400 && method !== 'HEAD') return await passRefusal(response, answer, passed);
   for (const [name, value] of Object.entries(passed)) response.setHeader(name, value);
-  response.strictContentLength = true;
+  const length = passed['content-length'];
   response.writeHead(status);
   response.flushHeaders();
-  await pipeline(body, response, { signal });
+  if (length === undefined || method === 'HEAD') await pipeline(body, response, { signal });
+  else await pipeline(body, exactly(Number(length)), response, { signal });
+}
+
+/**
+ * Fails on more or fewer bytes: what is too much would be read as the next answer's beginning. Not Node's
+ * `strictContentLength`, which throws where nobody can catch it.
+ */
+function exactly(bytes: number): Transform {
+  let left = bytes;
+  const problem = () => new MayflyError('guest_failed', "The guest's answer is not as long as it says.");
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length;
+      if (left >= 0) done(null, chunk);
+      else done(problem());
+    },
+    flush(done) {
+      done(left === 0 ? null : problem());
+    },
+  });
 }
 
 async function passRefusal(

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { refusalOf } from '../../api/guests.ts';
+import type { AgentRequest, AgentResponse } from '../../host/guest/agent-session.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { RelayClient } from '../../relay/client.ts';
 import { answerJson, type Route } from '../../relay/exchange.ts';
+import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../../relay/server.ts';
 import { IDENTITY, makeRelayKey, TLS } from '../../relay/tls.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
@@ -200,4 +203,79 @@ test('headers without end and requests of other protocols are turned away', asyn
   const [answer]: [Buffer] = (await once(socket, 'data')) as [Buffer];
   expect(answer.toString()).toMatch(/^HTTP\/1\.1 400/);
   socket.destroy();
+});
+
+describe('what a guest that means harm answers through its agent', () => {
+  const id = 'sbx-0123456789abcdef';
+  const file = `/sandboxes/${id}/agent/v1/files?path=eA`;
+  let answer: AgentResponse;
+  const asked: AgentRequest[] = [];
+
+  beforeEach(async () => {
+    asked.length = 0;
+    const agent = {
+      request: (request: AgentRequest) => {
+        asked.push(request);
+        return Promise.resolve(answer);
+      },
+    };
+    await announce({ sandboxes: sandboxAgentRoute({ agent: () => Promise.resolve(agent) }) });
+  });
+  const says = (status: number, headers: Record<string, string>, ...body: (string | Buffer)[]) => {
+    answer = { status, headers, body: Readable.from(body.map((part) => Buffer.from(part))) };
+  };
+  const refusal = async () => refusalOf(await client.request('kvm-1', file));
+
+  test('only paths of its API are asked for, with headers that mean something there', async () => {
+    says(200, {}, 'x');
+    const headers = { range: 'bytes=0-', cookie: 'a', te: 'trailers' };
+    await (await client.request('kvm-1', file, { headers })).text();
+    expect(asked).toMatchObject([{ method: 'GET', path: '/v1/files?path=eA', headers: { range: 'bytes=0-' } }]);
+    expect(Object.keys(asked[0]?.headers ?? {})).toEqual(['range']);
+    const others = ['commands/cmd-0123456789abcdef', 'files%2f..%2ftrust', 'nothing'];
+    for (const path of others.map((other) => `/sandboxes/${id}/agent/v1/${other}`)) {
+      expect((await client.request('kvm-1', path, { method: 'PUT' })).status).toBe(404);
+    }
+    expect((await client.request('kvm-1', '/sandboxes/sbx-1/agent/v1/files')).status).toBe(404);
+    expect((await client.request('kvm-1', file, { method: 'POST' })).status).toBe(405);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('headers that are not bytes of text, or not of an answer, do not get through', async () => {
+    says(200, { 'x-mayfly-owner': 'a\u0001b', 'set-cookie': 'a=b', 'x-mayfly-mode': '0644', connection: 'close' }, 'x');
+    const through = await client.request('kvm-1', file);
+    expect(await through.text()).toBe('x');
+    expect([...through.headers.keys()].sort()).toEqual(['x-mayfly-mode']);
+  });
+
+  test('a body that is shorter or longer than its length is cut off, and nothing of it is the next answer', async () => {
+    says(200, { 'content-length': '10' }, 'short');
+    await expect((await client.request('kvm-1', file)).text()).rejects.toThrow();
+    says(200, { 'content-length': '5' }, 'hello', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    await expect((await client.request('kvm-1', file)).text()).rejects.toThrow();
+    says(200, {}, 'whole');
+    expect(await (await client.request('kvm-1', file)).text()).toBe('whole');
+  });
+
+  test('an answer that makes no sense is the guest that failed, never the API that refuses', async () => {
+    const reasons = [
+      [99, ''],
+      [0, ''],
+      [400, 'not json'],
+      [401, '{"code":"unauthenticated","message":"log in again"}'],
+      [500, '{"code":"internal","message":"boom"}'],
+      [404, '{"code":"__proto__","message":"x"}'],
+    ] as const;
+    for (const [status, body] of reasons) {
+      says(status, {}, body);
+      expect(await refusal()).toMatchObject({ code: 'guest_failed' });
+    }
+    says(500, {}, ...Array.from({ length: 100 }, () => Buffer.alloc(65_536, 'x')));
+    expect(await refusal()).toMatchObject({ code: 'guest_failed' });
+    says(404, {}, JSON.stringify({ code: 'file_not_found', message: `no\u001b[31m such file${'!'.repeat(5_000)}` }));
+    const honest = await refusal();
+    expect(honest).toMatchObject({ code: 'file_not_found' });
+    expect(honest.message).toMatch(/^no \[31m such file!+$/);
+    expect(honest.message.length).toBeLessThanOrEqual(1_000);
+  });
 });
