@@ -40,6 +40,12 @@ export class MayflyProcess {
     });
   }
 
+  /** Memory that it has in use now, MiB. */
+  residentMib(): number {
+    const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#child.pid}/status`, 'utf8')) ?? [];
+    return Number(kib) / 1_024;
+  }
+
   get output(): string {
     return this.#lines.join('\n');
   }

@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { Closers } from '../../worker/closers.ts';
+import { startTemporalServer } from '../../worker/temporal-server.ts';
+import { temporaryState } from '../host/temporary-state.ts';
+import { MayflyProcess, noProcessOf } from './mayfly-process.ts';
+import { startStoreServer } from './store-server.ts';
+
+const listening = z.object({ url: z.string() });
+const made = z.object({ secret: z.string() });
+
+/** An installation whose API, control worker and host worker are processes of their own: each can be killed alone. */
+export class ServedMayfly {
+  readonly #closers: Closers;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #hostEnv: NodeJS.ProcessEnv;
+  host: MayflyProcess | null = null;
+
+  private constructor(
+    readonly state: StateDir,
+    readonly client: MayflyClient,
+    closers: Closers,
+    env: NodeJS.ProcessEnv,
+    hostEnv: NodeJS.ProcessEnv,
+  ) {
+    this.#closers = closers;
+    this.#env = env;
+    this.#hostEnv = hostEnv;
+  }
+
+  /** @param hostEnv of the host worker, beside what it needs */
+  static async start(hostEnv: NodeJS.ProcessEnv): Promise<ServedMayfly> {
+    const closers = new Closers();
+    try {
+      return await ServedMayfly.#start(hostEnv, closers);
+    } catch (error) {
+      await closers.close();
+      throw error;
+    }
+  }
+
+  static async #start(hostEnv: NodeJS.ProcessEnv, closers: Closers): Promise<ServedMayfly> {
+    const { state, remove } = await temporaryState();
+    closers.add('state folder', remove);
+    closers.add('processes', () => noProcessOf(state.root));
+    const store = await startStoreServer();
+    closers.add('store', () => store.stop());
+    const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
+    closers.add('Temporal', () => temporal.stop());
+    const env = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
+
+    const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
+    const { secret } = made.parse(JSON.parse(await key.line('"secret"')));
+    await key.end();
+    const api = new MayflyProcess(['serve', 'api'], env);
+    closers.add('API', async () => void (await api.end('SIGKILL')));
+    const control = new MayflyProcess(['serve', 'control'], { ...env, MAYFLY_STATE_DIR: join(state.root, 'control') });
+    closers.add('control worker', async () => void (await control.end('SIGKILL')));
+    const { url } = listening.parse(JSON.parse(await api.line('the API listens')));
+    const client = new MayflyClient({ baseUrl: url, apiKey: secret });
+    const served = new ServedMayfly(state, client, closers, env, hostEnv);
+    closers.add('host worker', async () => void (await served.host?.end('SIGKILL')));
+    served.startHost();
+    await served.#ready(url);
+    return served;
+  }
+
+  /** A host worker on the same machine as the one before, which must have ended. */
+  startHost(): MayflyProcess {
+    const where = { MAYFLY_STATE_DIR: join(this.state.root, 'host'), MAYFLY_HOST_ID: 'served' };
+    this.host = new MayflyProcess(['serve', 'host'], { ...this.#env, ...where, ...this.#hostEnv });
+    return this.host;
+  }
+
+  async stop(): Promise<void> {
+    await this.#closers.close();
+  }
+
+  /** The API notifies nobody that a host has come, so this asks every 100 ms. */
+  async #ready(url: string): Promise<void> {
+    const deadline = Date.now() + 60_000;
+    for (;;) {
+      const answer = await fetch(`${url}/readyz`);
+      if (answer.ok) return;
+      if (Date.now() > deadline) throw new Error(`never ready: ${await answer.text()}\n${this.host?.output}`);
+      await sleep(100);
+    }
+  }
+}
