@@ -44,6 +44,8 @@ function checkArgv(table: Table, argv: [string, ...Argument[]]): [string, ...Arg
   if (!program) throw new Fault(0, `${quote(name)} is not a program that may be run; docs/read-only.md lists them`);
   if (argv.length > table.limits.arguments) throw new Fault(0, `more than ${table.limits.arguments} arguments`);
   const texts = argv.map(textOf);
+  const long = texts.findIndex((text) => new TextEncoder().encode(text).length > table.limits.argumentBytes);
+  if (long >= 0) throw new Fault(long, `more than ${table.limits.argumentBytes} bytes`);
   if (program.language === 'xargs') return checkXargs(table, program, argv);
   if (program.language === 'find') checkFind(program, table.types, texts);
   else readArguments(program, table.types, texts);

@@ -1,8 +1,11 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { LIMITS } from '../../../model/limits.ts';
 import { names } from '../../../model/readonly/options.ts';
 import { PROGRAMS } from '../../../model/readonly/readonly-command.ts';
-import type { Arguments, Program } from '../../../model/readonly/table.ts';
+import type { Arguments } from '../../../model/readonly/table.ts';
 import { isBuiltIn, UNSEEN } from '../../../model/readonly/value.ts';
+import { readOnlyPage } from '../../../scripts/docs/read-only.ts';
 
 const FIELDS = new Set(
   (
@@ -31,63 +34,92 @@ function specsOf(node: Arguments): string[][] {
 }
 
 describe('programs.json', () => {
-  it.each(nodes)('%s says nothing that no checker knows', (_name, node) => {
-    expect(Object.keys(node).filter((field) => !FIELDS.has(field))).toEqual([]);
-    expect(['getopt', 'long', 'words', undefined]).toContain(node.style);
+  it('takes texts as long as the API does, and is printed in docs/read-only.md', async () => {
+    expect(PROGRAMS.limits.text).toBe(LIMITS.sourceCommand.maxLength);
+    const page = await readFile(new URL('../../../docs/read-only.md', import.meta.url), 'utf8');
+    expect(readOnlyPage(page)).toBe(page);
   });
 
-  it.each(nodes)('%s has types that exist, and any number only at the end', (_name, node) => {
-    const operands = specsOf(node).flat();
-    const used = [
-      ...Object.values(node.values ?? {}),
-      ...Object.values(node.optional ?? {}),
-      ...operands.map((type) => type.replace(/\?$|\.\.\.$/, '')),
-    ];
-    expect(used.filter((type) => !isBuiltIn(type) && !Object.hasOwn(PROGRAMS.types, type))).toEqual([]);
-    for (const spec of specsOf(node)) expect(spec.slice(0, -1).filter((type) => type.endsWith('...'))).toEqual([]);
+  it('says nothing that no checker knows', () => {
+    for (const [name, node] of nodes) {
+      expect(
+        Object.keys(node).filter((field) => !FIELDS.has(field)),
+        name,
+      ).toEqual([]);
+      expect(['getopt', 'long', 'words', undefined], name).toContain(node.style);
+    }
   });
 
-  it.each(nodes)('%s says each option once, as its style writes it', (_name, node) => {
-    const options = optionsOf(node);
-    expect(options.filter((option, n) => options.indexOf(option) !== n)).toEqual([]);
-    if ((node.style ?? 'getopt') !== 'getopt' || !options.some((option) => /^-[^-]/.test(option))) return;
-    const root = programs.find(([, program]) => program === node)?.[1];
-    if (root && root.language !== 'find')
-      expect(options.filter((o) => !/^(?:-[^-]|--[a-z][a-z0-9.-]+)$/i.test(o))).toEqual([]);
+  it('has types that exist, and any number of operands only at the end', () => {
+    for (const [name, node] of nodes) {
+      const operands = specsOf(node).flat();
+      const used = [
+        ...Object.values(node.values ?? {}),
+        ...Object.values(node.optional ?? {}),
+        ...operands.map((type) => type.replace(/\?$|\.\.\.$/, '')),
+      ];
+      expect(
+        used.filter((type) => !isBuiltIn(type) && !Object.hasOwn(PROGRAMS.types, type)),
+        name,
+      ).toEqual([]);
+      const early = specsOf(node).flatMap((spec) => spec.slice(0, -1).filter((type) => type.endsWith('...')));
+      expect(early, name).toEqual([]);
+    }
   });
 
-  it.each(nodes)('%s requires only options that it has', (_name, node) => {
-    const groups = [
-      ...(node.require ?? []),
-      ...Object.keys(node.operandsWith ?? {}),
-      ...(node.first ? [node.first] : []),
-    ];
-    expect(groups.flatMap(names).filter((name) => !optionsOf(node).includes(name))).toEqual([]);
+  it('says each option once, as its style writes it', () => {
+    for (const [name, node] of nodes) {
+      const options = optionsOf(node);
+      expect(
+        options.filter((option, n) => options.indexOf(option) !== n),
+        name,
+      ).toEqual([]);
+    }
+    for (const [name, program] of programs.filter(([, { style, language }]) => !style && language !== 'find')) {
+      const odd = optionsOf(program).filter((option) => !/^(?:-[^-]|--[a-z][a-z0-9.-]+)$/i.test(option));
+      expect(odd, name).toEqual([]);
+    }
   });
 
-  it.each(programs)('%s is a name without a slash, found in directories of the system only', (name, program) => {
-    expect(name).toMatch(/^(?:[a-z][a-z0-9_.-]*|\[)$/);
-    expect(program.about).not.toBe('');
-    expect(program.paths.filter((path) => !/^\/(?:usr\/)?s?bin\/[a-z0-9_.[-]+$/.test(path))).toEqual([]);
-    expect(program.paths).not.toEqual([]);
+  it('requires only options that it has', () => {
+    for (const [name, node] of nodes) {
+      const groups = [...(node.require ?? []), ...Object.keys(node.operandsWith ?? {}), ...[node.first ?? []].flat()];
+      expect(
+        groups.flatMap(names).filter((option) => !optionsOf(node).includes(option)),
+        name,
+      ).toEqual([]);
+    }
   });
 
-  it.each(programs.filter(([, program]) => program.xargs))(
-    '%s may get items that nobody has seen',
-    (_name, program: Program) => {
-      expect(program.language).toBeUndefined();
-      expect(program.verbs).toBeUndefined();
-      expect(program.xargs === 'plain').toBe(program.style === 'words');
-      for (const spec of specsOf(program)) {
-        expect(spec.at(-1)).toMatch(/\.\.\.$/);
-        expect(UNSEEN).toContain(spec.at(-1)?.slice(0, -3));
-      }
-    },
-  );
+  it('names programs without a slash, in directories of the system only', () => {
+    for (const [name, program] of programs) {
+      expect(name).toMatch(/^(?:[a-z][a-z0-9_.-]*|\[)$/);
+      expect(program.about, name).not.toBe('');
+      expect(program.paths, name).not.toEqual([]);
+      for (const path of program.paths) expect(path).toMatch(/^\/(?:usr\/)?s?bin\/[a-z0-9_.[-]+$/);
+    }
+  });
 
-  it.each(Object.entries(PROGRAMS.types))('type %s is used, and means the same to RE2', (name, type) => {
+  it('gives items that nobody has seen only to operands that can be anything', () => {
+    for (const [name, program] of programs.filter(([, { xargs }]) => xargs)) {
+      expect([program.language, program.verbs], name).toEqual([undefined, undefined]);
+      expect(program.xargs === 'plain', name).toBe(program.style === 'words');
+      for (const spec of specsOf(program))
+        expect(
+          UNSEEN.map((type) => `${type}...`),
+          name,
+        ).toContain(spec.at(-1));
+    }
+  });
+
+  it('uses its types, and their patterns mean the same to RE2', () => {
     const used = JSON.stringify(PROGRAMS.programs);
-    expect(used.includes(`"${name}"`) || used.includes(`"${name}?"`) || used.includes(`"${name}..."`)).toBe(true);
-    if ('pattern' in type) expect(type.pattern).toMatch(COMMON_PATTERN);
+    for (const [name, type] of Object.entries(PROGRAMS.types)) {
+      expect(
+        [`"${name}"`, `"${name}?"`, `"${name}..."`].some((use) => used.includes(use)),
+        name,
+      ).toBe(true);
+      if ('pattern' in type) expect(type.pattern).toMatch(COMMON_PATTERN);
+    }
   });
 });
