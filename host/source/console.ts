@@ -15,8 +15,8 @@ export interface ConsoleOptions {
   signal?: AbortSignal;
 }
 
-/** Under emulation a process start takes 100 ms, and a script here starts up to 50. Milliseconds. */
-export const CONSOLE_TIMEOUT_MS = 60_000;
+/** Under emulation a process start takes 100 ms, more on a busy host, and a script here starts up to 200. Milliseconds. */
+export const CONSOLE_TIMEOUT_MS = 150_000;
 
 /** A way into a running source that needs neither password nor key: its own host. Everything runs as root. */
 export interface SourceConsole {

@@ -5,6 +5,7 @@ import { claimSource, type Gate, installGate, releaseSource, removeGate } from '
 import { inspectSource } from '../../../host/source/inspection.ts';
 import { createReader, removeReader } from '../../../host/source/reader.ts';
 import { distrustUserCa, trustUserCa } from '../../../host/source/trust.ts';
+import type { SourceInspection } from '../../../model/source-access.ts';
 
 const bytes = Buffer.from('#!/bin/false\n');
 /** Stands in for the gate where nobody logs in. */
@@ -12,13 +13,19 @@ export const GATE: Gate = { bytes, digest: createHash('sha256').update(bytes).di
 const SIGNAL = AbortSignal.timeout(3_600_000);
 
 /** The steps of a prepare without Temporal, up to sshd. */
-export async function prepareHere(console: SourceConsole, id: string, caKeys: string[]): Promise<void> {
-  const inspection = await inspectSource(console, id, GATE.bytes.length, SIGNAL);
+export async function prepareHere(
+  console: SourceConsole,
+  id: string,
+  caKeys: string[],
+  gate = GATE,
+): Promise<SourceInspection> {
+  const inspection = await inspectSource(console, id, gate.bytes.length, SIGNAL);
   await claimSource(console, id, SIGNAL);
-  await installGate(console, id, GATE, SIGNAL);
+  await installGate(console, id, gate, SIGNAL);
   await createReader(console, id, SIGNAL);
   await trustUserCa(console, id, caKeys, SIGNAL);
   await admitReader(console, id, inspection, SIGNAL);
+  return inspection;
 }
 
 /** Its undos, newest first. */
