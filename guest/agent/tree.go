@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,9 +76,20 @@ func unprotect(pid int) {
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("0"), 0)
 }
 
-// signal sends to every process there is now.
+// signal sends to every process there is now, parents first: a shell must not go on after its child has ended.
 func (t *tree) signal(signals ...syscall.Signal) {
-	for _, pid := range t.members() {
+	pids := t.members()
+	born := map[int]string{}
+	for _, pid := range pids {
+		if p, ok := processOf(pid); ok {
+			born[pid] = p.born
+		}
+	}
+	slices.SortFunc(pids, func(a, b int) int {
+		// Clock ticks since the boot, as decimal numbers: the longer one is the larger.
+		return cmp.Or(cmp.Compare(len(born[a]), len(born[b])), cmp.Compare(born[a], born[b]), cmp.Compare(a, b))
+	})
+	for _, pid := range pids {
 		for _, one := range signals {
 			_ = syscall.Kill(pid, one)
 		}

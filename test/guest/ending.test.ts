@@ -93,7 +93,8 @@ describe('cancelling', () => {
 
 describe('by itself', () => {
   test('its time is over', async () => {
-    const output = await run(agent, { command: 'echo begun; sleep 60; echo never', timeoutSeconds: 1 });
+    const command = "echo begun; bash -c 'sleep 60; echo never'; sh -c 'sleep 60; echo never'; echo never";
+    const output = await run(agent, { command, timeoutSeconds: 1 });
     expect(output.stdout.toString()).toBe('begun\n');
     expect(output.exit).toMatchObject({ outcome: 'timed-out', exitCode: null, signal: 'SIGTERM' });
   });
