@@ -42,12 +42,13 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
       );
       const past = new Date(Date.parse(at) - GUEST_CLOCK_MS).toISOString();
       const alive = meant.filter(({ validBefore }) => validBefore > past);
-      if (alive.length === 0) return;
+      const marked = serials === 'every' ? meant : alive;
       await store.certificates.revoke(
-        alive.map(({ serial }) => serial),
+        marked.map(({ serial }) => serial),
         at,
         actor,
       );
+      if (alive.length === 0) return;
       await store.audit.append(sandboxId, {
         eventId,
         kind: 'certificate.revoked',

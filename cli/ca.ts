@@ -72,7 +72,7 @@ function printState(io: Io, { stage, signing, next, previous }: CaState): void {
 
 function printResult(io: Io, step: RotationStep, result: RotationResult): void {
   const { told, waiting } = result;
-  io.note(`${told.length} sandboxes told`);
+  io.note(`${told.length} sandboxes and sources trust what they should`);
   for (const id of waiting) io.note(`${id} was not reached; its guest is told as soon as it answers`);
   if (waiting.length > 0) io.note(`run \`mayfly ca rotate --${step}\` again: it is over when every guest was reached`);
   printState(io, result);

@@ -63,10 +63,18 @@ export class Certificates {
     await this.#set(serials, { refusedAt: null }, { refusedAt });
   }
 
-  /** Forgets certificates that ended before the given time: the audit trail keeps their issue. @returns how many */
+  /**
+   * Forgets certificates that ended before the given time, but not the platform's own of what still lives; the audit trail
+   * keeps their issue. @returns how many
+   */
   async prune(before: string): Promise<number> {
     return reaching('prune certificates', async () => {
-      return (await this.#model.deleteMany({ validBefore: { $lt: before } })).deletedCount;
+      return (
+        await this.#model.deleteMany({
+          validBefore: { $lt: before },
+          $or: [{ purpose: 'caller' }, { revokedAt: { $ne: null } }],
+        })
+      ).deletedCount;
     });
   }
 

@@ -30,6 +30,14 @@ export class Sources {
     return found.map(recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
   }
 
+  /** All that can be looked at. */
+  async prepared(): Promise<SourceAccess[]> {
+    const found = await reaching('read prepared sources', () =>
+      this.#model.find({ state: 'prepared' }).lean<SourceDocument[]>(),
+    );
+    return found.map(recordOf);
+  }
+
   /** Changes what is known of a source, and answers with all of it; what is not known yet begins as nothing. */
   async change(
     { id, hostId, name }: Pick<SourceAccess, 'id' | 'hostId' | 'name'>,

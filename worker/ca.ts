@@ -1,8 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
-import { changeTrust, trusted } from '../api/temporal-certificates.ts';
-import { waitFor } from '../api/temporal-wait.ts';
 import { checkPrivate } from '../ca/key-file.ts';
 import { parsePublicKey } from '../ca/public-key.ts';
 import {
@@ -16,6 +14,7 @@ import {
 import { isNotFound } from '../host/directory.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { Store } from '../store/connect.ts';
+import { sandboxesAlive, type TellOptions, type Told, tellAudience } from './ca-audience.ts';
 import type { Config } from './config.ts';
 import { withStore } from './local-store.ts';
 import { recallServers } from './remembered-servers.ts';
@@ -31,19 +30,8 @@ export interface CaState {
   previous: string | null;
 }
 
-/** What a step of a rotation came to. */
-export interface RotationResult extends CaState {
-  /** Guests that were seen to trust what they should. */
-  told: string[];
-  /** Guests that were not, in the time given: the step is not over. */
-  waiting: string[];
-}
-
-export interface RotationOptions {
-  /** How long guests are waited for. Seconds. */
-  waitSeconds: number;
-  signal: AbortSignal;
-}
+/** What a step of a rotation came to. While `waiting` names anything, the step is not over. */
+export interface RotationResult extends CaState, Told {}
 
 /** The keys of the CA. @throws MayflyError not_found where there is no CA: it is on the machine of the control worker */
 export async function showCa(config: Config): Promise<CaState> {
@@ -60,24 +48,19 @@ export async function showCa(config: Config): Promise<CaState> {
  *
  * @throws MayflyError not_found, invalid_request when it is not this step's turn; temporal_unavailable, store_unavailable
  */
-export async function rotateCa(config: Config, step: RotationStep, options: RotationOptions): Promise<RotationResult> {
+export async function rotateCa(config: Config, step: RotationStep, options: TellOptions): Promise<RotationResult> {
   const folder = await folderOf(config);
   return withStore(config, {}, async (store) => {
     const connection = await connectTemporal(await temporalAddress(config));
     try {
       const client = new Client({ connection, namespace: config.temporalNamespace });
-      const tell = () => tellGuests(client, store, options);
+      const tell = () => tellAudience(client, store, options);
       const outcome = await STEPS[step](folder, store, tell);
       return { ...stateOf(await readKeys(folder)), ...outcome };
     } finally {
       await connection.close();
     }
   });
-}
-
-interface Told {
-  told: string[];
-  waiting: string[];
 }
 
 type Step = (folder: string, store: Store, tell: () => Promise<Told>) => Promise<Told>;
@@ -109,7 +92,7 @@ async function refuseWhileNeeded(folder: string, store: Store): Promise<void> {
   if (stage !== 'finished' || previous === null) return;
   const signedBy = parsePublicKey(previous).fingerprint;
   let until = '';
-  for (const { id } of await alive(store)) {
+  for (const { id } of await sandboxesAlive(store)) {
     const certificates = await store.certificates.of(id);
     const own = certificates.find(({ purpose }) => purpose === 'host');
     for (const certificate of certificates) {
@@ -123,37 +106,6 @@ async function refuseWhileNeeded(folder: string, store: Store): Promise<void> {
     'invalid_request',
     `Certificates of the previous key open sandboxes until ${until}. Wait until then, or revoke them; nothing was changed.`,
   );
-}
-
-async function tellGuests(client: Client, store: Store, { waitSeconds, signal }: RotationOptions): Promise<Told> {
-  const ids = (await alive(store)).map(({ id }) => id);
-  for (const id of ids) await changeTrust(client, id, null);
-  const limit = new AbortController();
-  const stop = () => limit.abort();
-  const timer = setTimeout(stop, waitSeconds * 1_000);
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    const waiting: string[] = [];
-    await Promise.all(
-      ids.map(async (id) => {
-        try {
-          await waitFor(client, limit.signal, () => trusted(client, id));
-        } catch (error) {
-          if (!limit.signal.aborted) throw error;
-          waiting.push(id);
-        }
-      }),
-    );
-    return { told: ids.filter((id) => !waiting.includes(id)), waiting };
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', stop);
-  }
-}
-
-function alive(store: Store) {
-  return store.sandboxes.all(['requested', 'creating', 'running', 'paused', 'warm']);
 }
 
 function stateOf({ stage, current, next, previous }: CaKeys): CaState {

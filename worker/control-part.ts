@@ -11,6 +11,8 @@ import { auditKey } from './secret-file.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
 const PRUNE_EVERY_MS = 3_600_000;
+/** How long after its end a certificate is listed: 30 days. Milliseconds. */
+const CERTIFICATES_KEPT_MS = 30 * 24 * 3_600_000;
 
 export interface ControlPart {
   store: Store;
@@ -39,13 +41,14 @@ export async function startControlPart({
   return { store, ended: worker.ended };
 }
 
-/** Removes idempotency keys that are past, now and every hour. @returns what stops it, when nothing runs any more */
-function pruneHourly({ idempotency }: Store, logger: Logger): () => Promise<void> {
+/** Removes what is past, now and every hour. @returns what stops it, when nothing runs any more */
+function pruneHourly({ idempotency, certificates }: Store, logger: Logger): () => Promise<void> {
   let running: Promise<void>;
   const prune = () => {
-    running = idempotency.prune().then(
-      (count) => logger.debug({ count }, 'removed idempotency keys that are past'),
-      (err: unknown) => logger.warn({ err }, 'idempotency keys that are past stay for another hour'),
+    const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
+    running = Promise.all([idempotency.prune(), certificates.prune(before)]).then(
+      ([keys, ended]) => logger.debug({ keys, ended }, 'removed idempotency keys and certificates that are past'),
+      (err: unknown) => logger.warn({ err }, 'what is past stays for another hour'),
     );
   };
   prune();

@@ -84,7 +84,7 @@ export class TestMayfly {
     closers.add('temporal', () => connection.close());
     await registerSearchAttributes(connection, 'default');
     const mayfly = new TestMayfly(store, new Client({ connection }), config, connection, closers);
-    closers.add('control worker', () => mayfly.#control?.stop());
+    closers.add('control worker', async () => mayfly.#control?.stop());
     await mayfly.startControl();
     await mayfly.startHost();
     return mayfly;
