@@ -1,4 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import { isSourceId } from '../model/ids.ts';
 import { readConfig } from '../worker/config.ts';
 import { checkArguments, JSON_OPTION, sandboxId } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
@@ -6,7 +7,7 @@ import type { Io } from './io.ts';
 import { printable } from './printable.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id; all of them when left out', required: false },
+  id: { type: 'positional', description: 'Id of a sandbox or a source; all of them when left out', required: false },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
@@ -17,7 +18,7 @@ export function auditCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const ids = args.id ? [sandboxId(args.id)] : [];
+      const ids = args.id ? [subjectId(args.id)] : [];
       const { verifyAudit } = await import('../worker/audit.ts');
       const results = await verifyAudit(readConfig(io.env), ids);
       const broken = [...results].filter(([, { ok }]) => !ok);
@@ -35,4 +36,8 @@ export function auditCommand(io: Io) {
     },
   });
   return defineCommand({ meta: { name: 'audit', description: 'The audit trail' }, subCommands: { verify } });
+}
+
+function subjectId(text: string): string {
+  return isSourceId(text) ? text : sandboxId(text);
 }

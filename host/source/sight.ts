@@ -80,7 +80,7 @@ export class SourceSight {
   }
 
   closeAll(): void {
-    for (const id of [...this.#kept.keys()]) this.close(id);
+    for (const id of this.#kept.keys()) this.close(id);
   }
 
   async #connection(target: LookTarget, signal: AbortSignal): Promise<Kept> {

@@ -176,7 +176,7 @@ describe('prepared', () => {
 
   test('several looks at once, and no more than that', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => run('find /usr/share -name nothing')));
-    const statuses = answers.map(({ status }) => status).sort();
+    const statuses = answers.map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
     const busy = answers.find(({ status }) => status === 429);
     expect(busy?.headers.get('Retry-After')).toBe('1');

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Io } from '../../cli/io.ts';
+import { runCli } from '../../cli/main.ts';
+import type { SourceAccess, SourceCommandResult } from '../../model/source-access.ts';
+import { answerJson, StandIn } from '../client/stand-in.ts';
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await StandIn.start();
+});
+afterAll(() => server.stop());
+
+async function run(args: string[], answer: object, status = 200) {
+  const [out, err]: [Buffer[], string[]] = [[], []];
+  server.answers((_request, response) => answerJson(response, status, answer));
+  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+  const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
+  const stderr = { write: (text: string | Uint8Array) => err.push(Buffer.from(text as Uint8Array).toString()) };
+  const { signal } = new AbortController();
+  const code = await runCli(['source', ...args], new Io({ stdout, stderr, env, signal, force: signal }));
+  return { code, out: Buffer.concat(out).toString('latin1'), err: err.join(''), asked: server.seen[0] };
+}
+
+const quiet = { text: '', base64: null, truncated: false };
+const result = (changes: Partial<SourceCommandResult>): SourceCommandResult => ({
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+  stdout: quiet,
+  stderr: quiet,
+  durationMs: 3,
+  ...changes,
+});
+
+describe('mayfly source run', () => {
+  it('sends one line as it is, and passes both streams on', async () => {
+    const base64 = Buffer.from([0xff, 0x0a]).toString('base64');
+    const stderr = { ...quiet, text: 'oh\n' };
+    const answer = result({ stdout: { text: null, base64, truncated: true }, stderr });
+    const { code, out, err, asked } = await run(['run', 'web 1', 'cat /x | wc', '--timeout', '5'], answer);
+    expect([code, out]).toEqual([0, '\xff\n']);
+    expect(err).toBe('oh\nmayfly: it printed more, which was not kept\n');
+    expect(asked?.path).toBe('/v1/sources/web%201/commands');
+    expect(JSON.parse(asked?.body ?? '')).toEqual({ command: 'cat /x | wc', timeoutSeconds: 5 });
+  });
+
+  it.each([
+    [{ exitCode: 3 }, 3],
+    [{ exitCode: null, signal: 'SIGKILL' }, 137],
+    [{ exitCode: null, signal: 'SIGTERM', timedOut: true }, 124],
+  ])('%j ends with %d', async (changes, code) => {
+    expect((await run(['run', 'web-1', 'true'], result(changes))).code).toBe(code);
+  });
+});
+
+describe('mayfly source prepare', () => {
+  const access = {
+    id: 'src-0123456789abcdef',
+    hostId: 'kvm-1',
+    name: 'web-1',
+    state: 'prepared',
+    sshd: { port: 22, hostKey: 'ssh-ed25519 AAAA', version: 'OpenSSH_9.2' },
+    gateVersion: 'x',
+    changes: ['user mayfly-readonly\u001b[2J'],
+    preparedAt: '2026-11-21T10:00:00.000Z',
+    preparedBy: { apiKeyId: 'key-1', agentId: null },
+    failure: null,
+    waitingFor: null,
+    updatedAt: '2026-11-21T10:00:00.000Z',
+  } as const satisfies SourceAccess;
+
+  it('says what was changed, in printable words', async () => {
+    const { code, out, asked } = await run(['prepare', 'web-1', '--host', 'kvm-1'], access);
+    expect(code).toBe(0);
+    expect(out).toContain('changed: user mayfly-readonly');
+    expect(out).not.toContain('\u001b[2J');
+    expect(JSON.parse(asked?.body ?? '')).toEqual({ hostId: 'kvm-1' });
+  });
+
+  it('ends with 124 when the wait was over first', async () => {
+    const waiting = { ...access, state: 'unpreparing', waitingFor: 'removeGate: it is shut off' } as const;
+    const { code, out } = await run(['unprepare', 'web-1', '--wait', '1'], waiting, 202);
+    expect([code, out.includes('waiting for removeGate')]).toEqual([124, true]);
+  });
+});
+
+describe('mayfly source cat', () => {
+  it('refuses a relative path, and lists a directory', async () => {
+    expect((await run(['cat', 'web-1', 'etc'], {})).code).toBe(2);
+    const entry = {
+      name: 'hosts',
+      path: 'etc/hosts',
+      type: 'file',
+      size: 7,
+      mode: '0644',
+      user: 'root',
+      group: 'root',
+    };
+    const items = [{ ...entry, uid: 0, gid: 0, mtime: '2026-11-21T10:00:00.000Z' }];
+    const { code, out, asked } = await run(['cat', 'web-1', '/etc'], { items, nextCursor: null });
+    expect([code, asked?.path]).toEqual([0, '/v1/sources/web-1/files/etc']);
+    expect(out).toMatch(/0644 +root +7 .*hosts/);
+  });
+});
