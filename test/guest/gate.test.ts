@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -117,6 +118,17 @@ describe('a command', () => {
     const { stdout } = await ask(command(['find', folder, '-name', '*.log', '-print0'], ['xargs', '-0', 'cat', '--']));
     expect(stdout.toString().split('\n').sort()).toEqual(['', 'in .hidden.log', 'in a.log', 'in b c.log']);
     expect((await ask(command(['echo', 'x'], ['xargs']))).stdout.toString()).toBe('x\n');
+  });
+
+  it('reaches services of this machine by curl', async () => {
+    const server = createServer((_request, response) => response.end('served')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
+    const status = await ask(command(['curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', url]));
+    const body = await ask(command(['curl', '-s', url], ['grep', '-c', 'served']));
+    server.close();
+    expect([status.stdout.toString(), body.stdout.toString()]).toEqual(['200', '1\n']);
   });
 
   it('is not run when any part of it is refused', async () => {

@@ -32,7 +32,7 @@ type Fault struct {
 
 // End is the last frame: a CommandExit (model/command.ts), and why nothing was run when nothing was.
 type End struct {
-	Outcome    string         `json:"outcome"` // exited, signaled, timed-out, not-started
+	Outcome    string         `json:"outcome"` // exited, signaled, timed-out, not-started, unknown
 	ExitCode   *int           `json:"exitCode"`
 	Signal     *string        `json:"signal"`
 	StartedAt  *time.Time     `json:"startedAt"`

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -50,7 +51,7 @@ func Command(table *check.Table, request *Request, out *os.File) error {
 	deadline := time.After(time.Duration(request.TimeoutSeconds) * time.Second)
 	state, err := j.all(checked, plans, deadline)
 	if err != nil {
-		return answer.Finish((&End{Outcome: "not-started"}).because(err.Error()))
+		return answer.Finish((&End{Outcome: "unknown"}).because(err.Error())) // some of it may have run
 	}
 	return answer.Finish(j.endOf(state, request))
 }
@@ -104,6 +105,9 @@ func (j *job) one(launches []launch, deadline <-chan time.Time) (*os.ProcessStat
 	}
 	endOrphans()
 	pipeline.readers.Wait()
+	if state == nil && err == nil {
+		err = errors.New("how its last program ended cannot be found out")
+	}
 	return state, err
 }
 
@@ -121,7 +125,7 @@ func (j *job) endOf(state *os.ProcessState, request *Request) *End {
 		end.Outcome = "timed-out"
 		return end.because(fmt.Sprintf("It was ended after %d s.", request.TimeoutSeconds))
 	case j.answer.Full():
-		return end.because(fmt.Sprintf("It wrote more than %d bytes; it was ended then.", request.MaxOutputBytes))
+		return end.because(fmt.Sprintf("It wrote more than %d bytes to a stream; the rest was dropped, and what still ran was ended.", request.MaxOutputBytes))
 	}
 	return end
 }

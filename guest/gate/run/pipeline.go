@@ -1,7 +1,6 @@
 package run
 
 import (
-	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 var environment = []string{
 	"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent", "PAGER=cat", "SYSTEMD_PAGER=",
 	"SYSTEMD_COLORS=0", "LESSSECURE=1", "PYTHONNOUSERSITE=1", "PYTHONDONTWRITEBYTECODE=1", "PIP_CONFIG_FILE=/dev/null",
+	"PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 }
 
 // running is a pipeline that was started: one process group, whose first process leads it.
@@ -85,14 +85,11 @@ func (r *running) collect(stream int, answer *Answer, onFull func()) (*os.File, 
 		buffer := make([]byte, 32<<10)
 		for {
 			n, err := read.Read(buffer)
+			// What is too much is read on until the program has ended: by us, and not by a closed pipe.
 			if n > 0 && !answer.Add(stream, buffer[:n]) {
 				onFull()
-				return
 			}
 			if err != nil {
-				if err != io.EOF {
-					onFull()
-				}
 				return
 			}
 		}
