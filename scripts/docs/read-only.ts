@@ -45,6 +45,7 @@ function usage(node: Arguments, indent: string): string[] {
   say('with a value that is attached', valued(node.optional, ''));
   say('also', node.digits && '`-5`, a number');
   say('must begin with', node.first && code(node.first));
+  say('options', node.optionsFirst && 'come before operands');
   say('needs one of', node.require?.map(code).join(', and of '));
   say('operands', node.operands && code(node.operands.join(' ')));
   for (const [options, operands] of Object.entries(node.operandsWith ?? {})) {
