@@ -15,7 +15,7 @@ let folder: string;
 let victim: string;
 let loader: string;
 let abi: number;
-let server: Server;
+const server: Server = createServer((socket) => socket.destroy());
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mf-sandbox-'));
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await writeFile(victim, KEPT, { mode: 0o666 });
   loader = await realpath(process.arch === 'arm64' ? '/lib/ld-linux-aarch64.so.1' : '/lib64/ld-linux-x86-64.so.2');
   abi = JSON.parse((await ask({ hello: {} })).stdout.toString()).sandbox.landlockAbi;
-  server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
 
