@@ -15,7 +15,10 @@ const environment = z.object({
   MAYFLY_STATE_DIR: z.string().startsWith('/', 'give an absolute path').default('/var/lib/mayfly'),
   MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_API_PORT: port(7999),
-  MAYFLY_RELAY_ADDRESS: z.string().default('127.0.0.1'),
+  MAYFLY_RELAY_ADDRESS: z
+    .string()
+    .refine((address) => !isWildcard(address), 'give the address at which the API reaches this machine')
+    .default('127.0.0.1'),
   MAYFLY_RELAY_PORT: port(0),
   MAYFLY_LIBVIRT_URI: optional,
   MAYFLY_SUBNET: z.string().default('10.213.0.0/20'),
@@ -72,6 +75,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     temporalAddress: values.TEMPORAL_ADDRESS,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
   };
+}
+
+/** It is told to the API, so it must lead here from there. */
+function isWildcard(address: string): boolean {
+  return ['', '*', '0.0.0.0', '::'].includes(address);
 }
 
 function hostIdOfMachine(): string {

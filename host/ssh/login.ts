@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import type { ParsedKey, PublicKeyAuthMethod } from 'ssh2';
+import type { CipherAlgorithm, ParsedKey, PublicKeyAuthMethod } from 'ssh2';
 import type { SshEndpoint } from '../../model/sandbox.ts';
 import { CertClient } from './cert-client.ts';
 
@@ -32,6 +32,17 @@ export interface LoginRequest {
 
 /** How a dead guest is noticed on a connection that is kept: no answer for 3 × 15 s. */
 const KEEPALIVE = { keepaliveInterval: 15_000, keepaliveCountMax: 3 };
+
+/**
+ * The cheapest for a guest without AES instructions, which is what emulation gives: 16 MiB cost its processor 2.4 s on the
+ * way out with AES-GCM, 3.0 s with ChaCha20 (4.2 and 4.9 s on the way in). docs/decisions/0010-guest-agent.md
+ */
+const CIPHERS: readonly CipherAlgorithm[] = [
+  'aes128-gcm@openssh.com',
+  'aes256-gcm@openssh.com',
+  'aes128-ctr',
+  'chacha20-poly1305@openssh.com',
+];
 
 /** What a new try of the same connection may cure (connect(2)); not EACCES, EPERM, EINVAL and their like. */
 const LOST: ReadonlySet<string> = new Set([
@@ -120,7 +131,7 @@ function authenticated(socket: Socket, { endpoint, key, loginTimeoutMs }: LoginR
         if (!same) stage = 'host-key';
         return same;
       },
-      algorithms: { serverHostKey: ['ssh-ed25519'] },
+      algorithms: { serverHostKey: ['ssh-ed25519'], cipher: [...CIPHERS] },
       authHandler: [method],
     });
   });
