@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
 import { isSandboxId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -29,11 +29,17 @@ export function checkArguments(
   definition: ArgsDef,
   repeatable: string[] = [],
 ): Map<string, string[]> {
-  const options: Record<string, { type: 'string' | 'boolean'; multiple?: boolean }> = {};
+  const options: NonNullable<ParseArgsConfig['options']> = {};
   let positionals = 0;
-  for (const [name, { type }] of Object.entries(definition)) {
-    if (type === 'positional') positionals++;
-    else options[name] = { type: type === 'boolean' ? 'boolean' : 'string', multiple: repeatable.includes(name) };
+  for (const [name, argument] of Object.entries(definition)) {
+    const { type } = argument;
+    if (type === 'positional') {
+      positionals++;
+      continue;
+    }
+    options[name] = { type: type === 'boolean' ? 'boolean' : 'string', multiple: repeatable.includes(name) };
+    const alias = 'alias' in argument ? argument.alias : undefined;
+    if (typeof alias === 'string') options[name].short = alias;
   }
   try {
     const parsed = parseArgs({ args: rawArgs, options, strict: true, allowPositionals: true });

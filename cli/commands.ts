@@ -2,6 +2,7 @@ import { defineCommand } from 'citty';
 import { auditCommand } from './audit.ts';
 import { caCommand } from './ca.ts';
 import { commandCommands } from './command/commands.ts';
+import { cpCommand } from './cp.ts';
 import { credentialCommand } from './credential.ts';
 import { demoCommand } from './demo/command.ts';
 import { doctorCommand } from './doctor/command.ts';
@@ -40,6 +41,7 @@ export function createCommands(io: Io) {
       sandbox,
       run: runCommand(io),
       command: commandCommands(io),
+      cp: cpCommand(io),
       ssh: sshCommand(io),
       credential: credentialCommand(io),
       ca: caCommand(io),

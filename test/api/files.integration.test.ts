@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import {
   chmod,
   lstat,
@@ -17,12 +16,12 @@ import type { Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAdaptorServer } from '@hono/node-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { filePathInUrl } from '../../model/file-path.ts';
-import { type RelayedAgent, startRelayedAgent } from '../support/relayed-agent.ts';
-import { type Door, jsonOf, openDoor } from './support.ts';
+import { type FileDoor, openFileDoor } from '../support/file-door.ts';
+import type { RelayedAgent } from '../support/relayed-agent.ts';
+import { type Door, jsonOf } from './support.ts';
 
 const MIB = 1_048_576;
 const NAMES = [
@@ -31,6 +30,7 @@ const NAMES = [
   Buffer.alloc(255, 0xff),
 ].map((name) => Buffer.from(name as string)); // biome-ignore format: a table
 
+let running: FileDoor;
 let agent: RelayedAgent;
 let door: Door;
 let server: Server;
@@ -41,28 +41,15 @@ let id: string;
 let folder: string;
 
 beforeAll(async () => {
-  agent = await startRelayedAgent();
-  door = await openDoor(agent.guests);
-  server = createAdaptorServer({ fetch: door.app.fetch }) as Server;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  key = await door.key('sandboxes:read', 'sandboxes:write');
-  client = new MayflyClient({ baseUrl: url, apiKey: key });
-  id = (await client.createSandbox({ source: 'golden' })).id;
-  await door.store.sandboxes.update(id, { hostId: 'kvm-1' });
+  running = await openFileDoor();
+  ({ agent, door, server, client, key, url, id } = running);
 });
 beforeEach(async () => {
   folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'files-'));
   await chmod(folder, 0o755);
   return () => rm(folder, { recursive: true });
 });
-afterAll(async () => {
-  server?.closeAllConnections();
-  server?.close();
-  await door?.close();
-  await agent?.stop();
-});
+afterAll(() => running?.close());
 
 function at(name: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name as string)]);

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { CliError } from '../cli-error.ts';
+import { EXIT } from '../exit-codes.ts';
+import { join, parentOf, shownPath } from './side.ts';
+
+/** Writes a local file that appears as a whole or not at all; links are followed, what was there keeps its mode. */
+export async function writeWhole(path: Buffer, content: AsyncIterable<Uint8Array>, newMode: number): Promise<void> {
+  const target = await realpath(path, { encoding: 'buffer' }).catch(unlessAbsent(path));
+  const present = await stat(target).catch(unlessAbsent(null));
+  if (present && !present.isFile()) throw inTheWay(path);
+  const temporary = temporaryBeside(target);
+  const { O_CREAT, O_EXCL, O_WRONLY } = constants;
+  const file = await open(temporary, O_CREAT | O_EXCL | O_WRONLY, 0o600);
+  try {
+    await fill(file, content);
+    await file.chmod(present ? present.mode & 0o7777 : newMode & 0o777 & ~process.umask());
+    await file.sync();
+    await file.close();
+    await rename(temporary, target);
+  } catch (error) {
+    await file.close();
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** A name beside a path that nobody else uses. */
+export function temporaryBeside(path: Buffer): Buffer {
+  return join(parentOf(path), `.mayfly-${randomBytes(16).toString('hex')}`);
+}
+
+/** For `catch`: what stands for a file that is not there. Other failures go on. */
+export function unlessAbsent<T>(value: T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === 'ENOENT') return value;
+    throw error;
+  };
+}
+
+export function inTheWay(path: Buffer): CliError {
+  const why = 'only a file can be replaced by a file, and only a directory added to';
+  return new CliError(
+    EXIT.failed,
+    `Something else is at ${shownPath(path)}`,
+    why,
+    'Choose another path, or remove it.',
+  );
+}
+
+async function fill(file: FileHandle, content: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const chunk of content) {
+    for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
+  }
+}

@@ -1,0 +1,73 @@
+import { percentEncode } from '../../model/file-path.ts';
+import { usageError } from '../cli-error.ts';
+import { rawArgument } from './raw-argument.ts';
+
+export interface SandboxSide {
+  kind: 'sandbox';
+  sandboxId: string;
+  /** Absolute. */
+  path: Buffer;
+}
+
+export interface LocalSide {
+  kind: 'local';
+  path: Buffer;
+}
+
+/** One end of a copy; `pipe` is standard input or output. */
+export type Side = SandboxSide | LocalSide | { kind: 'pipe' };
+
+const IN_A_SANDBOX = /^(sbx-[0-9a-hjkmnp-tv-z]{16}):/;
+export const SLASH = 0x2f;
+
+/** @throws CliError */
+export function sideOf(text: string): Side {
+  if (text === '-') return { kind: 'pipe' };
+  const bytes = rawArgument(text);
+  const [prefix, sandboxId] = IN_A_SANDBOX.exec(text) ?? [];
+  if (prefix === undefined || sandboxId === undefined) {
+    if (bytes.length === 0) throw usageError('a path may not be empty');
+    return { kind: 'local', path: bytes };
+  }
+  const path = bytes.subarray(prefix.length);
+  if (path[0] !== SLASH) throw usageError(`the path in ${sandboxId} must be absolute`, `As in ${sandboxId}:/tmp/file.`);
+  return { kind: 'sandbox', sandboxId, path };
+}
+
+/** As a person may read it and give it again, as far as it is UTF-8. */
+export function shownSide(side: Side): string {
+  if (side.kind === 'pipe') return '-';
+  return side.kind === 'local' ? side.path.toString() : `${side.sandboxId}:${side.path.toString()}`;
+}
+
+/** The last part of a path; null when it is none that a copy could be named after. */
+export function baseName(path: Buffer): Buffer | null {
+  const trimmed = trimSlashes(path);
+  const name = trimmed.subarray(trimmed.lastIndexOf(SLASH) + 1);
+  return ['', '.', '..'].includes(name.toString('latin1')) ? null : name;
+}
+
+/** Without the slashes at its end, unless it is nothing else. */
+export function trimSlashes(path: Buffer): Buffer {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === SLASH) end--;
+  return path.subarray(0, end);
+}
+
+export function parentOf(path: Buffer): Buffer {
+  const trimmed = trimSlashes(path);
+  const slash = trimmed.lastIndexOf(SLASH);
+  if (slash === -1) return Buffer.from('.');
+  return slash === 0 ? Buffer.from('/') : trimmed.subarray(0, slash);
+}
+
+export function join(directory: Buffer, name: Buffer | string): Buffer {
+  const between = directory.at(-1) === SLASH ? '' : '/';
+  return Buffer.concat([directory, Buffer.from(between), Buffer.from(name as string)]);
+}
+
+/** For messages: what is not UTF-8 stays told apart. */
+export function shownPath(path: Buffer): string {
+  const text = path.toString('utf8');
+  return Buffer.from(text).equals(path) ? JSON.stringify(text) : percentEncode(path);
+}

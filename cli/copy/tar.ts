@@ -1,0 +1,107 @@
+import { isUtf8 } from 'node:buffer';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
+import type { Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { CliError } from '../cli-error.ts';
+import { EXIT } from '../exit-codes.ts';
+
+/** What is kept of tar's complaints. Characters. */
+const COMPLAINT_LENGTH = 2_000;
+/** `spawn` takes text only; a directory whose name is none goes in as a descriptor. */
+const DIRECTORY_DESCRIPTOR = 3;
+
+/** The system's tar making an archive of a directory; fails, instead of ending, when tar does not succeed. */
+export async function* packed(directory: Buffer, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+  const tar = await Tar.start(['--create', '--file', '-'], directory, ['.'], signal);
+  try {
+    yield* tar.output;
+    await tar.ended();
+  } finally {
+    await tar.stop();
+  }
+}
+
+/** Unpacks an archive with the system's tar: what is in it belongs to us and gets our umask. @throws CliError */
+export async function unpack(
+  archive: AsyncIterable<Uint8Array>,
+  directory: Buffer,
+  signal: AbortSignal,
+): Promise<void> {
+  const options = ['--extract', '--file', '-', '--no-same-owner', '--no-same-permissions'];
+  const tar = await Tar.start(options, directory, [], signal);
+  try {
+    // A tar that fails stops reading: then its own words say more than the broken pipe.
+    const fed = pipeline(archive, tar.input).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+    await fed;
+    await tar.ended();
+  } finally {
+    await tar.stop();
+  }
+}
+
+class Tar {
+  #complaint = '';
+  readonly #over: Promise<unknown[]>;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#over = once(child, 'close');
+    this.#over.catch(() => {}); // told by ended()
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#complaint = (this.#complaint + text).slice(-COMPLAINT_LENGTH);
+    });
+  }
+
+  static async start(options: string[], directory: Buffer, operands: string[], signal: AbortSignal): Promise<Tar> {
+    const isText = isUtf8(directory);
+    const handle = isText ? null : await open(directory, 'r');
+    try {
+      const name = isText ? directory.toString('utf8') : `/proc/self/fd/${DIRECTORY_DESCRIPTOR}`;
+      const { TAR_OPTIONS: _, ...env } = process.env; // somebody's habits are not ours
+      const child = spawn('tar', [...options, `--directory=${name}`, ...operands], {
+        stdio: ['pipe', 'pipe', 'pipe', ...(handle ? [handle.fd] : [])],
+        env: { ...env, LC_ALL: 'C' },
+        signal,
+        killSignal: 'SIGKILL',
+      });
+      return new Tar(child, signal);
+    } finally {
+      await handle?.close();
+    }
+  }
+
+  get input(): Writable {
+    if (!this.child.stdin) throw new Error('tar was started without a standard input');
+    return this.child.stdin;
+  }
+
+  get output(): Readable {
+    if (!this.child.stdout) throw new Error('tar was started without a standard output');
+    return this.child.stdout;
+  }
+
+  /** @throws CliError when tar could not be run, or failed; the signal's reason */
+  async ended(): Promise<void> {
+    const [code, signal] = await this.#over.catch((cause: unknown) => {
+      this.signal.throwIfAborted();
+      throw failed(cause instanceof Error ? cause.message : String(cause), cause);
+    });
+    if (code !== 0) throw failed(this.#complaint.trim() || `it ended with ${String(code ?? signal)}`);
+  }
+
+  /** Nothing of it is left when this resolves. */
+  async stop(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL');
+    await this.#over.catch(() => {});
+  }
+}
+
+function failed(why: string, cause?: unknown): CliError {
+  return new CliError(EXIT.failed, 'The local tar failed', why, 'Mend what it says, and copy again.', { cause });
+}

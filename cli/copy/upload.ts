@@ -1,0 +1,129 @@
+import { createReadStream, type Stats } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
+import { MayflyApiError } from '../../client/api-error.ts';
+import type { Files } from '../../client/files.ts';
+import { CliError, usageError } from '../cli-error.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Progress } from './progress.ts';
+import { baseName, join, type LocalSide, parentOf, type SandboxSide, shownPath } from './side.ts';
+import { packed } from './tar.ts';
+
+/** What is read of a local file at once. Bytes. */
+const READ_BYTES = 262_144;
+
+export interface CopyOptions {
+  recursive: boolean;
+  progress: Progress;
+  signal: AbortSignal;
+}
+
+/** Copies a local file, or a directory, into a sandbox. @returns where it went */
+export async function upload(
+  files: Files,
+  source: LocalSide,
+  target: SandboxSide,
+  options: CopyOptions,
+): Promise<SandboxSide> {
+  const found = await stat(source.path).catch((error: NodeJS.ErrnoException) => {
+    throw cannotRead(source.path, error);
+  });
+  if (!found.isDirectory()) return uploadFile(files, source, target, found, options);
+  if (options.recursive) return uploadDirectory(files, source, target, options);
+  throw usageError(`${shownPath(source.path)} is a directory`, 'Give -r to copy it with all that is in it.');
+}
+
+/** Copies a stream, such as standard input, to a file of a sandbox. */
+export async function uploadStream(
+  files: Files,
+  source: AsyncIterable<Uint8Array>,
+  target: SandboxSide,
+  { progress, signal }: CopyOptions,
+): Promise<SandboxSide> {
+  const { sandboxId, path } = target;
+  await sending(progress.counting(source), (stream) => files.write(sandboxId, path, stream, { signal }));
+  return target;
+}
+
+async function uploadFile(
+  files: Files,
+  source: LocalSide,
+  target: SandboxSide,
+  found: Stats,
+  options: CopyOptions,
+): Promise<SandboxSide> {
+  const { progress, signal } = options;
+  const placed = await within(files, source, target, signal);
+  if (found.isFile()) progress.total = found.size;
+  const content = createReadStream(source.path, { highWaterMark: READ_BYTES });
+  const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
+  const { sandboxId, path } = placed;
+  await sending(progress.counting(content), (stream) => files.write(sandboxId, path, stream, { mode, signal }));
+  return placed;
+}
+
+async function uploadDirectory(
+  files: Files,
+  source: LocalSide,
+  target: SandboxSide,
+  { progress, signal }: CopyOptions,
+): Promise<SandboxSide> {
+  const placed = await within(files, source, target, signal);
+  const { sandboxId, path } = placed;
+  if (!(await isDirectory(files, sandboxId, parentOf(path), signal))) {
+    const why = `there is no directory ${shownPath(parentOf(path))} in ${sandboxId}`;
+    throw new CliError(EXIT.notFound, 'Nothing was copied', why, 'Make it first, or copy to another place.');
+  }
+  const archive = progress.counting(packed(source.path, signal));
+  await sending(archive, (stream) => files.writeArchive(sandboxId, path, stream, { parents: true, signal }));
+  return placed;
+}
+
+/** Sends a stream. When the stream itself fails, that is what is told, not that the connection then broke. */
+async function sending<T>(
+  source: AsyncIterable<Uint8Array>,
+  send: (stream: ReadableStream<Uint8Array>) => Promise<T>,
+): Promise<T> {
+  let broken: unknown;
+  async function* watched() {
+    try {
+      yield* source;
+    } catch (error) {
+      broken = error;
+      throw error;
+    }
+  }
+  try {
+    return await send(ReadableStream.from(watched()));
+  } catch (error) {
+    throw broken ?? error;
+  }
+}
+
+/** Where a copy goes: into the target under its own name when that is a directory, as with cp and scp. */
+async function within(files: Files, source: LocalSide, target: SandboxSide, signal: AbortSignal): Promise<SandboxSide> {
+  if (!(await isDirectory(files, target.sandboxId, target.path, signal))) return target;
+  const name = baseName(source.path) ?? baseName(await realpath(source.path, { encoding: 'buffer' }));
+  if (name === null) throw usageError(`${shownPath(source.path)} has no name`, 'Say how the copy shall be named.');
+  return { ...target, path: join(target.path, name) };
+}
+
+/** Whether a path of the guest is a directory, or a link to one: with its slash, the link is followed. */
+export async function isDirectory(
+  files: Files,
+  sandboxId: string,
+  path: Buffer,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    return (await files.stat(sandboxId, join(path, ''), { signal })).type === 'directory';
+  } catch (error) {
+    const codes = ['file_not_found', 'file_conflict'];
+    if (error instanceof MayflyApiError && codes.includes(error.code)) return false;
+    throw error;
+  }
+}
+
+function cannotRead(path: Buffer, cause: NodeJS.ErrnoException): CliError {
+  const exitCode = cause.code === 'ENOENT' ? EXIT.notFound : EXIT.failed;
+  return new CliError(exitCode, `${shownPath(path)} cannot be read`, cause.code ?? cause.message, 'Check the path.');
+}

@@ -1,0 +1,61 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import type { Files } from '../client/files.ts';
+import { checkArguments, JSON_OPTION } from './arguments.ts';
+import { CliError, usageError } from './cli-error.ts';
+import { connect } from './connection.ts';
+import { download, downloadStream } from './copy/download.ts';
+import { Progress } from './copy/progress.ts';
+import { type Side, shownSide, sideOf } from './copy/side.ts';
+import { type CopyOptions, upload, uploadStream } from './copy/upload.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Io } from './io.ts';
+import { printable } from './printable.ts';
+
+const ARGS = {
+  source: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard input', required: true },
+  target: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard output', required: true },
+  recursive: { type: 'boolean', alias: 'r', description: 'Copy a directory with all that is in it', default: false },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+const ONE_SIDE = 'one side must be in a sandbox, as in sbx-…:/path, and the other here';
+
+/** Copies between two sides. @returns where it went */
+async function copy(io: Io, files: Files, source: Side, target: Side, options: CopyOptions): Promise<Side> {
+  if (source.kind === 'local' && target.kind === 'sandbox') return upload(files, source, target, options);
+  if (source.kind === 'pipe' && target.kind === 'sandbox') return uploadStream(files, process.stdin, target, options);
+  if (source.kind === 'sandbox' && target.kind === 'local') return download(files, source, target, options);
+  if (source.kind === 'sandbox' && target.kind === 'pipe') {
+    await downloadStream(files, source, (bytes) => io.write('stdout', bytes), options);
+    return target;
+  }
+  throw usageError(ONE_SIDE);
+}
+
+/** The system's refusals concern a path here: the guest's come as problems. */
+function explain(error: unknown): never {
+  if (!(error instanceof Error && 'syscall' in error && 'errno' in error)) throw error;
+  const remedy = 'Check the path, its rights and the space there; nothing half is left.';
+  throw new CliError(EXIT.failed, 'The copy failed on this machine', error.message, remedy, { cause: error });
+}
+
+/** `mayfly cp`: as scp, through the API. */
+export function cpCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'cp', description: 'Copy files into a sandbox and out of it: mayfly cp FILE sbx-…:/tmp/' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const [source, target] = [sideOf(args.source), sideOf(args.target)];
+      if ((source.kind === 'sandbox') === (target.kind === 'sandbox')) throw usageError(ONE_SIDE);
+      if (target.kind === 'pipe' && args.json) throw usageError('standard output cannot take both the file and --json');
+      const progress = new Progress(io, shownSide(source));
+      const options = { recursive: args.recursive, progress, signal: io.signal };
+      const placed = await copy(io, connect(io).files, source, target, options).catch(explain);
+      const { bytes, seconds } = progress;
+      if (args.json) io.printJson({ source: shownSide(source), target: shownSide(placed), bytes, seconds });
+      else io.note(`${printable(shownSide(placed))}: ${progress.summary()}`);
+      return EXIT.ok;
+    },
+  });
+}

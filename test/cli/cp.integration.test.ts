@@ -1,0 +1,278 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Io } from '../../cli/io.ts';
+import { runCli } from '../../cli/main.ts';
+import { type FileDoor, openFileDoor } from '../support/file-door.ts';
+
+const MAYFLY = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
+const NAMES = [
+  'plain',
+  'with space',
+  'new\nline',
+  `quo"te's`,
+  '-rf',
+  '--',
+  '$(touch x)',
+  '*?[a]',
+  '%2F',
+  'ünï',
+  'a:b',
+  'sbx-x:y',
+];
+
+let there: FileDoor;
+let here: string;
+let guest: string;
+
+beforeAll(async () => {
+  there = await openFileDoor();
+});
+afterAll(() => there?.close());
+beforeEach(async () => {
+  const folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'cp-'));
+  [here, guest] = [join(folder, 'here'), join(folder, 'guest')];
+  for (const path of [folder, here, guest]) {
+    await mkdir(path, { recursive: true });
+    await chmod(path, 0o755);
+  }
+  return () => rm(folder, { recursive: true });
+});
+
+function environment(): NodeJS.ProcessEnv {
+  return { ...process.env, MAYFLY_URL: there.url, MAYFLY_API_KEY: there.key };
+}
+
+/** A path of the sandbox, as on the command line. */
+function remote(path = ''): string {
+  return `${there.id}:${guest}${path}`;
+}
+
+async function cp(args: string[], signal = new AbortController().signal) {
+  const out: Buffer[] = [];
+  const err: string[] = [];
+  const stdout = { write: (text: string | Uint8Array) => out.push(Buffer.from(text as string)) };
+  const stderr = { write: (text: string | Uint8Array) => err.push(String(text)) };
+  const code = await runCli(['cp', ...args], new Io({ stdout, stderr, env: environment(), signal, force: signal }));
+  return { code, out: Buffer.concat(out), err: err.join('') };
+}
+
+/** Names, kinds, modes and contents below a folder. */
+async function tree(folder: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (const name of (await readdir(folder, { recursive: true, encoding: 'buffer' })).sort(Buffer.compare)) {
+    const path = Buffer.concat([Buffer.from(`${folder}/`), name]);
+    const found = await lstat(path);
+    const content = found.isFile() ? await readFile(path, 'hex') : found.isSymbolicLink() ? await readlink(path) : '';
+    const mode = found.isSymbolicLink() ? '' : (found.mode & 0o777).toString(8);
+    lines.push(`${name.toString('latin1')} ${mode} ${content}`);
+  }
+  return lines;
+}
+
+describe('a file', () => {
+  it.each(NAMES)('named %j goes in and comes out as it was', async (name) => {
+    const content = Buffer.from(`\0\xff${name}`, 'latin1');
+    await writeFile(join(here, name), content, { mode: 0o750 });
+    expect(await cp(['--', join(here, name), remote('/')])).toMatchObject({ code: 0 });
+    expect(await readFile(join(guest, name))).toEqual(content);
+    expect((await stat(join(guest, name))).mode & 0o777).toBe(0o750);
+    await rm(join(here, name));
+    expect(await cp(['--', remote(`/${name}`), here])).toMatchObject({ code: 0 });
+    expect(await readFile(join(here, name))).toEqual(content);
+    expect((await stat(join(here, name))).mode & 0o777).toBe(0o750 & ~process.umask());
+  });
+
+  it('whose name is not UTF-8 does so too, in a process of its own', async () => {
+    const raw = (path: string) =>
+      Buffer.concat([Buffer.from(`${path}/a`), Buffer.from([0xff, 0xfe]), Buffer.from("b'")]);
+    await writeFile(raw(here), 'content');
+    const run = (from: Buffer, to: Buffer) =>
+      // The shell's arguments come by a file: spawn takes text only, xargs takes bytes.
+      execFileSync('xargs', ['-0', MAYFLY, 'cp'], {
+        input: Buffer.concat([from, Buffer.from([0]), to, Buffer.from([0])]),
+        env: environment(),
+        stdio: 'pipe',
+      });
+    const inGuest = Buffer.concat([Buffer.from(`${there.id}:`), raw(guest)]);
+    run(raw(here), inGuest);
+    expect(await readFile(raw(guest), 'utf8')).toBe('content');
+    await rm(raw(here));
+    run(inGuest, Buffer.from(here));
+    expect(await readFile(raw(here), 'utf8')).toBe('content');
+  });
+
+  it('replaces what is there, keeps its mode, and follows links on both sides', async () => {
+    await writeFile(join(guest, 'real'), 'new');
+    await symlink('real', join(guest, 'link'));
+    await writeFile(join(here, 'target'), 'old', { mode: 0o600 });
+    await symlink('target', join(here, 'link'));
+    expect(await cp([remote('/link'), join(here, 'link')])).toMatchObject({ code: 0 });
+    expect(await readFile(join(here, 'target'), 'utf8')).toBe('new');
+    expect((await stat(join(here, 'target'))).mode & 0o777).toBe(0o600);
+    expect((await lstat(join(here, 'link'))).isSymbolicLink()).toBe(true);
+  });
+
+  it('comes from standard input and goes to standard output, in a process of its own', async () => {
+    const bytes = Buffer.from('\0\xff\n', 'latin1');
+    execFileSync(MAYFLY, ['cp', '-', remote('/piped')], { input: bytes, env: environment(), stdio: 'pipe' });
+    expect(await readFile(join(guest, 'piped'))).toEqual(bytes);
+    expect(execFileSync(MAYFLY, ['cp', remote('/piped'), '-'], { env: environment(), stdio: 'pipe' })).toEqual(bytes);
+  });
+
+  it('is told about in JSON', async () => {
+    await writeFile(join(here, 'file'), '12345');
+    const { code, out } = await cp([join(here, 'file'), remote(), '--json']);
+    expect([code, JSON.parse(out.toString())]).toMatchObject([0, { target: remote('/file'), bytes: 5 }]);
+  });
+});
+
+describe('a directory', () => {
+  async function make(folder: string): Promise<void> {
+    await mkdir(join(folder, 'sub/deeper'), { recursive: true });
+    for (const name of NAMES) await writeFile(join(folder, 'sub', name), name, { mode: 0o640 });
+    await writeFile(Buffer.concat([Buffer.from(`${folder}/sub/deeper/`), Buffer.from([0xff])]), 'raw');
+    await symlink('sub/plain', join(folder, 'link'));
+    await chmod(join(folder, 'sub/deeper'), 0o711);
+  }
+
+  it('goes in and comes out with all that is in it', async () => {
+    const source = join(here, 'dir');
+    await make(source);
+    expect(await cp(['-r', source, remote()])).toMatchObject({ code: 0 });
+    expect(await tree(join(guest, 'dir'))).toEqual(await tree(source));
+    expect(await cp(['-r', source, remote('/other')])).toMatchObject({ code: 0 });
+    expect(await tree(join(guest, 'other'))).toEqual(await tree(source));
+    expect(await cp(['--recursive', remote('/dir'), join(here, 'back')])).toMatchObject({ code: 0 });
+    expect(await tree(join(here, 'back'))).toEqual(await tree(source));
+    expect(await readdir(here)).toEqual(['back', 'dir']);
+  });
+
+  it('whose name is not UTF-8 does so too, in a process of its own', async () => {
+    const raw = (path: string) => Buffer.concat([Buffer.from(`${path}/d`), Buffer.from([0xff])]);
+    await mkdir(raw(here));
+    await writeFile(Buffer.concat([raw(here), Buffer.from('/file')]), 'content');
+    const input = Buffer.concat([raw(here), Buffer.from(`\0${remote()}\0`)]);
+    execFileSync('xargs', ['-0', MAYFLY, 'cp', '-r'], { input, env: environment(), stdio: 'pipe' });
+    expect(await readFile(Buffer.concat([raw(guest), Buffer.from('/file')]), 'utf8')).toBe('content');
+  });
+
+  it('is added to the one that is there', async () => {
+    await make(join(guest, 'dir'));
+    await mkdir(join(here, 'dir/sub'), { recursive: true });
+    await writeFile(join(here, 'dir/mine'), 'mine');
+    await writeFile(join(here, 'dir/sub/plain'), 'old');
+    expect(await cp(['-r', remote('/dir'), here])).toMatchObject({ code: 0 });
+    expect(await readFile(join(here, 'dir/mine'), 'utf8')).toBe('mine');
+    expect(await readFile(join(here, 'dir/sub/plain'), 'utf8')).toBe('plain');
+    expect(await readdir(here)).toEqual(['dir']);
+  });
+
+  it('with a device or set-user-id bits of the guest gives us neither', async () => {
+    await mkdir(join(guest, 'dir'));
+    await writeFile(join(guest, 'dir/suid'), 'x');
+    await chmod(join(guest, 'dir/suid'), 0o4755);
+    expect(await cp(['-r', remote('/dir'), here])).toMatchObject({ code: 0 });
+    expect((await stat(join(here, 'dir/suid'))).mode & 0o7000).toBe(0);
+    execFileSync('mknod', [join(guest, 'dir/null'), 'c', '1', '3']);
+    const { code, err } = await cp(['-r', remote('/dir'), join(here, 'again')]);
+    expect([code, err]).toEqual([1, expect.stringContaining('a device, a FIFO or a socket')]);
+    expect(await readdir(here)).toEqual(['dir']);
+  });
+
+  it('is not copied without -r, and not over a file', async () => {
+    await make(join(here, 'dir'));
+    await make(join(guest, 'dir'));
+    await writeFile(join(here, 'file'), '');
+    await writeFile(join(guest, 'file'), '');
+    expect((await cp([join(here, 'dir'), remote()])).code).toBe(2);
+    expect((await cp([remote('/dir'), here])).code).toBe(2);
+    expect((await cp(['-r', join(here, 'dir'), remote('/file')])).code).toBe(1);
+    expect((await cp(['-r', remote('/dir'), join(here, 'file')])).code).toBe(1);
+    expect((await cp(['-r', join(here, 'dir'), remote('/none/dir')])).code).toBe(3);
+    expect(await readdir(guest)).toEqual(['dir', 'file']);
+  });
+});
+
+describe('a copy that fails', () => {
+  it.each([
+    [['a', 'b'], 2],
+    [['sbx-0000000000000000:/a', 'sbx-0000000000000000:/b'], 2],
+    [['-', '-'], 2],
+    [['-', 'b'], 2],
+    [['a', 'sbx-0000000000000000:relative'], 2],
+    [['a'], 2],
+    [['--owner', 'a', 'sbx-0000000000000000:/b'], 2],
+    [['/no/such/file', 'sbx-0000000000000000:/b'], 3],
+    [['/etc/hostname', 'sbx-0000000000000000:/b'], 3],
+    [['sbx-0000000000000000:/a', '-', '--json'], 2],
+  ])('%j ends with %i', async (args, code) => {
+    expect((await cp(args)).code).toBe(code);
+  });
+
+  it('says why, and leaves nothing', async () => {
+    expect((await cp([remote('/none'), here])).code).toBe(3);
+    await writeFile(join(guest, 'file'), 'x');
+    expect((await cp([remote('/file'), join(here, 'none/file')])).code).toBe(1);
+    expect((await cp([remote('/file'), `${here}/none/`])).code).toBe(2);
+    expect((await cp([join(guest, 'file'), remote('/none/file')])).code).toBe(3);
+    expect(await readdir(here)).toEqual([]);
+    expect(await readdir(guest)).toEqual(['file']);
+  });
+
+  it.each(['into', 'out of'])('by Ctrl-C leaves no half file, %s the sandbox', async (way) => {
+    const [from, to] = way === 'into' ? [here, guest] : [guest, here];
+    // Sparse: the test waits for no disk.
+    execFileSync('truncate', ['-s', '8G', join(from, 'large')]);
+    const args = way === 'into' ? [join(from, 'large'), remote()] : [remote('/large'), to];
+    const child = spawn(MAYFLY, ['cp', ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+    await expect.poll(() => readdir(to), { timeout: 20_000 }).toEqual([expect.stringContaining('.mayfly-')]);
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([130, null]);
+    await expect.poll(() => readdir(to)).toEqual([]);
+  });
+
+  it.each(['into', 'out of'])('by Ctrl-C leaves no half file of a directory, %s the sandbox', async (way) => {
+    const [from, to] = way === 'into' ? [here, guest] : [guest, here];
+    await mkdir(join(from, 'dir'));
+    execFileSync('truncate', ['-s', '8G', join(from, 'dir/large')]);
+    const args = way === 'into' ? [join(from, 'dir'), remote()] : [remote('/dir'), to];
+    const child = spawn(MAYFLY, ['cp', '-r', ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+    const has = async (name: string) => (await readdir(to, { recursive: true })).some((path) => path.includes(name));
+    await expect.poll(() => has(way === 'into' ? 'dir/.mayfly-' : 'large'), { timeout: 20_000 }).toBe(true);
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([130, null]);
+    await expect.poll(() => has('.mayfly-')).toBe(false);
+    expect(await has('large')).toBe(false);
+  });
+
+  it('by a tar that fails is told in its words', async () => {
+    await mkdir(join(here, 'dir'));
+    await writeFile(join(here, 'dir/file'), 'x');
+    const old = process.env['PATH'];
+    process.env['PATH'] = here;
+    await writeFile(join(here, 'tar'), '#!/bin/sh\necho partial; echo "tar: it hurts" >&2; exit 2\n', { mode: 0o755 });
+    try {
+      const { code, err } = await cp(['-r', join(here, 'dir'), remote()]);
+      expect([code, err]).toEqual([1, expect.stringContaining('it hurts')]);
+    } finally {
+      process.env['PATH'] = old;
+    }
+  });
+});
