@@ -44,6 +44,7 @@ export class Attendance {
   });
   #recordedRunning: Promise<void> = Promise.resolve();
   #startedAt: string | null = null;
+  #hasForgotten = false;
   #writer: OutputWriter | null = null;
   #progressAt = Date.now();
   #tidied: Promise<void> = Promise.resolve();
@@ -106,10 +107,8 @@ export class Attendance {
     if ('outcome' in status) return status;
     this.detail = 'it runs';
     this.#startedAt = status.startedAt;
-    if (record.state === 'requested') {
-      this.#recordedRunning = this.#recordRunning(status);
-      this.#recordedRunning.catch(() => undefined); // told when the end is written, which waits for it
-    }
+    this.#recordedRunning = this.#recordRunning(record, status);
+    this.#recordedRunning.catch(() => undefined); // told when the end is written, which waits for it
     this.#toldStarted(commands);
     return this.#follow(record, commands, status.isNew);
   }
@@ -130,10 +129,12 @@ export class Attendance {
     }
   }
 
-  async #recordRunning({ startedAt }: CommandStatus): Promise<void> {
+  /** What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it. */
+  async #recordRunning({ state }: CommandRecord, { startedAt }: CommandStatus): Promise<void> {
     const { commands, launches } = this.deps.store;
-    await commands.update(this.commandId, { state: 'running', startedAt });
+    if (state === 'requested') await commands.update(this.commandId, { state: 'running', startedAt });
     await launches.remove(this.commandId);
+    this.#hasForgotten = true;
   }
 
   /** Brings the output into the store until it ends. */
@@ -194,7 +195,10 @@ export class Attendance {
       stderr: { bytes: Math.max(exit?.stderr.bytes ?? 0, kept.stderr), kept: kept.stderr },
     } as const;
     const { commands, launches } = this.deps.store;
-    await Promise.all([commands.update(this.commandId, changes), !this.#startedAt && launches.remove(this.commandId)]);
+    await Promise.all([
+      commands.update(this.commandId, changes),
+      !this.#hasForgotten && launches.remove(this.commandId),
+    ]);
     this.#tidied = this.#tidy(record.sandboxId, exit !== null);
     return { ...record, ...changes };
   }

@@ -51,9 +51,15 @@ export class OpenCommands {
   async #look(sandboxId: string, commandId: string): Promise<void> {
     const { hostId, store, attendances } = this.#deps;
     const record = await store.commands.get(commandId);
-    if (record?.state === 'ended') await store.uses.closeCommand(sandboxId, commandId);
+    if (record?.state === 'ended') {
+      await store.launches.remove(commandId); // whoever ended it was killed before it could tidy up
+      await store.uses.closeCommand(sandboxId, commandId);
+    }
     if (record?.hostId !== hostId || attendances.isAttended(commandId)) return;
-    if (record.state === 'running') this.#goOn(commandId, attendances.attend(commandId));
+    if (record.state === 'running') {
+      this.#deps.logger.info({ commandId }, 'goes on with a command that runs');
+      this.#goOn(commandId, attendances.attend(commandId));
+    }
     const age = Date.now() - Date.parse(record.requestedAt);
     if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, attendances.settle(commandId));
   }

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AttendanceDeps } from '../../activities/attendance.ts';
+import { Attendances } from '../../activities/attendances.ts';
+import type { CommandRecord } from '../../model/command.ts';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { GuestMachine, readGuestFile } from '../host/guest/machine.ts';
+import { command, commandId, record, sandboxId } from '../store/support.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+
+const SANDBOX = sandboxId(1);
+let server: StoreServer;
+let store: Store;
+let machine: GuestMachine;
+let deps: AttendanceDeps;
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await connectStore(server.uri);
+  machine = await GuestMachine.start();
+  await machine.boot(SANDBOX);
+  await store.sandboxes.create(record(1, { state: 'running' }));
+  deps = { store, hypervisor: machine.host.hypervisor, guests: machine.guests };
+});
+afterAll(async () => {
+  await machine?.stop();
+  await store?.close();
+  await server?.stop();
+});
+
+async function requested(n: number, spec: Partial<CommandRecord['spec']>): Promise<string> {
+  const { spec: defaults, ...rest } = command(n);
+  await store.commands.create({ ...rest, spec: { ...defaults, ...spec } });
+  await store.launches.keep(commandId(n), { env: { NUMBER: String(n) }, stdin: Buffer.from('in\n') });
+  await store.uses.openCommand(SANDBOX, commandId(n));
+  return commandId(n);
+}
+
+/** Everything of an object, until a worker is killed: then nothing comes back any more. */
+function mortal<T extends object>(target: T, step: <R>(call: () => Promise<R>) => Promise<R>): T {
+  return new Proxy(target, {
+    get(object, name) {
+      const value: unknown = Reflect.get(object, name);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => step(async () => (await Reflect.apply(value, object, args)) as unknown);
+    },
+  });
+}
+
+/**
+ * A worker that dies with its n-th call of the store or the guest: before that call is made, or after it was made and
+ * before its answer came.
+ */
+function dyingWorker(n: number, isMade: boolean): { attendances: Attendances; calls: () => number } {
+  let calls = 0;
+  const step = async <R>(call: () => Promise<R>): Promise<R> => {
+    calls++;
+    if (calls === n && isMade) await call();
+    if (calls >= n) throw new Error('killed');
+    return call();
+  };
+  const parts = ['commands', 'launches', 'output', 'uses', 'sandboxes'] as const;
+  const dying = Object.assign({}, store, Object.fromEntries(parts.map((part) => [part, mortal(store[part], step)])));
+  const guests = {
+    agent: async (...args: Parameters<AttendanceDeps['guests']['agent']>) => {
+      const agent = await machine.guests.agent(...args);
+      return { request: (...request: Parameters<typeof agent.request>) => step(() => agent.request(...request)) };
+    },
+  };
+  const hypervisor = mortal(machine.host.hypervisor, step);
+  return { attendances: new Attendances({ store: dying, hypervisor, guests }), calls: () => calls };
+}
+
+async function linesOf(path: string): Promise<string> {
+  return readGuestFile(await machine.agent(SANDBOX), path);
+}
+
+describe('an attendance', () => {
+  it.each([false, true])(
+    'killed at any of its steps leaves one start and a whole output (step made: %s)',
+    async (isMade) => {
+      let n = 1;
+      for (let isSurvived = false; !isSurvived; n++) {
+        const number = (isMade ? 500 : 100) + n;
+        const id = await requested(number, {
+          command: `echo start >> /tmp/starts-$NUMBER; cat; seq 1 2000; echo e >&2; exit 7`,
+        });
+        const first = dyingWorker(n, isMade);
+        isSurvived = await first.attendances.attend(id).then(
+          () => first.calls() < n,
+          () => false,
+        );
+        await first.attendances.stop();
+        const next = new Attendances(deps);
+        expect(await next.attend(id), `killed at step ${n}`).toMatchObject({
+          state: 'ended',
+          outcome: 'exited',
+          exitCode: 7,
+          stdout: { bytes: 8_896, kept: 8_896 },
+          stderr: { bytes: 2, kept: 2 },
+        });
+        await next.stop();
+        expect(await linesOf(`/tmp/starts-${number}`)).toBe('start\n');
+        const stdout = Buffer.from(await store.output.read(id, 'stdout', 0, 10_000)).toString();
+        expect(stdout).toBe(`in\n${Array.from({ length: 2_000 }, (_, line) => `${line + 1}\n`).join('')}`);
+        expect(await store.launches.get(id)).toBeNull();
+      }
+      expect(n).toBeGreaterThan(7); // the steps of one attendance
+    },
+  );
+
+  it('is one, however many ask', async () => {
+    const id = await requested(1, { command: 'echo start >> /tmp/starts-$NUMBER' });
+    const attendances = new Attendances(deps);
+    const records = await Promise.all(Array.from({ length: 10 }, () => attendances.attend(id)));
+    expect(new Set(records).size).toBe(1);
+    await attendances.stop();
+    expect(await linesOf('/tmp/starts-1')).toBe('start\n');
+  });
+
+  it('of a command that was cancelled before does not start it', async () => {
+    const id = await requested(2, { command: 'touch /tmp/was-cancelled' });
+    const attendances = new Attendances(deps);
+    await attendances.cancel(id);
+    expect(await attendances.attend(id)).toMatchObject({ outcome: 'cancelled', startedAt: null });
+    await attendances.stop();
+    await expect(linesOf('/tmp/was-cancelled')).rejects.toThrow(/404/);
+  });
+
+  it('of a command that nobody handed over ends it, unless it runs', async () => {
+    const orphan = await requested(3, { command: 'true' });
+    const attendances = new Attendances(deps);
+    await attendances.settle(orphan);
+    expect(await store.commands.get(orphan)).toMatchObject({
+      outcome: 'not-started',
+      failure: { code: 'temporal_unavailable' },
+    });
+    const running = await requested(4, { command: 'cat; echo done' });
+    await attendances.attend(running);
+    await store.commands.update(running, { state: 'requested', outcome: null });
+    await attendances.settle(running);
+    expect(await store.commands.get(running)).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    await attendances.stop();
+  });
+});
+
+describe('a guest that is not to be trusted', () => {
+  async function attended(n: number, output: Buffer, status = '{"startedAt":null}'): Promise<CommandRecord> {
+    const id = await requested(n, { command: 'true', maxOutputBytes: 100 });
+    const { Readable } = await import('node:stream');
+    const answer = (code: number, body: Buffer) => ({ status: code, headers: {}, body: Readable.from([body]) });
+    const agent = {
+      request: async ({ method, path }: { method: string; path: string }) =>
+        path.includes('/output?') ? answer(200, output) : answer(method === 'PUT' ? 201 : 200, Buffer.from(status)),
+    };
+    const attendances = new Attendances({ ...deps, guests: { agent: async () => agent } });
+    const ended = await attendances.attend(id);
+    await attendances.stop();
+    return ended;
+  }
+
+  it.each([
+    [
+      'more than is to be kept',
+      Buffer.concat([Buffer.from([1]), Buffer.alloc(19), Buffer.from([101]), Buffer.alloc(101)]),
+    ],
+    ['bytes that leave some out', Buffer.concat([Buffer.from([1]), Buffer.alloc(15), Buffer.from([9, 0, 0, 0, 1, 7])])],
+    ['no frames', Buffer.alloc(40, 255)],
+    ['an end that is none', Buffer.concat([Buffer.alloc(20), Buffer.from([2]), Buffer.from('{}')])],
+  ])('sends %s: then nobody knows how its command ended', async (_, output) => {
+    const ended = await attended(900 + output.length, output);
+    expect(ended).toMatchObject({ state: 'ended', outcome: 'unknown' });
+    expect(ended.reason).toMatch(/guest/);
+  });
+
+  it('answers nonsense to a start', async () => {
+    expect(await attended(990, Buffer.alloc(1), '<html>')).toMatchObject({ outcome: 'unknown' });
+  });
+});

@@ -1,0 +1,76 @@
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Command } from '../../client/commands.ts';
+import { ServedMayfly } from '../support/served.ts';
+
+/** A line a tenth of a second for 10 s, to a file and to both streams. */
+const SCRIPT = `i=0
+while [ $i -lt 100 ]; do
+  i=$((i+1)); echo "line $i" >> /tmp/lines-$NAME; echo "line $i"; echo "line $i" >&2; sleep 0.1
+done`;
+const WANTED = Array.from({ length: 100 }, (_, n) => `line ${n + 1}\n`).join('');
+const POINTS = 20;
+const APART_MS = 500;
+
+let mayfly: ServedMayfly;
+let sandboxes: string[];
+
+beforeAll(async () => {
+  mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'simulated' });
+  const created = Array.from({ length: 4 }, () =>
+    mayfly.client.createSandbox({ source: 'golden-debian12', memoryMib: 64 }, { waitSeconds: 120 }),
+  );
+  sandboxes = (await Promise.all(created)).map(({ id }) => id);
+}, 120_000);
+afterAll(async () => {
+  if (mayfly?.host && sandboxes) {
+    await Promise.all(sandboxes.map((id) => mayfly.client.destroySandbox(id, { waitSeconds: 120 })));
+  }
+  await mayfly?.stop();
+}, 120_000);
+
+function start(n: number): Promise<Command> {
+  const request = { argv: ['sh', '-c', SCRIPT], env: { NAME: String(n) } };
+  return mayfly.client.commands.run(sandboxes[n % sandboxes.length] ?? '', request, { waitSeconds: 0 });
+}
+
+/** Follows a command across its worker's deaths; what was told live must be whole too. */
+async function followed(command: Command): Promise<{ ended: Command; live: Record<string, string> }> {
+  const live = { stdout: '', stderr: '' };
+  for await (const event of mayfly.client.commands.follow(command.sandboxId, command.id)) {
+    if ('ended' in event) return { ended: event.ended, live };
+    live[event.stream] += Buffer.from(event.bytes).toString();
+  }
+  throw new Error(`nothing more was told of ${command.id}`);
+}
+
+async function killAndRestart(): Promise<void> {
+  expect(await mayfly.host?.end('SIGKILL')).toBe('SIGKILL');
+  mayfly.startHost();
+}
+
+it(`a worker killed at ${POINTS} points of a command neither stops nor repeats it, and loses no line`, async () => {
+  // One kill meets each of them at another point of its ten seconds; the second meets some again, as they are gone on with.
+  const commands: Command[] = [];
+  const following: Promise<{ ended: Command; live: Record<string, string> }>[] = [];
+  for (let n = 0; n < POINTS; n++) {
+    const command = await start(n);
+    commands.push(command);
+    following.push(followed(command));
+    await sleep(APART_MS);
+  }
+  await killAndRestart();
+  await mayfly.host?.line('goes on with');
+  await killAndRestart();
+
+  for (const [n, { ended, live }] of (await Promise.all(following)).entries()) {
+    expect(ended, `command ${n}`).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    for (const stream of ['stdout', 'stderr'] as const) {
+      expect(await text(await mayfly.client.commands.output(ended.sandboxId, ended.id, stream))).toBe(WANTED);
+      expect(live[stream]).toBe(WANTED);
+    }
+    const cat = await mayfly.client.commands.run(ended.sandboxId, { argv: ['cat', `/tmp/lines-${n}`] });
+    expect(await text(await mayfly.client.commands.output(cat.sandboxId, cat.id, 'stdout'))).toBe(WANTED);
+  }
+}, 120_000);
