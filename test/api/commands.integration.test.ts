@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CommandRecord } from '../../model/command.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { command, commandId } from '../store/support.ts';
+import { type Door, jsonOf, openDoor } from './support.ts';
+
+let door: Door;
+let id: string;
+let path: string;
+
+beforeAll(async () => {
+  door = await openDoor();
+  ({ id } = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', { source: 'golden' })));
+  await door.store.sandboxes.update(id, { hostId: 'kvm-1' });
+  path = `/v1/sandboxes/${id}/commands`;
+});
+afterAll(() => door?.close());
+
+/** As the worker of a host would end it. */
+async function ended(n: number, changes: Partial<CommandRecord> = {}): Promise<string> {
+  await door.store.commands.create(command(n, { sandboxId: id, state: 'ended', outcome: 'exited', ...changes }));
+  return commandId(n);
+}
+
+describe('what cannot be a command', () => {
+  it.each([
+    [{}, 'command'],
+    [{ command: 'true', argv: ['true'] }, 'command'],
+    [{ command: '' }, 'command'],
+    [{ command: 'a\0b' }, 'command'],
+    [{ command: 'ä'.repeat(70_000) }, 'command'],
+    [{ command: '\ud800' }, 'command'],
+    [{ argv: [] }, 'argv'],
+    [{ argv: ['', 'x'] }, 'argv'],
+    [{ argv: ['x', 'a\0'] }, 'argv.1'],
+    [{ argv: Array(1_025).fill('x') }, 'argv'],
+    [{ command: 'x', env: { 'A-B': '1' } }, 'env'],
+    [{ command: 'x', env: { '1A': '1' } }, 'env'],
+    [{ command: 'x', env: { 'A=': '1' } }, 'env'],
+    [{ command: 'x', env: { A: 'a\0' } }, 'env.A'],
+    [{ command: 'x', env: { A: 1 } }, 'env.A'],
+    [{ command: 'x', cwd: 'relative' }, 'cwd'],
+    [{ command: 'x', cwd: `/${'x'.repeat(4_095)}` }, 'cwd'],
+    [{ command: 'x', user: 'Root' }, 'user'],
+    [{ command: 'x', user: '-x' }, 'user'],
+    [{ command: 'x', timeoutSeconds: 0 }, 'timeoutSeconds'],
+    [{ command: 'x', maxOutputBytes: -1 }, 'maxOutputBytes'],
+    [{ command: 'x', stdin: { base64: '***' } }, 'stdin.base64'],
+    [{ command: 'x', stdin: 7 }, 'stdin'],
+    [{ command: 'x', shell: 'bash' }, 'shell'],
+  ])('%j is refused by the name of its field', async (body, field) => {
+    const response = await door.call('POST', path, body);
+    expect(response.status).toBe(422);
+    const { errors } = await jsonOf<{ errors: { field: string }[] }>(response);
+    expect(errors.map((error) => error.field)).toContain(field);
+  });
+
+  it('a variable named __proto__ is refused instead of dropped', async () => {
+    const response = await door.call('POST', path, '{"command":"x","env":{"__proto__":"1"}}');
+    expect(response.status).toBe(422);
+  });
+});
+
+describe('a command', () => {
+  it('is recorded before Temporal has it; values of its environment are not in the record', async () => {
+    const request = { argv: ['env'], env: { TOKEN: 'hush' }, stdin: 'secret' };
+    const response = await door.call('POST', path, request, { Prefer: 'wait=0' });
+    expect(response.status).toBe(202);
+    const view = await jsonOf<{ id: string }>(response);
+    expect(response.headers.get('Location')).toBe(`${path}/${view.id}`);
+    expect(view).toMatchObject({ state: 'requested', spec: { envNames: ['TOKEN'], timeoutSeconds: 600 } });
+    expect(door.sagas.commands).toContain(view.id);
+    expect(JSON.stringify(await door.store.commands.get(view.id))).not.toMatch(/hush|secret/);
+    expect(await door.store.launches.get(view.id)).toMatchObject({ env: { TOKEN: 'hush' } });
+    expect((await door.store.uses.get(id)).openCommands).toContain(view.id);
+  });
+
+  it('that Temporal did not get is handed over by the repetition, under the same id', async () => {
+    door.sagas.failing = new MayflyError('temporal_unavailable', 'away');
+    const headers = { 'Idempotency-Key': 'again', Prefer: 'wait=0' };
+    expect((await door.call('POST', path, { command: 'true' }, headers)).status).toBe(503);
+    door.sagas.failing = null;
+    const before = door.sagas.commands.length;
+    const first = await jsonOf<{ id: string }>(door.call('POST', path, { command: 'true' }, headers));
+    expect(door.sagas.commands.slice(before)).toEqual([first.id]);
+    const again = await door.call('POST', path, { command: 'true' }, headers);
+    expect(again.headers.get('Idempotent-Replayed')).toBe('true');
+    expect(await jsonOf(again)).toMatchObject({ id: first.id });
+    expect((await door.call('POST', path, { command: 'false' }, headers)).status).toBe(422);
+  });
+
+  it('needs a sandbox that runs, and may be asked again when it does', async () => {
+    const headers = { 'Idempotency-Key': 'early' };
+    await door.store.sandboxes.update(id, { state: 'creating' });
+    expect(await jsonOf(door.call('POST', path, { command: 'true' }, headers))).toMatchObject({
+      code: 'sandbox_not_running',
+    });
+    await door.store.sandboxes.update(id, { state: 'destroying' });
+    expect(await jsonOf(door.call('POST', path, { command: 'true' }, headers))).toMatchObject({
+      code: 'sandbox_ended',
+    });
+    await door.store.sandboxes.update(id, { state: 'running' });
+    expect((await door.call('POST', path, { command: 'true' }, { ...headers, Prefer: 'wait=0' })).status).toBe(202);
+  });
+
+  it('is waited for in the store while its host does not answer', async () => {
+    const asked = door.call('POST', path, { command: 'true' }, { Prefer: 'wait=20' });
+    const before = door.sagas.commands.length;
+    while (door.sagas.commands.length === before) await new Promise((resolve) => setTimeout(resolve, 10));
+    const started = door.sagas.commands.at(-1) ?? '';
+    await door.store.commands.update(started, { state: 'ended', outcome: 'exited', exitCode: 0 });
+    expect((await asked).status).toBe(201);
+  });
+
+  it('is not shown under another sandbox, and only to who may read', async () => {
+    const own = await ended(10);
+    const other = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', { source: 'golden' }));
+    const response = await door.call('GET', `/v1/sandboxes/${other.id}/commands/${own}`);
+    expect(await jsonOf(response)).toMatchObject({ status: 404, code: 'command_not_found' });
+    const reader = await door.key('sandboxes:read');
+    expect((await door.call('GET', `${path}/${own}`, undefined, {}, reader)).status).toBe(200);
+    expect((await door.call('POST', path, { command: 'x' }, {}, reader)).status).toBe(403);
+    expect((await door.call('GET', `${path}/cmd-x`)).status).toBe(400);
+  });
+
+  it('that has ended is not cancelled, and takes no input', async () => {
+    const over = await ended(11);
+    expect((await door.call('POST', `${path}/${over}/cancel`)).status).toBe(200);
+    expect(door.sagas.cancelled).toEqual([]);
+    expect(await jsonOf(door.call('POST', `${path}/${over}/stdin?offset=0`))).toMatchObject({ code: 'command_ended' });
+  });
+});
+
+describe('stored output', () => {
+  it('is told as events from any place on, both streams in their order', async () => {
+    const over = await ended(20, { stdout: { bytes: 4, kept: 4 }, stderr: { bytes: 1, kept: 1 } });
+    const at = (position: number, offset: number) => ({ position, atMs: 1_790_000_000_000 + position, offset });
+    await door.store.output.put(over, 'stdout', 0, { bytes: Buffer.from('abcd'), marks: [at(0, 0), at(3, 2)] });
+    await door.store.output.put(over, 'stderr', 0, { bytes: Buffer.from('!'), marks: [at(2, 0)] });
+    const events = async (last: string) => {
+      const text = await (
+        await door.call('GET', `${path}/${over}/events`, undefined, { 'Last-Event-ID': last })
+      ).text();
+      return [...text.matchAll(/^(?:data: .*"text":"(.*)"|id: (.*)|event: (.*))/gm)].map(
+        ([, data, eventId, event]) => data ?? eventId ?? event,
+      );
+    };
+    const first = ['output', 'ab', '2-0', 'output', '!', '2-1', 'output', 'cd', '4-1'];
+    const sorted = (list: (string | undefined)[]) => [...list].sort();
+    expect(sorted(await events(''))).toEqual(sorted([...first, 'ended']));
+    expect(sorted(await events('2-1'))).toEqual(sorted(['output', 'cd', '4-1', 'ended']));
+    expect(sorted(await events('3-1'))).toEqual(sorted(['output', 'd', '4-1', 'ended']));
+    expect(await events('4-1')).toEqual(['ended']);
+    expect((await door.call('GET', `${path}/${over}/events`, undefined, { 'Last-Event-ID': 'x' })).status).toBe(422);
+  });
+
+  it('is read as bytes that no browser takes for a page', async () => {
+    const over = await ended(21, { stdout: { bytes: 9, kept: 3 } });
+    await door.store.output.put(over, 'stdout', 0, {
+      bytes: Buffer.from('<b>'),
+      marks: [{ position: 0, atMs: 0, offset: 0 }],
+    });
+    const response = await door.call('GET', `${path}/${over}/output?stream=stdout&offset=1`);
+    expect(await response.text()).toBe('b>');
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-length': '2',
+      'x-content-type-options': 'nosniff',
+      'x-mayfly-next-offset': '3',
+      'x-mayfly-ended': 'true',
+      'x-mayfly-truncated': 'true',
+    });
+    expect(await (await door.call('GET', `${path}/${over}/output?stream=stdout&offset=99`)).text()).toBe('');
+    expect((await door.call('GET', `${path}/${over}/output`)).status).toBe(422);
+  });
+});
