@@ -24,12 +24,15 @@ async function recorded(name: string): Promise<string> {
   return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');
 }
 
-test('the ways a sandbox can live are all recorded', () => {
+test('the ways a sandbox and a command can live are all recorded', () => {
   expect(names.sort()).toEqual([
     'cleanup-that-waits.json',
+    'command-cancelled.json',
+    'command.json',
     'create-failed.json',
     'deleted-while-creating.json',
     'deleted.json',
+    'idle-after-use.json',
     'idle.json',
     'no-room.json',
     'patched.json',
