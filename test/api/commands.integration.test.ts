@@ -141,15 +141,15 @@ describe('stored output', () => {
       const text = await (
         await door.call('GET', `${path}/${over}/events`, undefined, { 'Last-Event-ID': last })
       ).text();
-      return [...text.matchAll(/^(?:data: .*"text":"(.*)"|id: (.*)|event: (.*))/gm)].map(
-        ([, data, eventId, event]) => data ?? eventId ?? event,
-      );
+      return text.split('\n\n').flatMap((event) => {
+        const [, eventId] = /^id: (.*)$/m.exec(event) ?? [];
+        const [, output] = /"text":"(.*?)"/.exec(event) ?? [];
+        return event === '' ? [] : [output === undefined ? 'ended' : `${output} ${eventId}`];
+      });
     };
-    const first = ['output', 'ab', '2-0', 'output', '!', '2-1', 'output', 'cd', '4-1'];
-    const sorted = (list: (string | undefined)[]) => [...list].sort();
-    expect(sorted(await events(''))).toEqual(sorted([...first, 'ended']));
-    expect(sorted(await events('2-1'))).toEqual(sorted(['output', 'cd', '4-1', 'ended']));
-    expect(sorted(await events('3-1'))).toEqual(sorted(['output', 'd', '4-1', 'ended']));
+    expect(await events('')).toEqual(['ab 2-0', '! 2-1', 'cd 4-1', 'ended']);
+    expect(await events('2-1')).toEqual(['cd 4-1', 'ended']);
+    expect(await events('3-1')).toEqual(['d 4-1', 'ended']);
     expect(await events('4-1')).toEqual(['ended']);
     expect((await door.call('GET', `${path}/${over}/events`, undefined, { 'Last-Event-ID': 'x' })).status).toBe(422);
   });
