@@ -3,6 +3,7 @@ import { pipeline, type Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import { AgentBody, giveUp, lost } from './agent-body.ts';
+import { ChannelStream } from './channel-stream.ts';
 import type { AgentChannel } from './program.ts';
 
 export interface AgentRequest {
@@ -29,6 +30,8 @@ export interface AgentResponse {
 const STREAM_WINDOW_BYTES = 1_048_576;
 /** All requests together: nghttp2 gives back at once what has been handed to a request, so none can block the others. */
 const SESSION_WINDOW_BYTES = 8_388_608;
+/** With its nine bytes of head it fills one SSH packet of 32 KiB: larger ones only keep others waiting longer. Bytes. */
+const FRAME_BYTES = 32_704;
 /** MiB of what is being written and of headers, in one connection. */
 const SESSION_MEMORY_MIB = 64;
 /** From the end of a request to the first of its answer: an agent that syncs a large file to a slow disk. Milliseconds. */
@@ -65,9 +68,9 @@ export class AgentSession {
       exitCode = code;
     });
     const http2 = connect('http://mayfly-agent', {
-      createConnection: () => channel,
+      createConnection: () => new ChannelStream(channel),
       maxSessionMemory: SESSION_MEMORY_MIB,
-      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: FRAME_BYTES },
     });
     http2.on('error', () => {}); // every request is told; between requests there is nobody to tell
     channel.on('close', () => http2.destroy());

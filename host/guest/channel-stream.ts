@@ -1,0 +1,41 @@
+import { Duplex } from 'node:stream';
+import type { ClientChannel } from 'ssh2';
+
+/**
+ * A session channel as HTTP/2 is best carried by it: what is written at once travels together. ssh2 would make an SSH
+ * packet of each part, also of the nine bytes before each frame; here the parts become one, which it cuts into packets
+ * of 32 KiB.
+ */
+export class ChannelStream extends Duplex {
+  constructor(private readonly channel: ClientChannel) {
+    super({ allowHalfOpen: false });
+    channel.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) channel.pause();
+    });
+    channel.on('end', () => this.push(null));
+    channel.on('error', (error: Error) => this.destroy(error));
+    channel.on('close', () => this.destroy());
+  }
+
+  override _read(): void {
+    this.channel.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.channel.write(chunk, done);
+  }
+
+  override _writev(parts: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    this.channel.write(Buffer.concat(parts.map(({ chunk }) => chunk)), done);
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.channel.end();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.channel.close();
+    done(error);
+  }
+}
