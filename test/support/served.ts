@@ -1,3 +1,4 @@
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -45,6 +46,7 @@ export class ServedMayfly {
   static async #start(hostEnv: NodeJS.ProcessEnv, closers: Closers): Promise<ServedMayfly> {
     const { state, remove } = await temporaryState();
     closers.add('state folder', remove);
+    await chmod(state.root, 0o711); // QEMU runs as another user
     closers.add('processes', () => noProcessOf(state.root));
     const store = await startStoreServer();
     closers.add('store', () => store.stop());

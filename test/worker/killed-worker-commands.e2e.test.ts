@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Command } from '../../client/commands.ts';
+import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
+import { ServedMayfly } from '../support/served.ts';
+
+const WAIT = { waitSeconds: 240 };
+const KILLS = 5;
+const WANTED = Array.from({ length: 200 }, (_, n) => `line ${n + 1}\n`).join('');
+const SCRIPT =
+  'i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo "line $i" >> /tmp/lines; echo "line $i"; sleep 0.1; done';
+
+let mayfly: ServedMayfly;
+let sandboxId: string;
+
+beforeAll(async () => {
+  mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' });
+  sandboxId = (await mayfly.client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
+}, 400_000);
+afterAll(async () => {
+  if (sandboxId) await mayfly.client.destroySandbox(sandboxId, WAIT);
+  await mayfly?.host?.end('SIGTERM');
+  if (mayfly) {
+    const libvirtd = await startPrivateLibvirtd(join(mayfly.state.root, 'host', 'libvirt'));
+    await libvirtd.stop({ machines: true });
+  }
+  await mayfly?.stop();
+}, 400_000);
+
+async function followed(command: Command): Promise<{ ended: Command; live: string }> {
+  let live = '';
+  for await (const event of mayfly.client.commands.follow(sandboxId, command.id)) {
+    if ('ended' in event) return { ended: event.ended, live };
+    live += Buffer.from(event.bytes).toString();
+  }
+  throw new Error(`nothing more was told of ${command.id}`);
+}
+
+test(`a worker killed ${KILLS} times in one command of a real machine: each line once, in the guest and in the store`, async () => {
+  const { commands } = mayfly.client;
+  const command = await commands.run(sandboxId, { command: SCRIPT }, { waitSeconds: 0 });
+  const following = followed(command);
+  for (let kill = 0; kill < KILLS; kill++) {
+    await sleep(kill * 400); // at another point of its work each time, the first while it starts
+    expect(await mayfly.host?.end('SIGKILL')).toBe('SIGKILL');
+    mayfly.startHost();
+    if ((await commands.get(sandboxId, command.id)).state === 'running') await mayfly.host?.line('goes on with');
+  }
+  const { ended, live } = await following;
+  expect(ended).toMatchObject({
+    outcome: 'exited',
+    exitCode: 0,
+    stdout: { bytes: WANTED.length, kept: WANTED.length },
+  });
+  expect(await text(await commands.output(sandboxId, command.id, 'stdout'))).toBe(WANTED);
+  expect(live).toBe(WANTED);
+  const file = await commands.run(sandboxId, { argv: ['cat', '/tmp/lines'] });
+  expect(await text(await commands.output(sandboxId, file.id, 'stdout'))).toBe(WANTED);
+});
