@@ -27,7 +27,8 @@ export async function tellAudience(client: Client, store: Store, options: TellOp
   if (options.signal.aborted) stop();
   const outcome: Told = { told: [], waiting: [] };
   const note = async (name: string, tell: () => Promise<boolean>) => {
-    (await withinLimit(limit.signal, tell)) ? outcome.told.push(name) : outcome.waiting.push(name);
+    const list = (await withinLimit(limit.signal, tell)) ? outcome.told : outcome.waiting;
+    list.push(name);
   };
   try {
     const [sandboxes, sources] = await Promise.all([sandboxesAlive(store), store.sources.prepared()]);

@@ -1,20 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../api/app.ts';
-import { sshArguments } from '../../cli/ssh.ts';
 import type { Credential, IssuedCredential } from '../../client/credentials.ts';
 import type { Page } from '../../client/mayfly-client.ts';
 import { exec } from '../../host/exec.ts';
-import { type KeyPair, makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { SandboxInput } from '../../model/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { useMayfly } from '../support/mayfly.ts';
+import { ended, isAlive, SshCaller } from '../support/ssh-caller.ts';
 import { jsonOf } from './support.ts';
 
 const mayfly = useMayfly();
@@ -34,7 +33,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function call(method: string, path: string, body?: unknown, key = secrets.both, headers: Record<string, string> = {}) {
+async function call(
+  method: string,
+  path: string,
+  body?: unknown,
+  key = secrets.both,
+  headers: Record<string, string> = {},
+) {
   const { store, sagas } = mayfly();
   const guests = {
     request: async () => {
@@ -47,53 +52,12 @@ function call(method: string, path: string, body?: unknown, key = secrets.both, 
   return app.request(path, { method, headers: { Authorization: `Bearer ${key}`, ...type, ...headers }, ...json });
 }
 
-/** A caller with a key pair of its own, as the system's ssh uses it. */
-class Caller {
-  private constructor(
-    readonly pair: KeyPair,
-    readonly issued: IssuedCredential,
-    readonly argv: string[],
-  ) {}
-
-  static async admitted(id: string, ttlSeconds?: number): Promise<Caller> {
-    const pair = makeKeyPair('caller');
-    const answer = await call('POST', `/v1/sandboxes/${id}/credentials`, { publicKey: pair.publicKey, ttlSeconds });
-    expect(answer.status).toBe(201);
-    return Caller.with(pair, await jsonOf<IssuedCredential>(answer));
-  }
-
-  static async with(pair: KeyPair, issued: IssuedCredential): Promise<Caller> {
-    const own = await mkdtemp(join(folder, 'caller-'));
-    await writeFile(join(own, 'key'), pair.privateKey, { mode: 0o600 });
-    return new Caller(pair, issued, await sshArguments(own, issued.principal, issued));
-  }
-
-  /** @returns what the command printed; rejects when the login is refused */
-  async run(command: string): Promise<string> {
-    return (await exec('ssh', [...this.argv, command])).stdout;
-  }
-
-  async isRefused(): Promise<boolean> {
-    return this.run('true').then(
-      () => false,
-      (error: Error) => error.message.includes('Permission denied'),
-    );
-  }
-
-  /** A shell that has said that it is there. */
-  async shell(...options: string[]): Promise<ChildProcess> {
-    const child = spawn('ssh', [...options, ...this.argv, 'echo in; exec sh'], { stdio: ['pipe', 'pipe', 'ignore'] });
-    if (!child.stdout) throw new Error('ssh has no output');
-    const [first] = (await once(child.stdout, 'data')) as [Buffer];
-    expect(first.toString()).toBe('in\n');
-    return child;
-  }
-}
-
-const isAlive = (child: ChildProcess) => child.exitCode === null && child.signalCode === null;
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (isAlive(child)) await once(child, 'exit');
+/** Asks the API for a certificate for a new key pair. */
+async function admitted(id: string, ttlSeconds?: number): Promise<SshCaller> {
+  const pair = makeKeyPair('caller');
+  const answer = await call('POST', `/v1/sandboxes/${id}/credentials`, { publicKey: pair.publicKey, ttlSeconds });
+  expect(answer.status).toBe(201);
+  return SshCaller.with(folder, pair, await jsonOf<IssuedCredential>(answer));
 }
 
 let input: SandboxInput;
@@ -115,7 +79,7 @@ describe('with a running sandbox', () => {
   });
 
   test("a caller's own key is signed: principal, identity, lifetime to the second, pinned host key, and it opens", async () => {
-    const caller = await Caller.admitted(sandbox.id, 90);
+    const caller = await admitted(sandbox.id, 90);
     const { issued } = caller;
     expect(issued).toMatchObject({ principal: sandbox.id, ...sandbox.ssh });
     expect(issued.keyId).toMatch(/^agent=build%20agent%20%237 key=[0-9a-f]{12} source=golden-debian12 sandbox=sbx-/);
@@ -138,12 +102,8 @@ describe('with a running sandbox', () => {
   });
 
   test('caa-015: a revoked certificate opens nothing, its shell ends; another and the platform stay', async () => {
-    const [one, other] = [await Caller.admitted(sandbox.id), await Caller.admitted(sandbox.id)];
-    const [mine, idle, theirs] = [
-      await one.shell(),
-      await one.shell('-o', 'ControlMaster=no'),
-      await other.shell(),
-    ] as const;
+    const [one, other] = [await admitted(sandbox.id), await admitted(sandbox.id)];
+    const [mine, idle, theirs] = [await one.shell(), await one.shell(), await other.shell()] as const;
     const platform = await agentOf(sandbox.id);
     try {
       mine.stdin?.write('setsid sleep 300 </dev/null >/dev/null 2>&1 &\n');
@@ -171,7 +131,7 @@ describe('with a running sandbox', () => {
   });
 
   test('a connection that is kept open without a session does not outlive its certificate', async () => {
-    const one = await Caller.admitted(sandbox.id);
+    const one = await admitted(sandbox.id);
     const master = spawn('ssh', ['-M', '-S', join(folder, 'master'), '-N', ...one.argv], { stdio: 'ignore' });
     await expect
       .poll(() =>
@@ -186,11 +146,7 @@ describe('with a running sandbox', () => {
   });
 
   test('by key id, and all that callers have at once; the platform keeps its own', async () => {
-    const [one, other, third] = [
-      await Caller.admitted(sandbox.id),
-      await Caller.admitted(sandbox.id),
-      await Caller.admitted(sandbox.id),
-    ];
+    const [one, other, third] = [await admitted(sandbox.id), await admitted(sandbox.id), await admitted(sandbox.id)];
     expect((await call('DELETE', `${path()}/${encodeURIComponent(one.issued.keyId)}`)).status).toBe(200);
     expect(await one.isRefused()).toBe(true);
     expect(await other.run('echo still')).toBe('still\n');
@@ -206,19 +162,19 @@ describe('with a running sandbox', () => {
     await expect(jsonOf(call('DELETE', `${path()}/${own[0]?.serial}`))).resolves.toMatchObject({
       code: 'certificate_not_found',
     });
-    expect(await (await Caller.admitted(sandbox.id)).run('echo new')).toBe('new\n');
+    expect(await (await admitted(sandbox.id)).run('echo new')).toBe('new\n');
   });
 
   test('two revocations at once both hold: no older list replaces a newer one', async () => {
     const callers = [];
-    for (let i = 0; i < 4; i++) callers.push(await Caller.admitted(sandbox.id));
+    for (let i = 0; i < 4; i++) callers.push(await admitted(sandbox.id));
     const answers = await Promise.all(callers.map(({ issued }) => call('DELETE', `${path()}/${issued.serial}`)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     for (const caller of callers) expect(await caller.isRefused()).toBe(true);
   });
 
   test('a host worker that is down: the answer is 202, and the revocation holds when it is back', async () => {
-    const one = await Caller.admitted(sandbox.id);
+    const one = await admitted(sandbox.id);
     await mayfly().host?.stop();
     const answer = await call('DELETE', `${path()}/${one.issued.serial}`, undefined, secrets.both, {
       Prefer: 'wait=1',
@@ -302,8 +258,8 @@ describe('with a running sandbox', () => {
   });
 
   test('when it is destroyed all are revoked, told once; and its certificate does not open the next at that address (caa-016)', async () => {
-    const caller = await Caller.admitted(sandbox.id);
-    await Caller.admitted(sandbox.id);
+    const caller = await admitted(sandbox.id);
+    await admitted(sandbox.id);
     await mayfly().destroy(input);
     const certificates = await mayfly().store.certificates.of(sandbox.id);
     expect(certificates).toHaveLength(3);
@@ -319,16 +275,16 @@ describe('with a running sandbox', () => {
 
     const next = await mayfly().create();
     if (!next.ssh) throw new Error('it has no address');
-    const stranger = await Caller.with(caller.pair, { ...caller.issued, ...next.ssh, principal: next.id });
+    const stranger = await SshCaller.with(folder, caller.pair, { ...caller.issued, ...next.ssh, principal: next.id });
     expect(await stranger.isRefused()).toBe(true);
   });
 });
 
 test('caa-013: a certificate of one sandbox opens no other', async () => {
   const [one, other] = [await mayfly().create(), await mayfly().create()];
-  const caller = await Caller.admitted(one.id);
+  const caller = await admitted(one.id);
   if (!other.ssh) throw new Error('it has no address');
-  const elsewhere = await Caller.with(caller.pair, { ...caller.issued, ...other.ssh, principal: other.id });
+  const elsewhere = await SshCaller.with(folder, caller.pair, { ...caller.issued, ...other.ssh, principal: other.id });
   expect(await elsewhere.isRefused()).toBe(true);
   expect(await caller.run('echo mine')).toBe('mine\n');
 });

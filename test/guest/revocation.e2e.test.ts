@@ -1,13 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserCa } from '../../ca/user-ca.ts';
-import { sshArguments } from '../../cli/ssh.ts';
 import { CERTIFICATE_FILE, Credentials } from '../../host/credentials.ts';
-import { exec } from '../../host/exec.ts';
 import { GuestConnections } from '../../host/guest/connections.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { verifySsh } from '../../host/ssh/verify.ts';
@@ -15,6 +11,7 @@ import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { SshEndpoint } from '../../model/sandbox.ts';
 import { builtAgent } from '../host/guest/machine.ts';
 import { startMachine, type TestMachine } from '../host/libvirt/machine.ts';
+import { ended, isAlive, SshCaller } from '../support/ssh-caller.ts';
 
 const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
 const actor = { apiKeyId: 'test', agentId: null };
@@ -57,26 +54,11 @@ function signed(publicKey: string) {
   return ca.sign({ sandboxId, publicKey, actor, source: machine.source, serial: ++serial });
 }
 
-async function caller() {
+async function caller(): Promise<SshCaller> {
   const pair = makeKeyPair('caller');
-  const certificate = await signed(pair.publicKey);
-  const folder = join(machine.state.root, `caller-${certificate.serial}`);
-  await mkdir(folder, { mode: 0o700 });
-  await writeFile(join(folder, 'key'), pair.privateKey, { mode: 0o600 });
-  const issued = {
-    ...certificate,
-    ...endpoint,
-    serial: String(certificate.serial),
-    principal: sandboxId,
-    knownHosts: '',
-  };
-  return { ...issued, argv: await sshArguments(folder, sandboxId, issued) };
-}
-
-async function shell(argv: string[]): Promise<ChildProcess> {
-  const child = spawn('ssh', [...argv, 'echo in; exec cat'], { stdio: ['pipe', 'pipe', 'ignore'] });
-  await once(child.stdout, 'data');
-  return child;
+  const { serial: number, ...certificate } = await signed(pair.publicKey);
+  const where = { ...endpoint, principal: sandboxId, knownHosts: '' };
+  return SshCaller.with(machine.state.root, pair, { ...certificate, ...where, serial: String(number) });
 }
 
 async function tell(method: 'PUT' | 'POST', path: string, body: unknown): Promise<void> {
@@ -88,18 +70,18 @@ async function tell(method: 'PUT' | 'POST', path: string, body: unknown): Promis
 
 test('caa-015, on a real machine: the shell of a revoked certificate ends, it opens nothing, others and the platform stay', async () => {
   const [one, other] = [await caller(), await caller()];
-  const [mine, theirs] = [await shell(one.argv), await shell(other.argv)];
+  const [mine, theirs] = [await one.shell(), await other.shell()];
   try {
     const platform = await guests.agent(sandboxId, context());
-    await tell('PUT', '/v1/trust', await ca.trust([one]));
-    await tell('POST', '/v1/sessions/end', { serials: [one.serial] });
-    if (mine.exitCode === null) await once(mine, 'exit');
-    await expect(exec('ssh', [...one.argv, 'true'])).rejects.toThrow('Permission denied');
-    expect((await exec('ssh', [...other.argv, 'echo still'])).stdout).toBe('still\n');
-    expect(theirs.exitCode).toBeNull();
+    await tell('PUT', '/v1/trust', await ca.trust([one.issued]));
+    await tell('POST', '/v1/sessions/end', { serials: [one.issued.serial] });
+    await ended(mine);
+    expect(await one.isRefused()).toBe(true);
+    expect(await other.run('echo still')).toBe('still\n');
+    expect(isAlive(theirs)).toBe(true);
     expect(platform.closed).toBe(false);
   } finally {
     theirs.kill();
-    if (theirs.exitCode === null && theirs.signalCode === null) await once(theirs, 'exit');
+    await ended(theirs);
   }
 });

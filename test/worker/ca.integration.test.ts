@@ -1,13 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sshArguments } from '../../cli/ssh.ts';
-import { exec } from '../../host/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import { type RotationStep, rotateCa, showCa } from '../../worker/ca.ts';
 import { useMayfly } from '../support/mayfly.ts';
+import { SshCaller } from '../support/ssh-caller.ts';
 
 const mayfly = useMayfly();
 const actor = { apiKeyId: 'test', agentId: null };
@@ -17,26 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What somebody holds who asked for a certificate at that time: whether it opens the sandbox now. */
-async function admitted({ id, ssh }: SandboxRecord): Promise<{ serial: string; opens(): Promise<boolean> }> {
+/** Somebody who asked for a certificate at that time. */
+async function admitted({ id, ssh }: SandboxRecord): Promise<SshCaller> {
   if (!ssh) throw new Error(`${id} has no address`);
   const pair = makeKeyPair('caller');
   const input = { sandboxId: id, publicKey: pair.publicKey, purpose: 'caller', actor, ttlSeconds: 600 } as const;
   const issued = await mayfly().sagas.issueCertificate(pair.publicKey.slice(-12), input);
-  const own = await mkdtemp(join(folder, 'caller-'));
-  await writeFile(join(own, 'key'), pair.privateKey, { mode: 0o600 });
-  const argv = await sshArguments(own, id, { ...issued, ...ssh, principal: id, knownHosts: '' });
-  return {
-    serial: issued.serial,
-    opens: () =>
-      exec('ssh', [...argv, 'true']).then(
-        () => true,
-        (error: Error) => {
-          expect(error.message).toContain('Permission denied');
-          return false;
-        },
-      ),
-  };
+  return SshCaller.with(folder, pair, { ...issued, ...ssh, principal: id, knownHosts: '' });
 }
 
 const rotate = (step: RotationStep, waitSeconds = 60) =>
@@ -59,21 +45,21 @@ test('the CA moves to another key: at no stage is a certificate that counts refu
   const { signing: first } = await showCa(mayfly().config);
 
   expect(await rotate('begin')).toMatchObject({ stage: 'begun', signing: first, told: [before.id], waiting: [] });
-  expect(await old.opens()).toBe(true);
+  expect(await old.isRefused()).toBe(false);
   const during = await mayfly().create();
   await mayfly().startControl();
   const stillOld = [await admitted(before), await admitted(during)];
-  for (const each of stillOld) expect(await each.opens()).toBe(true);
+  for (const each of stillOld) expect(await each.isRefused()).toBe(false);
 
   const finished = await rotate('finish');
   expect(finished).toMatchObject({ stage: 'finished', previous: first, waiting: [] });
   expect(new Set(finished.told)).toEqual(new Set([before.id, during.id]));
   const after = await mayfly().create();
-  for (const each of [old, ...stillOld]) expect(await each.opens()).toBe(true);
+  for (const each of [old, ...stillOld]) expect(await each.isRefused()).toBe(false);
   const fresh = [];
   for (const sandbox of [before, during, after]) fresh.push(await admitted(sandbox));
-  for (const each of fresh) expect(await each.opens()).toBe(true);
-  expect((await mayfly().store.certificates.get(fresh[0]?.serial ?? ''))?.signedBy).toBe(finished.signing);
+  for (const each of fresh) expect(await each.isRefused()).toBe(false);
+  expect((await mayfly().store.certificates.get(fresh[0]?.issued.serial ?? ''))?.signedBy).toBe(finished.signing);
   await mayfly().startControl();
 
   await expect(rotate('forget')).rejects.toThrow(/previous key open sandboxes until/);
@@ -89,8 +75,8 @@ test('the CA moves to another key: at no stage is a certificate that counts refu
     previous: null,
     waiting: [],
   });
-  for (const each of [old, ...stillOld]) expect(await each.opens()).toBe(false);
-  for (const each of fresh) expect(await each.opens()).toBe(true);
+  for (const each of [old, ...stillOld]) expect(await each.isRefused()).toBe(true);
+  for (const each of fresh) expect(await each.isRefused()).toBe(false);
   for (const { id } of [before, during, after]) await reconnect(id);
 }, 180_000);
 
@@ -117,7 +103,7 @@ test('a sandbox that is being made during the first step trusts both keys when i
   expect(await rotate('begin')).toMatchObject({ told: [input.id], waiting: [] });
   const sandbox = await creating;
   await rotate('finish');
-  expect(await (await admitted(sandbox)).opens()).toBe(true);
+  expect(await (await admitted(sandbox)).isRefused()).toBe(false);
 }, 120_000);
 
 test('elsewhere than with the control worker it is said where to go', async () => {
