@@ -55,7 +55,7 @@ export class FileAccess {
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) parameters.set(name, String(value));
     }
-    const path = `/sandboxes/${this.sandboxId}/agent/v1/${route}?${parameters}`;
+    const path = `/sandboxes/${this.sandboxId}/agent/v1/${route}?${parameters.toString()}`;
     return this.deps.guests.request(this.hostId, path, { method, signal: this.signal, ...init });
   }
 }

@@ -81,7 +81,11 @@ async function inSandbox<T>(
   const plain = new PlainSsh(sandbox.ssh, join(installation.describe().credentialsDir, sandbox.id), scratch);
   try {
     await plain.open();
-    return await use(sandbox, plain).finally(() => plain.close());
+    try {
+      return await use(sandbox, plain);
+    } finally {
+      await plain.close();
+    }
   } finally {
     await rm(scratch, { recursive: true });
     await client.destroySandbox(sandbox.id, { waitSeconds: 240 });

@@ -22,7 +22,9 @@ export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Comman
       return EXIT.interrupted;
     case 'not-started':
       return failure ? exitCodeOfCode(failure.code) : NOT_ITS_OWN;
-    default:
+    case 'interrupted':
+    case 'unknown':
+    case null:
       return NOT_ITS_OWN;
   }
 }

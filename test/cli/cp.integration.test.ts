@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Io } from '../../cli/io.ts';
@@ -22,6 +23,7 @@ import { runCli } from '../../cli/main.ts';
 import { type FileDoor, openFileDoor } from '../support/file-door.ts';
 
 const MAYFLY = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
+const NUL = Buffer.from([0]);
 const NAMES = [
   'plain',
   'with space',
@@ -73,10 +75,19 @@ async function cp(args: string[], signal = new AbortController().signal) {
   return { code, out: Buffer.concat(out), err: err.join('') };
 }
 
+/** Runs a program to its end, while the API in this process answers it. */
+async function piped(program: string, args: string[], input = Buffer.alloc(0)): Promise<Buffer> {
+  const child = spawn(program, args, { env: environment(), stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stdin.end(input);
+  const [out, err, [code]] = await Promise.all([buffer(child.stdout), buffer(child.stderr), once(child, 'close')]);
+  if (code !== 0) throw new Error(`${program} ended with ${code}: ${err.toString()}`);
+  return out;
+}
+
 /** Names, kinds, modes and contents below a folder. */
 async function tree(folder: string): Promise<string[]> {
   const lines: string[] = [];
-  for (const name of (await readdir(folder, { recursive: true, encoding: 'buffer' })).sort(Buffer.compare)) {
+  for (const name of (await readdir(folder, { recursive: true, encoding: 'buffer' })).sort((a, b) => a.compare(b))) {
     const path = Buffer.concat([Buffer.from(`${folder}/`), name]);
     const found = await lstat(path);
     const content = found.isFile() ? await readFile(path, 'hex') : found.isSymbolicLink() ? await readlink(path) : '';
@@ -103,18 +114,13 @@ describe('a file', () => {
     const raw = (path: string) =>
       Buffer.concat([Buffer.from(`${path}/a`), Buffer.from([0xff, 0xfe]), Buffer.from("b'")]);
     await writeFile(raw(here), 'content');
-    const run = (from: Buffer, to: Buffer) =>
-      // The shell's arguments come by a file: spawn takes text only, xargs takes bytes.
-      execFileSync('xargs', ['-0', MAYFLY, 'cp'], {
-        input: Buffer.concat([from, Buffer.from([0]), to, Buffer.from([0])]),
-        env: environment(),
-        stdio: 'pipe',
-      });
+    // spawn takes text only; xargs takes bytes.
+    const run = (from: Buffer, to: Buffer) => piped('xargs', ['-0', MAYFLY, 'cp'], Buffer.concat([from, NUL, to, NUL]));
     const inGuest = Buffer.concat([Buffer.from(`${there.id}:`), raw(guest)]);
-    run(raw(here), inGuest);
+    await run(raw(here), inGuest);
     expect(await readFile(raw(guest), 'utf8')).toBe('content');
     await rm(raw(here));
-    run(inGuest, Buffer.from(here));
+    await run(inGuest, Buffer.from(here));
     expect(await readFile(raw(here), 'utf8')).toBe('content');
   });
 
@@ -131,9 +137,9 @@ describe('a file', () => {
 
   it('comes from standard input and goes to standard output, in a process of its own', async () => {
     const bytes = Buffer.from('\0\xff\n', 'latin1');
-    execFileSync(MAYFLY, ['cp', '-', remote('/piped')], { input: bytes, env: environment(), stdio: 'pipe' });
+    await piped(MAYFLY, ['cp', '-', remote('/piped')], bytes);
     expect(await readFile(join(guest, 'piped'))).toEqual(bytes);
-    expect(execFileSync(MAYFLY, ['cp', remote('/piped'), '-'], { env: environment(), stdio: 'pipe' })).toEqual(bytes);
+    expect(await piped(MAYFLY, ['cp', remote('/piped'), '-'])).toEqual(bytes);
   });
 
   it('is told about in JSON', async () => {
@@ -168,8 +174,8 @@ describe('a directory', () => {
     const raw = (path: string) => Buffer.concat([Buffer.from(`${path}/d`), Buffer.from([0xff])]);
     await mkdir(raw(here));
     await writeFile(Buffer.concat([raw(here), Buffer.from('/file')]), 'content');
-    const input = Buffer.concat([raw(here), Buffer.from(`\0${remote()}\0`)]);
-    execFileSync('xargs', ['-0', MAYFLY, 'cp', '-r'], { input, env: environment(), stdio: 'pipe' });
+    const input = Buffer.concat([raw(here), NUL, Buffer.from(remote()), NUL]);
+    await piped('xargs', ['-0', MAYFLY, 'cp', '-r'], input);
     expect(await readFile(Buffer.concat([raw(guest), Buffer.from('/file')]), 'utf8')).toBe('content');
   });
 

@@ -36,7 +36,10 @@ const within = (ms: number): StepContext => ({ signal: AbortSignal.timeout(ms), 
 async function boot(id: string): Promise<SshEndpoint> {
   const { host } = machine;
   const request = { sandboxId: id, source, cpus: null, memoryMib: null, egress: 'none' as const };
-  const clone = await host.cloneDisk({ ...request, userCaKeys: await ca.publicKeys() }, within(DEFAULT_TIMEOUTS.cloneDiskMs));
+  const clone = await host.cloneDisk(
+    { ...request, userCaKeys: await ca.publicKeys() },
+    within(DEFAULT_TIMEOUTS.cloneDiskMs),
+  );
   await host.bootDomain(id, within(DEFAULT_TIMEOUTS.bootDomainMs));
   const { address, port } = await host.awaitLease(id, within(DEFAULT_TIMEOUTS.awaitIpMs));
   return { address, port, user: clone.user, hostKey: clone.hostKey };

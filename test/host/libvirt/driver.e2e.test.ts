@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import type { StepContext } from '../../../host/hypervisor.ts';
-import { macAddress, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
 import { TestCa } from './guest.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
