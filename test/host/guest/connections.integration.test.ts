@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CERTIFICATE_FILE } from '../../../host/credentials.ts';
 import { exec } from '../../../host/exec.ts';
+import { dial } from '../../../host/guest/dial.ts';
 import { validBefore } from '../../../host/ssh/certificate-validity.ts';
 import { newId, patience } from '../simulated/machine.ts';
 import { builtAgent, GuestMachine, readGuestFile } from './machine.ts';
@@ -189,4 +190,29 @@ test('who stops waiting for a connection is let go; the next one makes its own',
   stop.abort(new Error('no time'));
   await expect(waiting).rejects.toThrow('no time');
   expect(await readGuestFile(await machine.agent(id), '/etc/hostname')).toBe(`${id}\n`);
+});
+
+test('a guest that does not listen yet is tried again after two seconds, unless nobody wants it any more', async () => {
+  const id = await boot();
+  const { hypervisor, credentials } = machine.host;
+  const { lease, domain } = await hypervisor.whereabouts(id);
+  if (!lease) throw new Error('no lease');
+  let looks = 0;
+  const whereabouts = () => Promise.resolve({ domain, lease: { ...lease, ...(++looks === 1 && { port: 9 }) } });
+  const identity = machine.identities.get(id);
+  if (!identity) throw new Error('no identity');
+  const renew = () => Promise.reject(new Error('not needed'));
+  const deps = { hypervisor: { whereabouts }, credentials, identify: () => Promise.resolve(identity), renew };
+  const said: string[] = [];
+  const alive = (detail: string) => said.push(detail);
+  const began = performance.now();
+  const { client } = await dial(deps, id, { signal: patience().signal, alive });
+  client.end();
+  expect(performance.now() - began).toBeGreaterThan(1_600);
+  expect(said).toEqual([expect.stringMatching(/attempt 1 failed \(tcp\): .*ECONNREFUSED/)]);
+
+  looks = 0;
+  const stop = new AbortController();
+  const waiting = dial(deps, id, { signal: stop.signal, alive: () => stop.abort(new Error('too late')) });
+  await expect(waiting).rejects.toThrow('too late');
 });
