@@ -44,7 +44,7 @@ export class Attendance {
   });
   #recordedRunning: Promise<void> = Promise.resolve();
   #startedAt: string | null = null;
-  #hasForgotten = false;
+  #forgotten: Promise<void> | null = null;
   #writer: OutputWriter | null = null;
   #progressAt = Date.now();
   #tidied: Promise<void> = Promise.resolve();
@@ -61,11 +61,13 @@ export class Attendance {
    * @throws MayflyError what keeps it from going on for now; the signal's reason
    */
   async run(): Promise<CommandRecord> {
-    const record = await this.deps.store.commands.get(this.commandId);
+    const { commands, launches } = this.deps.store;
+    // Together, since most often this is its start: a launch is there only as long as it has not started.
+    const [record, launch] = await Promise.all([commands.get(this.commandId), launches.get(this.commandId)]);
     if (!record) throw new MayflyError('command_not_found', `The store has no record of ${this.commandId}.`);
     if (record.state === 'ended') return record;
     try {
-      return await this.#end(record, await this.#attend(record));
+      return await this.#end(record, await this.#attend(record, launch));
     } catch (error) {
       this.signal.throwIfAborted();
       const ending = await this.#endingBy(record, error);
@@ -93,22 +95,20 @@ export class Attendance {
     return this.#tidied;
   }
 
-  async #attend(record: CommandRecord): Promise<Ending> {
-    const { store, guests } = this.deps;
+  async #attend(record: CommandRecord, launch: CommandLaunch | null): Promise<Ending> {
     const alive = (detail: string) => {
       this.detail = detail;
     };
-    const [agent, launch] = await Promise.all([
-      guests.agent(record.sandboxId, { signal: this.signal, alive }),
-      record.state === 'requested' ? store.launches.get(this.commandId) : null,
-    ]);
+    const agent = await this.deps.guests.agent(record.sandboxId, { signal: this.signal, alive });
     const commands = new AgentCommands(agent, this.signal);
     const status = await this.#ensureStarted(record, commands, launch);
     if ('outcome' in status) return status;
     this.detail = 'it runs';
     this.#startedAt = status.startedAt;
     this.#recordedRunning = this.#recordRunning(record, status);
-    this.#recordedRunning.catch(() => undefined); // told when the end is written, which waits for it
+    // What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it.
+    this.#forgotten = this.#recordedRunning.then(() => this.deps.store.launches.remove(this.commandId));
+    this.#forgotten.catch(() => undefined); // told when the end is written, or made up for by a sweep
     this.#toldStarted(commands);
     return this.#follow(record, commands, status.isNew);
   }
@@ -129,12 +129,8 @@ export class Attendance {
     }
   }
 
-  /** What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it. */
   async #recordRunning({ state }: CommandRecord, { startedAt }: CommandStatus): Promise<void> {
-    const { commands, launches } = this.deps.store;
-    if (state === 'requested') await commands.update(this.commandId, { state: 'running', startedAt });
-    await launches.remove(this.commandId);
-    this.#hasForgotten = true;
+    if (state === 'requested') await this.deps.store.commands.update(this.commandId, { state: 'running', startedAt });
   }
 
   /** Brings the output into the store until it ends. */
@@ -194,19 +190,24 @@ export class Attendance {
       stdout: { bytes: Math.max(exit?.stdout.bytes ?? 0, kept.stdout), kept: kept.stdout },
       stderr: { bytes: Math.max(exit?.stderr.bytes ?? 0, kept.stderr), kept: kept.stderr },
     } as const;
-    const { commands, launches } = this.deps.store;
-    await Promise.all([
-      commands.update(this.commandId, changes),
-      !this.#hasForgotten && launches.remove(this.commandId),
-    ]);
+    await this.deps.store.commands.update(this.commandId, changes);
     this.#tidied = this.#tidy(record.sandboxId, exit !== null);
     return { ...record, ...changes };
   }
 
-  /** What is missed here does no harm: a sweep closes commands, and the guest's copy ends with its sandbox. */
+  /**
+   * First in the guest, so that who waits for the end may read it meanwhile. What is missed is made up for: a sweep looks
+   * at commands that were not closed, and the guest's copy ends with its sandbox.
+   */
   async #tidy(sandboxId: string, isInGuest: boolean): Promise<void> {
-    const forget = async () => isInGuest && (await this.started).forgetOutput(this.commandId);
-    await Promise.allSettled([this.deps.store.uses.closeCommand(sandboxId, this.commandId), forget()]);
+    const { launches, uses } = this.deps.store;
+    const inGuest = async () => isInGuest && (await this.started).forgetOutput(this.commandId);
+    const inStore = async () => {
+      await (this.#forgotten ?? launches.remove(this.commandId));
+      await uses.closeCommand(sandboxId, this.commandId);
+    };
+    await Promise.allSettled([inGuest()]);
+    await Promise.allSettled([inStore()]);
   }
 
   async #stored(): Promise<OutputPlace> {
