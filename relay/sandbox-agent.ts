@@ -60,8 +60,12 @@ export function sandboxAgentRoute(guests: Agents): Route {
     const agent = await guests.agent(sandboxId, { signal, alive: () => {} });
     const hasBody = method === 'PUT' || method === 'POST';
     const headers = passedOn(request.headers, TO_GUEST);
-    const answer = await agent.request({ method, path, headers, signal, ...(hasBody && { body: request }) });
-    await passBack(exchange, answer);
+    try {
+      const answer = await agent.request({ method, path, headers, signal, ...(hasBody && { body: request }) });
+      await passBack(exchange, answer);
+    } finally {
+      request.resume(); // what the agent did not want to read would keep the connection from the next request
+    }
   };
 }
 

@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
-import { pipeline, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import { AgentBody, giveUp, lost } from './agent-body.ts';
@@ -153,15 +153,23 @@ export class AgentSession {
   }
 }
 
-/** Failures of the body's source end the request; failures of the request end the source. Who waits for the head is told. */
+/**
+ * Feeds a request, and gives it up when its source fails or ends early. Not by `pipeline`: an agent may answer, with a
+ * refusal, before it has read all, and resets the stream then (RFC 9113 §8.1); `pipeline` makes that a failure and the
+ * answer is lost. What was not sent stays in the source.
+ */
 function send(stream: ClientHttp2Stream, body: Uint8Array | Readable): void {
-  if (body instanceof Uint8Array) stream.end(body);
-  else {
-    pipeline(body, stream, (error) => {
-      // An agent may answer, with a refusal, before it has read all: that is no failure of the request.
-      if (error && !stream.closed && body.errored) giveUp(stream);
-    });
+  if (body instanceof Uint8Array) {
+    stream.end(body);
+    return;
   }
+  const stop = () => body.unpipe(stream);
+  stream.once('aborted', stop).once('close', stop);
+  body.once('error', () => giveUp(stream));
+  body.once('close', () => {
+    if (!body.readableEnded && !stream.closed) giveUp(stream);
+  });
+  body.pipe(stream);
 }
 
 function headOf(stream: ClientHttp2Stream, body: AgentBody): Promise<AgentResponse> {

@@ -61,8 +61,8 @@ describe('Credentials', () => {
   });
 
   test('the folder follows the id and nothing else (caa-024)', async () => {
-    await expect(credentials.makeCredentials('../../etc')).rejects.toThrow('not a sandbox id');
-    await expect(credentials.removeCredentials('..')).rejects.toThrow('not a sandbox id');
-    await expect(credentials.look('sbx-0000000000000001/../x')).rejects.toThrow('not a sandbox id');
+    await expect(credentials.makeCredentials('../../etc')).rejects.toThrow('neither a sandbox id nor a source id');
+    await expect(credentials.removeCredentials('..')).rejects.toThrow('neither a sandbox id nor a source id');
+    await expect(credentials.look('sbx-0000000000000001/../x')).rejects.toThrow('neither a sandbox id nor a source id');
   });
 });

@@ -158,6 +158,17 @@ test('closing ends the connection and what runs over it, and a body that was cut
 });
 const zeros = Buffer.from('/usr/bin/node').toString('base64url');
 
+test('a refusal that comes before all was sent is the answer', async () => {
+  const agent = await machine.agent(await boot());
+  const path = `/v1/files?path=${Buffer.from('/home/sandbox/none/file').toString('base64url')}`;
+  for (let times = 0; times < 50; times++) {
+    const body = Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(65_536)));
+    const answer = await agent.request({ method: 'PUT', path, body });
+    expect(answer.status).toBe(404);
+    expect(JSON.parse((await answer.body.toArray()).join(''))).toMatchObject({ code: 'file_not_found' });
+  }
+});
+
 test('a request ends with the reason of its signal, also in its body, and the connection goes on', async () => {
   const id = await boot();
   const agent = await machine.agent(id);
