@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { EventEmitter, once, setMaxListeners } from 'node:events';
 import type { CommandRecord } from '../model/command.ts';
 import { MayflyError } from '../model/errors.ts';
 import { Attendance, type AttendanceDeps } from './attendance.ts';
@@ -17,6 +17,8 @@ interface Attended {
 export class Attendances {
   readonly #deps: AttendanceDeps;
   readonly #attended = new Map<string, Attended>();
+  /** Events are named by command. */
+  readonly #begun = new EventEmitter().setMaxListeners(0);
   readonly #tidying = new Set<Promise<void>>();
   readonly #backlog: Backlog = { bytes: 0 };
   readonly #stop = new AbortController();
@@ -51,8 +53,13 @@ export class Attendances {
     await ended;
   }
 
-  /** Resolves when a command that is attended here is known to have started, or to have ended; at once for others. */
-  async whenStarted(commandId: string): Promise<void> {
+  /**
+   * Resolves when a command is known to have started, or to have ended. Of one that is not attended here yet it waits for
+   * that first, so only a command that is `requested` may be asked about.
+   * @throws the signal's reason
+   */
+  async whenStarted(commandId: string, signal: AbortSignal): Promise<void> {
+    if (!this.#attended.has(commandId)) await once(this.#begun, commandId, { signal });
     const attended = this.#attended.get(commandId);
     if (attended) await Promise.race([attended.attendance.started, attended.ended]);
   }
@@ -79,6 +86,7 @@ export class Attendances {
     const attendance = new Attendance(this.#deps, commandId, this.#backlog, this.#stop.signal);
     const attended = { attendance, ended: this.#run(commandId, attendance) };
     this.#attended.set(commandId, attended);
+    this.#begun.emit(commandId);
     attended.ended.catch(() => undefined); // told to whoever waits; without one, the next attendance finds out
     return attended;
   }

@@ -9,6 +9,9 @@ import { LIMITS } from '../model/limits.ts';
 import type { Store } from '../store/connect.ts';
 import { allowMethods, answerJson, type Exchange, type Route, readSmall } from './exchange.ts';
 
+/** From a request of a command to its start on a busy machine; a start takes no longer than the wait for its guest. Milliseconds. */
+const HANDED_OVER_MS = 10_000;
+
 export interface CommandsRouteDeps {
   store: Pick<Store, 'commands'>;
   guests: GuestConnections;
@@ -67,16 +70,29 @@ async function stdin(deps: CommandsRouteDeps, exchange: Exchange, commandId: str
   answerJson(exchange.response, 200, await commands.addStdin(commandId, offset, bytes, close));
 }
 
-/** The agent of the guest in which a command runs, once it is known to have started. */
-async function commandsOf(
-  { store, guests, attendances }: CommandsRouteDeps,
-  { signal }: Exchange,
-  commandId: string,
-): Promise<AgentCommands> {
-  await attendances.whenStarted(commandId);
-  const record = await store.commands.get(commandId);
+/** The agent of the guest in which a command runs, once it is known to have started. @throws MayflyError command_not_found */
+async function commandsOf(deps: CommandsRouteDeps, { signal }: Exchange, commandId: string): Promise<AgentCommands> {
+  const record = await deps.store.commands.get(commandId);
   if (!record) throw new MayflyError('command_not_found', `The store has no record of ${commandId}.`);
-  return new AgentCommands(await guests.agent(record.sandboxId, { signal, alive: () => {} }), signal);
+  if (record.state === 'requested') await started(deps, commandId, signal);
+  return new AgentCommands(await deps.guests.agent(record.sandboxId, { signal, alive: () => {} }), signal);
+}
+
+/** @throws MayflyError temporal_unavailable when the command is not handed to this worker */
+async function started({ attendances }: CommandsRouteDeps, commandId: string, signal: AbortSignal): Promise<void> {
+  const late = new AbortController();
+  const timer = setTimeout(() => {
+    const why = `Temporal has not handed ${commandId} to its host within ${HANDED_OVER_MS / 1_000} s.`;
+    late.abort(new MayflyError('temporal_unavailable', why));
+  }, HANDED_OVER_MS);
+  try {
+    await attendances.whenStarted(commandId, AbortSignal.any([late.signal, signal]));
+  } catch (error) {
+    late.signal.throwIfAborted();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function numberOf({ query }: Exchange, name: string, max = Number.MAX_SAFE_INTEGER): number {

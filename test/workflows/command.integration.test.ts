@@ -57,6 +57,15 @@ describe('a command', () => {
     expect(where.output?.stdout).toMatchObject({ text: '/tmp\nroot\n' });
   });
 
+  test('takes standard input as soon as it was asked for, before it has started', async () => {
+    const { id } = await sandbox();
+    for (let times = 0; times < 10; times++) {
+      const { id: commandId } = await door.run(id, { argv: ['cat'], stdinOpen: true }, 0);
+      const path = `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`;
+      expect((await door.call('POST', path, Buffer.from('x\n'))).status).toBe(200);
+    }
+  });
+
   test('that cannot start is refused, and its idempotency key is free again', async () => {
     const { id } = await sandbox();
     const path = `/v1/sandboxes/${id}/commands`;
