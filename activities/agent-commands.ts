@@ -12,8 +12,8 @@ export type Agent = Pick<AgentSession, 'request'>;
 export interface CommandStatus {
   /** ISO 8601, guest clock. */
   startedAt: string | null;
-  /** It was this very request that started it. */
-  isNew: boolean;
+  /** Its frames from the beginning, when it was this very request that started it; must be read or destroyed. */
+  output: Readable | null;
 }
 
 /** An answer about one command is a few hundred bytes. */
@@ -58,19 +58,26 @@ export class AgentCommands {
     const { command, argv, cwd, user, timeoutSeconds, maxOutputBytes, stdinOpen } = spec;
     const request = { command, argv, env, stdin: Buffer.from(stdin).toString('base64') };
     const body = JSON.stringify({ ...request, stdinOpen, cwd, user, timeoutSeconds, maxOutputBytes });
-    const { status, text } = await this.#ask({
+    const answer = await this.#agent.request({
       method: 'PUT',
-      path: `/v1/commands/${id}`,
+      path: `/v1/commands/${id}?follow=true`,
       headers: { 'content-type': 'application/json' },
       body: Buffer.from(body),
+      signal: this.#signal,
     });
-    return { startedAt: parsed(statusShape, text).startedAt, isNew: status === 201 };
+    if (answer.status === 201) {
+      const startedAt = instant.safeParse(answer.headers['x-mayfly-started-at']).data ?? null;
+      return { startedAt, output: answer.body };
+    }
+    const text = await textOf(answer.body);
+    if (answer.status !== 200) throw refusal(answer.status, text);
+    return { startedAt: parsed(statusShape, text).startedAt, output: null };
   }
 
   /** @throws MayflyError command_not_found when the guest never started it, or knows it no more */
   async status(id: string): Promise<CommandStatus> {
-    const { text } = await this.#ask({ method: 'GET', path: `/v1/commands/${id}` });
-    return { startedAt: parsed(statusShape, text).startedAt, isNew: false };
+    const text = await this.#ask({ method: 'GET', path: `/v1/commands/${id}` });
+    return { startedAt: parsed(statusShape, text).startedAt, output: null };
   }
 
   /** Its frames from a place on, until its end. */
@@ -88,7 +95,7 @@ export class AgentCommands {
    */
   async addStdin(id: string, offset: number, bytes: Uint8Array, close: boolean): Promise<{ offset: number }> {
     const path = `/v1/commands/${id}/stdin?offset=${offset}${close ? '&close=true' : ''}`;
-    const { text } = await this.#ask({ method: 'POST', path, body: bytes });
+    const text = await this.#ask({ method: 'POST', path, body: bytes });
     return parsed(stdinShape, text);
   }
 
@@ -102,11 +109,11 @@ export class AgentCommands {
     await this.#ask({ method: 'DELETE', path: `/v1/commands/${id}/output` });
   }
 
-  async #ask(request: AgentRequest): Promise<{ status: number; text: string }> {
+  async #ask(request: AgentRequest): Promise<string> {
     const { status, body } = await this.#agent.request({ ...request, signal: this.#signal });
     const text = await textOf(body);
     if (status >= 300 || status < 200) throw refusal(status, text);
-    return { status, text };
+    return text;
   }
 }
 

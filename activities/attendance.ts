@@ -110,7 +110,7 @@ export class Attendance {
     this.#forgotten = this.#recordedRunning.then(() => this.deps.store.launches.remove(this.commandId));
     this.#forgotten.catch(() => undefined); // told when the end is written, or made up for by a sweep
     this.#toldStarted(commands);
-    return this.#follow(record, commands, status.isNew);
+    return this.#follow(record, commands, status.output);
   }
 
   async #ensureStarted(
@@ -134,13 +134,13 @@ export class Attendance {
   }
 
   /** Brings the output into the store until it ends. */
-  async #follow({ spec }: CommandRecord, commands: AgentCommands, isNew: boolean): Promise<Ending> {
+  async #follow({ spec }: CommandRecord, commands: AgentCommands, fromStart: Readable | null): Promise<Ending> {
     const onStored = (kept: OutputPlace) => this.#recordProgress(kept);
     const options = { output: this.deps.store.output, commandId: this.commandId, backlog: this.backlog, onStored };
-    const writer = isNew ? OutputWriter.begin(options) : await OutputWriter.resume(options);
+    const writer = fromStart ? OutputWriter.begin(options) : await OutputWriter.resume(options);
     this.#writer = writer;
     const reader = new FrameReader();
-    const body: Readable = await commands.output(this.commandId, writer.from);
+    const body = fromStart ?? (await commands.output(this.commandId, writer.from));
     for await (const piece of body as AsyncIterable<Buffer>) {
       for (const item of reader.push(piece)) {
         if ('exit' in item) return exited(exitOf(item.exit));

@@ -7,6 +7,8 @@ import type { Store } from '../store/connect.ts';
 import type { Claim, StoredAnswer } from '../store/idempotency.ts';
 import type { Env } from './context.ts';
 
+/** Says that an answer was given before. */
+export const REPLAYED = 'Idempotent-Replayed';
 /** Headers that belong to an answer wherever it is given again. */
 const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
 
@@ -53,5 +55,5 @@ export async function keepAnswer(store: Store, claim: Claim | null, response: Re
 /** The same answer again, said to be so. */
 export function repeatAnswer(c: Context<Env>, answer: StoredAnswer): Response {
   const headers = Object.fromEntries(answer.headers.map(({ name, value }) => [name, value]));
-  return c.body(answer.body, answer.status as ContentfulStatusCode, { ...headers, 'Idempotent-Replayed': 'true' });
+  return c.body(answer.body, answer.status as ContentfulStatusCode, { ...headers, [REPLAYED]: 'true' });
 }

@@ -10,7 +10,7 @@ import type { startCommand } from './command-schemas.ts';
 import { commandView, commandViewWithOutput } from './command-view.ts';
 import type { AppDeps, Env } from './context.ts';
 import { refusalOf } from './guests.ts';
-import { type Attempt, beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Attempt, beginAttempt, keepAnswer, REPLAYED, repeatAnswer } from './idempotency.ts';
 import { type Patience, patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
 import { runningSandbox } from './running-sandbox.ts';
@@ -43,6 +43,7 @@ export async function answerStart(
   );
   const record = await store.commands.get(attempt.subjectId);
   if (!record) throw new MayflyError('internal', `The store has lost the record of ${attempt.subjectId}.`);
+  if (!attempt.isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
   const response = await answerFor(c, deps, record, patience);
   await settleAttempt(c, deps, attempt, record, response);
   return response;
@@ -173,16 +174,17 @@ async function answerFor(
 }
 
 /**
- * Keeps the answer for repetitions. Of a command that never started the key is free again: the same request may be
- * tried later. Who has left got no answer, so the same request may still wait for the end.
+ * Keeps an answer that says "not yet" for repetitions: the one that says how it ended can be given again from the record.
+ * Of a command that never started the key is free again: the same request may be tried later. Who has left got no
+ * answer, so the same request may still wait for the end.
  */
 async function settleAttempt(
   c: Context<Env>,
   { store }: AppDeps,
   { claim }: Attempt,
-  { outcome }: CommandRecord,
+  { state, outcome }: CommandRecord,
   response: Response,
 ): Promise<void> {
   if (claim && outcome === 'not-started') await store.idempotency.release(claim);
-  else if (!c.req.raw.signal.aborted) await keepAnswer(store, claim, response);
+  else if (state !== 'ended' && !c.req.raw.signal.aborted) await keepAnswer(store, claim, response);
 }

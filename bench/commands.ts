@@ -3,7 +3,7 @@ import { Samples, type Spread } from './measure.ts';
 import type { PlainSsh } from './plain-ssh.ts';
 
 /**
- * `true` through the API, and by plain ssh2 and the system's ssh on the same guest, taking turns so that all three meet
+ * `true` through the API, and by plain ssh2 and the system's ssh on the same guest, taking turns so that all meet
  * the same machine; then how soon live output is here.
  */
 export async function measureCommands(
@@ -16,6 +16,7 @@ export async function measureCommands(
   await client.commands.run(sandboxId, { command: 'true' });
   for (let run = 0; run < runs; run++) {
     await samples.time('true, through the API', () => client.commands.run(sandboxId, { command: 'true' }));
+    await samples.time('true as argv, through the API', () => client.commands.run(sandboxId, { argv: ['true'] }));
     await samples.time('true, plain ssh2', () => plain.ssh2('true'));
     await samples.time('true, ssh with ControlMaster', () => plain.ssh('true'));
   }

@@ -126,35 +126,39 @@ func (f *follower) sendFrame(h frameHeader, content []byte, skip int64) error {
 // output answers with a command's frames and follows it to its end.
 func (s *service) output(w http.ResponseWriter, r *http.Request) {
 	id, wanted, err := outputRequest(r)
+	if err == nil {
+		err = s.sendOutput(w, r, http.StatusOK, id, wanted)
+	}
 	if err != nil {
 		answerError(w, err)
-		return
 	}
+}
+
+// sendOutput fails as long as nothing was sent; later it breaks the answer off.
+func (s *service) sendOutput(w http.ResponseWriter, r *http.Request, status int, id string, wanted [streamCount]int64) error {
 	log, exitOf, err := s.openLog(id)
 	if err != nil {
-		answerError(w, err)
-		return
+		return err
 	}
 	f := &follower{log: log, target: w, flush: flusher(w), wanted: wanted}
 	if f.file, err = os.Open(s.markers.path(id, logFile)); err != nil {
 		f.file = nil
 		if !errors.Is(err, fs.ErrNotExist) {
-			answerError(w, err)
-			return
+			return err
 		}
 		if exit := exitOf(); exit == nil || exit.Stdout.Kept > wanted[streamStdout] || exit.Stderr.Kept > wanted[streamStderr] {
-			answerError(w, refused("not_found", "The output of %s was deleted.", id))
-			return
+			return refused("not_found", "The output of %s was deleted.", id)
 		}
 	}
 	defer closeFile(f.file)
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	if err := f.run(r.Context()); err != nil {
 		// The answer has begun: only breaking it off tells that it is not whole.
 		panic(http.ErrAbortHandler)
 	}
 	_, _ = w.Write(endFrame(exitOf()))
+	return nil
 }
 
 func endFrame(exit *commandExit) []byte {

@@ -27,6 +27,8 @@ func (s *service) health(w http.ResponseWriter, _ *http.Request) {
 	answerJSON(w, http.StatusOK, map[string]any{"version": version, "bootId": s.bootID, "commandsRunning": s.count()})
 }
 
+// handlePut starts a command unless it was started before, which 200 says. With follow=true the answer to a start is the
+// output from its beginning, so that a command costs one round trip.
 func (s *service) handlePut(w http.ResponseWriter, r *http.Request) {
 	id, err := idOf(r)
 	if err != nil {
@@ -54,11 +56,18 @@ func (s *service) handlePut(w http.ResponseWriter, r *http.Request) {
 		answerError(w, err)
 		return
 	}
-	status := http.StatusOK
-	if isNew {
-		status = http.StatusCreated
+	switch {
+	case !isNew:
+		answerJSON(w, http.StatusOK, view)
+	case r.URL.Query().Get("follow") != "true":
+		answerJSON(w, http.StatusCreated, view)
+	default:
+		w.Header().Set("X-Mayfly-Started-At", *view.StartedAt)
+		if err := s.sendOutput(w, r, http.StatusCreated, id, [streamCount]int64{}); err != nil {
+			// A refusal would say that nothing was started.
+			panic(http.ErrAbortHandler)
+		}
 	}
-	answerJSON(w, status, view)
 }
 
 func (s *service) handleGet(w http.ResponseWriter, r *http.Request) {

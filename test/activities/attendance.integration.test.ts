@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttendanceDeps } from '../../activities/attendance.ts';
 import { Attendances } from '../../activities/attendances.ts';
@@ -144,14 +145,9 @@ describe('an attendance', () => {
 });
 
 describe('a guest that is not to be trusted', () => {
-  async function attended(n: number, output: Buffer, status = '{"startedAt":null}'): Promise<CommandRecord> {
+  async function attended(n: number, status: number, content: Buffer): Promise<CommandRecord> {
     const id = await requested(n, { command: 'true', maxOutputBytes: 100 });
-    const { Readable } = await import('node:stream');
-    const answer = (code: number, body: Buffer) => ({ status: code, headers: {}, body: Readable.from([body]) });
-    const agent = {
-      request: async ({ method, path }: { method: string; path: string }) =>
-        path.includes('/output?') ? answer(200, output) : answer(method === 'PUT' ? 201 : 200, Buffer.from(status)),
-    };
+    const agent = { request: async () => ({ status, headers: {}, body: Readable.from([content]) }) };
     const attendances = new Attendances({ ...deps, guests: { agent: async () => agent } });
     const ended = await attendances.attend(id);
     await attendances.stop();
@@ -167,12 +163,12 @@ describe('a guest that is not to be trusted', () => {
     ['no frames', Buffer.alloc(40, 255)],
     ['an end that is none', Buffer.concat([Buffer.alloc(20), Buffer.from([2]), Buffer.from('{}')])],
   ])('sends %s: then nobody knows how its command ended', async (_, output) => {
-    const ended = await attended(900 + output.length, output);
+    const ended = await attended(900 + output.length, 201, output);
     expect(ended).toMatchObject({ state: 'ended', outcome: 'unknown' });
     expect(ended.reason).toMatch(/guest/);
   });
 
   it('answers nonsense to a start', async () => {
-    expect(await attended(990, Buffer.alloc(1), '<html>')).toMatchObject({ outcome: 'unknown' });
+    expect(await attended(990, 200, Buffer.from('<html>'))).toMatchObject({ outcome: 'unknown' });
   });
 });

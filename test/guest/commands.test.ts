@@ -1,9 +1,9 @@
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { OutputFrame } from '../../model/output-frame.ts';
+import { FrameReader, type OutputFrame } from '../../model/output-frame.ts';
 import { AgentProcess, newCommandId } from './agent-process.ts';
-import { begin, follow, joined, outputOf, put, run } from './command-client.ts';
+import { begin, follow, joined, outputOf, put, requestOf, run } from './command-client.ts';
 
 let agent: AgentProcess;
 
@@ -29,6 +29,19 @@ describe('what is run', () => {
     const argv = ['own-program', '$(id)', '*', 'a b', "'", ''];
     const output = await run(agent, { argv, env: { PATH: `/nowhere:${agent.folder}:/usr/bin:/bin` } });
     expect(output.stdout.toString()).toBe("<$(id)><*><a b><'><>");
+  });
+
+  test('once, with its output in the answer to the start', async () => {
+    const id = newCommandId();
+    const path = `/v1/commands/${id}?follow=true`;
+    const request = requestOf({ command: 'echo one; sleep 0.2; echo two' });
+    const { status, headers, body } = await agent.request('PUT', path, request);
+    const reader = new FrameReader();
+    const frames = [...reader.push(body)].filter((item): item is OutputFrame => !('exit' in item));
+    expect([status, reader.isOver, joined(frames).stdout.toString()]).toEqual([201, true, 'one\ntwo\n']);
+    expect(headers['x-mayfly-started-at']).toMatch(/^20\d\d-.*Z$/);
+    const again = await agent.request('PUT', path, request);
+    expect([again.status, JSON.parse(again.body.toString())]).toEqual([200, await stateOf(id)]);
   });
 
   test('as another user, with its groups and nothing of ours', async () => {
