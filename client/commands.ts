@@ -6,7 +6,7 @@ import type { CallOptions, PostOptions, Transport } from './transport.ts';
 
 /** What to run; one of `command` and `argv`. What is left out gets the server's default. */
 export interface RunCommand {
-  /** Run by the login shell exactly as written. */
+  /** Run by the user's shell exactly as written, with `-c` and without its profile, as by sshd. */
   command?: string;
   /** Run without any shell. */
   argv?: string[];

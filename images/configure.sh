@@ -47,10 +47,6 @@ done
 # Without systemd-user-sessions nobody would take this ban on logins away again.
 ln -s /dev/null /etc/tmpfiles.d/systemd-nologin.conf
 
-# --- what every command waits for ---
-# A login shell need not start a program to learn who it is: that would be half of the time that `true` takes.
-sed -i 's/"$(id -u)"/"${EUID:-$(id -u)}"/' /etc/profile
-
 # --- what nobody reads ---
 apt-get clean
 rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/*.log /var/log/apt

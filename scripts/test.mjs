@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * `npm test`: runs vitest in a network namespace of its own and holds the tests to leaving nothing behind.
+ * `npm test`: runs vitest in network namespaces of its own and holds the tests to leaving nothing behind. The whole
+ * suite runs in lanes side by side, each in its own namespace and folder; chosen files run in one.
  *
  *     node scripts/test.mjs [vitest arguments: files, -t name …]
  *
@@ -21,6 +22,8 @@ import { TestPlace } from './test/namespace.mjs';
 import { namedServers, relayInto } from './test/relay.mjs';
 import { tallyOf } from './test/tally.mjs';
 
+/** @typedef {import('./test/tally.mjs').Tally} Tally */
+
 /** How long vitest may take to stop when it is asked to. */
 const patienceMs = 10_000;
 
@@ -35,21 +38,32 @@ const withoutEmbedded =
 const embeddedTests = 'test/store/embedded.*.test.ts';
 const notRun = [...off, ...(withoutEmbedded ? [embeddedTests] : [])].join(', ');
 
+/** @typedef {{ name: string, projects: string[], only: string[] }} Lane */
+
+/**
+ * About as long as each other on two cores. Within a lane the files that use servers come one after another.
+ * @type {Lane[]}
+ */
+const lanes = [
+  { name: 'machines', projects: ['e2e', 'unit', 'replay'], only: [] },
+  { name: 'sagas', projects: ['integration'], only: ['test/workflows/', 'test/api/'] },
+  { name: 'others', projects: ['integration'], only: ['--exclude=test/workflows/**', '--exclude=test/api/**'] },
+];
+/** @type {Lane} */
+const chosen = { name: 'chosen', projects: ['e2e', 'unit', 'replay', 'integration'], only: args };
+
 /**
  * Runs vitest to its end, or stops it when asked to.
+ * @param {Lane} lane
  * @param {TestPlace} place
  * @param {AbortSignal} interruption
  * @returns {Promise<number | null>} its exit code, null when a signal ended it
  */
-function runVitest(place, interruption) {
+function runVitest(lane, place, interruption) {
   const vitest = [process.execPath, join(repository, 'node_modules', 'vitest', 'vitest.mjs'), 'run'];
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${place.report}`];
-  const [program = '', ...rest] = place.inside([
-    ...vitest,
-    ...reporters,
-    ...off.map((name) => `--project=!${name}`),
-    ...args,
-  ]);
+  const projects = lane.projects.filter((name) => !off.includes(name)).map((name) => `--project=${name}`);
+  const [program = '', ...rest] = place.inside([...vitest, ...reporters, ...projects, ...lane.only]);
   const child = spawn(program, rest, {
     cwd: repository,
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -66,17 +80,18 @@ function runVitest(place, interruption) {
 }
 
 /**
+ * @param {Lane} lane
  * @param {TestPlace} place
+ * @param {Set<string>} before The namespaces before the run.
  * @param {AbortSignal} interruption
- * @returns {Promise<import('./test/tally.mjs').Tally>}
+ * @returns {Promise<Tally>}
  */
-async function test(place, interruption) {
-  const before = namespacesNow();
+async function test(lane, place, before, interruption) {
   /** @type {(() => Promise<void>)[]} */
   const relays = [];
   try {
     for (const server of namedServers(process.env)) relays.push(await relayInto(server, place));
-    const exitCode = await runVitest(place, interruption);
+    const exitCode = await runVitest(lane, place, interruption);
     const filtered = args.some((arg) => /^(-t|--testNamePattern)(=|$)/.test(arg));
     const tally = tallyOf(place.report, { exitCode, filtered });
     for (const stop of relays.splice(0)) await stop();
@@ -96,6 +111,7 @@ async function test(place, interruption) {
   }
 }
 
+/** @returns {Promise<Tally>} of all lanes */
 async function main() {
   if (process.getuid?.() !== 0)
     throw new Error('tests make a network namespace, which needs root: run `sudo npm test`');
@@ -106,15 +122,29 @@ async function main() {
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
     process.on(name, () => interruption.abort());
 
-  const place = await TestPlace.make();
-  try {
-    return await test(place, interruption.signal);
-  } finally {
-    await place.remove();
-  }
+  for (const place of TestPlace.abandoned()) await place.remove();
+  const before = namespacesNow();
+  const wanted = (args.length > 0 ? [chosen] : lanes).filter((lane) =>
+    lane.projects.some((name) => !off.includes(name)),
+  );
+  const tallies = await Promise.all(
+    wanted.map(async (lane) => {
+      const place = TestPlace.make(lane.name);
+      try {
+        return await test(lane, place, before, interruption.signal);
+      } finally {
+        await place.remove();
+      }
+    }),
+  );
+  return {
+    passed: tallies.reduce((sum, { passed }) => sum + passed, 0),
+    failed: tallies.reduce((sum, { failed }) => sum + failed, 0),
+    reasons: tallies.flatMap(({ reasons }) => reasons),
+  };
 }
 
-/** @type {import('./test/tally.mjs').Tally} */
+/** @type {Tally} */
 let tally;
 try {
   tally = await main();

@@ -119,18 +119,14 @@ func (r *launchRequest) directory(a *account) (string, error) {
 	}
 }
 
-// useShell has the text run by the login shell, exactly as it is written. C shells take -l only alone.
+// useShell has the text run as sshd would: by the user's shell, exactly as it is written. Not as a login: a profile would
+// replace the PATH that the caller asked for, and take longer than most commands.
 func (l *launch) useShell(text string) error {
 	if err := l.executable(l.account.shell); err != nil {
 		return refused("command_refused", "The login shell %s of %s cannot be run: %s.", l.account.shell, l.account.name, reasonOf(err))
 	}
-	name := filepath.Base(l.account.shell)
 	l.program = l.account.shell
-	if strings.HasSuffix(name, "csh") {
-		l.argv = []string{"-" + name, "-c", text}
-	} else {
-		l.argv = []string{name, "-l", "-c", text}
-	}
+	l.argv = []string{filepath.Base(l.account.shell), "-c", text}
 	return nil
 }
 

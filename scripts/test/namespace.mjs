@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The network namespace and the folder that one test run has to itself. Both carry the number of the process that made
- * them, so that the next run can tell what a killed one left behind.
+ * The network namespace and the folder that one lane of a test run has to itself. Both carry the number of the process
+ * that made them, so that the next run can tell what a killed one left behind.
  *
  * @module
  */
@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const prefix = 'mayfly-test-';
+const named = /^mayfly-test-([a-z]+)-(\d+)$/;
 const namespaces = '/run/netns';
 
 /** On disk, unlike /tmp on many machines: disk images are written there. */
@@ -22,9 +23,12 @@ const graceMs = 2_000;
 /** @typedef {{ pid: number, name: string, command: string }} Process */
 
 export class TestPlace {
-  /** @param {number} pid Of the process that owns it. */
-  constructor(pid) {
-    this.name = `${prefix}${pid}`;
+  /**
+   * @param {string} lane
+   * @param {number} pid Of the process that owns it.
+   */
+  constructor(lane, pid) {
+    this.name = `${prefix}${lane}-${pid}`;
     /** Where tests may write; searchable by other users, because QEMU runs as one. */
     this.root = join(folders, this.name);
     /** The tests' TMPDIR. */
@@ -33,10 +37,12 @@ export class TestPlace {
     this.report = join(this.root, 'report.json');
   }
 
-  /** Removes what killed runs left, and makes a place for this one. */
-  static async make() {
-    for (const place of TestPlace.abandoned()) await place.remove();
-    const place = new TestPlace(process.pid);
+  /**
+   * Makes a place for a lane of this run.
+   * @param {string} lane Lower-case letters.
+   */
+  static make(lane) {
+    const place = new TestPlace(lane, process.pid);
     mkdirSync(place.root);
     chmodSync(place.root, 0o711);
     mkdirSync(place.tmp);
@@ -48,10 +54,11 @@ export class TestPlace {
 
   /** @returns {TestPlace[]} places whose owner is no longer running */
   static abandoned() {
-    const names = [...entriesOf(namespaces), ...entriesOf(folders)].filter((name) => /^mayfly-test-\d+$/.test(name));
-    return [...new Set(names)]
-      .map((name) => new TestPlace(Number(name.slice(prefix.length))))
-      .filter((place) => !entriesOf('/proc').includes(place.name.slice(prefix.length)));
+    const names = new Set([...entriesOf(namespaces), ...entriesOf(folders)]);
+    return [...names].flatMap((name) => {
+      const [, lane, pid] = named.exec(name) ?? [];
+      return lane && pid && !entriesOf('/proc').includes(pid) ? [new TestPlace(lane, Number(pid))] : [];
+    });
   }
 
   /**

@@ -16,9 +16,10 @@ const stateOf = async (id: string): Promise<unknown> =>
   JSON.parse((await agent.request('GET', `/v1/commands/${id}`)).body.toString());
 
 describe('what is run', () => {
-  test('a command by the login shell, with its home, and both streams apart', async () => {
-    const output = await run(agent, { command: 'pwd; shopt -q login_shell && echo login; echo "$LANG" >&2; exit 7' });
-    expect(output.stdout.toString()).toBe(`${process.env['HOME']}\nlogin\n`);
+  test("a command by the user's shell, with its home and the PATH asked for, and both streams apart", async () => {
+    const command = 'pwd; shopt -q login_shell || echo "$0 $PATH"; echo "$LANG" >&2; exit 7';
+    const output = await run(agent, { command, env: { PATH: '/opt:/usr/bin:/bin' } });
+    expect(output.stdout.toString()).toBe(`${process.env['HOME']}\nbash /opt:/usr/bin:/bin\n`);
     expect(output.stderr.toString()).toBe('C.UTF-8\n');
     expect(output.exit).toMatchObject({ outcome: 'exited', exitCode: 7, signal: null, reason: null });
     expect(output.exit.stdout).toEqual({ bytes: output.stdout.length, kept: output.stdout.length });
