@@ -12,7 +12,7 @@ import type { Io } from './io.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
-  command: { type: 'string', description: 'Text for the user's shell, instead of `-- program arguments`' },
+  command: { type: 'string', description: 'Text for the shell of the user, instead of `-- program arguments`' },
   env: { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
   cwd: { type: 'string', description: "Absolute path, else the user's home" },
   user: { type: 'string', description: 'User of the guest, else its login user' },
