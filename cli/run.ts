@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Command, RunCommand } from '../client/commands.ts';
 import type { MayflyClient } from '../client/mayfly-client.ts';
@@ -9,6 +10,7 @@ import { StdinPump } from './command/stdin-pump.ts';
 import { connect } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
+import { printable } from './printable.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
@@ -53,6 +55,23 @@ function variableOf(text: string): [string, string] {
   return [name, rest.join('=')];
 }
 
+/** After a Ctrl-C, for the answer that says what is to be cancelled. Milliseconds. */
+const ASK_AGAIN_MS = 5_000;
+
+/** Has it started. A Ctrl-C meanwhile may come too late for that: then its id is asked for, so that it can be cancelled. */
+async function start(io: Io, client: MayflyClient, sandbox: string, request: RunCommand): Promise<Command> {
+  const options = { waitSeconds: 0, idempotencyKey: randomUUID() };
+  try {
+    return await client.commands.run(sandbox, request, { ...options, signal: io.signal });
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
+    const signal = AbortSignal.timeout(ASK_AGAIN_MS);
+    return await client.commands.run(sandbox, request, { ...options, signal }).catch((cause: unknown) => {
+      throw new CliError(EXIT.interrupted, 'Interrupted', 'the API did not say whether it started', LOOK, { cause });
+    });
+  }
+}
+
 /** Prints its output as it comes, and hands over our standard input; a Ctrl-C cancels it and goes on until it has ended. */
 async function attend(
   io: Io,
@@ -91,6 +110,12 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The reason is the guest's word, or the API's. */
+function howItEnded({ outcome, reason, failure }: Command): string {
+  const why = reason ?? failure?.message;
+  return printable(`${outcome}${why ? `: ${why}` : ''}`);
+}
+
 const LOOK = 'See `mayfly command list` for what became of it.';
 
 /** `mayfly run`: as if the command ran here, with its output, its exit code and Ctrl-C. */
@@ -104,7 +129,7 @@ export function runCommand(io: Io) {
       const env = checkArguments(own, ARGS, ['env']).get('env') ?? [];
       const request = requestFrom(args, argv, env);
       const client = connect(io);
-      const accepted = await client.commands.run(sandboxId(args.id), request, { waitSeconds: 0, signal: io.signal });
+      const accepted = await start(io, client, sandboxId(args.id), request);
       if (args.detach) {
         if (args.json) io.printJson(accepted);
         else io.print(accepted.id);
@@ -112,8 +137,7 @@ export function runCommand(io: Io) {
       }
       const ended = await attend(io, client, accepted, args);
       if (args.json) io.printJson(ended);
-      else if (ended.outcome !== 'exited')
-        io.note(`mayfly: ${ended.outcome}${ended.reason ? `: ${ended.reason}` : ''}`);
+      else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
       return exitCodeOfCommand(ended);
     },
   });

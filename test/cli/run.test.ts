@@ -73,6 +73,32 @@ describe('mayfly run', () => {
     expect((await run(['run', ID, '--', 'x'], ended)).code).toBe(code);
   });
 
+  it('says why a command was not started', async () => {
+    const failure = { code: 'command_refused', message: 'no program \u001b[31mx' } as const;
+    const { err } = await run(['run', ID, '--', 'x'], { outcome: 'not-started', exitCode: null, failure });
+    expect(err).toBe('mayfly: not-started: no program \ufffd[31mx\n');
+  });
+
+  it('cancels a command that Ctrl-C met before its id was known', async () => {
+    const controller = new AbortController();
+    const keys: unknown[] = [];
+    server.answers((request, response) => {
+      if (request.path.endsWith('/commands')) keys.push(request.headers['idempotency-key']);
+      if (keys.length === 1 && !controller.signal.aborted) controller.abort(new Error('interrupted'));
+      else if (request.path.endsWith('/events')) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: ended\ndata: {}\n\n');
+      } else answerJson(response, 200, request.method === 'POST' ? running : commandRecord({ outcome: 'cancelled' }));
+    });
+    const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+    const sink = { write: () => {} };
+    const { signal } = controller;
+    const io = new Io({ stdout: sink, stderr: sink, env, signal, force: signal });
+    expect(await runCli(['run', ID, '--', 'sleep', '9'], io)).toBe(130);
+    expect(keys).toHaveLength(2);
+    expect(keys[1]).toBe(keys[0]);
+    expect(server.seen.map(({ path }) => path)).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND_ID}/cancel`);
+  });
+
   it('cancels at Ctrl-C, and waits until the command has ended', async () => {
     const controller = new AbortController();
     const interrupting = { outcome: 'cancelled', exitCode: null } as const;
