@@ -1,7 +1,11 @@
 import type { Readable } from 'node:stream';
-import { MayflyApiError } from '../../client/api-error.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyApiError, MayflyConnectionError } from '../../client/api-error.ts';
 import type { Commands } from '../../client/commands.ts';
 import { LIMITS } from '../../model/limits.ts';
+
+/** Before what may have arrived is sent again. Milliseconds. */
+const PAUSE_MS = 500;
 
 /** Hands what comes on our standard input to a command's, in order, and closes it at the end. */
 export class StdinPump {
@@ -43,8 +47,39 @@ export class StdinPump {
     }
   }
 
+  /** Until all of it has been taken. A lost answer, or a command that reads slowly, does not say how much was. */
   async #send(bytes: Uint8Array, close = false): Promise<void> {
-    const options = { offset: this.#offset, close };
-    this.#offset = (await this.commands.writeStdin(this.sandboxId, this.commandId, bytes, options)).offset;
+    const begin = this.#offset;
+    let isLost = false;
+    for (let isTaken = false; !isTaken; ) {
+      const options = { offset: this.#offset, close };
+      const rest = bytes.subarray(this.#offset - begin);
+      try {
+        this.#offset = (await this.commands.writeStdin(this.sandboxId, this.commandId, rest, options)).offset;
+        isTaken = true;
+      } catch (error) {
+        const place = placeIn(error);
+        const isAhead = place !== null && place > this.#offset && place <= begin + bytes.length;
+        if (isLost && isAhead) {
+          this.#offset = place;
+          isTaken = place === begin + bytes.length;
+        } else if (this.#stopped || !mayPass(error)) throw error;
+        else {
+          isLost = true;
+          await sleep(PAUSE_MS, undefined, { ref: false });
+        }
+      }
+    }
   }
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof MayflyConnectionError || (error instanceof MayflyApiError && error.retryable);
+}
+
+/** Where standard input is, as a `stdin_conflict` says. */
+function placeIn(error: unknown): number | null {
+  if (!(error instanceof MayflyApiError) || error.code !== 'stdin_conflict') return null;
+  const place = /^Standard input is at (\d+),/.exec(error.problem.detail ?? '')?.[1];
+  return place === undefined ? null : Number(place);
 }

@@ -1,0 +1,44 @@
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { StdinPump } from '../../../cli/command/stdin-pump.ts';
+import { MayflyClient } from '../../../client/mayfly-client.ts';
+import { COMMAND_ID } from '../../client/command-record.ts';
+import { ID } from '../../client/sandbox-record.ts';
+import { answerJson, StandIn } from '../../client/stand-in.ts';
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await StandIn.start();
+});
+afterAll(() => server.stop());
+
+/** A guest that takes `takes` bytes of a request, and whose answer is then lost; of the others it takes all. */
+function guest(takes: number[]): { text: () => string; isClosed: Promise<void> } {
+  let taken = '';
+  let close = () => {};
+  const isClosed = new Promise<void>((resolve) => {
+    close = resolve;
+  });
+  server.answers(({ path, body }, response, count) => {
+    const { searchParams } = new URL(path, 'http://api');
+    if (Number(searchParams.get('offset')) !== taken.length) {
+      const detail = `Standard input is at ${taken.length}, not at ${searchParams.get('offset')}.`;
+      answerJson(response, 409, { code: 'stdin_conflict', status: 409, detail });
+      return;
+    }
+    taken += body.slice(0, takes[count] ?? body.length);
+    if (takes[count] !== undefined) return answerJson(response, 504, { code: 'guest_unreachable', retryable: true });
+    answerJson(response, 200, { offset: taken.length });
+    if (searchParams.get('close') === 'true') close();
+  });
+  return { text: () => taken, isClosed };
+}
+
+it.each([[[0]], [[3]], [[8]]])('goes on where the guest is when an answer is lost after %j bytes', async (takes) => {
+  const { text, isClosed } = guest(takes);
+  const { commands } = new MayflyClient({ baseUrl: server.url, apiKey: 'k' });
+  const pump = new StdinPump(commands, ID, COMMAND_ID, Readable.from([Buffer.from('one two '), Buffer.from('three')]));
+  const failed = new Promise((_resolve, reject) => pump.start(reject));
+  await Promise.race([isClosed, failed]);
+  expect(text()).toBe('one two three');
+});
