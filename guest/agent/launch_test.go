@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -52,6 +53,19 @@ func TestProgramsAreFoundAsTheUserCouldRunThem(t *testing.T) {
 		l := &launch{account: &account{uid: one.uid, groups: one.groups}, env: []string{"PATH=/nowhere:" + folder}, cwd: folder}
 		if _, err := l.find(one.name); (err == nil) != one.found {
 			t.Errorf("%s as %d: %v", one.name, one.uid, err)
+		}
+	}
+}
+
+func TestAFailureDoesNotTellTheEnvironment(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "text"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l := &launch{account: &account{uid: 4711}, env: []string{"PATH=" + folder}, cwd: "/"}
+	for _, name := range []string{"text", "none"} {
+		if _, err := l.find(name); err == nil || strings.Contains(err.Error(), folder) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -36,13 +36,14 @@ func (l *launch) find(name string) (string, error) {
 			return candidate, nil
 		}
 		if errors.Is(err, fs.ErrPermission) && denied == nil {
-			denied = refused("command_refused", "The program %q cannot be run: %s.", candidate, reasonOf(err))
+			denied = refused("command_refused", "The program %q on PATH cannot be run: %s.", name, reasonOf(err))
 		}
 	}
 	if denied != nil {
 		return "", denied
 	}
-	return "", refused("command_refused", "There is no program %q on PATH (%s).", name, path)
+	// Without what PATH is: it may be the caller's, whose values are not recorded.
+	return "", refused("command_refused", "There is no program %q on PATH.", name)
 }
 
 // executable says why the command's user could not execute the file; only exec itself knows everything.

@@ -41,9 +41,15 @@ func (in *standardInput) add(ctx context.Context, offset int64, body io.Reader, 
 	if offset != in.accepted {
 		return 0, in.conflict("Standard input is at %d, not at %d.", in.accepted, offset)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = in.file.SetWriteDeadline(time.Unix(1, 0)) })
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = in.file.SetWriteDeadline(time.Unix(1, 0))
+		close(stopped)
+	})
 	defer func() {
 		if !stop() {
+			// Or the deadline would be set after it was taken away, and end everything that is written later.
+			<-stopped
 			_ = in.file.SetWriteDeadline(time.Time{})
 		}
 	}()
