@@ -33,6 +33,8 @@ export class Io {
   readonly force: AbortSignal;
   /** Set by a command that must clean up even when forced; it ends the process itself. */
   endsItself = false;
+  /** Set by a command that has something to end elsewhere when nobody reads its results any more; never rejects. */
+  whenUnread: (() => Promise<void>) | null = null;
   readonly #stdout: Sink;
   readonly #stderr: Sink;
   #transient = false;

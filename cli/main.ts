@@ -3,10 +3,10 @@ import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import { CliError, usageError } from './cli-error.ts';
 import { createCommands } from './commands.ts';
-import { EXIT, exitCodeOf } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
 import { Io } from './io.ts';
 import { leafOf, runLeaf } from './leaf.ts';
-import { reportError } from './report-error.ts';
+import { exitCodeOf, reportError } from './report-error.ts';
 
 /** Runs one command line, with results and errors already printed. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
@@ -63,8 +63,10 @@ export async function main(argv: string[]): Promise<void> {
   const { stdout, stderr, env } = process;
   const io = new Io({ stdout, stderr, env, signal: controller.signal, force: force.signal });
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.ok); // the reader, such as `head`, has seen enough
-    throw error;
+    if (error.code !== 'EPIPE') throw error;
+    // The reader, such as `head`, has seen enough.
+    if (!io.whenUnread) process.exit(EXIT.ok);
+    void io.whenUnread().finally(() => process.exit(EXIT.ok));
   });
   process.exitCode = await runCli(argv, io);
 }

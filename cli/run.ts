@@ -79,14 +79,16 @@ async function attend(
   { id, sandboxId: sandbox }: Command,
   args: RunArgs & { json: boolean },
 ) {
-  const cancel = () => {
+  const cancel = async () => {
     io.note(`cancelling ${id} …`);
-    client.commands.cancel(sandbox, id).catch((error: unknown) => {
+    await client.commands.cancel(sandbox, id).catch((error: unknown) => {
       io.note(`  not cancelled: ${messageOf(error)}; its time-out still ends it`);
     });
   };
-  io.signal.addEventListener('abort', cancel, { once: true });
-  if (io.signal.aborted) cancel();
+  const interrupted = () => void cancel();
+  io.signal.addEventListener('abort', interrupted, { once: true });
+  if (io.signal.aborted) interrupted();
+  io.whenUnread = cancel;
   const pump = args.stdin ? new StdinPump(client.commands, sandbox, id, process.stdin) : null;
   pump?.start((error) => io.note(`standard input ends early: ${messageOf(error)}`));
   try {
@@ -95,7 +97,8 @@ async function attend(
       if (!args.json) await io.write(piece.stream, piece.bytes);
     }
   } finally {
-    io.signal.removeEventListener('abort', cancel);
+    io.signal.removeEventListener('abort', interrupted);
+    io.whenUnread = null;
     pump?.stop();
   }
   throw new CliError(

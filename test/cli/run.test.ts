@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
@@ -119,6 +122,30 @@ describe('mayfly run', () => {
     const code = await runCli(['run', ID, '--', 'sleep', '9'], new Io({ stdout, stderr, env, signal, force: signal }));
     expect(code).toBe(130);
     expect(server.seen.map(({ path }) => path)).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND_ID}/cancel`);
+  });
+
+  it('cancels when nobody reads its output any more', async () => {
+    const cancelled = new Promise<void>((resolve) => {
+      server.answers((request, response) => {
+        if (request.path.endsWith('/cancel')) resolve();
+        if (!request.path.endsWith('/events')) return answerJson(response, 202, running);
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        const event = 'event: output\ndata: {"stream":"stdout","at":"","offset":0,"text":"y"}\n\n';
+        const writing = setInterval(() => response.write(event), 20);
+        response.once('close', () => clearInterval(writing));
+      });
+    });
+    const env = { ...process.env, MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+    const mayfly = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
+    const child = spawn(process.execPath, [mayfly, 'run', ID, '--', 'yes'], {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const ended = once(child, 'exit');
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    expect((await ended)[0]).toBe(0);
+    await cancelled;
   });
 
   it.each([[[]], [['--command', 'x', '--', 'y']], [['--env', 'A', '--', 'x']], [['--timeout', '0', '--', 'x']]])(
