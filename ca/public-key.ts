@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createPublicKey } from 'node:crypto';
 import { MayflyError } from '../model/errors.ts';
 import { WireReader } from './wire.ts';
 
@@ -12,14 +12,15 @@ export interface PublicKey {
 }
 
 const MAX_LINE_BYTES = 8_192;
-const MIN_RSA_BITS = 2_048;
+/** The most is what OpenSSH reads: SSHBUF_MAX_BIGNUM in its sshbuf.h. */
+const RSA_BITS = { min: 2_048, max: 16_384 };
 const LINE = /^(?<type>[a-z0-9@.-]{1,64}) (?<blob>[A-Za-z0-9+/]{1,8000}={0,2})(?: [\x20-\x7e]*)?\n?$/;
 
 /** Length of the key part in bytes for the types whose length is fixed (RFC 8709; RFC 5656 §3.1, uncompressed point). */
 const CURVES = new Map([
-  ['ecdsa-sha2-nistp256', { curve: 'nistp256', pointBytes: 65 }],
-  ['ecdsa-sha2-nistp384', { curve: 'nistp384', pointBytes: 97 }],
-  ['ecdsa-sha2-nistp521', { curve: 'nistp521', pointBytes: 133 }],
+  ['ecdsa-sha2-nistp256', { curve: 'nistp256', crv: 'P-256', pointBytes: 65 }],
+  ['ecdsa-sha2-nistp384', { curve: 'nistp384', crv: 'P-384', pointBytes: 97 }],
+  ['ecdsa-sha2-nistp521', { curve: 'nistp521', crv: 'P-521', pointBytes: 133 }],
 ]);
 
 const TYPES = new Set(['ssh-ed25519', ...CURVES.keys(), 'ssh-rsa']);
@@ -58,13 +59,28 @@ function checkParts(type: string, parts: Buffer[]): void {
   }
   if (type === 'ssh-rsa') {
     if (parts.length !== 2 || !first || !second) throw invalid('an RSA key has an exponent and a modulus');
-    if (bitLength(second) < MIN_RSA_BITS) throw invalid(`an RSA key needs at least ${MIN_RSA_BITS} bits`);
+    if (bitLength(second) < RSA_BITS.min) throw invalid(`an RSA key needs at least ${RSA_BITS.min} bits`);
+    if (bitLength(second) > RSA_BITS.max) throw invalid(`an RSA key may have ${RSA_BITS.max} bits`);
     if (bitLength(first) < 2 || bitLength(first) > 64) throw invalid('its RSA exponent is out of range');
     return;
   }
   const curve = CURVES.get(type);
   const wellFormed = curve && parts.length === 2 && first?.toString('latin1') === curve.curve && second?.[0] === 4;
-  if (!wellFormed || second.length !== curve.pointBytes) throw invalid('its point is not one of that curve');
+  if (!wellFormed || second.length !== curve.pointBytes || !isOnCurve(curve.crv, second)) {
+    throw invalid('its point is not one of that curve');
+  }
+}
+
+/** @param point uncompressed: 0x04, then x and y of equal length */
+function isOnCurve(crv: string, point: Buffer): boolean {
+  const half = (point.length + 1) / 2;
+  const [x, y] = [point.subarray(1, half).toString('base64url'), point.subarray(half).toString('base64url')];
+  try {
+    createPublicKey({ format: 'jwk', key: { kty: 'EC', crv, x, y } });
+    return true;
+  } catch {
+    return false; // OpenSSL's words say no more
+  }
 }
 
 function sshStrings(blob: Buffer): Buffer[] {

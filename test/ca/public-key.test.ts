@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { exec } from '../../host/exec.ts';
+import { sshString } from '../../host/ssh/key-pair.ts';
 
 const KINDS: [string, string[]][] = [
   ['ed25519', []],
@@ -12,6 +13,10 @@ const KINDS: [string, string[]][] = [
   ['ecdsa', ['-b', '521']],
   ['rsa', ['-b', '2048']],
 ];
+
+function lineOf(type: string, ...parts: Buffer[]): string {
+  return `${type} ${Buffer.concat([Buffer.from(type), ...parts].map(sshString)).toString('base64')}`;
+}
 
 describe('one OpenSSH public key line', () => {
   let directory: string;
@@ -39,6 +44,17 @@ describe('one OpenSSH public key line', () => {
   test('RSA of 1024 bits is too weak (caa-010)', async () => {
     const { line } = await keygen('rsa', ['-b', '1024']);
     expect(() => parsePublicKey(line)).toThrow('at least 2048 bits');
+  });
+
+  test('what OpenSSH could not read is refused here: RSA beyond 16384 bits, and a point that is on no curve', async () => {
+    const modulus = (bytes: number) => Buffer.concat([Buffer.from([0x7f]), Buffer.alloc(bytes - 1, 1)]);
+    const rsa = (bytes: number) => lineOf('ssh-rsa', Buffer.from([1, 0, 1]), modulus(bytes));
+    expect(parsePublicKey(rsa(2_048)).type).toBe('ssh-rsa');
+    expect(() => parsePublicKey(rsa(2_049))).toThrow('16384 bits');
+    const point = Buffer.concat([Buffer.from([4]), Buffer.alloc(64, 1)]);
+    expect(() => parsePublicKey(lineOf('ecdsa-sha2-nistp256', Buffer.from('nistp256'), point))).toThrow(
+      'not one of that',
+    );
   });
 
   test('the declared type must be the one inside (caa-009)', async () => {
