@@ -9,6 +9,8 @@ export type FileEntry = z.infer<typeof fileEntry>;
 
 /** Longer than any entry: 255 bytes of name and 4095 of target, in base64. Characters. */
 const MAX_LINE_LENGTH = 16_384;
+/** As far as a Date goes, ECMA-262 §21.4.1.1. Milliseconds. */
+const LAST_TIME_MS = 8.64e15;
 const NEXT = /^[A-Za-z0-9_-]{1,512}$/;
 
 /** A page of a directory as JSON, made entry by entry while the guest sends it. */
@@ -77,7 +79,7 @@ export function entryView(entry: z.infer<typeof agentEntry>, directory: Uint8Arr
     group,
     uid,
     gid,
-    mtime: new Date(entry.mtimeMs).toISOString(),
+    mtime: new Date(Math.min(Math.max(entry.mtimeMs, -LAST_TIME_MS), LAST_TIME_MS)).toISOString(),
     ...(target && { target: target.toString('utf8') }),
     ...(target && !isUtf8(target) && { targetBase64: target.toString('base64') }),
   };

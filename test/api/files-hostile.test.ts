@@ -52,6 +52,10 @@ describe('a guest that lies', () => {
     ['no JSON', 'nonsense\n'],
     ['another type', `${JSON.stringify({ ...entry, type: 'page' })}\n`],
     ['a time out of reach', `${JSON.stringify({ ...entry, mtimeMs: 1e300 })}\n`],
+    ...['', '.', '..', '../.ssh/authorized_keys', 'a/b', 'a\0b'].map((name) => [
+      `the name ${JSON.stringify(name)}`,
+      `${JSON.stringify({ ...entry, nameBase64: Buffer.from(name).toString('base64') })}\n`,
+    ]),
     ['no end', JSON.stringify(entry)],
     ['no end, ever', 'x'.repeat(20_000)],
   ])('in an entry with %s breaks its own listing', async (_which, text) => {
@@ -64,6 +68,15 @@ describe('a guest that lies', () => {
     const whole = await listingAnswer(new Response(streamOf(...lines.split(''))), Buffer.from('/d')).json();
     expect(whole).toMatchObject({ items: Array(3).fill({ name: 'é\n', path: 'd/%C3%A9%0A' }), nextCursor: null });
     expect(await listingAnswer(new Response(null), Buffer.from('/')).json()).toEqual({ items: [], nextCursor: null });
+  });
+
+  it('may have files of any size and time that Linux has', async () => {
+    const far = { ...entry, size: 2 ** 63, mtimeMs: 1e17 };
+    const text = `${JSON.stringify(far)}\n${JSON.stringify({ ...far, mtimeMs: -far.mtimeMs })}\n`;
+    const page = await listingAnswer(new Response(streamOf(text)), Buffer.from('/d')).json();
+    expect(page).toMatchObject({
+      items: [{ size: 2 ** 63, mtime: '+275760-09-13T00:00:00.000Z' }, { mtime: '-271821-04-20T00:00:00.000Z' }],
+    });
   });
 
   it.each([
