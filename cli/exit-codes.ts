@@ -1,6 +1,4 @@
-import { MayflyApiError, MayflyConnectionError } from '../client/api-error.ts';
-import { ERRORS, type ErrorCode, MayflyError } from '../model/errors.ts';
-import { CliError } from './cli-error.ts';
+import { ERRORS, type ErrorCode } from '../model/errors.ts';
 
 /** What `mayfly` ends with; README.md and docs/operations.md show this table. 124 is timeout(1)'s, 130 the shell's for SIGINT. */
 export const EXIT = {
@@ -28,12 +26,5 @@ export function exitCodeOfCode(code: ErrorCode): ExitCode {
   if (status === 401 || status === 403) return EXIT.refused;
   if (status === 429 || status === 503) return EXIT.unavailable;
   if (status === 400 || status === 413 || status === 415 || status === 422) return EXIT.usage;
-  return EXIT.failed;
-}
-
-export function exitCodeOf(error: unknown): ExitCode {
-  if (error instanceof CliError) return error.exitCode;
-  if (error instanceof MayflyConnectionError) return EXIT.unavailable;
-  if (error instanceof MayflyApiError || error instanceof MayflyError) return exitCodeOfCode(error.code);
   return EXIT.failed;
 }

@@ -1,7 +1,7 @@
 import { MayflyApiError, MayflyConnectionError } from '../client/api-error.ts';
 import { ERRORS, MayflyError } from '../model/errors.ts';
 import { CliError } from './cli-error.ts';
-import { exitCodeOf } from './exit-codes.ts';
+import { EXIT, type ExitCode, exitCodeOfCode } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { printable } from './printable.ts';
 
@@ -56,4 +56,11 @@ export function reportError(io: Io, error: unknown, json: boolean): void {
   io.note(`  do:   ${printable(report.remedy)}`);
   if (report.requestId) io.note(`  request ${printable(report.requestId)}`);
   if (io.env['MAYFLY_DEBUG'] === '1' && error instanceof Error) io.note(error.stack ?? '');
+}
+
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof CliError) return error.exitCode;
+  if (error instanceof MayflyConnectionError) return EXIT.unavailable;
+  if (error instanceof MayflyApiError || error instanceof MayflyError) return exitCodeOfCode(error.code);
+  return EXIT.failed;
 }

@@ -1,6 +1,6 @@
 import type { CommandRecord, CommandSpec, OutputStream } from '../model/command.ts';
 import { type EventStreamOptions, followEvents } from './event-stream.ts';
-import type { Page, PageOptions, WaitOptions } from './mayfly-client.ts';
+import type { Page, PageOptions, WaitOptions } from './options.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import type { CallOptions, PostOptions, Transport } from './transport.ts';
 

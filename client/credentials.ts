@@ -1,6 +1,6 @@
 import type { CertificateRecord, IssuedCertificate } from '../model/certificate.ts';
 import type { SshEndpoint } from '../model/sandbox.ts';
-import type { Page, WaitOptions } from './mayfly-client.ts';
+import type { Page, WaitOptions } from './options.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import type { CallOptions, PostOptions, Transport } from './transport.ts';
 

@@ -1,6 +1,6 @@
 import { filePathInUrl } from '../model/file-path.ts';
 import { MayflyApiError } from './api-error.ts';
-import type { Page, PageOptions } from './mayfly-client.ts';
+import type { Page, PageOptions } from './options.ts';
 import { sandboxPath } from './paths.ts';
 import { withRetries } from './retry.ts';
 import type { CallOptions, Transport } from './transport.ts';

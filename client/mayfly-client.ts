@@ -1,13 +1,14 @@
 import type { AuditEntry } from '../model/audit.ts';
-import type { HostRecord, SourceInfo } from '../model/host.ts';
+import type { HostRecord } from '../model/host.ts';
 import { type Egress, isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
 import { Commands } from './commands.ts';
 import { Credentials } from './credentials.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
 import { Files } from './files.ts';
+import type { Page, PageOptions, WaitOptions } from './options.ts';
 import { prefer, sandboxPath } from './paths.ts';
-import { Sources } from './sources.ts';
+import { type Source, Sources } from './sources.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
 
 /** A request for a sandbox; what is left out gets the server's default. */
@@ -31,16 +32,6 @@ export interface ExtendSandbox {
   metadata?: Record<string, string>;
 }
 
-export interface Page<T> {
-  items: T[];
-  nextCursor: string | null;
-}
-
-export interface PageOptions extends CallOptions {
-  limit?: number;
-  cursor?: string;
-}
-
 export interface ApiKey {
   id: string;
   name: string;
@@ -57,17 +48,6 @@ export interface NewApiKey extends ApiKey {
 /** `live`: heard of lately enough to be given sandboxes. */
 export interface Host extends HostRecord {
   live: boolean;
-}
-
-/** A source, and the live hosts that have it. */
-export interface Source extends SourceInfo {
-  hosts: string[];
-}
-
-/** `waitSeconds`: how long the API may hold its answer back; 0 answers as soon as the request is recorded. */
-export interface WaitOptions {
-  /** Seconds. `@default` 60 */
-  waitSeconds?: number;
 }
 
 /**

@@ -1,9 +1,15 @@
 import { filePathInUrl } from '../model/file-path.ts';
+import type { SourceInfo } from '../model/host.ts';
 import type { SourceAccess, SourceCommandResult } from '../model/source-access.ts';
 import type { FileEntry, GuestPath } from './files.ts';
-import type { Page, Source, WaitOptions } from './mayfly-client.ts';
+import type { Page, WaitOptions } from './options.ts';
 import { prefer } from './paths.ts';
 import type { CallOptions, PostOptions, Transport } from './transport.ts';
+
+/** A source, and the live hosts that have it. */
+export interface Source extends SourceInfo {
+  hosts: string[];
+}
 
 /** A source, and whether it can be looked at, by host. */
 export interface SourceDetail extends Source {

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import type { Credential, IssuedCredential } from '../../client/credentials.ts';
-import type { Page } from '../../client/mayfly-client.ts';
+import type { Page } from '../../client/options.ts';
 import { exec } from '../../host/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { SandboxInput } from '../../model/messages.ts';
@@ -163,6 +163,44 @@ describe('with a running sandbox', () => {
       code: 'certificate_not_found',
     });
     expect(await (await admitted(sandbox.id)).run('echo new')).toBe('new\n');
+  });
+
+  test('one that ended days ago is revoked too, because what it opened may still be open', async () => {
+    const { store } = mayfly();
+    const caller = await admitted(sandbox.id);
+    const [held] = await store.certificates.of(sandbox.id);
+    if (!held) throw new Error('it has no certificates');
+    const serial = String(await store.serials.next());
+    const keyId = held.keyId.replace(/\d+$/, serial);
+    const days = (count: number) => new Date(Date.now() - count * 86_400_000).toISOString();
+    await store.certificates.add({ ...held, serial, keyId, validAfter: days(3), validBefore: days(2) });
+    const answer = await call('DELETE', `${path()}/${serial}`);
+    expect(answer.status).toBe(200);
+    expect(await jsonOf<Credential>(answer)).toMatchObject({ serial, refusedAt: expect.any(String) });
+    expect((await revoked()).map(({ detail }) => detail.certificates[0]?.serial)).toEqual([serial]);
+    expect(await caller.isRefused()).toBe(false);
+    expect((await call('DELETE', path())).status).toBe(200);
+    expect(await caller.isRefused()).toBe(true);
+  });
+
+  test('a request that was too late for its signature is answered when it comes again', async () => {
+    const { publicKey } = makeKeyPair('caller');
+    const workflowId = `certificate/${sandbox.id}/late`;
+    await mayfly().client.workflow.start('certificate', {
+      workflowId,
+      taskQueue: 'a queue that nobody works on',
+      args: [],
+      workflowExecutionTimeout: 1,
+    });
+    await expect(mayfly().client.workflow.getHandle(workflowId).result()).rejects.toThrow();
+    const request = {
+      sandboxId: sandbox.id,
+      publicKey,
+      purpose: 'caller',
+      actor: input.createdBy,
+      ttlSeconds: 60,
+    } as const;
+    expect(await mayfly().sagas.issueCertificate('late', request)).toMatchObject({ serial: expect.any(String) });
   });
 
   test('two revocations at once both hold: no older list replaces a newer one', async () => {

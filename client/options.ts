@@ -1,0 +1,17 @@
+import type { CallOptions } from './transport.ts';
+
+export interface Page<T> {
+  items: T[];
+  nextCursor: string | null;
+}
+
+export interface PageOptions extends CallOptions {
+  limit?: number;
+  cursor?: string;
+}
+
+/** `waitSeconds`: how long the API may hold its answer back; 0 answers as soon as the request is recorded. */
+export interface WaitOptions {
+  /** Seconds. `@default` 60 */
+  waitSeconds?: number;
+}
