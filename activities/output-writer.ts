@@ -61,9 +61,9 @@ export class OutputWriter {
     };
   }
 
-  /** What has come of each stream, stored or not. */
+  /** What there is of each stream, stored or not. */
   get kept(): OutputPlace {
-    return { stdout: this.#streams.stdout.next, stderr: this.#streams.stderr.next };
+    return { stdout: this.#streams.stdout.taken, stderr: this.#streams.stderr.taken };
   }
 
   /** Takes what the guest sent next. @throws MayflyError guest_failed when it is not what comes next */
@@ -92,9 +92,11 @@ export class OutputWriter {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Stores what is left. @throws what kept the store from taking it */
+  /** Stores what is left; nothing is told of it any more then. @throws what kept the store from taking it */
   async finish(): Promise<void> {
+    await this.#flushing;
     while (this.#failure === undefined && this.#unstored > 0) await this.#flush();
+    clearTimeout(this.#timer);
     if (this.#failure !== undefined) throw this.#failure;
   }
 

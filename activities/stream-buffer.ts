@@ -71,6 +71,11 @@ export class StreamBuffer {
     return this.#next;
   }
 
+  /** Where what there is of it ends, stored or not. */
+  get taken(): number {
+    return this.#taken;
+  }
+
   get stored(): number {
     return this.#stored;
   }

@@ -151,6 +151,39 @@ describe('the output of a command', () => {
     expect(backlog.bytes).toBe(0);
   });
 
+  it('is all told of when it is finished', async () => {
+    let goOn = () => {};
+    const going = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    let told = () => {};
+    const telling = new Promise<void>((resolve) => {
+      told = resolve;
+    });
+    const writer = await open(commandId(53), () => {
+      told();
+      return going;
+    });
+    writer.add({ stream: 'stdout', atMs: 1, offset: 0, bytes: Buffer.alloc(OUTPUT_CHUNK_BYTES, 1) });
+    await telling;
+    let isFinished = false;
+    const finishing = writer.finish().then(() => {
+      isFinished = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isFinished).toBe(false);
+    goOn();
+    await finishing;
+  });
+
+  it('counts what is stored also where it is to be asked for again', async () => {
+    const chunk = { bytes: Buffer.from('ahead'), marks: [{ position: 9, atMs: 1, offset: 0 }] };
+    await store.output.put(commandId(54), 'stderr', 0, chunk);
+    const writer = await open(commandId(54));
+    expect(writer.from).toEqual({ stdout: 0, stderr: 0 });
+    expect(writer.kept).toEqual({ stdout: 0, stderr: 5 });
+  });
+
   it('is stored while it comes', async () => {
     let stored: (() => void) | undefined;
     const seen = new Promise<void>((resolve) => {
