@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { problemFrom } from './problem.ts';
 import { withRetries } from './retry.ts';
+import { unhurried } from './unhurried.ts';
 
 export interface ClientOptions {
   /** Where the API listens, e.g. `http://127.0.0.1:8080`. */
@@ -107,7 +108,7 @@ export class Transport {
         redirect: 'error',
         ...(hasBody && { body: JSON.stringify(request.body) }),
         ...(request.bytes && { body: request.bytes }),
-        ...(request.stream && { body: request.stream, duplex: 'half' as const }),
+        ...(request.stream && { body: request.stream, duplex: 'half' as const, ...unhurried() }),
         ...(signal && { signal }),
       });
     } catch (error) {
