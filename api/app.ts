@@ -12,6 +12,7 @@ import { credentialRoutes } from './credentials.ts';
 import { docsRoutes } from './docs-page.ts';
 import { routedPath } from './file-path.ts';
 import { fileRoutes } from './files.ts';
+import { dropBodyOfHead } from './head.ts';
 import { healthRoutes } from './health.ts';
 import { hostRoutes } from './hosts.ts';
 import { keyRoutes } from './keys.ts';
@@ -30,6 +31,7 @@ export function createApp(deps: AppDeps): App {
 
   app.use(requestId());
   app.use(measureRequests(registry));
+  app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));
   app.use(authenticate(deps.store));
   app.use(refuseUnknownMethod(app));
