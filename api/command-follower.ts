@@ -4,6 +4,7 @@ import { MayflyError } from '../model/errors.ts';
 import { FrameReader, type OutputFrame } from '../model/output-frame.ts';
 import type { OutputPlace } from '../store/output.ts';
 import { replay } from '../store/output-replay.ts';
+import { tailOf } from '../store/output-tail.ts';
 import type { AppDeps } from './context.ts';
 import { refusalOf } from './guests.ts';
 import { begun, type TextOrBase64, textOrBase64 } from './output-text.ts';
@@ -50,8 +51,18 @@ export class CommandFollower {
       const hasEnded = (await store.commands.get(id))?.state === 'ended';
       if (hasEnded) return yield* this.#told(replay(store.output, id, this.#place), { isAll: true });
       const isOver = yield* this.#live();
-      if (!isOver) yield* this.#told(replay(store.output, id, this.#place), { isAll: false });
+      if (!isOver) yield* this.#told(this.#whole(), { isAll: false });
       await sleep(isOver ? SETTLE_MS : POLL_MS, undefined, { signal: this.#signal });
+    }
+  }
+
+  /** What is stored as far as both streams are: one may be ahead, and what comes before its rest is still to be told. */
+  async *#whole(): AsyncGenerator<OutputFrame> {
+    const { output } = this.#deps.store;
+    const { place } = await tailOf(output, this.#record.id);
+    for await (const frame of replay(output, this.#record.id, this.#place)) {
+      const bytes = frame.bytes.subarray(0, Math.max(0, place[frame.stream] - frame.offset));
+      if (bytes.length > 0) yield { ...frame, bytes };
     }
   }
 
