@@ -66,18 +66,17 @@ async function start(
   const present = isFresh ? null : await store.commands.get(commandId);
   if (present && present.state !== 'requested') return present.hostId;
   const hostId = present?.hostId ?? (await hostOf(deps, sandboxId, attempt));
-  if (!present) {
-    const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
-    try {
-      await Promise.all([
-        store.commands.create(record),
-        store.launches.keep(commandId, launchOf(request)),
-        store.uses.openCommand(sandboxId, commandId),
-      ]);
-    } catch (error) {
-      if (claim && isFresh) await store.idempotency.release(claim);
-      throw error;
-    }
+  const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
+  try {
+    // What an earlier request has written of it stays; it may have died before it came to the rest.
+    await Promise.all([
+      store.commands.create(record),
+      store.launches.keep(commandId, launchOf(request)),
+      store.uses.openCommand(sandboxId, commandId),
+    ]);
+  } catch (error) {
+    if (claim && isFresh) await store.idempotency.release(claim);
+    throw error;
   }
   await sagas.startCommand({ commandId, sandboxId, hostId });
   return hostId;
@@ -181,10 +180,10 @@ async function answerFor(
 async function settleAttempt(
   c: Context<Env>,
   { store }: AppDeps,
-  { claim }: Attempt,
+  { claim, subjectId }: Attempt,
   { state, outcome }: CommandRecord,
   response: Response,
 ): Promise<void> {
-  if (claim && outcome === 'not-started') await store.idempotency.release(claim);
+  if (claim && outcome === 'not-started') await store.idempotency.release({ ...claim, subjectId });
   else if (state !== 'ended' && !c.req.raw.signal.aborted) await keepAnswer(store, claim, response);
 }

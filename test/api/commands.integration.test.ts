@@ -1,4 +1,7 @@
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CommandFollower } from '../../api/command-follower.ts';
+import type { AppDeps } from '../../api/context.ts';
 import type { CommandRecord } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { command, commandId } from '../store/support.ts';
@@ -89,6 +92,38 @@ describe('a command', () => {
     expect((await door.call('POST', path, { command: 'false' }, headers)).status).toBe(422);
   });
 
+  it('has what it needs when its first request died before that was kept', async () => {
+    door.sagas.failing = new MayflyError('temporal_unavailable', 'away');
+    const headers = { 'Idempotency-Key': 'half', Prefer: 'wait=0' };
+    const request = { argv: ['env'], env: { TOKEN: 'hush' } };
+    await door.call('POST', path, request, headers);
+    door.sagas.failing = null;
+    const { items } = await jsonOf<{ items: { id: string }[] }>(door.call('GET', path));
+    const half = items[0]?.id ?? '';
+    await door.store.launches.remove(half);
+    await door.store.uses.closeCommand(id, half);
+    expect(await jsonOf(door.call('POST', path, request, headers))).toMatchObject({ id: half });
+    expect(await door.store.launches.get(half)).toMatchObject({ env: { TOKEN: 'hush' } });
+    expect((await door.store.uses.get(id)).openCommands).toContain(half);
+  });
+
+  it('that was not started leaves its key free, also when only a repetition hears of it', async () => {
+    door.sagas.failing = new MayflyError('temporal_unavailable', 'away');
+    const headers = { 'Idempotency-Key': 'full' };
+    await door.call('POST', path, { command: 'full' }, headers);
+    door.sagas.failing = null;
+    const { items } = await jsonOf<{ items: { id: string }[] }>(door.call('GET', path));
+    const full = items[0]?.id ?? '';
+    const failure = { code: 'too_many_requests', message: '64 run' } as const;
+    await door.store.commands.update(full, { state: 'ended', outcome: 'not-started', failure });
+    expect((await door.call('POST', path, { command: 'full' }, headers)).status).toBe(429);
+    const again = await jsonOf<{ id: string }>(
+      door.call('POST', path, { command: 'full' }, { ...headers, Prefer: 'wait=0' }),
+    );
+    expect(again).toMatchObject({ state: 'requested' });
+    expect(again.id).not.toBe(full);
+  });
+
   it('needs a sandbox that runs, and may be asked again when it does', async () => {
     const headers = { 'Idempotency-Key': 'early' };
     await door.store.sandboxes.update(id, { state: 'creating' });
@@ -152,6 +187,38 @@ describe('stored output', () => {
     expect(await events('3-1')).toEqual(['d 4-1', 'ended']);
     expect(await events('4-1')).toEqual(['ended']);
     expect((await door.call('GET', `${path}/${over}/events`, undefined, { 'Last-Event-ID': 'x' })).status).toBe(422);
+  });
+
+  it('is followed by nobody who only asks for the head', async () => {
+    const running = await ended(32, { state: 'running', outcome: null });
+    for (let n = 0; n < 257; n++) await door.call('HEAD', `${path}/${running}/events`);
+    const response = await door.call('GET', `${path}/${running}/events`);
+    expect(response.status).toBe(200);
+    await response.body?.cancel();
+  });
+
+  it('is told in its order also while only one stream of it is stored', async () => {
+    const running = await ended(31, { state: 'running', outcome: null });
+    const { output, commands } = door.store;
+    await output.put(running, 'stderr', 0, {
+      bytes: Buffer.from('late'),
+      marks: [{ position: 5, atMs: 2, offset: 0 }],
+    });
+    let asked = 0;
+    const request = async () => {
+      if (++asked === 2) {
+        const early = { bytes: Buffer.from('early'), marks: [{ position: 0, atMs: 1, offset: 0 }] };
+        await output.put(running, 'stdout', 0, early);
+        await commands.update(running, { state: 'ended', outcome: 'exited' });
+      }
+      throw new MayflyError('host_unavailable', 'away');
+    };
+    const record = (await commands.get(running)) ?? command(31);
+    const deps = { store: door.store, guests: { request }, logger: pino({ level: 'silent' }) } as unknown as AppDeps;
+    const follower = new CommandFollower(deps, record, { stdout: 0, stderr: 0 }, new AbortController().signal);
+    const told: unknown[] = [];
+    for await (const piece of follower.pieces()) told.push('text' in piece ? piece.text : piece);
+    expect(told).toEqual(['early', 'late']);
   });
 
   it('is read as bytes that no browser takes for a page', async () => {
