@@ -21,6 +21,8 @@ export class OpenCommands {
   readonly #deps: OpenCommandsDeps;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> = Promise.resolve();
+  /** Those that had no record when they were last looked at: it is written beside what opens them. */
+  #unrecorded = new Set<string>();
 
   constructor(deps: OpenCommandsDeps) {
     this.#deps = deps;
@@ -41,18 +43,24 @@ export class OpenCommands {
 
   async #sweep(): Promise<void> {
     const { store, logger } = this.#deps;
+    const before = this.#unrecorded;
+    this.#unrecorded = new Set();
     try {
-      for (const { sandboxId, commandId } of await store.uses.openCommands()) await this.#look(sandboxId, commandId);
+      for (const { sandboxId, commandId } of await store.uses.openCommands()) {
+        await this.#look(sandboxId, commandId, before.has(commandId));
+      }
     } catch (err) {
       logger.warn({ err }, 'commands that are open could not be looked through; those of Temporal go on');
     }
   }
 
-  async #look(sandboxId: string, commandId: string): Promise<void> {
+  async #look(sandboxId: string, commandId: string, wasUnrecorded: boolean): Promise<void> {
     const { hostId, store, attendances } = this.#deps;
     const record = await store.commands.get(commandId);
-    if (record?.state === 'ended') {
-      await store.launches.remove(commandId); // whoever ended it was killed before it could tidy up
+    if (!record && !wasUnrecorded) this.#unrecorded.add(commandId);
+    // Whoever ended it was killed before it could tidy up; or whoever asked for it, before it was recorded.
+    if (record ? record.state === 'ended' : wasUnrecorded) {
+      await store.launches.remove(commandId);
       await store.uses.closeCommand(sandboxId, commandId);
     }
     if (record?.hostId !== hostId || attendances.isAttended(commandId)) return;

@@ -1,0 +1,50 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Attendances } from '../../activities/attendances.ts';
+import { connectStore, type Store } from '../../store/connect.ts';
+import { OpenCommands, type OpenCommandsDeps } from '../../worker/open-commands.ts';
+import { command, commandId, sandboxId } from '../store/support.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+
+const SANDBOX = sandboxId(1);
+let server: StoreServer;
+let store: Store;
+let deps: OpenCommandsDeps;
+
+beforeAll(async () => {
+  server = await startStoreServer();
+  store = await connectStore(server.uri);
+  const noGuest = { whereabouts: () => Promise.reject(new Error('nobody asks for a machine')) };
+  const guests = { agent: () => Promise.reject(new Error('nobody asks for a guest')) };
+  const attendances = new Attendances({ store, hypervisor: noGuest, guests });
+  deps = { hostId: 'kvm-1', store, attendances, logger: pino({ level: 'silent' }) };
+});
+afterAll(async () => {
+  await store?.close();
+  await server?.stop();
+});
+
+async function kept(n: number): Promise<string> {
+  await store.launches.keep(commandId(n), { env: { TOKEN: 'hush' }, stdin: Buffer.alloc(0) });
+  await store.uses.openCommand(SANDBOX, commandId(n));
+  return commandId(n);
+}
+
+async function sweep(open: OpenCommands): Promise<void> {
+  await open.start();
+  await open.stop();
+}
+
+it('forgets what a command needed that has ended, or was never recorded', async () => {
+  const [ended, requested, unrecorded] = [await kept(1), await kept(2), await kept(3)];
+  await store.commands.create(command(1, { state: 'ended', outcome: 'exited' }));
+  await store.commands.create(command(2, { requestedAt: new Date().toISOString() }));
+  const open = new OpenCommands(deps);
+  await sweep(open);
+  expect(await store.launches.get(ended)).toBeNull();
+  expect(await store.launches.get(unrecorded)).not.toBeNull(); // its record may be on its way
+  await sweep(open);
+  expect(await store.launches.get(unrecorded)).toBeNull();
+  expect(await store.launches.get(requested)).not.toBeNull();
+  expect((await store.uses.get(SANDBOX)).openCommands).toEqual([requested]);
+});
