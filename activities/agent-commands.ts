@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { AgentRequest, AgentSession } from '../host/guest/agent-session.ts';
 import { COMMAND_OUTCOMES, type CommandExit, type CommandLaunch, type CommandSpec } from '../model/command.ts';
-import { isErrorCode, MayflyError } from '../model/errors.ts';
+import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 import type { OutputPlace } from '../store/output.ts';
 
 /** A request of a guest's agent, and its answer. */
@@ -37,6 +37,20 @@ const exitShape = z.object({
 });
 const statusShape = z.object({ startedAt: instant });
 const stdinShape = z.object({ offset: z.int().min(0) });
+/** What an agent can have a reason to say of a command: a guest is not to make the API say anything else. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'invalid_request',
+  'invalid_id',
+  'body_too_large',
+  'not_found',
+  'command_not_found',
+  'command_ended',
+  'command_refused',
+  'stdin_conflict',
+  'guest_disk_full',
+  'too_many_requests',
+  'internal',
+] as const);
 const refusalShape = z.object({ code: z.string(), message: z.string().max(2_000) });
 
 /** The part of a guest agent's API that is about commands. Its refusals are thrown as the errors they name. */
@@ -124,7 +138,7 @@ export function exitOf(text: string): CommandExit {
 
 function refusal(status: number, text: string): MayflyError {
   const { code, message } = parsed(refusalShape, text);
-  if (isErrorCode(code)) return new MayflyError(code, message);
+  if (isErrorCode(code) && REFUSALS.has(code)) return new MayflyError(code, message);
   return new MayflyError('guest_failed', `The guest's agent answered ${status} for a reason that is not in our table.`);
 }
 

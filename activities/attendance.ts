@@ -24,6 +24,8 @@ const NO_ANSWER: ReadonlySet<ErrorCode> = new Set([
   'host_key_mismatch',
   'host_unavailable',
 ]);
+/** Failures that stay, however often the guest is asked; `not_found` is output that somebody there has deleted. */
+const GUEST_AT_FAULT: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_found']);
 const ENDING: ReadonlySet<SandboxState> = new Set(['destroying', 'destroyed', 'failed']);
 /** How often the record says how much is stored, while output comes. Milliseconds. */
 const PROGRESS_MS = 2_000;
@@ -81,7 +83,12 @@ export class Attendance {
   /** Ends the command's process tree, or keeps it from being started. Resolves when the guest has taken the wish. */
   cancel(): Promise<void> {
     this.withhold(cancelledBeforeStart());
-    this.#cancelled ??= this.started.then((commands) => commands.cancel(this.commandId));
+    this.#cancelled ??= this.started
+      .then((commands) => commands.cancel(this.commandId))
+      .catch((error: unknown) => {
+        this.#cancelled = null; // who asks again is to be heard
+        throw error;
+      });
     return this.#cancelled;
   }
 
@@ -166,7 +173,7 @@ export class Attendance {
 
   /** The end of a command that nobody will ever know more of; null when another attempt may. */
   async #endingBy(record: CommandRecord, error: unknown): Promise<Ending | null> {
-    if (error instanceof MayflyError && error.code === 'guest_failed') return unknown(error.message);
+    if (error instanceof MayflyError && GUEST_AT_FAULT.has(error.code)) return unknown(error.message);
     const { domain } = await this.deps.hypervisor.whereabouts(record.sandboxId);
     // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
     const sandbox = await this.deps.store.sandboxes.get(record.sandboxId);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttendanceDeps } from '../../activities/attendance.ts';
 import { Attendances } from '../../activities/attendances.ts';
 import type { CommandRecord } from '../../model/command.ts';
+import { MayflyError } from '../../model/errors.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { GuestMachine, readGuestFile } from '../host/guest/machine.ts';
 import { command, commandId, record, sandboxId } from '../store/support.ts';
@@ -127,6 +128,28 @@ describe('an attendance', () => {
     await expect(linesOf('/tmp/was-cancelled')).rejects.toThrow(/404/);
   });
 
+  it('passes the wish to end a command on again when the guest did not get it', async () => {
+    const id = await requested(5, { command: 'true' });
+    const output = new Readable({ read() {} });
+    let cancels = 0;
+    const agent = {
+      request: async ({ path }: { path: string }) => {
+        if (!path.endsWith('/cancel')) return { status: 201, headers: {}, body: output };
+        if (++cancels === 1) throw new MayflyError('guest_unreachable', 'no answer');
+        return { status: 202, headers: {}, body: Readable.from([]) };
+      },
+    };
+    const attendances = new Attendances({ ...deps, guests: { agent: async () => agent } });
+    attendances.attend(id).catch(() => {});
+    await attendances.whenStarted(id, new AbortController().signal);
+    await expect(attendances.cancel(id)).rejects.toMatchObject({ code: 'guest_unreachable' });
+    await attendances.cancel(id);
+    expect(cancels).toBe(2);
+    const stopped = attendances.stop();
+    output.destroy(new Error('closed'));
+    await stopped;
+  });
+
   it('of a command that nobody handed over ends it, unless it runs', async () => {
     const orphan = await requested(3, { command: 'true' });
     const attendances = new Attendances(deps);
@@ -166,6 +189,28 @@ describe('a guest that is not to be trusted', () => {
     const ended = await attended(900 + output.length, 201, output);
     expect(ended).toMatchObject({ state: 'ended', outcome: 'unknown' });
     expect(ended.reason).toMatch(/guest/);
+  });
+
+  it.each([
+    [401, 'unauthenticated'],
+    [422, 'idempotency_key_reused'],
+  ])('answers %i %s to a start: those are not its to say', async (status, code) => {
+    const ended = await attended(1_000 + status, status, Buffer.from(JSON.stringify({ code, message: 'x' })));
+    expect(ended).toMatchObject({ outcome: 'unknown', failure: null });
+  });
+
+  it('has deleted what its command has written: then it has ended for us', async () => {
+    const id = await requested(991, { command: 'true' });
+    const gone = Buffer.from(JSON.stringify({ code: 'not_found', message: 'The output was deleted.' }));
+    const agent = {
+      request: async ({ path }: { path: string }) =>
+        path.includes('/output')
+          ? { status: 404, headers: {}, body: Readable.from([gone]) }
+          : { status: 200, headers: {}, body: Readable.from([Buffer.from('{"startedAt":null}')]) },
+    };
+    const attendances = new Attendances({ ...deps, guests: { agent: async () => agent } });
+    expect(await attendances.attend(id)).toMatchObject({ outcome: 'unknown', reason: 'The output was deleted.' });
+    await attendances.stop();
   });
 
   it('answers nonsense to a start', async () => {
