@@ -21,6 +21,8 @@ export interface Reading {
   open: string | null;
   /** Values by option name, the last one given. */
   values: Map<string, string>;
+  /** Commands of which one must be what is piped into it, if anything is; null for any. */
+  fedBy: string[] | null;
 }
 
 /**
@@ -108,7 +110,9 @@ class ArgumentReader {
     if (verbs && !verbOptional) throw new Fault(0, `needs one of: ${Object.keys(verbs).join(' ')}`);
     const others = Object.entries(operandsWith ?? {}).find(([group]) => this.given(group));
     const { options, separator, values } = this;
-    return { ...this.assign(others?.[1] ?? operands ?? []), options, separator, values };
+    const fedBy = this.scopes.flatMap((scope) => scope.fedBy ?? []);
+    const read = { options, separator, values, fedBy: fedBy.length > 0 ? fedBy : null };
+    return { ...this.assign(others?.[1] ?? operands ?? []), ...read };
   }
 
   /** Takes the next argument as the value of an option. */

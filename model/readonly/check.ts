@@ -1,5 +1,5 @@
 import { readArguments } from './arguments.ts';
-import { type Argument, type ReadonlyCommand, textOf } from './command.ts';
+import { type Argument, type ReadonlyCommand, type Stage, textOf } from './command.ts';
 import { Fault } from './fault.ts';
 import { checkFind } from './find-expression.ts';
 import type { Table } from './table.ts';
@@ -26,7 +26,8 @@ export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand |
     for (const [s, stage] of given.entries()) {
       try {
         if (++stages > table.limits.stages) throw new Fault(0, `more than ${table.limits.stages} programs`);
-        pipeline.stages[s] = { ...stage, argv: checkArgv(table, stage.argv) };
+        const feeding = stage.stdin === 'pipe' ? given[s - 1] : undefined;
+        pipeline.stages[s] = { ...stage, argv: checkArgv(table, stage.argv, feeding) };
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
         return { pipeline: p, stage: s, argument: error.argument, reason: error.message };
@@ -37,7 +38,7 @@ export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand |
   return checked;
 }
 
-function checkArgv(table: Table, argv: [string, ...Argument[]]): [string, ...Argument[]] {
+function checkArgv(table: Table, argv: [string, ...Argument[]], feeding?: Stage): [string, ...Argument[]] {
   const [name] = argv;
   if (name.includes('/')) throw new Fault(0, 'write a program by its name alone; which file it is, the source decides');
   const program = Object.hasOwn(table.programs, name) ? table.programs[name] : undefined;
@@ -48,6 +49,14 @@ function checkArgv(table: Table, argv: [string, ...Argument[]]): [string, ...Arg
   if (long >= 0) throw new Fault(long, `more than ${table.limits.argumentBytes} bytes`);
   if (program.language === 'xargs') return checkXargs(table, program, argv);
   if (program.language === 'find') checkFind(program, table.types, texts);
-  else readArguments(program, table.types, texts);
+  else checkInput(readArguments(program, table.types, texts).fedBy, feeding);
   return argv;
+}
+
+/** What the stage before writes is an argument too, where a program sends it on. */
+function checkInput(fedBy: string[] | null, feeding: Stage | undefined): void {
+  if (fedBy === null || feeding === undefined) return;
+  if (!fedBy.includes(feeding.argv.map(textOf).join(' ').trim())) {
+    throw new Fault(0, `it would send what it is given; only these may be before its \`|\`: ${fedBy.join(', ')}`);
+  }
 }

@@ -73,6 +73,8 @@ export interface Arguments {
   first?: string;
   /** Of each of these, names by blanks, at least one option must be there. */
   require?: string[];
+  /** What may be piped into it, whole commands: for programs that send what they read to a service. Absent: anything. */
+  fedBy?: string[];
   /** The last argument must be this, and is not looked at further: the `]` of `[`. */
   last?: string;
   /**

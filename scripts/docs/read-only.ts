@@ -51,6 +51,7 @@ function usage(node: Arguments, indent: string): string[] {
   for (const [options, operands] of Object.entries(node.operandsWith ?? {})) {
     say(`operands with ${code(options)}`, code(operands.join(' ')));
   }
+  say('piped into it only', node.fedBy?.map(code).join(' '));
   say('ends in', node.last && code(node.last));
   for (const [verbs, below] of Object.entries(node.verbs ?? {})) {
     lines.push(`${indent}* subcommand ${code(verbs)}`, ...usage(below, `${indent}  `));

@@ -14,6 +14,8 @@ type Checked struct {
 	Runs *Checked
 	// WritesNull: one of the arguments is /dev/null, which it may open for writing.
 	WritesNull bool
+	// FedBy are the commands of which one must be what is piped into it; none means any.
+	FedBy []string
 }
 
 // CheckedArg is an argument; Expands is the type of the file names that its pattern becomes, "" when it stands for
@@ -56,6 +58,11 @@ func (t *Table) Check(command *Command) ([]CheckedPipeline, *Refusal) {
 			program, refusal := t.checkStage(stage.Argv)
 			if refusal != nil {
 				return nil, refusal
+			}
+			if stage.Stdin == "pipe" {
+				if refusal := program.checkInput(pipeline.Stages[n-1].Argv); refusal != nil {
+					return nil, refusal
+				}
 			}
 			checked.Programs = append(checked.Programs, program)
 		}
@@ -124,7 +131,26 @@ func (t *Table) checkStage(argv []Argument) (*Checked, *Refusal) {
 			return nil, refusal
 		}
 	}
-	return &Checked{Name: name, Program: program, Args: r.checkedArgs(), WritesNull: r.namesNull()}, nil
+	checked := &Checked{Name: name, Program: program, Args: r.checkedArgs(), WritesNull: r.namesNull()}
+	for _, scope := range r.scopes {
+		checked.FedBy = append(checked.FedBy, scope.FedBy...)
+	}
+	return checked, nil
+}
+
+// checkInput: what a program sends on to a service must not be the caller's.
+func (c *Checked) checkInput(before []Argument) *Refusal {
+	if len(c.FedBy) == 0 {
+		return nil
+	}
+	words := make([]string, len(before))
+	for i, arg := range before {
+		words[i] = arg.Text
+	}
+	if oneOf(strings.TrimSpace(strings.Join(words, " ")), c.FedBy...) {
+		return nil
+	}
+	return refuse("%s may not be given this on its standard input, which it sends", c.Name)
 }
 
 // checkedArgs: a pattern is expanded where its operand is one of any number of files.

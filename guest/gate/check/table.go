@@ -35,6 +35,7 @@ type Arguments struct {
 	OptionsFirst bool                  `json:"optionsFirst"`
 	First        string                `json:"first"`
 	Require      []string              `json:"require"`
+	FedBy        []string              `json:"fedBy"`
 	Last         string                `json:"last"`
 	Verbs        map[string]*Arguments `json:"verbs"`
 	VerbOptional bool                  `json:"verbOptional"`

@@ -10,7 +10,7 @@ import { readOnlyPage } from '../../../scripts/docs/read-only.ts';
 const FIELDS = new Set(
   (
     'about paths leftOut language xargs style flags values optional digits optionsFirst operands operandsWith first ' +
-    'require last verbs verbOptional'
+    'require fedBy last verbs verbOptional'
   ).split(' '),
 );
 /** Of what ECMAScript and RE2 have in common: no `.`, no look-around, no references, no classes but brackets. */
