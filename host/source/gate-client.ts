@@ -30,6 +30,8 @@ const SLACK_BYTES = 65_536;
 /** Bytes of a directory listing that is taken, and of what sshd or a broken gate may complain. */
 const LISTING_BYTES = 8 * 1024 * 1024;
 const COMPLAINT_BYTES = 2_048;
+/** What a stream's buffer begins with. */
+const LEAST_BYTES = 4_096;
 /** The gate keeps the command's own time; this is how much longer we listen. Milliseconds. */
 const PATIENCE_MS = 15_000;
 const FILE_TIMEOUT_MS = 60_000;
@@ -135,7 +137,8 @@ function read(channel: ClientChannel, bound: number, signal: AbortSignal): Promi
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
   #end: Buffer | null = null;
-  readonly #streams = { 1: [] as Buffer[], 2: [] as Buffer[] };
+  /** Grown, not a list of pieces: a hostile gate may send a byte a frame, and frames without any. */
+  readonly #streams = { 1: Buffer.alloc(0), 2: Buffer.alloc(0) };
   readonly #bytes = { 1: 0, 2: 0 };
 
   /** @param bound of each stream, bytes */
@@ -160,8 +163,8 @@ export class FrameReader {
     if (this.#end === null) throw failed(`it ended without an answer${complaint ? `: ${complaint}` : ''}`);
     return {
       end: parseEnd(this.#end),
-      stdout: Buffer.concat(this.#streams[1]),
-      stderr: Buffer.concat(this.#streams[2]),
+      stdout: this.#streams[1].subarray(0, this.#bytes[1]),
+      stderr: this.#streams[2].subarray(0, this.#bytes[2]),
     };
   }
 
@@ -174,9 +177,16 @@ export class FrameReader {
     if (stream !== 1 && stream !== 2) throw failed('it speaks of a stream that does not exist');
     // A file's offsets may count from its beginning, so only their order is held to.
     if (offset < this.#bytes[stream]) throw failed('its output goes back');
-    this.#bytes[stream] += bytes.length;
-    if (this.#bytes[stream] > this.bound) throw failed('it sends more than was asked for');
-    this.#streams[stream].push(bytes);
+    const before = this.#bytes[stream];
+    const after = before + bytes.length;
+    if (after > this.bound) throw failed('it sends more than was asked for');
+    if (after > this.#streams[stream].length) {
+      const grown = Buffer.alloc(Math.min(this.bound, Math.max(after, 2 * before, LEAST_BYTES)));
+      this.#streams[stream].copy(grown, 0, 0, before);
+      this.#streams[stream] = grown;
+    }
+    this.#streams[stream].set(bytes, before);
+    this.#bytes[stream] = after;
   }
 }
 
