@@ -48,6 +48,7 @@ async function sendFile(looks: SourceLooks, name: string, exchange: Exchange): P
   const { about } = first;
   response.setHeader('X-Mayfly-Type', about.type);
   if (about.type === 'directory') return sendListing(exchange, first);
+  if (!range && endsElsewhere(first)) return sendAsRead(exchange, first);
   if (range?.suffix !== undefined) first = await ask(Math.max(0, about.size - range.suffix), PIECE_BYTES);
   const start = range?.suffix === undefined ? (range?.first ?? 0) : Math.max(0, about.size - range.suffix);
   const end = Math.min(about.size, range?.last === undefined ? about.size : range.last + 1);
@@ -66,6 +67,22 @@ async function sendFile(looks: SourceLooks, name: string, exchange: Exchange): P
     if (at >= end) break;
   }
   response.end();
+}
+
+/** Files of /proc say that they are empty, and those of /sys that they have a page, whatever is in them. */
+function endsElsewhere({ about, bytes }: SourceFile): boolean {
+  return about.size === 0 ? bytes.length > 0 : bytes.length < Math.min(about.size, PIECE_BYTES);
+}
+
+function sendAsRead({ response }: Exchange, { about, bytes }: SourceFile): void {
+  if (bytes.length >= PIECE_BYTES) {
+    throw new MayflyError(
+      'file_conflict',
+      'The file does not say how long it is, and is too long for one piece; read a part of it with the command `head`.',
+    );
+  }
+  response.writeHead(200, { ...headersOf(about), 'Content-Length': bytes.length });
+  response.end(bytes);
 }
 
 function lengthOf({ first = 0, last = 0 }: ByteRange, most: number): number {

@@ -201,6 +201,11 @@ describe('prepared', () => {
     expect(await (await file(odd?.path ?? '')).text()).toBe('odd');
   });
 
+  test('a file of /proc is read although it says that it is empty', async () => {
+    const { stdout } = await ran('cat /proc/sys/kernel/ostype');
+    expect([stdout.text, await (await file('proc/sys/kernel/ostype')).text()]).toEqual(['Linux\n', 'Linux\n']);
+  });
+
   test.each([
     ['srv/nothing', 'file_not_found'],
     ['srv/data/secret', 'file_forbidden'],
