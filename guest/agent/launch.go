@@ -126,6 +126,9 @@ func (l *launch) useShell(text string) error {
 		return refused("command_refused", "The login shell %s of %s cannot be run: %s.", l.account.shell, l.account.name, reasonOf(err))
 	}
 	l.program = l.account.shell
+	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
+		text = " " + text // the shell would take it for options of its own
+	}
 	l.argv = []string{filepath.Base(l.account.shell), "-c", text}
 	return nil
 }

@@ -25,6 +25,12 @@ describe('what is run', () => {
     expect(output.exit.stdout).toEqual({ bytes: output.stdout.length, kept: output.stdout.length });
   });
 
+  test('a command that begins as an option of the shell would', async () => {
+    const output = await run(agent, { command: '-n; echo "$?"' });
+    expect(output.stdout.toString()).toBe('127\n');
+    expect((await run(agent, { command: '+x' })).exit).toMatchObject({ exitCode: 127 });
+  });
+
   test('argv without any shell, found on the PATH that it is given', async () => {
     await writeFile(join(agent.folder, 'own-program'), '#!/bin/sh\nprintf "<%s>" "$@"\n', { mode: 0o755 });
     const argv = ['own-program', '$(id)', '*', 'a b', "'", ''];
