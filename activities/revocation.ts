@@ -20,8 +20,10 @@ export interface GuestTrust {
   userCaKeys: string[];
   /** OpenSSH key revocation list, base64. */
   revokedKeys: string;
-  /** Decimal; their sessions are ended. */
+  /** Decimal: those of which the guest was not yet seen to have no session, which are ended; at most {@link AT_ONCE}. */
   revokedSerials: string[];
+  /** There are more, for another round. */
+  hasMore: boolean;
   /** The platform's own certificate is signed by a key that is on its way out. */
   isOwnSignedByOther: boolean;
 }
@@ -29,26 +31,29 @@ export interface GuestTrust {
 /** A guest's clock may be behind by this much, so what has ended may still be let in. Milliseconds. */
 const GUEST_CLOCK_MS = 24 * 3_600_000;
 
+/** Serials that one request to the guest names. */
+const AT_ONCE = 5_000;
+
 /** What becomes of certificates after their issue. */
 export function createRevocationActivities({ ca, store }: { ca: UserCa; store: Store }) {
   return {
     /**
      * Marks certificates as revoked and remembers it once, however often it is tried. `all`: those that callers have;
-     * `every`: the platform's own too, at the end of a sandbox. Those that are past are not spoken of.
+     * `every`: the platform's own too, at the end of a sandbox. One that is past opens nothing more, but what it has opened
+     * may still be open. Where all end with the sandbox, those that are past are not spoken of.
      */
     async revokeCertificates({ sandboxId, serials, actor, at, eventId }: RevokeInput): Promise<void> {
       const meant = (await store.certificates.of(sandboxId)).filter(
         (record) => isMeant(record, serials) && (record.revokedAt === null || record.revokedAt === at),
       );
       const past = new Date(Date.parse(at) - GUEST_CLOCK_MS).toISOString();
-      const alive = meant.filter(({ validBefore }) => validBefore > past);
-      const marked = serials === 'every' ? meant : alive;
+      const told = serials === 'every' ? meant.filter(({ validBefore }) => validBefore > past) : meant;
       await store.certificates.revoke(
-        marked.map(({ serial }) => serial),
+        meant.filter(({ revokedAt }) => revokedAt === null).map(({ serial }) => serial),
         at,
         actor,
       );
-      if (alive.length === 0) return;
+      if (told.length === 0) return;
       await store.audit.append(sandboxId, {
         eventId,
         kind: 'certificate.revoked',
@@ -56,7 +61,7 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
         runId: Context.current().info.workflowExecution?.runId ?? null,
         hostId: null,
         at,
-        detail: { certificates: alive.map(({ serial, keyId }) => ({ serial, keyId })) },
+        detail: { certificates: told.map(({ serial, keyId }) => ({ serial, keyId })) },
       });
     },
 
@@ -66,12 +71,14 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
       if (!record?.hostId || isFinal(record.state) || record.state === 'destroying') return null;
       const certificates = await store.certificates.of(sandboxId);
       const past = new Date(Date.now() - GUEST_CLOCK_MS).toISOString();
-      const revoked = certificates.filter(({ revokedAt, validBefore }) => revokedAt !== null && validBefore > past);
+      const revoked = certificates.filter(({ revokedAt }) => revokedAt !== null);
+      const open = revoked.filter(({ refusedAt }) => refusedAt === null);
       const own = certificates.find(({ purpose }) => purpose === 'host'); // the newest
       return {
         hostId: record.hostId,
-        ...(await ca.trust(revoked)),
-        revokedSerials: revoked.map(({ serial }) => serial),
+        ...(await ca.trust(revoked.filter(({ validBefore }) => validBefore > past))),
+        revokedSerials: open.slice(0, AT_ONCE).map(({ serial }) => serial),
+        hasMore: open.length > AT_ONCE,
         isOwnSignedByOther: own !== undefined && own.signedBy !== (await ca.signingKey()),
       };
     },

@@ -10,8 +10,14 @@ export interface Revoked {
 }
 
 /**
- * A key revocation list (PROTOCOL.krl of OpenSSH) for sshd's `RevokedKeys`, which holds each certificate by serial and by
- * key id. It counts only under the CA that it names, so it names every one that is trusted. Base64; empty when nothing
+ * With more, key ids are left out: each takes 116 bytes under each CA, a serial a few at most, and either is enough. Lists
+ * travel through Temporal, which takes 2 MiB.
+ */
+const NAMED_AT_MOST = 1_000;
+
+/**
+ * A key revocation list (PROTOCOL.krl of OpenSSH) for sshd's `RevokedKeys`, which holds each certificate by serial and, of
+ * up to {@link NAMED_AT_MOST}, by key id. It counts only under the CA that it names, so it names every one that is trusted. Base64; empty when nothing
  * is revoked.
  * @param caKeys public key lines of the CAs
  * @throws ExecError when ssh-keygen fails
@@ -25,7 +31,8 @@ export async function revocationList(caKeys: readonly string[], revoked: readonl
       string,
       string,
     ];
-    const lines = revoked.flatMap(({ serial, keyId }) => [`serial: ${serial}`, `id: ${keyId}`]);
+    const isNamed = revoked.length <= NAMED_AT_MOST;
+    const lines = revoked.flatMap(({ serial, keyId }) => [`serial: ${serial}`, ...(isNamed ? [`id: ${keyId}`] : [])]);
     await writeFile(specification, `${lines.join('\n')}\n`, { mode: 0o600 });
     for (const [i, caKey] of caKeys.entries()) {
       await writeFile(ca, `${caKey}\n`, { mode: 0o600 });

@@ -54,7 +54,7 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
     const guest = await control.trustOf({ sandboxId });
     if (!guest) return false;
     const held = await tellGuest(sandboxId, guest);
-    if (held && !isNew) return true;
+    if (held && !isNew && !guest.hasMore) return true;
     if (held) continue;
     await condition(() => isNew, PAUSE);
     if (workflowInfo().continueAsNewSuggested && wishes.length === 0) await continueAsNew<typeof trust>({ sandboxId });

@@ -208,6 +208,11 @@ describe('certificates', () => {
     expect(await isRevoked(one.certificate)).toBe(true);
     expect(await isRevoked(other.certificate)).toBe(false);
     expect((await ca.trust([])).revokedKeys).toBe('');
+    const many = Array.from({ length: 20_000 }, (_, i) => ({
+      serial: `${i * 7 + 1}`,
+      keyId: keyIdOf(request({ serial: BigInt(i + 1) })),
+    }));
+    expect((await ca.trust(many)).revokedKeys.length).toBeLessThan(262_144);
   });
 });
 
