@@ -48,7 +48,8 @@ async function startOnce(client: Client, workflowId: string, input: CertificateI
       taskQueue: CONTROL_QUEUE,
       args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      // One that was too late has given nobody anything: who asks again may get it.
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       // What nobody waits for any more is not signed.
       workflowExecutionTimeout: SIGNING_MS,
       staticSummary: `${input.sandboxId} · ${input.purpose}`,

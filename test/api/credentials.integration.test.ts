@@ -190,7 +190,7 @@ describe('with a running sandbox', () => {
       workflowId,
       taskQueue: 'a queue that nobody works on',
       args: [],
-      workflowExecutionTimeout: 1,
+      workflowExecutionTimeout: '1s',
     });
     await expect(mayfly().client.workflow.getHandle(workflowId).result()).rejects.toThrow();
     const request = {
