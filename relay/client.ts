@@ -75,7 +75,7 @@ export class RelayClient implements Guests {
     return new Promise((resolve, reject) => {
       let reached = false;
       const late = setTimeout(() => {
-        request.destroy(new NotReached(`no connection within ${CONNECT_MS / 1000} s`));
+        request.destroy(new NotReached(`no connection to ${url} within ${CONNECT_MS / 1000} s`));
       }, CONNECT_MS);
       request.once('socket', (socket) => {
         const ready = () => {

@@ -24,8 +24,8 @@ const FROM_GUEST = ['content-type', 'content-length', 'content-range', 'accept-r
 /** What a refusal says besides its reason: how long the file is, that the path is a directory's. */
 const ABOUT_REFUSAL = ['content-range', 'x-mayfly-type'];
 const OURS = /^x-mayfly-[a-z0-9-]{1,64}$/;
-/** Visible ASCII and blanks: no other bytes of a guest get into a header of ours. */
-const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
+/** Visible ASCII and blanks: no other bytes of a guest get into a header of ours. As long as a link's target, encoded. */
+const HEADER_VALUE = /^[\x20-\x7e]{0,12288}$/;
 /** Every kind of refusal that an agent can have a reason for. */
 const GUEST_CODES: ReadonlySet<ErrorCode> = new Set([
   'invalid_request',
@@ -88,7 +88,7 @@ async function passBack({ response, method, signal }: Exchange, answer: AgentRes
     throw new MayflyError('guest_failed', `The head of the agent's answer makes no sense (status ${status}).`);
   }
   const passed = passedOn(headers, FROM_GUEST);
-  if (status >= 400 && method !== 'HEAD') return await passRefusal(response, answer, passed);
+  if (status >= 400) return await passRefusal(response, method, answer, passed);
   for (const [name, value] of Object.entries(passed)) response.setHeader(name, value);
   const length = passed['content-length'];
   response.writeHead(status);
@@ -118,10 +118,12 @@ function exactly(bytes: number): Transform {
 
 async function passRefusal(
   response: Exchange['response'],
+  method: string,
   { status, body }: AgentResponse,
   headers: Record<string, string>,
 ): Promise<void> {
-  const refusal = readRefusal(await readSmall(body, REFUSAL_BYTES, 'guest_failed'));
+  const said = await readSmall(body, REFUSAL_BYTES, 'guest_failed');
+  const refusal = method === 'HEAD' ? refusalFrom(headers[CODE_HEADER] ?? '', '') : readRefusal(said);
   if (!refusal)
     throw new MayflyError('guest_failed', `The guest's agent answered with status ${status} and no reason.`);
   response.setHeader(CODE_HEADER, refusal.code);
@@ -135,11 +137,15 @@ async function passRefusal(
 function readRefusal(body: Buffer): { code: ErrorCode; message: string } | null {
   try {
     const { code, message } = Refusal.parse(JSON.parse(body.toString()));
-    if (code === 'internal') return { code: 'guest_failed', message: printable(message) };
-    return isErrorCode(code) && GUEST_CODES.has(code) ? { code, message: printable(message) } : null;
+    return refusalFrom(code, message);
   } catch {
     return null; // said by who calls
   }
+}
+
+function refusalFrom(code: string, message: string): { code: ErrorCode; message: string } | null {
+  if (code === 'internal') return { code: 'guest_failed', message: printable(message) };
+  return isErrorCode(code) && GUEST_CODES.has(code) ? { code, message: printable(message) } : null;
 }
 
 function printable(message: string): string {

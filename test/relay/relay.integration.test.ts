@@ -270,6 +270,14 @@ describe('what a guest that means harm answers through its agent', () => {
       says(status, {}, body);
       expect(await refusal()).toMatchObject({ code: 'guest_failed' });
     }
+    for (const code of ['sandbox_not_found', 'store_unavailable', 'internal', 'x']) {
+      says(404, { 'x-mayfly-code': code });
+      const head = await client.request('kvm-1', file, { method: 'HEAD' });
+      expect(await refusalOf(head)).toMatchObject({ code: 'guest_failed' });
+    }
+    says(404, { 'x-mayfly-code': 'file_not_found' });
+    const absent = await client.request('kvm-1', file, { method: 'HEAD' });
+    expect(await refusalOf(absent)).toMatchObject({ code: 'file_not_found' });
     says(500, {}, ...Array.from({ length: 100 }, () => Buffer.alloc(65_536, 'x')));
     expect(await refusal()).toMatchObject({ code: 'guest_failed' });
     says(404, {}, JSON.stringify({ code: 'file_not_found', message: `no\u001b[31m such file${'!'.repeat(5_000)}` }));
