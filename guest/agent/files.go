@@ -97,14 +97,14 @@ func sendUnsized(w http.ResponseWriter, file *os.File, path string) error {
 	_ = file.SetReadDeadline(time.Now().Add(time.Second))
 	buffer := make([]byte, blockBytes)
 	n, err := fill(file, buffer)
-	if err != nil && err != io.EOF && n == 0 {
-		return fileError(path, err)
+	if err != nil && err != io.EOF {
+		return fileError(path, err) // also when something had come: nobody could tell that it was not all
 	}
 	if err == io.EOF {
 		w.Header().Set("Content-Length", decimal(int64(n)))
 	}
 	w.WriteHeader(http.StatusOK)
-	if _, writeErr := w.Write(buffer[:n]); writeErr != nil || err != nil {
+	if _, writeErr := w.Write(buffer[:n]); writeErr != nil || err == io.EOF {
 		return nil
 	}
 	if _, err := copyBlocks(w, file); err != nil {
@@ -151,8 +151,12 @@ func (f *files) remove(w http.ResponseWriter, r *http.Request) error {
 	}
 	// With its slash, a link would mean the directory behind it.
 	path = strings.TrimRight(path, "/")
-	if path == "" {
+	_, name := splitPath("/" + path)
+	switch name {
+	case "":
 		return refused("file_conflict", "The root directory cannot be removed.")
+	case ".", "..":
+		return refused("file_conflict", "%q is not removed: give the directory's own name.", path)
 	}
 	if _, err := os.Lstat(path); err != nil {
 		return fileError(path, err)

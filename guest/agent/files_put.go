@@ -217,7 +217,11 @@ func makeDirectories(path string, o owner) (undo func(), err error) {
 		if end < len(path) && path[end] != '/' || leadsToDirectory(prefix) {
 			continue
 		}
-		if err := os.Mkdir(prefix, newDirectoryMode); err != nil {
+		err := os.Mkdir(prefix, newDirectoryMode)
+		if os.IsExist(err) && leadsToDirectory(prefix) {
+			continue // another upload has made it meanwhile
+		}
+		if err != nil {
 			undo()
 			return nil, err
 		}

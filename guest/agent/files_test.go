@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -308,4 +309,60 @@ func TestDirectoriesAreRemovedWhenToldSo(t *testing.T) {
 	x.expect(x.ask("DELETE", "/v1/files", x.path("d/e"), "", nil), 204)
 	x.expect(x.ask("DELETE", "/v1/files", x.path("d"), "&recursive=true", nil), 204)
 	x.expect(x.ask("DELETE", "/v1/files", x.path("d"), "&recursive=true", nil), 404)
+}
+
+func TestADirectoryIsNotRemovedByAnotherName(t *testing.T) {
+	x := newFixture(t)
+	must(t, os.MkdirAll(x.path("d/e"), 0o755))
+	for _, path := range []string{x.path("d/e/.."), x.path("d/e/../"), x.path("d/."), "/..", "/."} {
+		if strings.HasPrefix(path, x.folder) { // never where it could succeed
+			x.expect(x.ask("DELETE", "/v1/files", path, "&recursive=true", nil), 409)
+		}
+		x.expect(x.ask("DELETE", "/v1/files", path, "", nil), 409)
+	}
+	if _, err := os.Stat(x.path("d/e")); err != nil {
+		t.Error(err)
+	}
+}
+
+// atOnce does something several times at the same time.
+func atOnce(t *testing.T, times int, do func(i int) (int, string), status int) {
+	t.Helper()
+	var running sync.WaitGroup
+	for i := range times {
+		running.Go(func() {
+			if got, said := do(i); got != status {
+				t.Errorf("status %d: %s", got, said)
+			}
+		})
+	}
+	running.Wait()
+}
+
+func TestUploadsThatShareNewDirectoriesAllSucceed(t *testing.T) {
+	x := newFixture(t)
+	for round := range 40 {
+		atOnce(t, 8, func(i int) (int, string) {
+			path := x.path(fmt.Sprintf("%d/a/b/c/%d", round, i))
+			response := x.ask("PUT", "/v1/files", path, "&parents=true", strings.NewReader(""))
+			body, _ := io.ReadAll(response.Body)
+			return response.StatusCode, string(body)
+		}, 201)
+	}
+	x.nothingLeft()
+}
+
+func TestContentThatDoesNotComeIsNotLeftOutSilently(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	must(t, err)
+	defer reader.Close()
+	defer writer.Close()
+	_, err = writer.WriteString("the beginning")
+	must(t, err)
+	answer := httptest.NewRecorder()
+	err = sendUnsized(answer, reader, "/proc/waits")
+	var known *refusal
+	if !errors.As(err, &known) || known.Code != "file_conflict" || answer.Body.Len() > 0 {
+		t.Errorf("%v, and answered %q", err, answer.Body)
+	}
 }

@@ -183,6 +183,7 @@ func TestHostileArchivesWriteNothingOutside(t *testing.T) {
 		"existing link, then file": {422, []tar.Header{file("present/file")}},
 		"directory over a file":    {409, []tar.Header{file("a"), directory("a")}},
 		"file over a directory":    {409, []tar.Header{directory("a/b"), file("a")}},
+		"name longer than a path":  {422, []tar.Header{file(strings.Repeat("a/", 2_048) + "file")}},
 		"device":                   {422, []tar.Header{{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}}},
 		"fifo":                     {422, []tar.Header{{Name: "fifo", Typeflag: tar.TypeFifo}}},
 	} {
@@ -250,5 +251,30 @@ func TestOtherFileSystemsAndSocketsAreNotInTheArchive(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"./", "./mounted/"}) {
 		t.Error(names)
+	}
+}
+
+func TestAnArchiveOfGitIsUnpacked(t *testing.T) {
+	x := newFixture(t)
+	must(t, os.Mkdir(x.path("target"), 0o755))
+	archive := archived(t,
+		tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "a commit"}},
+		tar.Header{Name: "file", Typeflag: tar.TypeReg, Mode: 0o644},
+	)
+	answer := x.expect(x.ask("PUT", "/v1/tar", x.path("target"), "", archive), 200)
+	if answer != `{"bytes":4,"entries":1}` {
+		t.Error(answer)
+	}
+}
+
+func TestArchivesThatShareDirectoriesAreUnpackedAtOnce(t *testing.T) {
+	x := newFixture(t)
+	for round := range 40 {
+		atOnce(t, 8, func(i int) (int, string) {
+			file := tar.Header{Name: fmt.Sprintf("a/b/c/%d", i), Typeflag: tar.TypeReg, Mode: 0o644}
+			response := x.ask("PUT", "/v1/tar", x.path(fmt.Sprintf("shared%d", round)), "&parents=true", archived(t, file))
+			body, _ := io.ReadAll(response.Body)
+			return response.StatusCode, string(body)
+		}, 200)
 	}
 }
