@@ -56,7 +56,23 @@ export class FileAccess {
       if (value !== undefined) parameters.set(name, String(value));
     }
     const path = `/sandboxes/${this.sandboxId}/agent/v1/${route}?${parameters.toString()}`;
-    return this.deps.guests.request(this.hostId, path, { method, signal: this.signal, ...init });
+    const body = init.body instanceof ReadableStream ? this.#inUse(init.body) : init.body;
+    const request = { method, signal: this.signal, ...init, ...(body && { body }) };
+    const response = await this.deps.guests.request(this.hostId, path, request);
+    const { status, headers } = response;
+    return new Response(response.body && this.#inUse(response.body), { status, headers });
+  }
+
+  /** The same bytes; while some come, the sandbox is not idle. */
+  #inUse(bytes: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const { deps, sandboxId } = this;
+    async function* touching() {
+      for await (const chunk of bytes) {
+        deps.store.uses.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
+        yield chunk;
+      }
+    }
+    return ReadableStream.from(touching());
   }
 }
 

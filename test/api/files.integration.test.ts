@@ -16,7 +16,7 @@ import type { Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { filePathInUrl } from '../../model/file-path.ts';
 import { type FileDoor, openFileDoor } from '../support/file-door.ts';
@@ -286,6 +286,9 @@ describe('directories', () => {
     const { items } = await client.files.list(id, folder);
     expect(items[0]).toMatchObject({ type: 'file', size: 3, user: 'root', uid: 0 });
     expect(items[5]).toMatchObject({ type: 'symlink', target: 'no\nwhere' });
+    await symlink(Buffer.alloc(4_095, 0xff), at('long'));
+    const long = await ask(filePathInUrl(at('long')), { method: 'HEAD' });
+    expect(long.headers.get('x-mayfly-target')).toBe('%FF'.repeat(4_095));
     expect(new Date(items[0]?.mtime ?? '').getTime()).toBeGreaterThan(Date.now() - 60_000);
   });
 
@@ -374,6 +377,20 @@ describe('an access', () => {
       })),
     );
     expect((await door.store.uses.get(id)).usedAt).toBeGreaterThan(Date.now() - 60_000);
+  });
+
+  it('is a use of the sandbox for as long as bytes move', async () => {
+    const touch = vi.spyOn(door.store.uses, 'touch');
+    try {
+      await client.files.write(id, at('large'), new Uint8Array(4 * MIB));
+      expect(touch.mock.calls.length).toBeGreaterThan(4);
+      touch.mockClear();
+      await (await client.files.read(id, at('large'))).body.pipeTo(new WritableStream());
+      expect(touch.mock.calls.length).toBeGreaterThan(4);
+      expect(new Set(touch.mock.calls.flat())).toEqual(new Set([id]));
+    } finally {
+      touch.mockRestore();
+    }
   });
 
   it('needs the right scope, and a sandbox that runs', async () => {
