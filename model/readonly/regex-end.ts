@@ -1,26 +1,41 @@
-/**
- * A bracket expression whose end is the same for every implementation: some know brackets when they look for the end of
- * a pattern and some do not, some take a backslash in them as an escape and some do not.
- */
-const BRACKET = /\[\^?(?:\](?:\[:[a-z]+:\]|[^[\]\\]|\\[^[\]])*|(?:\[:[a-z]+:\]|[^[\]\\]|\\[^[\]])+)\]/y;
+/** How implementations read a bracket expression when they look for the end of a pattern. */
+type Brackets = 'unknown' | 'plain' | 'escaping';
+const READINGS: readonly Brackets[] = ['unknown', 'plain', 'escaping'];
+const CLASS = /\[:[a-z]+:\]/y;
 
 /**
- * Finds the delimiter that ends a regular expression.
+ * Finds the delimiter that ends a regular expression. Some know brackets when they look for it and some do not, some
+ * take a backslash in them as an escape and some do not.
  * @param from After the delimiter that begins it.
  * @returns null when it does not end, or when implementations may differ on where.
  */
 export function regexEnd(text: string, from: number, delimiter: string): number | null {
-  let at = from;
-  while (at < text.length) {
+  const ends = new Set(READINGS.map((brackets) => endAs(brackets, text, from, delimiter)));
+  const [end = null, ...others] = ends;
+  return others.length > 0 ? null : end;
+}
+
+function endAs(brackets: Brackets, text: string, from: number, delimiter: string): number | null {
+  for (let at = from; at < text.length; at++) {
     const char = text.charAt(at);
     if (char === delimiter) return at;
-    if (char === '\\') at += 2;
-    else if (char === '[') {
-      BRACKET.lastIndex = at;
-      const bracket = BRACKET.exec(text)?.[0];
-      if (bracket === undefined || bracket.replace(/\\./g, '').includes(delimiter)) return null;
-      at += bracket.length;
-    } else at++;
+    if (char === '\\') at++;
+    else if (char === '[' && brackets !== 'unknown') at = bracketEnd(text, at, brackets === 'escaping');
   }
   return null;
+}
+
+/** The `]` of a bracket expression: not its first character, nor that of `[:alpha:]`; none where `[.` or `[=` is in it. */
+function bracketEnd(text: string, open: number, escapes: boolean): number {
+  let at = open + (text.charAt(open + 1) === '^' ? 2 : 1);
+  if (text.charAt(at) === ']') at++;
+  for (; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (char === ']') return at;
+    CLASS.lastIndex = at;
+    if (char === '\\' && escapes) at++;
+    else if (char === '[' && '.='.includes(text.charAt(at + 1) || ' ')) return text.length;
+    else if (char === '[') at += (CLASS.exec(text)?.[0].length ?? 1) - 1;
+  }
+  return text.length;
 }
