@@ -43,12 +43,13 @@ export class TestMachine {
 
   request(sandboxId: string): CloneRequest {
     const { userCaKeys } = this;
-    return { sandboxId, source: 'golden-debian12', cpus: null, memoryMib: null, egress: 'none', userCaKeys };
+    const spec = { source: 'golden-debian12', snapshotId: null, cpus: null, memoryMib: null } as const;
+    return { sandboxId, ...spec, egress: 'none', userCaKeys };
   }
 
-  /** Clone, boot, address. */
-  async boot(sandboxId: string): Promise<SshEndpoint> {
-    const clone = await this.hypervisor.cloneDisk(this.request(sandboxId), patience());
+  /** Clone, of a snapshot if one is named, boot, address. */
+  async boot(sandboxId: string, snapshotId: string | null = null): Promise<SshEndpoint> {
+    const clone = await this.hypervisor.cloneDisk({ ...this.request(sandboxId), snapshotId }, patience());
     await this.hypervisor.bootDomain(sandboxId, patience());
     const { address, port } = await this.hypervisor.awaitLease(sandboxId, patience());
     return { address, port, user: clone.user, hostKey: clone.hostKey };
@@ -76,6 +77,8 @@ export class TestMachine {
   }
 
   async stop(): Promise<void> {
+    const saved = await this.hypervisor.snapshots.list();
+    await Promise.all(saved.map(({ snapshotId }) => this.hypervisor.snapshots.remove(snapshotId)));
     const marks = [...(await this.hypervisor.marks()), ...(await this.credentials.marks())];
     await Promise.all([...new Set(marks.map((mark) => mark.sandboxId))].map((id) => this.destroy(id)));
     await this.hypervisor.close();
