@@ -25,17 +25,16 @@ export interface Problem {
   errors?: { field: string; problem: string }[];
   sandboxId?: string;
   commandId?: string;
+  snapshotId?: string;
 }
 
-/** The answer for an error: always problem+json, and no more than the table and the error's own words. */
-export function problemResponse(
-  c: Context<Env>,
-  error: MayflyError,
-  more: Pick<Problem, 'sandboxId' | 'commandId'> = {},
-): Response {
+type Subjects = Pick<Problem, 'sandboxId' | 'commandId' | 'snapshotId'>;
+
+/** An error in the words of the table and its own, and no more. */
+export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = {}): Problem {
   const { status, title, remedy, retryable } = ERRORS[error.code];
-  const { fields, retryAfterSeconds } = error.options;
-  const problem: Problem = {
+  const { fields } = error.options;
+  return {
     type: `${TYPE_BASE}${error.code}`,
     title,
     status,
@@ -48,7 +47,13 @@ export function problemResponse(
     ...(fields && { errors: fields }),
     ...more,
   };
-  if (retryable) c.header('Retry-After', String(retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+}
+
+/** The answer for an error: always problem+json. */
+export function problemResponse(c: Context<Env>, error: MayflyError, more: Subjects = {}): Response {
+  const problem = problemOf(c, error, more);
+  const { status, retryable } = problem;
+  if (retryable) c.header('Retry-After', String(error.options.retryAfterSeconds ?? RETRY_AFTER_SECONDS));
   if (status === 401) c.header('WWW-Authenticate', 'Bearer realm="mayfly"');
   // The answer to HEAD has no body to say it.
   c.header('X-Mayfly-Code', error.code);

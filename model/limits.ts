@@ -9,9 +9,6 @@ export const LIMITS = {
   metadata: { maxEntries: 32, maxKeyLength: 63, maxValueLength: 1_024 },
   agentId: { maxLength: 128 },
   sourceName: { maxLength: 128 },
-  snapshotName: { maxLength: 128 },
-  /** Sandboxes that one request makes of a snapshot. */
-  forks: { min: 1, max: 100 },
   idempotencyKey: { maxLength: 255 },
   /** How long an idempotent answer is kept. */
   idempotencyHours: 24,

@@ -39,6 +39,7 @@ describe('creating', () => {
     expect(view).toMatchObject({ state: 'running', createdBy: { agentId: 'agent-7' } });
     expect(view.spec).toEqual({
       source: 'golden',
+      snapshotId: null,
       cpus: 2,
       memoryMib: null,
       ttlSeconds: 3_600,
