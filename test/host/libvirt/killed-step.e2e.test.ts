@@ -34,7 +34,15 @@ test.each([5, 40, 90, 150])(
   async (ms) => {
     const { host, virsh, source } = machine;
     const id = sandboxIdFrom(randomBytes(ID_BYTES));
-    const request = { sandboxId: id, source, cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: [] };
+    const request = {
+      sandboxId: id,
+      source,
+      snapshotId: null,
+      cpus: null,
+      memoryMib: null,
+      egress: 'none' as const,
+      userCaKeys: [],
+    };
     await killedAfter(ms, 'cloneDisk', id);
     const clone = await host.cloneDisk(request, context());
     expect(clone.hostKey).toMatch(new RegExp(` ${id}$`));
@@ -56,7 +64,15 @@ test.each([5, 40, 90, 150])(
 test('a daemon that is gone is said to be unavailable, and its VMs are found again when it is back', async () => {
   const { host, libvirtd, source } = machine;
   const id = sandboxIdFrom(randomBytes(ID_BYTES));
-  const request = { sandboxId: id, source, cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: [] };
+  const request = {
+    sandboxId: id,
+    source,
+    snapshotId: null,
+    cpus: null,
+    memoryMib: null,
+    egress: 'none' as const,
+    userCaKeys: [],
+  };
   await host.cloneDisk(request, context());
   await host.bootDomain(id, context());
   await libvirtd.stop({ machines: false });

@@ -5,7 +5,15 @@ import { StateDir } from '../../../host/state-dir.ts';
 const [uri = '', root = '', leaseFolder = '', step = '', sandboxId = '', source = ''] = process.argv.slice(2);
 const host = new LibvirtHypervisor({ uri, state: new StateDir(root), leaseFolder });
 const context = { signal: AbortSignal.timeout(60_000), alive: () => {} };
-const request = { sandboxId, source, cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: [] };
+const request = {
+  sandboxId,
+  source,
+  snapshotId: null,
+  cpus: null,
+  memoryMib: null,
+  egress: 'none' as const,
+  userCaKeys: [],
+};
 const steps: Record<string, () => Promise<unknown>> = {
   cloneDisk: () => host.cloneDisk(request, context),
   bootDomain: () => host.bootDomain(sandboxId, context),
