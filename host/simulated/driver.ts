@@ -81,6 +81,8 @@ export class SimulatedHypervisor implements Hypervisor {
     await ensureDefaultImage(this.#state.images);
     await this.#leases.list();
     await this.openToLook();
+    // What saved one has been killed: its guest shall not stand still until its saga comes by.
+    for (const sandboxId of await this.#stored()) await this.snapshots.thaw(sandboxId);
   }
 
   /** Enough for {@link look} and {@link marks}: makes nothing. @throws Error when there never was a host in this folder */
@@ -171,12 +173,12 @@ export class SimulatedHypervisor implements Hypervisor {
   }
 
   async pause(sandboxId: string): Promise<void> {
-    const suspension = await this.#suspensionOfOn(sandboxId);
+    const suspension = await this.#suspension(sandboxId);
     await suspension.pause(() => this.#failpoints.hit('pause', 'during'));
   }
 
   async resume(sandboxId: string): Promise<void> {
-    const suspension = await this.#suspensionOfOn(sandboxId);
+    const suspension = await this.#suspension(sandboxId);
     await suspension.resume(() => this.#failpoints.hit('resume', 'during'));
   }
 
@@ -203,8 +205,7 @@ export class SimulatedHypervisor implements Hypervisor {
   async marks(): Promise<Mark[]> {
     const running = [...(await this.#processes.look()).keys()];
     const leased = (await this.#leases.list()).map((lease) => lease.sandboxId);
-    const stored = (await readdir(this.#state.sandboxes)).map((name) => name.replace(/\.new$/, '')).filter(isSandboxId);
-    const looks = [...new Set([...running, ...leased, ...stored])].map(async (sandboxId) => {
+    const looks = [...new Set([...running, ...leased, ...(await this.#stored())])].map(async (sandboxId) => {
       const found = (await this.look(sandboxId)).filter((observation) => !observation.absent);
       return found.map((observation) => ({ sandboxId, observation }));
     });
@@ -225,14 +226,12 @@ export class SimulatedHypervisor implements Hypervisor {
     return { ...source, cloneable: false, problem: RUNNING };
   }
 
-  async #suspension(sandboxId: string): Promise<Suspension> {
-    return new Suspension(sandboxId, await this.#workspace(sandboxId), this.#processes);
+  async #stored(): Promise<string[]> {
+    return (await readdir(this.#state.sandboxes)).map((name) => name.replace(/\.new$/, '')).filter(isSandboxId);
   }
 
-  /** @throws MayflyError sandbox_not_running */
-  async #suspensionOfOn(sandboxId: string): Promise<Suspension> {
-    if ((await this.#processes.of(sandboxId)).length > 0) return this.#suspension(sandboxId);
-    throw new MayflyError('sandbox_not_running', `${sandboxId} is off, or not on this host any more.`);
+  async #suspension(sandboxId: string): Promise<Suspension> {
+    return new Suspension(sandboxId, await this.#workspace(sandboxId), this.#processes);
   }
 
   get #processes(): ProcessTable {

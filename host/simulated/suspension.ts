@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { MayflyError } from '../../model/errors.ts';
 import { writeFileAtomic } from '../atomic-file.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { isStopped, type ProcessTable, sendSignal } from './processes.ts';
@@ -45,21 +46,24 @@ export class Suspension {
   /**
    * Stops the sandbox until {@link resume}.
    * @param onNoted called when it is written down and nothing is stopped yet
-   * @throws Error when a process does not stop
+   * @throws MayflyError sandbox_not_running; Error when a process does not stop
    */
   async pause(onNoted: () => Promise<void>): Promise<void> {
+    await this.#refuseOff();
     const { already } = await this.#note('paused');
     await onNoted();
     await this.#stop(already);
   }
 
-  /** Ends whatever stopped it. @param onContinued called when all go on and it is still written down */
+  /**
+   * Ends whatever stopped it.
+   * @param onContinued called when all go on and it is still written down that they do not
+   * @throws MayflyError sandbox_not_running
+   */
   async resume(onContinued: () => Promise<void>): Promise<void> {
+    await this.#refuseOff();
     const stopped = await this.#read();
-    if (!stopped) return;
-    await this.#continue(stopped.already);
-    await onContinued();
-    await this.forget();
+    if (stopped) await this.#end(stopped, onContinued);
   }
 
   /** Runs a step while nothing of the sandbox moves. A paused one stays paused. @throws Error when a process does not stop */
@@ -76,7 +80,8 @@ export class Suspension {
 
   /** Ends what {@link during} left behind in a process that was killed. */
   async thaw(): Promise<void> {
-    if ((await this.#read())?.why === 'saving') await this.resume(async () => {});
+    const stopped = await this.#read();
+    if (stopped?.why === 'saving') await this.#end(stopped, async () => {});
   }
 
   /** For a sandbox that has no processes any more. */
@@ -86,6 +91,17 @@ export class Suspension {
 
   #pids(): Promise<readonly number[]> {
     return this.processes.of(this.sandboxId);
+  }
+
+  async #refuseOff(): Promise<void> {
+    if ((await this.#pids()).length > 0) return;
+    throw new MayflyError('sandbox_not_running', `${this.sandboxId} is off, or not on this host any more.`);
+  }
+
+  async #end({ already }: Stopped, onContinued: () => Promise<void>): Promise<void> {
+    await this.#continue(already);
+    await onContinued();
+    await this.forget();
   }
 
   /** Writes down why, before anything is stopped. What another left stopped was not stopped by the sandbox itself. */
