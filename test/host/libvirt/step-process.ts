@@ -1,7 +1,7 @@
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 
-/** A host worker's life of one step, to be killed in its middle: `step-process.ts URI STATE LEASES STEP ID SOURCE`. */
+/** A host worker's life of one step, to be killed in its middle: `step-process.ts URI STATE LEASES STEP ID SOURCE|SNAPSHOT`. */
 const [uri = '', root = '', leaseFolder = '', step = '', sandboxId = '', source = ''] = process.argv.slice(2);
 const host = new LibvirtHypervisor({ uri, state: new StateDir(root), leaseFolder });
 const context = { signal: AbortSignal.timeout(60_000), alive: () => {} };
@@ -17,6 +17,10 @@ const request = {
 const steps: Record<string, () => Promise<unknown>> = {
   cloneDisk: () => host.cloneDisk(request, context),
   bootDomain: () => host.bootDomain(sandboxId, context),
+  save: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'disk' }, context),
+  verify: () => host.snapshots.verify(source, context),
+  revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
+  removeSnapshot: () => host.snapshots.remove(source),
   removeDomain: () => host.removeDomain(sandboxId),
   removeWorkspace: () => host.removeWorkspace(sandboxId),
 };
