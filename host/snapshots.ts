@@ -46,7 +46,7 @@ export interface HostSnapshots {
   remove(snapshotId: string): Promise<{ keptFor: string | null }>;
   /**
    * Gives a sandbox whose domain is off the disks of a snapshot; what it had written since is gone. Keyed by sandbox and
-   * restore: repeated, it does nothing.
+   * restore: repeated, it does nothing. One that does not find the snapshot has changed nothing.
    * @throws MayflyError restore_failed, snapshot_not_found
    */
   revert(request: RevertRequest, context: StepContext): Promise<void>;

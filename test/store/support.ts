@@ -15,6 +15,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
     phase: null,
     spec: {
       source: 'golden',
+      snapshotId: null,
       cpus: null,
       memoryMib: null,
       ttlSeconds: 3_600,
@@ -25,6 +26,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
     },
     createdBy: { apiKeyId: '0123456789ab', agentId: null },
     hostId: null,
+    parentSnapshotId: null,
     ssh: null,
     macAddress: null,
     createdAt,

@@ -1,0 +1,41 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  ChildWorkflowCancellationType,
+  getExternalWorkflowHandle,
+  log,
+  ParentClosePolicy,
+  startChild,
+} from '@temporalio/workflow';
+import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../model/certificate.ts';
+import type { Life } from './life.ts';
+import type { trust } from './trust.ts';
+
+/**
+ * Has a guest that was put back told anew whom to trust: its disks are of a time before the latest revocations. Resolves
+ * when it was told, or another run, which is under way, has been asked to.
+ */
+export async function renewTrust({ id }: Life): Promise<void> {
+  const workflowId = trustWorkflowIdOf(id);
+  for (;;) {
+    try {
+      const run = await startChild<typeof trust>(TRUST_WORKFLOW, {
+        workflowId,
+        args: [{ sandboxId: id }],
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        cancellationType: ChildWorkflowCancellationType.ABANDON,
+        staticSummary: `what ${id} trusts`,
+      });
+      await run.result();
+      return;
+    } catch (err) {
+      if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err;
+    }
+    try {
+      await getExternalWorkflowHandle(workflowId).signal(TRUST_CHANGED, null);
+      return;
+    } catch (err) {
+      log.info('the run that was to be told has just ended; another is started', { sandboxId: id, why: String(err) });
+    }
+  }
+}
