@@ -7,12 +7,16 @@ import { Credentials } from './credentials.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
 import { Files } from './files.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Snapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
 
 /** A request for a sandbox; what is left out gets the server's default. */
 export interface CreateSandbox {
-  source: string;
+  /** The golden VM; or else `snapshotId`. */
+  source?: string;
+  /** Makes a fork of this snapshot; see {@link Snapshots.fork} for many of them. */
+  snapshotId?: string;
   cpus?: number;
   memoryMib?: number;
   ttlSeconds?: number;
@@ -34,6 +38,11 @@ export interface ExtendSandbox {
 export interface Page<T> {
   items: T[];
   nextCursor: string | null;
+}
+
+/** Oldest first. `head`: how long the chain is, and its last hash; null before its first entry. */
+export interface AuditPage extends Page<AuditEntry> {
+  head: { count: number; hash: string; mac: string } | null;
 }
 
 export interface PageOptions extends CallOptions {
@@ -84,6 +93,8 @@ export class MayflyClient {
   readonly files: Files;
   /** Certificates that open sandboxes. */
   readonly credentials: Credentials;
+  /** What is saved of sandboxes. */
+  readonly snapshots: Snapshots;
   /** Read-only sight of sources. */
   readonly sources: Sources;
   readonly #transport: Transport;
@@ -93,6 +104,7 @@ export class MayflyClient {
     this.commands = new Commands(this.#transport);
     this.files = new Files(this.#transport);
     this.credentials = new Credentials(this.#transport);
+    this.snapshots = new Snapshots(this.#transport);
     this.sources = new Sources(this.#transport);
   }
 
@@ -121,6 +133,18 @@ export class MayflyClient {
     return this.#transport.json({ method: 'DELETE', path: sandboxPath(id), headers }, options);
   }
 
+  /** Stops its processors; its memory is kept. Returns the record: not yet `paused` when the wait was over first. */
+  pauseSandbox(id: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'POST', path: `${sandboxPath(id)}/pause`, headers }, options);
+  }
+
+  /** Lets a paused sandbox go on. Returns the record: not yet `running` when the wait was over first. */
+  resumeSandbox(id: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'POST', path: `${sandboxPath(id)}/resume`, headers }, options);
+  }
+
   /** The record as it is now and after every change, until the sandbox has ended. */
   async *watchSandbox(id: string, options: CallOptions = {}): AsyncGenerator<SandboxRecord, void, undefined> {
     for await (const { event, data } of this.sandboxEvents(id, options)) {
@@ -135,7 +159,7 @@ export class MayflyClient {
     return followEvents(this.#transport, `${sandboxPath(id)}/events`, isOver, options);
   }
 
-  sandboxAudit(id: string, options: PageOptions = {}): Promise<Page<AuditEntry>> {
+  sandboxAudit(id: string, options: PageOptions = {}): Promise<AuditPage> {
     const { limit, cursor } = options;
     return this.#transport.json({ method: 'GET', path: `${sandboxPath(id)}/audit`, query: { limit, cursor } }, options);
   }

@@ -100,7 +100,7 @@ export function createCommand(io: Io) {
       const seconds = waitSeconds(args.wait);
       const client = connect(io);
       const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
-      io.note(`${accepted.id} from ${io.paint('bold', request.source)}`);
+      io.note(`${accepted.id} from ${io.paint('bold', args.source)}`);
       const { signal } = waitSignal(io, seconds);
       const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
         throw signal.aborted ? stillGoing(io, accepted, seconds) : error;
