@@ -28,8 +28,8 @@ interface Residue extends Mark {
 /** What the machine was found to hold and, if so, why it was not removed; or why the machine was not looked at. */
 type Look = { residue: Residue[]; notRemoved?: string } | { unknown: string };
 
-/** Too little of these keeps sandboxes from being made, not from being found. */
 const MEND_FIRST = 'first mend what is missing';
+/** Too little of these keeps sandboxes from being made, not from being found. */
 const NOT_NEEDED_TO_LOOK = ['memory', 'disk'];
 
 /** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
