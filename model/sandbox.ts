@@ -31,6 +31,11 @@ export function isFinal(state: SandboxState): boolean {
   return state === 'destroyed' || state === 'failed';
 }
 
+/** Whether the outcome of its create can be told: it came to run, or nothing of it is left. */
+export function isSettled(state: SandboxState): boolean {
+  return state === 'running' || state === 'paused' || state === 'restoring' || isFinal(state);
+}
+
 export type Egress = 'none' | 'internet';
 
 /** What a caller asks for; defaults filled in at the door. */

@@ -15,8 +15,8 @@ import {
   type Actor,
   type CreatePhase,
   isFinal,
+  isSettled,
   type SandboxRecord,
-  type SandboxState,
   type StepTiming,
   type StopReason,
 } from '../model/sandbox.ts';
@@ -35,9 +35,6 @@ const { recordRequested, remember, recall, lastUse } = proxyLocalActivities<Cont
 const SHOWN_AFTER_MS = 100;
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
-
-/** Nobody who waits for the outcome of a create, or for the end, waits any longer. */
-const SETTLED_STATES: ReadonlySet<SandboxState> = new Set(['running', 'paused', 'restoring']);
 
 /**
  * One sandbox as its workflow knows it: the record as last written, what callers ask of it meanwhile, and when it
@@ -135,7 +132,7 @@ export class Life {
     }
   }
 
-  /** Something begins to be done to it. Of what was done before, only the create's steps are still remembered. @returns its number, from 1 */
+  /** Something begins to be done to it: its number, from 1. Of the steps before, only the create's are still told. */
   beginOperation(): number {
     this.createSteps ??= this.steps;
     this.steps = this.createSteps;
@@ -206,7 +203,7 @@ export class Life {
       return this.record;
     });
     setHandler(settled, async () => {
-      await condition(() => SETTLED_STATES.has(this.record.state) || isFinal(this.record.state));
+      await condition(() => isSettled(this.record.state));
       return this.record;
     });
     setHandler(patch, (change) => this.change(change));

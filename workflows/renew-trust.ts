@@ -1,6 +1,8 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ChildWorkflowCancellationType,
+  type ChildWorkflowHandle,
+  condition,
   getExternalWorkflowHandle,
   log,
   ParentClosePolicy,
@@ -9,6 +11,9 @@ import {
 import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../model/certificate.ts';
 import type { Life } from './life.ts';
 import type { trust } from './trust.ts';
+
+/** Then a guest that does not take it is left to that run, which goes on trying. */
+const PATIENCE = '30s';
 
 /**
  * Has a guest that was put back told anew whom to trust: its disks are of a time before the latest revocations. Resolves
@@ -26,7 +31,7 @@ export async function renewTrust({ id }: Life): Promise<void> {
         cancellationType: ChildWorkflowCancellationType.ABANDON,
         staticSummary: `what ${id} trusts`,
       });
-      await run.result();
+      await told(run, id);
       return;
     } catch (err) {
       if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err;
@@ -38,4 +43,14 @@ export async function renewTrust({ id }: Life): Promise<void> {
       log.info('the run that was to be told has just ended; another is started', { sandboxId: id, why: String(err) });
     }
   }
+}
+
+async function told(run: ChildWorkflowHandle<typeof trust>, sandboxId: string): Promise<void> {
+  let isOver = false;
+  const over = (err?: unknown) => {
+    if (err !== undefined) log.warn('nobody knows whom a guest trusts', { sandboxId, why: String(err) });
+    isOver = true;
+  };
+  run.result().then(() => over(), over);
+  await condition(() => isOver, PATIENCE);
 }

@@ -12,6 +12,7 @@ import type { ControlActivities } from '../activities/control.ts';
 import type { SandboxInput } from '../model/messages.ts';
 import type { Proof } from '../model/proof.ts';
 import type { StopReason } from '../model/sandbox.ts';
+import { abandonSnapshots } from './abandon-snapshots.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { failureOf } from './failure.ts';
@@ -41,6 +42,7 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
 
   const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
   if (!failed) await startEnding(life, await operations.untilEnd(end));
+  if (input.begin === 'destroy' && patched('half-made-snapshots')) await abandonSnapshots(life);
   const proof = failed ? await proveUndone(life) : await destroySandbox(life);
   const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
   await life.tell(
