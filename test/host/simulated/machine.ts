@@ -120,11 +120,12 @@ export class TestMachine {
       await readFile(join(directory, 'id_ed25519')),
       await readFile(join(directory, 'id_ed25519-cert.pub'), 'utf8'),
     );
+    const method = { type: 'publickey' as const, username: endpoint.user, key };
     const client = new CertClient().connect({
       host: endpoint.address,
       port: endpoint.port,
       username: endpoint.user,
-      authHandler: [{ type: 'publickey' as const, username: endpoint.user, key }],
+      authHandler: [method],
     });
     await once(client, 'ready');
     try {
