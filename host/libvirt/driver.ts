@@ -11,6 +11,7 @@ import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
+import { GuestAgent } from './guest-agent.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
 import { Leases } from './leases.ts';
@@ -49,6 +50,7 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly domains: Domains;
   private readonly known: Sources;
   private readonly digests: BaseDigests;
+  private readonly agent: GuestAgent;
   private readonly leaning: Leaning;
   private readonly residue: Residue;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
@@ -63,10 +65,11 @@ export class LibvirtHypervisor implements Hypervisor {
     this.domains = new Domains(this.virsh);
     this.known = new Sources(this.virsh);
     this.digests = new BaseDigests(options.state.images);
-    const { state, virsh, domains, digests } = this;
+    this.agent = new GuestAgent(this.virsh, this.domains);
+    const { state, virsh, domains, digests, agent } = this;
     this.residue = new Residue(domains, this.leases, state);
     this.leaning = new Leaning(state, digests);
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, leaning: this.leaning });
+    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning: this.leaning });
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -158,6 +161,7 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async resume(sandboxId: string): Promise<void> {
     await this.domains.bring(checked(sandboxId), 'running');
+    await this.agent.setClock(sandboxId);
   }
 
   async whereabouts(sandboxId: string): Promise<Whereabouts> {

@@ -1,4 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
+import { AgentConsole } from './agent-console.ts';
 import type { Domains } from './domains.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 
@@ -44,6 +45,21 @@ export class GuestAgent {
         `It is not known whether the file systems of ${sandboxId} are still frozen: its guest agent does not thaw them (${why}).`,
         { cause: error },
       );
+    }
+  }
+
+  /**
+   * Steps its clock, which stood still as long as its CPUs did: a certificate made now would else be of the future to it.
+   * A guest without an agent, or whose agent may not, keeps its clock.
+   */
+  async setClock(sandboxId: string): Promise<void> {
+    if (!(await this.answers(sandboxId))) return;
+    try {
+      // not guest-set-time: it needs hwclock, which Debian has in a package of its own
+      const seconds = (Date.now() / 1000).toFixed(3);
+      await new AgentConsole(this.virsh, sandboxId).run(['/bin/date', '--set', `@${seconds}`]);
+    } catch (error) {
+      if (!(error instanceof MayflyError && error.code === 'prepare_failed')) throw error;
     }
   }
 }

@@ -68,6 +68,7 @@ export class Leaning {
         for (const folder of await snapshotFolders(this.state)) {
           if (!(await folder.isRemoved()) || (await this.leaners(folder.snapshotId)) !== null) continue;
           await folder.drop();
+          await this.digests.forget(folder.path);
           freed = true;
         }
       }

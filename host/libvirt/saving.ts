@@ -12,7 +12,7 @@ import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.
 import { SnapshotFolder } from './snapshot-folder.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { Workspace } from './workspace.ts';
-import type { Element } from './xml.ts';
+import { child, type Element, textOf } from './xml.ts';
 
 export interface SavingDeps {
   state: StateDir;
@@ -30,7 +30,7 @@ interface Move {
 
 /**
  * Saves the disks of a domain that runs or is paused: the layers that it writes to get a second name in the snapshot's
- * folder, all disks go over to new layers at one moment, the old names in the workspace go.
+ * folder, all disks go over to new layers at one moment, and the old names in the workspace go.
  * docs/decisions/0018-snapshots.md says what a crash leaves at each point.
  */
 export class Saving {
@@ -43,14 +43,14 @@ export class Saving {
     }
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
-    const frozen = (await folder.domain()) ?? (await this.name(folder, sandboxId));
+    const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId));
     const moves = this.moves(folder, sandboxId, frozen);
     if (await this.hasMoved(sandboxId, moves)) {
       if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
     } else {
       await this.move(folder, sandboxId, moves, signal);
     }
-    await this.settle(folder);
+    await this.settle(folder, sandboxId, frozen);
   }
 
   /**
@@ -58,36 +58,33 @@ export class Saving {
    * writes to the new layers by now and needs the ones below.
    */
   async takeBack(folder: SnapshotFolder): Promise<void> {
-    const attempt = await folder.attempt();
     const frozen = await folder.domain();
-    if (attempt === null || frozen === null) return await folder.drop();
-    const { sandboxId } = attempt;
-    if (attempt.quiesce) await this.deps.agent.thaw(sandboxId);
+    if (frozen === null) return await folder.drop();
+    const sandboxId = textOf(child(frozen, 'name'));
+    if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
     if (spec !== null && (await this.hasMoved(sandboxId, this.moves(folder, sandboxId, frozen)))) {
-      return await this.settle(folder);
+      return await this.settle(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
     await folder.drop();
   }
 
-  /** Names the layers in the snapshot's folder, and writes down the machine that they are of. */
-  private async name(folder: SnapshotFolder, sandboxId: string): Promise<Element> {
+  /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
+  private async describe(folder: SnapshotFolder, sandboxId: string): Promise<Element> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     if ((await workspace.spec()) === null) {
       throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
     }
-    await folder.make();
-    await folder.writeAttempt({ sandboxId, quiesce: false, at: new Date().toISOString() });
     const domain = await workspace.domain();
     for (const { target, writable, layers } of layeredDisks(domain)) {
       const [active, ...below] = layers;
-      if (writable) await folder.adopt(active.path, target);
       const [base, ...rest] = below;
       if (writable) putLayers(domain, target, [{ path: folder.layerOf(target), format: active.format }, ...below]);
       else if (base) putLayers(domain, target, [base, ...rest]); // its overlay is empty, and goes with the sandbox
     }
+    await folder.make();
     await folder.writeDomain(domain);
     return domain;
   }
@@ -122,18 +119,20 @@ export class Saving {
     moves: readonly Move[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { agent, domains } = this.deps;
-    const [described, canQuiesce] = await Promise.all([
-      domains.describe(sandboxId),
-      agent.answers(sandboxId),
-      ...moves.map(({ overlay, frozen }) => ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed')),
-    ]);
-    const state = described?.state;
-    if (state !== 'running' && state !== 'paused') {
-      throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state ?? 'not there'}.`);
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
+      if (writable) await folder.adopt(layers[0].path, target);
     }
+    for (const { overlay, frozen } of moves) {
+      await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
+    }
+    const canQuiesce = await this.deps.agent.answers(sandboxId);
     signal.throwIfAborted();
-    if (state === 'running' && canQuiesce && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
+    if (canQuiesce && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
+    const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
+    if (state !== 'running' && state !== 'paused') {
+      throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
+    }
     await this.moveAtOnce(folder, sandboxId, moves, false);
   }
 
@@ -165,11 +164,10 @@ export class Saving {
   }
 
   /** Writes down what has happened, from any point after it. */
-  private async settle(folder: SnapshotFolder): Promise<void> {
-    const [attempt, frozen] = await Promise.all([folder.attempt(), folder.domain()]);
-    const workspace = new Workspace(this.deps.state, attempt?.sandboxId ?? '');
-    const spec = await workspace.spec();
-    if (attempt === null || frozen === null || spec === null) {
+  private async settle(folder: SnapshotFolder, sandboxId: string, frozen: Element): Promise<void> {
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    const [attempt, spec] = await Promise.all([folder.attempt(), workspace.spec()]);
+    if (attempt === null || spec === null) {
       throw new MayflyError('snapshot_failed', `${folder.path} has lost what a save had written there.`);
     }
     const domain = await workspace.domain();
@@ -179,7 +177,7 @@ export class Saving {
     }
     const older = spec.snapshots.filter((id) => id !== folder.snapshotId);
     await workspace.change({ ...spec, snapshots: [folder.snapshotId, ...older] }, domain);
-    const { sandboxId, quiesce: quiesced, at: savedAt } = attempt;
+    const { quiesce: quiesced, at: savedAt } = attempt;
     const { bases } = spec;
     await folder.writeSpec({ sandboxId, kind: 'disk', quiesced, savedAt, bases, snapshots: older, saved: null });
   }

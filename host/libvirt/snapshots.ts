@@ -8,26 +8,23 @@ import { ExecError } from '../exec.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';
-import { GuestAgent } from './guest-agent.ts';
 import type { Foundation, Leaning } from './leaning.ts';
 import { isActive } from './output/domain-state.ts';
 import { Saving, type SavingDeps } from './saving.ts';
 import { SnapshotFolder, snapshotFolders } from './snapshot-folder.ts';
 import { Workspace } from './workspace.ts';
 
-export interface LibvirtSnapshotsDeps extends Omit<SavingDeps, 'agent'> {
+export interface LibvirtSnapshotsDeps extends SavingDeps {
   digests: BaseDigests;
   leaning: Leaning;
 }
 
 /** Snapshots as frozen layers of the chain of qcow2 images that a sandbox's disk is. */
 export class LibvirtSnapshots implements HostSnapshots {
-  private readonly agent: GuestAgent;
   private readonly saving: Saving;
 
   constructor(private readonly deps: LibvirtSnapshotsDeps) {
-    this.agent = new GuestAgent(deps.virsh, deps.domains);
-    this.saving = new Saving({ ...deps, agent: this.agent });
+    this.saving = new Saving(deps);
   }
 
   async save(request: SaveRequest, context: StepContext): Promise<void> {
@@ -38,7 +35,7 @@ export class LibvirtSnapshots implements HostSnapshots {
     for (const folder of await snapshotFolders(this.deps.state)) {
       const attempt = await folder.attempt();
       if (attempt?.sandboxId !== sandboxId || !attempt.quiesce || (await folder.spec()) !== null) continue;
-      await this.agent.thaw(sandboxId);
+      await this.deps.agent.thaw(sandboxId);
     }
   }
 

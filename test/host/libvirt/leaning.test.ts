@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { BaseDigests } from '../../../host/disk/base-digest.ts';
@@ -71,6 +71,7 @@ test('a deleted snapshot stays for the sandbox and the snapshot that lean on it,
   await rm(user.folder, { recursive: true });
   await leaning.sweep();
   expect(await present()).toEqual([]);
+  expect(await readFile(join(state.images, 'digests.json'), 'utf8')).toBe('{}');
 });
 
 test('what is not deleted stays, whether something leans on it or not', async () => {
