@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -37,9 +37,10 @@ class Guest {
   private clone: Clone | null = null;
   private address = '';
 
-  static async start(snapshotId: string | null): Promise<Guest> {
+  /** @param snapshotId null: of the source */
+  static async start(snapshotId: string | null, source = machine.source): Promise<Guest> {
     const guest = new Guest();
-    const request = { sandboxId: guest.id, source: machine.source, snapshotId, cpus: null, memoryMib: null };
+    const request = { sandboxId: guest.id, source, snapshotId, cpus: null, memoryMib: null };
     guest.clone = await machine.host.cloneDisk({ ...request, egress: 'none', userCaKeys: [ca.publicKey] }, context());
     await guest.boot();
     return guest;
@@ -77,27 +78,44 @@ class Guest {
   }
 }
 
+/** The golden machine with two more disks, of which one is read-only. */
+async function defineManyDisks(): Promise<string> {
+  const { virsh, state, source } = machine;
+  const paths = ['data', 'read-only'].map((name) => join(state.images, `${name}.raw`));
+  const disks = paths.map((path, n) => {
+    const target = `<target dev='vd${n === 0 ? 'b' : 'c'}' bus='virtio'/>${n === 0 ? '' : '<readonly/>'}`;
+    return `<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='${path}'/>${target}</disk>`;
+  });
+  for (const path of paths) await writeFile(path, 'as it came'.padEnd(1024 * 1024, '\n'));
+  const golden = await virsh.run(['dumpxml', source]);
+  const named = golden.replace(/<name>.*?<\/name>/, '<name>many</name>').replace(/<uuid>.*?<\/uuid>/, '');
+  await virsh.define('define', named.replace('</devices>', `${disks.join('')}</devices>`));
+  return 'many';
+}
+
 const snapshotsLeft = async () => await readdir(machine.state.snapshots);
 const IDENTITY = 'hostname; cat /etc/machine-id; ls /sys/class/net/*/address | xargs -n1 cat | tail -1';
 
 test('what was written without sync is in a snapshot, what came later is not; forks, restores and deletes in any order', async () => {
   const { host, state } = machine;
-  const guest = await Guest.start(null);
+  const guest = await Guest.start(null, await defineManyDisks());
+  const toDisk = (text: string) => `printf ${text} | sudo dd of=/dev/vdb bs=512 conv=sync,fsync status=none`;
+  await guest.run(toDisk('block-1'));
   await guest.run(
     'echo first > first; sudo mkdir /srv/d; echo x | sudo tee /srv/d/f >/dev/null; sudo rm /etc/motd; true',
   );
   const began = performance.now();
   const [first, saved] = await guest.save();
   process.stderr.write(`snapshot ${(performance.now() - began).toFixed(0)} ms\n`);
-  expect(saved).toMatchObject({ kind: 'disk', quiesced: true, disks: [{ target: 'vda' }] });
+  expect(saved).toMatchObject({ kind: 'disk', quiesced: true, disks: [{ target: 'vda' }, { target: 'vdb' }] });
   expect(saved.disks[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(saved.sizeBytes).toBeGreaterThan(1_000_000);
   expect(await guest.save(first)).toEqual([first, saved]);
   const layer = await stat(join(state.snapshot(first), 'vda.qcow2'));
   expect([layer.uid, layer.mode & 0o777, layer.nlink]).toEqual([0, 0o444, 1]);
-  expect(await guest.layers()).toEqual([`vda.${first}.qcow2`]);
+  expect(await guest.layers()).toEqual(['disk-vdc.qcow2', `vda.${first}.qcow2`, `vdb.${first}.qcow2`]);
 
-  await guest.run('echo second > second; rm first');
+  await guest.run(`echo second > second; rm first; ${toDisk('block-2')}`);
   const [second, savedSecond] = await guest.save();
   expect(savedSecond.quiesced).toBe(true);
   await guest.run('echo third > third');
@@ -105,6 +123,8 @@ test('what was written without sync is in a snapshot, what came later is not; fo
 
   const fork = await Guest.start(first);
   expect(await fork.run('cat first /srv/d/f; ls second third /etc/motd 2>/dev/null | wc -l')).toBe('first\nx\n0');
+  expect(await fork.run('sudo head -c 7 /dev/vdb; sudo head -c 10 /dev/vdc')).toBe('block-1as it came');
+  await expect(fork.run('sudo dd if=/dev/zero of=/dev/vdc count=1 oflag=direct')).rejects.toThrow(/not permitted/);
   const theirs = await fork.run(IDENTITY);
   expect(theirs.split('\n')[0]).toBe(fork.id);
   expect(theirs.split('\n').filter((line) => own.includes(line))).toEqual([]);
@@ -118,9 +138,10 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   for (let twice = 0; twice < 2; twice++) {
     await host.snapshots.revert({ sandboxId: guest.id, snapshotId: second, restoreId }, context());
   }
-  expect(await guest.layers()).toEqual([`vda.${restoreId}.qcow2`]);
+  expect(await guest.layers()).toEqual(['disk-vdc.qcow2', `vda.${restoreId}.qcow2`, `vdb.${restoreId}.qcow2`]);
   await guest.boot();
   expect(await guest.run('cat second; ls first third 2>/dev/null | wc -l')).toBe('second\n0');
+  expect(await guest.run('sudo head -c 7 /dev/vdb')).toBe('block-2');
   expect(await guest.run(IDENTITY)).toBe(own);
 
   // a restore is undone by another, to what was kept
