@@ -25,6 +25,8 @@ export class ImmediateSagas implements Sagas {
   cancelled: string[] = [];
   operations: Operation[] = [];
   failing: Error | null = null;
+  /** How many creates are taken before Temporal goes away. */
+  failsAfter: number | null = null;
   /** Why operations are refused. */
   refusal: Error | null = null;
   readonly #store: Store;
@@ -36,6 +38,9 @@ export class ImmediateSagas implements Sagas {
 
   async create(input: SandboxInput): Promise<void> {
     if (this.failing) throw this.failing;
+    if (this.failsAfter !== null && this.failsAfter-- <= 0) {
+      throw new MayflyError('temporal_unavailable', 'Temporal has gone away.');
+    }
     const saga = this.#sagas.get(input.id) ?? this.#start(input);
     this.#sagas.set(input.id, saga);
     await saga;
