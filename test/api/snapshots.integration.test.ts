@@ -70,7 +70,7 @@ describe('taking a snapshot', () => {
       code: 'host_unavailable',
       sandboxId,
       snapshotId: operation?.operationId,
-      detail: /saveSnapshot/,
+      detail: expect.stringMatching(/saveSnapshot/),
     };
     expect(await problemOf(response)).toMatchObject({ status: 503, ...expected });
   });
@@ -157,7 +157,10 @@ describe('snapshots', () => {
     const { id } = await taken();
     for (let n = 0; n < 2; n++) {
       const response = await door.call('DELETE', `/v1/snapshots/${id}`);
-      expect([response.status, await response.json()]).toMatchObject([200, { state: 'deleted', keptFor: /sbx-/ }]);
+      expect([response.status, await response.json()]).toMatchObject([
+        200,
+        { state: 'deleted', keptFor: expect.stringMatching(/sbx-/) },
+      ]);
     }
   });
 
@@ -188,7 +191,12 @@ describe('restoring', () => {
     const answer = await response.json();
     expect([response.status, answer]).toMatchObject([
       200,
-      { snapshotId, keptAs: /^snp-/, operationId: /^opn-/, sandbox: { id: sandboxId, state: 'running' } },
+      {
+        snapshotId,
+        keptAs: expect.stringMatching(/^snp-/),
+        operationId: expect.stringMatching(/^opn-/),
+        sandbox: { id: sandboxId, state: 'running' },
+      },
     ]);
     expect(await (await restore({ snapshotId }, headers)).json()).toEqual(answer);
     expect(door.sagas.operations.filter(({ kind }) => kind === 'restore')).toMatchObject([
@@ -230,7 +238,10 @@ describe('pausing', () => {
     const paused = await act('pause', headers);
     expect([paused.status, await paused.json()]).toMatchObject([200, { state: 'paused' }]);
     const refused = await door.call('POST', `/v1/sandboxes/${sandboxId}/commands`, { command: 'true' });
-    expect(await problemOf(refused)).toMatchObject({ code: 'sandbox_not_running', detail: /\/resume/ });
+    expect(await problemOf(refused)).toMatchObject({
+      code: 'sandbox_not_running',
+      detail: expect.stringMatching(/\/resume/),
+    });
     const resumed = await act('resume', { ...headers, Prefer: 'wait=0' });
     expect([resumed.status, resumed.headers.get('Location')]).toEqual([202, `/v1/sandboxes/${sandboxId}`]);
   });
@@ -269,7 +280,7 @@ describe('forking', () => {
     const failed = await fork({ snapshotId, count: 2 });
     expect(failed.status).toBe(207);
     expect(await failed.json()).toMatchObject({
-      items: [1, 2].map(() => ({ problem: { code: 'ip_timeout', sandboxId: /^sbx-/ } })),
+      items: [1, 2].map(() => ({ problem: { code: 'ip_timeout', sandboxId: expect.stringMatching(/^sbx-/) } })),
     });
   });
 
@@ -306,7 +317,10 @@ describe('forking', () => {
     const { id: snapshotId } = await taken();
     await door.store.hosts.describe(host('kvm-1', { lastSeenAt: '2026-01-01T00:00:00.000Z' }));
     await door.store.hosts.describe(host('kvm-2'));
-    expect(await problemOf(await fork({ snapshotId, count: 3 }))).toMatchObject({ code: 'no_host', detail: /kvm-1/ });
+    expect(await problemOf(await fork({ snapshotId, count: 3 }))).toMatchObject({
+      code: 'no_host',
+      detail: expect.stringMatching(/kvm-1/),
+    });
   });
 
   it.each<[string, object]>([
