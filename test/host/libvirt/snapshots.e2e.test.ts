@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import type { Clone, StepContext } from '../../../host/hypervisor.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
 import type { SavedSnapshot } from '../../../model/snapshot.ts';
 import { TestCa } from './guest.ts';
-import { killedAfter } from './killed-step.ts';
+import { beginStep, killedAfter } from './killed-step.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -91,6 +91,14 @@ async function defineManyDisks(): Promise<string> {
   const named = golden.replace(/<name>.*?<\/name>/, '<name>many</name>').replace(/<uuid>.*?<\/uuid>/, '');
   await virsh.define('define', named.replace('</devices>', `${disks.join('')}</devices>`));
   return 'many';
+}
+
+async function killLibvirtd(): Promise<void> {
+  const folder = join(machine.state.root, '..', 'libvirt');
+  const [holder, daemon] = await Promise.all(
+    ['holder.pid', 'run/private.pid'].map(async (file) => (await readFile(join(folder, file), 'utf8')).trim()),
+  );
+  await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon ?? '']);
 }
 
 const snapshotsLeft = async () => await readdir(machine.state.snapshots);
@@ -195,9 +203,9 @@ test('killed anywhere in a save, it is repeated or taken back: nothing is lost, 
   const guest = await Guest.start(null);
   const kept: string[] = [];
   let lines = 0;
-  for (const [nth, ms] of [0, 30, 60, 90, 120, 150, 180, 220, 260, 320].entries()) {
+  for (const [nth, ms] of [0, 30, 60, 90, 120, 150, 200, 250, 300, 400].entries()) {
     lines++;
-    await guest.run(`echo line >> lines`);
+    await guest.run('echo line >> lines; dd if=/dev/zero of=bulk bs=1M count=32 status=none');
     const snapshotId = newSnapshotId();
     await killedAfter(machine, ms, 'save', guest.id, snapshotId);
     if (nth % 2 === 0) {
@@ -222,6 +230,38 @@ test('killed anywhere in a save, it is repeated or taken back: nothing is lost, 
   expect(await guest.run('wc -l < lines')).toBe(String(lines));
   await guest.remove();
   for (const snapshotId of kept.sort(() => Math.random() - 0.5)) await host.snapshots.remove(snapshotId);
+  expect(await snapshotsLeft()).toEqual([]);
+}, 420_000);
+
+test('a libvirtd that dies in the middle leaves no frozen guest and no snapshot that is not one', async () => {
+  const { host } = machine;
+  const guest = await Guest.start(null);
+  const kept: string[] = [];
+  let lines = 0;
+  for (const ms of [100, 150, 200, 250, 300, 350]) {
+    lines++;
+    await guest.run(`echo line >> lines; dd if=/dev/zero of=bulk bs=1M count=32 status=none`);
+    const snapshotId = newSnapshotId();
+    const kill = await beginStep(machine, 'save', guest.id, snapshotId);
+    await delay(ms); // the moment of its death is what is varied here
+    await killLibvirtd();
+    await kill();
+    await machine.restart();
+    if (ms % 100 === 0) {
+      await guest.save(snapshotId);
+      kept.push(snapshotId);
+    } else {
+      await host.snapshots.thaw(guest.id);
+      await host.snapshots.remove(snapshotId);
+    }
+    expect(await guest.run('timeout 10 sync && wc -l < lines')).toBe(String(lines));
+    expect((await host.snapshots.list()).filter(({ state }) => state === 'half')).toEqual([]);
+  }
+  const fork = await Guest.start(kept.at(-1) ?? '');
+  expect(await fork.run('wc -l < lines')).toBe(String(lines - 1));
+  await fork.remove();
+  await guest.remove();
+  for (const snapshotId of kept) await host.snapshots.remove(snapshotId);
   expect(await snapshotsLeft()).toEqual([]);
 }, 420_000);
 
