@@ -78,12 +78,16 @@ func (fs *FS) checkBlocks(first, count int64) error {
 // inodeTable is the first block of a group's inodes.
 func (fs *FS) inodeTable(group int64) (int64, error) {
 	perBlock := fs.blockBytes / fs.descBytes
-	descriptors := fs.firstDataBlock + 1 + group/perBlock
+	// With clusters, the first data block may be 0 where the superblock is in block 1.
+	superblock := superblockAt / fs.blockBytes
+	descriptors := superblock + 1 + group/perBlock
 	if fs.incompat&incompatMetaBG != 0 && group/perBlock >= fs.firstMetaBG {
 		// The descriptors of a meta group are in its first group, behind the superblock if that has one.
 		first := group / perBlock * perBlock
 		descriptors = fs.firstDataBlock + first*fs.perGroup
-		if fs.hasSuperblock(first) {
+		if first == 0 {
+			descriptors = superblock + 1
+		} else if fs.hasSuperblock(first) {
 			descriptors++
 		}
 	}
@@ -104,15 +108,12 @@ func (fs *FS) inodeTable(group int64) (int64, error) {
 	return table, fs.checkBlocks(table, blocks)
 }
 
-// hasSuperblock: group 0 has the superblock, others a copy of it.
+// hasSuperblock says whether a group other than 0 begins with a copy of the superblock.
 func (fs *FS) hasSuperblock(group int64) bool {
-	if group == 0 {
-		return true
-	}
 	if fs.compat&compatSparseSuper2 != 0 {
 		return group == int64(fs.backupGroups[0]) || group == int64(fs.backupGroups[1])
 	}
-	if group <= 1 || fs.readOnlyCompat&roSparseSuper == 0 {
+	if group == 1 || fs.readOnlyCompat&roSparseSuper == 0 {
 		return true
 	}
 	for _, base := range []int64{3, 5, 7} {
