@@ -28,7 +28,7 @@ const PATIENTLY: ActivityOptions = {
   heartbeatTimeout: '4s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 };
-const PAUSE = '5s';
+const PAUSE = '2s';
 
 /**
  * Takes a snapshot away, whether its sandbox still lives or not:

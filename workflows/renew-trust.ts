@@ -47,10 +47,12 @@ export async function renewTrust({ id }: Life): Promise<void> {
 
 async function told(run: ChildWorkflowHandle<typeof trust>, sandboxId: string): Promise<void> {
   let isOver = false;
-  const over = (err?: unknown) => {
-    if (err !== undefined) log.warn('nobody knows whom a guest trusts', { sandboxId, why: String(err) });
+  const over = () => {
     isOver = true;
   };
-  run.result().then(() => over(), over);
+  run.result().then(over, (err: unknown) => {
+    log.warn('nobody knows whom a guest trusts', { sandboxId, why: err instanceof Error ? err.message : 'unknown' });
+    over();
+  });
   await condition(() => isOver, PATIENCE);
 }
