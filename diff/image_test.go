@@ -48,6 +48,9 @@ func newImage(t testing.TB, size int64, folder string, options ...string) string
 		t.Fatal(err)
 	}
 	argv := append([]string{"mke2fs", "-q", "-F"}, options...)
+	if !slices.Contains(options, "-b") {
+		argv = append(argv, "-b", "4096") // small ones would get smaller blocks
+	}
 	if folder != "" {
 		argv = append(argv, "-d", folder)
 	}
