@@ -96,8 +96,7 @@ describe('a simulated sandbox', () => {
 
   test('one whose sshd died is noticed by awaitLease, and boots again with the same disk and address', async () => {
     const id = newId();
-    const endpoint = await machine.boot(id);
-    await machine.certify(id);
+    const endpoint = await machine.login(id);
     await machine.run(endpoint, id, 'touch kept');
     const [domain] = await machine.hypervisor.look(id);
     for (const pid of domain?.found?.split(', ') ?? []) {
