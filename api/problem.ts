@@ -7,8 +7,9 @@ import type { AppDeps, Env } from './context.ts';
 
 /** Where docs/errors.md describes a code; RFC 9457 §3.1.1 lets `type` be a relative reference. */
 const TYPE_BASE = '/docs#';
-/** Seconds to wait before a retry when nobody knows better. */
+/** Seconds to wait before a retry when nobody knows better; a disk snapshot is over in less than the one for the busy. */
 const RETRY_AFTER_SECONDS = 5;
+const BUSY_SECONDS = 2;
 
 /** A problem as it is answered (RFC 9457), with our extensions after `instance`. */
 export interface Problem {
@@ -53,7 +54,8 @@ export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = 
 export function problemResponse(c: Context<Env>, error: MayflyError, more: Subjects = {}): Response {
   const problem = problemOf(c, error, more);
   const { status, retryable } = problem;
-  if (retryable) c.header('Retry-After', String(error.options.retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+  const usual = error.code === 'sandbox_busy' ? BUSY_SECONDS : RETRY_AFTER_SECONDS;
+  if (retryable) c.header('Retry-After', String(error.options.retryAfterSeconds ?? usual));
   if (status === 401) c.header('WWW-Authenticate', 'Bearer realm="mayfly"');
   // The answer to HEAD has no body to say it.
   c.header('X-Mayfly-Code', error.code);
