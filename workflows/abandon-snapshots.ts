@@ -7,7 +7,7 @@ import { endedMeanwhile } from './take-snapshot.ts';
 /** Takes back the snapshots that the sandbox's own workflow, which is gone, has left half made. */
 export async function abandonSnapshots(life: Life): Promise<void> {
   for (const { id } of await snapshotRecords.unfinished(life.id)) {
-    const host = stepsOn(life, CLEANUP_GENERATION);
+    const host = stepsOn(life, CLEANUP_GENERATION - 1); // its undos then are of the cleanup
     await host.thaw();
     await host.removeSnapshot(id)();
     const failure = endedMeanwhile(life);
