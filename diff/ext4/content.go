@@ -76,7 +76,7 @@ func (c *Content) CopyTo(to io.Writer, offset, limit int64, charge func(int64) e
 		}
 		return nil
 	}
-	buffer := make([]byte, chunkBytes)
+	buffer := make([]byte, max(0, min(chunkBytes, end-offset)))
 	for offset < end {
 		at, length := c.run(offset)
 		chunk := buffer[:min(length, chunkBytes, end-offset)]

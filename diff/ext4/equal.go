@@ -8,7 +8,7 @@ func (c *Content) Equal(other *Content, charge func(int64) error) (bool, error) 
 	if c.inline != nil || other.inline != nil {
 		return c.equalBytes(other)
 	}
-	var buffers [2][chunkBytes]byte
+	var mine, others []byte
 	for offset := int64(0); offset < c.Size; {
 		if err := charge(1); err != nil {
 			return false, err
@@ -26,7 +26,10 @@ func (c *Content) Equal(other *Content, charge func(int64) error) (bool, error) 
 		}
 		if !same {
 			length = min(length, chunkBytes)
-			mine, others := buffers[0][:length], buffers[1][:length]
+			if mine == nil {
+				mine, others = make([]byte, min(chunkBytes, c.Size)), make([]byte, min(chunkBytes, c.Size))
+			}
+			mine, others := mine[:length], others[:length]
 			if err := c.readRun(mine, hereAt); err != nil {
 				return false, err
 			}
