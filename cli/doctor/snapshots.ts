@@ -41,9 +41,9 @@ export function snapshotLines(io: Io, look: SnapshotLook): string[] {
   return lines;
 }
 
-function verdict(io: Io, { removed, isSafe, state }: FoundSnapshot): string {
+function verdict(io: Io, { removed, isSafe, state, recorded }: FoundSnapshot): string {
   if (removed) return io.paint('green', 'removed');
-  if (!isSafe) return io.paint('yellow', 'unknown');
+  if (!isSafe) return recorded === null ? io.paint('yellow', 'unknown') : io.paint('red', 'broken');
   return state === 'kept' ? io.paint('yellow', 'kept') : io.paint('red', 'residue');
 }
 
