@@ -13,7 +13,7 @@ func TestTarOfTheChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, folder+"/odd\n\x1b[31m\xff", "odd")
-	if err := os.Chmod(folder+"/small", 0o4750); err != nil {
+	if err := os.Chmod(folder+"/small", 0o750|os.ModeSetuid); err != nil {
 		t.Fatal(err)
 	}
 	image := newImage(t, 32*mebibyte, folder, "-t", "ext4")
@@ -26,8 +26,8 @@ func TestTarOfTheChanges(t *testing.T) {
 	path, out := write(t, t.TempDir()+"/changes.tar", string(archive)), t.TempDir()
 	tool(t, "", "tar", "-x", "--preserve-permissions", "--numeric-owner", "-f", path, "-C", out)
 	tool(t, "", "diff", "-r", "--no-dereference", folder, out)
-	if listing := tool(t, "", "tar", "-t", "-v", "--xattrs", "--xattrs-include=*", "-v", "-f", path); !strings.Contains(listing, "x:  5 user.note") {
-		t.Errorf("there is no extended attribute in %.2000s", listing)
+	if listing := tool(t, "", "tar", "-t", "-v", "--xattrs", "--xattrs-include=*", "-v", "-f", path); !strings.Contains(listing, "user.note") {
+		t.Error("there is no extended attribute in the archive")
 	}
 	small, err := os.Stat(out + "/small")
 	if err != nil || small.Mode() != os.ModeSetuid|0o750 || small.ModTime().Unix() != 1_500_000_000 {

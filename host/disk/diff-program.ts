@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
@@ -60,7 +59,9 @@ const complaint = z.looseObject({
 export class DiffRun {
   #stderr = '';
   #late = false;
-  readonly #ended: Promise<unknown>;
+  /** It could not be started, or was aborted. */
+  #error: Error | null = null;
+  readonly #ended: Promise<void>;
   readonly #timer: NodeJS.Timeout;
 
   private constructor(
@@ -68,8 +69,10 @@ export class DiffRun {
     readonly output: Readable,
     seconds: number,
   ) {
-    this.#ended = once(child, 'close');
-    this.#ended.catch(() => {}); // told by finish()
+    child.once('error', (error) => {
+      this.#error = error;
+    });
+    this.#ended = new Promise((resolve) => child.once('close', () => resolve()));
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(0, STDERR_BYTES);
     });
@@ -119,11 +122,9 @@ export class DiffRun {
 
   /** Waits for the end. @throws FileSystemProblem when the program did not do all; AbortError */
   async finish(): Promise<void> {
-    try {
-      await this.#ended;
-    } finally {
-      clearTimeout(this.#timer);
-    }
+    await this.#ended;
+    clearTimeout(this.#timer);
+    if (this.#error) throw this.#error;
     const { exitCode, signalCode } = this.child;
     if (exitCode === 0) return;
     if (this.#late) throw new FileSystemProblem('limit', 'The two file systems could not be compared in time.', null);
@@ -133,7 +134,7 @@ export class DiffRun {
   /** Ends it, and waits until it has. */
   async stop(): Promise<void> {
     this.child.kill('SIGKILL');
-    await this.#ended.catch(() => {});
+    await this.#ended;
     clearTimeout(this.#timer);
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { FILE_ASPECTS, FILE_TYPES } from '../../model/file-change.ts';
+import { FileSystemProblem } from './file-system-problem.ts';
 
 /** Longest line taken: a path of 32 KiB and 1 MiB of extended attributes, encoded, before and after. Characters. */
 const MAX_LINE = 8 * 1024 * 1024;
@@ -48,19 +49,22 @@ const line = z.discriminatedUnion('line', [
 /** What the diff program writes: `start`, any number of `change` (a FileChange), and, unless something is missing, `end`. */
 export type FileChangeLine = z.infer<typeof line>;
 
-/** @throws SyntaxError, z.ZodError when the text is not a line of the program's */
+/** @throws FileSystemProblem when the text is not a line of the program's */
 export function parseLine(text: string): FileChangeLine {
-  return line.parse(JSON.parse(text));
+  try {
+    return line.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new FileSystemProblem('internal', 'mayfly-diff wrote a line that makes no sense.', null, { cause });
+  }
 }
 
-/** The lines of a stream, without the newline that ends each. @throws RangeError when one is too long */
+/** The lines of a stream, without the newline that ends each. One that has none is left out: it is not whole. */
 export async function* linesOf(stream: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of stream) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > MAX_LINE) throw new RangeError(`a line of more than ${MAX_LINE} characters`);
+    if (rest.length > MAX_LINE) throw new FileSystemProblem('internal', 'mayfly-diff wrote a line without end.', null);
     yield* lines;
   }
-  if (rest !== '') throw new SyntaxError('the last line is not whole');
 }

@@ -20,7 +20,7 @@ export class FileSystemDiff {
     let whole = false;
     try {
       for await (const text of linesOf(run.output.setEncoding('utf8'))) {
-        const line = parse(text);
+        const line = parseLine(text);
         whole = line.line === 'end';
         yield line;
       }
@@ -64,13 +64,5 @@ export class FileSystemDiff {
     } finally {
       await run.stop();
     }
-  }
-}
-
-function parse(text: string): FileChangeLine {
-  try {
-    return parseLine(text);
-  } catch (cause) {
-    throw new FileSystemProblem('internal', 'mayfly-diff wrote a line that makes no sense.', null, { cause });
   }
 }
