@@ -184,4 +184,5 @@ test('a snapshot that a lost workflow left half made is taken back with its sand
   expect(await mayfly().destroy(input)).toMatchObject({ state: 'destroyed' });
   expect(await operations().record(snapshotId)).toMatchObject({ state: 'failed' });
   expect(await operations().onHost()).toEqual([]);
+  await mayfly().keepHistory('taken-over-while-saving', input.id);
 });
