@@ -37,6 +37,8 @@ const PROGRESS_MS = 2_000;
 export class Attendance {
   /** What it is at, for whoever looks at Temporal. */
   detail = 'connecting to the guest';
+  readonly #interruption = new AbortController();
+  private readonly signal: AbortSignal;
   #withheld: Ending | null = null;
   #cancelled: Promise<void> | null = null;
   #toldStarted: (commands: AgentCommands) => void = () => {};
@@ -55,8 +57,10 @@ export class Attendance {
     private readonly deps: AttendanceDeps,
     private readonly commandId: string,
     private readonly backlog: Backlog,
-    private readonly signal: AbortSignal,
-  ) {}
+    private readonly stop: AbortSignal,
+  ) {
+    this.signal = AbortSignal.any([stop, this.#interruption.signal]);
+  }
 
   /**
    * The record of the command that has ended.
@@ -71,7 +75,7 @@ export class Attendance {
     try {
       return await this.#end(record, await this.#attend(record, launch));
     } catch (error) {
-      this.signal.throwIfAborted();
+      this.stop.throwIfAborted();
       const ending = await this.#endingBy(record, error);
       if (!ending) throw error;
       return await this.#end(record, ending);
@@ -95,6 +99,11 @@ export class Attendance {
   /** Should the command not have been started yet, it is not; this is then its end. */
   withhold(ending: Ending): void {
     this.#withheld ??= ending;
+  }
+
+  /** Its sandbox is being put back: it is over for its caller, whatever the guest does with it until then. */
+  interrupt(): void {
+    this.#interruption.abort(new MayflyError('sandbox_not_running', 'Its sandbox is being restored.'));
   }
 
   /** Resolves when nothing is done any more; after {@link run}. */
@@ -173,13 +182,16 @@ export class Attendance {
 
   /** The end of a command that nobody will ever know more of; null when another attempt may. */
   async #endingBy(record: CommandRecord, error: unknown): Promise<Ending | null> {
+    const hasStarted = record.state === 'running' || this.#startedAt !== null;
+    if (this.#interruption.signal.aborted) return interrupted('was restored', { hasStarted });
     if (error instanceof MayflyError && GUEST_AT_FAULT.has(error.code)) return unknown(error.message);
     const { domain } = await this.deps.hypervisor.whereabouts(record.sandboxId);
     // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
     const sandbox = await this.deps.store.sandboxes.get(record.sandboxId);
     if (!sandbox || ENDING.has(sandbox.state)) {
-      return interrupted({ hasStarted: record.state === 'running' || this.#startedAt !== null });
+      return interrupted('ended', { hasStarted });
     }
+    if (sandbox.state === 'restoring') return null; // whether it is interrupted is for the restore to say
     if (domain === 'off') return unknown('Its machine went off, so nobody can tell how it ended.');
     if (domain === 'absent') return unknown('Its machine is gone, so nobody can tell how it ended.');
     return null;

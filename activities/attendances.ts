@@ -53,6 +53,19 @@ export class Attendances {
     await ended;
   }
 
+  /** Ends all commands of a sandbox that is being put back, and resolves when their records say so. */
+  async interruptAll(sandboxId: string): Promise<void> {
+    const { openCommands } = await this.#deps.store.uses.get(sandboxId);
+    await Promise.all(
+      openCommands.map(async (commandId) => {
+        if (!(await this.#deps.store.commands.get(commandId))) return; // its request died before it was recorded
+        const { attendance, ended } = this.#of(commandId);
+        attendance.interrupt();
+        await ended;
+      }),
+    );
+  }
+
   /**
    * Resolves when a command is known to have started, or to have ended. Of one that is not attended here yet it waits for
    * that first, so only a command that is `requested` may be asked about.

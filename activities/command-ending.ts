@@ -25,11 +25,11 @@ export function cancelledBeforeStart(): Ending {
   return { ...NOTHING, outcome: 'cancelled', reason: 'It was cancelled before it started.' };
 }
 
-/** Its sandbox ended. A command may have been started just before it could be recorded that it was. */
-export function interrupted({ hasStarted }: { hasStarted: boolean }): Ending {
+/** Its sandbox ended, or was put back. A command may have been started just before it could be recorded that it was. */
+export function interrupted(what: 'ended' | 'was restored', { hasStarted }: { hasStarted: boolean }): Ending {
   const reason = hasStarted
-    ? 'Its sandbox ended while it ran.'
-    : 'Its sandbox ended before it was known to have started.';
+    ? `Its sandbox ${what} while it ran.`
+    : `Its sandbox ${what} before it was known to have started.`;
   return { ...NOTHING, outcome: 'interrupted', reason };
 }
 

@@ -6,6 +6,7 @@ import { createEventActivities } from './event.ts';
 import { createPlacementActivities } from './placement.ts';
 import { createRecordActivities } from './record.ts';
 import { createRevocationActivities } from './revocation.ts';
+import { createSnapshotRecordActivities } from './snapshot-record.ts';
 import { createSourceRecordActivities } from './source-record.ts';
 
 export interface ControlDeps {
@@ -23,6 +24,7 @@ export function createControlActivities(deps: ControlDeps) {
     ...createEventActivities(deps),
     ...createCommandAuditActivities(deps),
     ...createSourceRecordActivities(deps),
+    ...createSnapshotRecordActivities(deps),
   };
 }
 

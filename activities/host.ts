@@ -10,6 +10,7 @@ import { createDomainActivities } from './domain.ts';
 import { createLeaseActivities } from './lease.ts';
 import { createProofActivities } from './proof.ts';
 import { createReservationActivities } from './reservation.ts';
+import { createSnapshotActivities } from './snapshot.ts';
 import { createSourceActivities, type SourceDeps } from './source.ts';
 import { createSshActivities } from './ssh.ts';
 import { createTrustActivities, type TrustDeps } from './trust.ts';
@@ -32,6 +33,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createCredentialActivities(deps),
     ...createSshActivities(deps),
     ...createProofActivities(deps),
+    ...createSnapshotActivities(deps),
     ...createSourceActivities(deps),
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),

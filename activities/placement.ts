@@ -2,13 +2,15 @@ import { MayflyError } from '../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostRecord } from '../model/host.ts';
 import type { SandboxSpec } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
+import { readySnapshot } from './snapshot-record.ts';
 
 /** Placement proposes; the host itself accepts or refuses. */
 export function createPlacementActivities({ store }: { store: Store }) {
   return {
     /**
-     * The live hosts that have the source, the one with most memory to spare first.
-     * @throws MayflyError no_host, source_not_found
+     * The live hosts that have the source, the one with most memory to spare first; for a fork, the one that has the
+     * snapshot.
+     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready
      */
     async proposeHosts({ spec }: { spec: SandboxSpec }): Promise<{ hostIds: string[] }> {
       const now = Date.now();
@@ -16,12 +18,20 @@ export function createPlacementActivities({ store }: { store: Store }) {
         (host) => now - Date.parse(host.lastSeenAt) < HOST_STALE_SECONDS * 1000,
       );
       if (live.length === 0) throw new MayflyError('no_host', 'no host worker has described itself in the last 30 s');
+      if (spec.snapshotId) return { hostIds: [await hostOf(spec.snapshotId, store, live)] };
       const holding = live.filter((host) => host.sources.some((source) => source.name === spec.source));
       if (holding.length === 0)
         throw new MayflyError('source_not_found', `no live host has a source named ${spec.source}`);
       return { hostIds: holding.sort((a, b) => spareMemory(b) - spareMemory(a)).map((host) => host.id) };
     },
   };
+}
+
+/** @throws MayflyError no_host, snapshot_not_found, snapshot_not_ready */
+async function hostOf(snapshotId: string, store: Store, live: HostRecord[]): Promise<string> {
+  const { hostId } = await readySnapshot(store, snapshotId);
+  if (live.some((host) => host.id === hostId)) return hostId;
+  throw new MayflyError('no_host', `The snapshot ${snapshotId} is on ${hostId}, whose worker does not run.`);
 }
 
 /** Available memory less what is promised. A promise that a guest has grown into counts twice, which only spreads the load. */

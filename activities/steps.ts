@@ -4,7 +4,7 @@ import type { Egress, SshEndpoint } from '../model/sandbox.ts';
 /** Which sandbox a step works on, and how new the step is: a host refuses a step older than the newest it has seen. */
 export interface StepTarget {
   sandboxId: string;
-  /** Create steps carry 1, cleanup 2: an attempt of the create that is still running when cleanup begins must stop. */
+  /** Of the create, then of each operation and its undos, then of the cleanup: an attempt of one that is still running when the next begins must stop. */
   generation: number;
 }
 
@@ -15,6 +15,7 @@ export interface ReserveInput extends StepTarget {
 
 export interface CloneDiskInput extends StepTarget {
   source: string;
+  snapshotId: string | null;
   cpus: number | null;
   memoryMib: number | null;
   egress: Egress;

@@ -18,9 +18,12 @@ import { hostRoutes } from './hosts.ts';
 import { keyRoutes } from './keys.ts';
 import { refuseUnknownMethod } from './methods.ts';
 import { measureRequests, metricsRoutes } from './metrics.ts';
+import { pauseRoutes } from './pause.ts';
 import { errorHandler } from './problem.ts';
+import { restoreRoutes } from './restore.ts';
 import { sandboxEventRoutes } from './sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes.ts';
+import { snapshotRoutes } from './snapshots.ts';
 import { sourceRoutes } from './sources.ts';
 import { refuseInvalid } from './validation.ts';
 
@@ -39,6 +42,9 @@ export function createApp(deps: AppDeps): App {
 
   sandboxRoutes(app, deps);
   sandboxEventRoutes(app, deps);
+  pauseRoutes(app, deps);
+  snapshotRoutes(app, deps);
+  restoreRoutes(app, deps);
   credentialRoutes(app, deps);
   commandRoutes(app, deps);
   commandEventRoutes(app, deps);

@@ -5,15 +5,15 @@ import { sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Actor, SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
-import { type Attempt, beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
-import { refuseUnplaceable } from './placement.ts';
+import { type Attempt, beginAttempt, freedWhenRefused, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Origin, placeableOrigin } from './placement.ts';
 import { type Patience, patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
 import { sandboxView } from './sandbox-view.ts';
 import type { createSandbox } from './schemas.ts';
 import { waitWithin } from './waiting.ts';
 
-type Request = z.output<typeof createSandbox>;
+export type Request = z.output<typeof createSandbox>;
 
 /** POST /v1/sandboxes: starts the saga once, however often it is asked with the same key, and waits for it a while. */
 export async function answerCreate(
@@ -33,7 +33,7 @@ export async function answerCreate(
   });
   if (attempt.answer) return repeatAnswer(c, attempt.answer);
 
-  await start(deps, attempt, specOf(request), actor);
+  await start(deps, attempt, request, actor);
   const patience = patienceOf(headers.prefer);
   await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
   const record = await recorded(deps, attempt.subjectId);
@@ -44,9 +44,10 @@ export async function answerCreate(
 }
 
 /** The defaults are filled in here, once, and recorded. */
-function specOf(request: Request): SandboxSpec {
+export function specOf(request: Request, { source, snapshotId }: Origin): SandboxSpec {
   return {
-    source: request.source,
+    source,
+    snapshotId,
     cpus: request.cpus ?? null,
     memoryMib: request.memoryMib ?? null,
     ttlSeconds: request.ttlSeconds ?? LIMITS.ttlSeconds.default,
@@ -61,19 +62,15 @@ function specOf(request: Request): SandboxSpec {
  * A claim without a record means that the first request died, or is still, between the two: this one starts the saga
  * under the same id, and Temporal joins the two.
  */
-async function start({ store, sagas }: AppDeps, attempt: Attempt, spec: SandboxSpec, createdBy: Actor): Promise<void> {
-  const { subjectId: id, claim, isFresh } = attempt;
+async function start({ store, sagas }: AppDeps, attempt: Attempt, request: Request, createdBy: Actor): Promise<void> {
+  const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await store.sandboxes.get(id))) return;
-  try {
-    await refuseUnplaceable(store, spec.source);
-  } catch (error) {
-    if (claim && isFresh) await store.idempotency.release(claim);
-    throw error;
-  }
+  const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
+  const spec = specOf(request, origin);
   await sagas.create({ id, spec, createdBy, requestedAt: new Date().toISOString(), begin: 'create' });
 }
 
-async function recorded({ store }: AppDeps, id: string): Promise<SandboxRecord> {
+export async function recorded({ store }: AppDeps, id: string): Promise<SandboxRecord> {
   const record = await store.sandboxes.get(id);
   if (record) return record;
   throw new MayflyError('internal', `The saga of ${id} was accepted, but the store has no record of it.`);
@@ -88,7 +85,7 @@ function answerFor(c: Context<Env>, record: SandboxRecord, patience: Patience): 
 }
 
 /** Why there will be no running sandbox; null while that is open. */
-function failureOf(record: SandboxRecord): MayflyError | null {
+export function failureOf(record: SandboxRecord): MayflyError | null {
   const { state, failure, stopReason } = record;
   if (state === 'failed' && failure) return new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
   if (state === 'failed' || state === 'destroyed') {

@@ -6,6 +6,7 @@ import { isFinal, type SandboxRecord } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import { FilePath } from './file-path.ts';
 import { type GuestRequest, refusalOf } from './guests.ts';
+import { notRunning } from './running-sandbox.ts';
 import { existing } from './sandboxes.ts';
 
 /** What an access is, in the audit. */
@@ -82,12 +83,11 @@ export async function succeeded(response: Response): Promise<Response> {
   throw await refusalOf(response);
 }
 
-function hostOf({ id, state, hostId }: SandboxRecord): string {
+function hostOf(record: SandboxRecord): string {
+  const { id, state, hostId } = record;
   if (isFinal(state) || state === 'destroying') {
     throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
   }
-  if (state !== 'running' || hostId === null) {
-    throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
-  }
+  if (state !== 'running' || hostId === null) throw notRunning(record);
   return hostId;
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { MayflyError } from '../model/errors.ts';
 import { ID_BYTES } from '../model/ids.ts';
 import { canonicalJson } from '../store/canonical-json.ts';
 import type { Store } from '../store/connect.ts';
@@ -40,6 +41,29 @@ export async function beginAttempt(
   const claimed = await store.idempotency.claim(claim);
   if (claimed.fresh) return { subjectId, isFresh: true, answer: null, claim };
   return { subjectId: claimed.subjectId, isFresh: false, answer: claimed.answer, claim };
+}
+
+/** The id of one more thing that a request makes; the same request, the same id. */
+export function furtherId(idFrom: (random: Uint8Array) => string, subjectId: string, what: string): string {
+  return idFrom(createHash('sha256').update(`${subjectId}/${what}`).digest().subarray(0, ID_BYTES));
+}
+
+/**
+ * Runs what may refuse a request before anything is made, which frees its key. It stays taken when Temporal was away:
+ * the wish may have arrived nevertheless.
+ */
+export async function freedWhenRefused<T>(
+  store: Store,
+  { claim, isFresh }: Attempt,
+  begin: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await begin();
+  } catch (error) {
+    const isAway = error instanceof MayflyError && error.code === 'temporal_unavailable';
+    if (claim && isFresh && !isAway) await store.idempotency.release(claim);
+    throw error;
+  }
 }
 
 /** Keeps the answer for whoever asks again with the same key. */

@@ -7,6 +7,7 @@ import { isFinal, type SandboxRecord, type SshEndpoint } from '../model/sandbox.
 import type { AppDeps, Env } from './context.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
 import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { notRunning } from './running-sandbox.ts';
 
 /**
  * POST …/credentials: one request, one certificate, however often it is sent with the same Idempotency-Key.
@@ -45,11 +46,12 @@ export async function answerIssue(
 }
 
 /** Where a certificate for it could be used. @throws MayflyError sandbox_not_running, sandbox_ended */
-function endpointOf({ id, state, ssh }: SandboxRecord): SshEndpoint {
+function endpointOf(record: SandboxRecord): SshEndpoint {
+  const { id, state, ssh } = record;
   if (isFinal(state) || state === 'destroying')
     throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
   if (ssh && state === 'running') return ssh;
-  throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+  throw notRunning(record);
 }
 
 function view(principal: string, issued: IssuedCertificate, ssh: SshEndpoint): z.infer<typeof issuedAnswer> {

@@ -1,30 +1,56 @@
 import { MayflyError } from '../model/errors.ts';
 import type { HostRecord } from '../model/host.ts';
 import { HOST_STALE_SECONDS } from '../model/host.ts';
+import type { SandboxSpec } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
+import { existingSnapshot } from './snapshot-view.ts';
+
+export type Origin = Pick<SandboxSpec, 'source' | 'snapshotId'>;
 
 export function isLive(host: HostRecord, now = Date.now()): boolean {
   return now - Date.parse(host.lastSeenAt) <= HOST_STALE_SECONDS * 1_000;
 }
 
 /**
- * Refuses, before anything is made, what no host could do. Whether a host has room is its own to say, in the saga.
- * @throws MayflyError no_host, source_not_found
+ * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
+ * room is its own to say, in the saga.
+ * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready
  */
+export async function placeableOrigin(
+  store: Store,
+  { source, snapshotId }: { source?: string | undefined; snapshotId?: string | undefined },
+): Promise<Origin> {
+  if (snapshotId !== undefined) return { source: await forkableSource(store, snapshotId), snapshotId };
+  if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
+  await refuseUnplaceable(store, source);
+  return { source, snapshotId: null };
+}
+
+/** The source of a snapshot, which can only be used on the host that has it. */
+async function forkableSource(store: Store, snapshotId: string): Promise<string> {
+  const { state, hostId, source } = await existingSnapshot({ store }, snapshotId);
+  if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
+  const { live } = await knownHosts(store);
+  if (live.some(({ id }) => id === hostId)) return source;
+  throw new MayflyError('no_host', `Only ${hostId}, which is away, has the snapshot ${snapshotId}.`);
+}
+
+/** @throws MayflyError no_host, source_not_found */
 export async function refuseUnplaceable(store: Pick<Store, 'hosts'>, source: string): Promise<void> {
-  const hosts = await store.hosts.list();
-  const live = hosts.filter((host) => isLive(host));
-  if (live.length === 0) {
-    throw new MayflyError(
-      'no_host',
-      `None of ${hosts.length} known hosts was heard of within ${HOST_STALE_SECONDS} s.`,
-    );
-  }
+  const { hosts, live } = await knownHosts(store);
   if (live.some((host) => hasSource(host, source))) return;
   const away = hosts.filter((host) => hasSource(host, source)).map((host) => host.id);
   if (away.length > 0)
     throw new MayflyError('no_host', `Only hosts that are away have that source: ${away.join(', ')}.`);
   throw new MayflyError('source_not_found', `No host has a source named ${JSON.stringify(source)}.`);
+}
+
+/** @throws MayflyError no_host when none is live */
+async function knownHosts(store: Pick<Store, 'hosts'>): Promise<{ hosts: HostRecord[]; live: HostRecord[] }> {
+  const hosts = await store.hosts.list();
+  const live = hosts.filter((host) => isLive(host));
+  if (live.length > 0) return { hosts, live };
+  throw new MayflyError('no_host', `None of ${hosts.length} known hosts was heard of within ${HOST_STALE_SECONDS} s.`);
 }
 
 function hasSource(host: HostRecord, name: string): boolean {

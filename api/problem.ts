@@ -7,8 +7,9 @@ import type { AppDeps, Env } from './context.ts';
 
 /** Where docs/errors.md describes a code; RFC 9457 §3.1.1 lets `type` be a relative reference. */
 const TYPE_BASE = '/docs#';
-/** Seconds to wait before a retry when nobody knows better. */
+/** Seconds to wait before a retry when nobody knows better; a disk snapshot is over in less than the one for the busy. */
 const RETRY_AFTER_SECONDS = 5;
+const BUSY_SECONDS = 2;
 
 /** A problem as it is answered (RFC 9457), with our extensions after `instance`. */
 export interface Problem {
@@ -25,17 +26,16 @@ export interface Problem {
   errors?: { field: string; problem: string }[];
   sandboxId?: string;
   commandId?: string;
+  snapshotId?: string;
 }
 
-/** The answer for an error: always problem+json, and no more than the table and the error's own words. */
-export function problemResponse(
-  c: Context<Env>,
-  error: MayflyError,
-  more: Pick<Problem, 'sandboxId' | 'commandId'> = {},
-): Response {
+type Subjects = Pick<Problem, 'sandboxId' | 'commandId' | 'snapshotId'>;
+
+/** An error in the words of the table and its own, and no more. */
+export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = {}): Problem {
   const { status, title, remedy, retryable } = ERRORS[error.code];
-  const { fields, retryAfterSeconds } = error.options;
-  const problem: Problem = {
+  const { fields } = error.options;
+  return {
     type: `${TYPE_BASE}${error.code}`,
     title,
     status,
@@ -48,7 +48,14 @@ export function problemResponse(
     ...(fields && { errors: fields }),
     ...more,
   };
-  if (retryable) c.header('Retry-After', String(retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+}
+
+/** The answer for an error: always problem+json. */
+export function problemResponse(c: Context<Env>, error: MayflyError, more: Subjects = {}): Response {
+  const problem = problemOf(c, error, more);
+  const { status, retryable } = problem;
+  const usual = error.code === 'sandbox_busy' ? BUSY_SECONDS : RETRY_AFTER_SECONDS;
+  if (retryable) c.header('Retry-After', String(error.options.retryAfterSeconds ?? usual));
   if (status === 401) c.header('WWW-Authenticate', 'Bearer realm="mayfly"');
   // The answer to HEAD has no body to say it.
   c.header('X-Mayfly-Code', error.code);

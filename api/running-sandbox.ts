@@ -16,5 +16,11 @@ export async function runningSandbox(
   if (isFinal(state) || state === 'destroying')
     throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
   if (state === 'running' && hostId !== null) return { ...record, hostId };
-  throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+  throw notRunning(record);
+}
+
+/** Why it cannot be used now, though it lives. */
+export function notRunning({ id, state }: Pick<SandboxRecord, 'id' | 'state'>): MayflyError {
+  const remedy = state === 'paused' ? ` Let it go on with POST /v1/sandboxes/${id}/resume.` : '';
+  return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.${remedy}`);
 }

@@ -1,8 +1,9 @@
 import type { AuditEvent } from '../model/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import type { CommandInput } from '../model/command.ts';
-import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
-import type { Actor } from '../model/sandbox.ts';
+import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import type { Actor, SandboxFailure } from '../model/sandbox.ts';
+import type { DeleteSnapshotInput } from '../model/snapshot.ts';
 import type { SourceInput } from '../model/source-access.ts';
 
 /**
@@ -20,6 +21,21 @@ export interface Sagas {
   destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
   /** Resolves when the saga has ended. @throws the signal's reason when it fires first */
   ended(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Begins a snapshot, a restore, a pause or a resume. Resolves when it is accepted and recorded; the same operation id
+   * again joins the one that is there.
+   * @throws MayflyError sandbox_busy, sandbox_not_running, sandbox_ended, snapshot_name_taken, snapshot_not_found, snapshot_not_ready
+   */
+  operate(sandboxId: string, operation: Operation): Promise<void>;
+  /**
+   * Resolves when the operation has ended, with why it failed; null when it did not, or when the sandbox has ended.
+   * @throws the signal's reason when it fires first
+   */
+  operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null>;
+  /** Resolves when Temporal has the wish; joins the deletion that runs already. */
+  deleteSnapshot(input: DeleteSnapshotInput): Promise<void>;
+  /** Resolves when the deletion has ended. @throws the signal's reason when it fires first */
+  snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void>;
   /**
    * Appends to the sandbox's audit trail what no saga does: a file access, for example. Resolves when Temporal has it,
    * which is before it is written; the same `eventId` again changes nothing. Names and counts only, never content.

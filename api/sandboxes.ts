@@ -1,4 +1,4 @@
-import { createRoute } from '@hono/zod-openapi';
+import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -6,10 +6,12 @@ import { isFinal, type SandboxRecord } from '../model/sandbox.ts';
 import { requires } from './auth.ts';
 import { type App, type AppDeps, type Env, serialised } from './context.ts';
 import { answerCreate } from './create-sandbox.ts';
+import { answerForks } from './fork-sandboxes.ts';
 import { patienceOf } from './prefer.ts';
 import { sandboxView } from './sandbox-view.ts';
 import {
   createSandbox,
+  forksAnswer,
   idempotencyHeaders,
   json,
   listQuery,
@@ -30,7 +32,7 @@ const createOne = createRoute({
   method: 'post',
   path: '/v1/sandboxes',
   tags,
-  summary: 'Make a sandbox',
+  summary: 'Make a sandbox, or forks of a snapshot',
   middleware: [requires('sandboxes:write')],
   request: {
     query: noQuery,
@@ -38,8 +40,9 @@ const createOne = createRoute({
     body: { required: true, content: { 'application/json': { schema: createSandbox } } },
   },
   responses: {
-    201: json('It runs, and SSH was verified', sandboxAnswer),
-    202: json('It is being made; Location says where to look', sandboxAnswer),
+    201: json('It runs, and SSH was verified; with `count`, all do', z.union([sandboxAnswer, forksAnswer])),
+    202: json('It is being made; Location says where to look', z.union([sandboxAnswer, forksAnswer])),
+    207: json('With `count`: some will not run, and each item says whether it does', forksAnswer),
     ...problems,
   },
 });
@@ -95,7 +98,9 @@ const deleteOne = createRoute({
 export function sandboxRoutes(app: App, deps: AppDeps): void {
   const { store, sagas } = deps;
   app.openapi(createOne, async (c) => {
-    return serialised(await answerCreate(c, deps, c.req.valid('json'), c.req.valid('header')));
+    const request = c.req.valid('json');
+    const answer = request.count === undefined ? answerCreate : answerForks;
+    return serialised(await answer(c, deps, request, c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
     const { limit = LIMITS.page.default, cursor, state } = c.req.valid('query');

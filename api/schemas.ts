@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../model/errors.ts';
-import { isSandboxId } from '../model/ids.ts';
+import { isSandboxId, isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { LAYERS } from '../model/proof.ts';
 import { CREATE_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
@@ -46,9 +46,18 @@ const metadata = z
 const ttlSeconds = whole(LIMITS.ttlSeconds, 'seconds');
 const idleSeconds = whole(LIMITS.idleSeconds, 'seconds');
 
+export const snapshotId = z
+  .string()
+  .refine(isSnapshotId, 'is not a snapshot id')
+  .openapi({ example: 'snp-0123456789abcdef' });
+
 export const createSandbox = z
   .strictObject({
-    source: printable(LIMITS.sourceName.maxLength).regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit'),
+    source: printable(LIMITS.sourceName.maxLength)
+      .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
+      .optional(),
+    snapshotId: snapshotId.optional(),
+    count: whole(LIMITS.fork.count, 'sandboxes').optional(),
     cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
     memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
     ttlSeconds: ttlSeconds.optional(),
@@ -57,7 +66,16 @@ export const createSandbox = z
     agentId: printable(LIMITS.agentId.maxLength).optional(),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
   })
-  .openapi('CreateSandbox');
+  .superRefine(({ source, snapshotId: snapshot, count }, context) => {
+    const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
+    if (source === undefined && snapshot === undefined) refuse('source', 'is missing, and so is snapshotId: give one');
+    if (source !== undefined && snapshot !== undefined) refuse('snapshotId', 'may not be given together with source');
+    if (count !== undefined && snapshot === undefined) refuse('count', 'may only be given together with snapshotId');
+  })
+  .openapi('CreateSandbox', {
+    description:
+      'From a source or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list.',
+  });
 
 export const patchSandbox = z
   .strictObject({
@@ -117,6 +135,7 @@ export const sandboxAnswer = z
     phase: z.enum(CREATE_PHASES).nullable(),
     spec: z.object({
       source: z.string(),
+      snapshotId: z.string().nullable(),
       cpus: z.int().nullable(),
       memoryMib: z.int().nullable(),
       ttlSeconds: z.int(),
@@ -127,6 +146,7 @@ export const sandboxAnswer = z
     }),
     createdBy: actor,
     hostId: z.string().nullable(),
+    parentSnapshotId: z.string().nullable(),
     ssh: z.object({ address: z.string(), port: z.int(), user: z.string(), hostKey: z.string() }).nullable(),
     macAddress: z.string().nullable(),
     createdAt: instant,
@@ -172,8 +192,13 @@ export const problemAnswer = z
     errors: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
     sandboxId: z.string().optional(),
     commandId: z.string().optional(),
+    snapshotId: z.string().optional(),
   })
   .openapi('Problem');
+
+export const forksAnswer = z
+  .object({ items: z.array(z.union([z.object({ sandbox: sandboxAnswer }), z.object({ problem: problemAnswer })])) })
+  .openapi('Forks', { description: 'One item for each sandbox that was asked for: it, or why there is none.' });
 
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });

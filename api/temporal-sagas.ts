@@ -1,21 +1,11 @@
 import type { Client } from '@temporalio/client';
-import {
-  ApplicationFailure,
-  isGrpcServiceError,
-  ServiceError,
-  WithStartWorkflowOperation,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowFailedError,
-  WorkflowNotFoundError,
-  WorkflowUpdateFailedError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
-} from '@temporalio/client';
+import { WithStartWorkflowOperation, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { AuditEvent } from '../model/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/command.ts';
-import { isErrorCode, MayflyError } from '../model/errors.ts';
-import type { RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import { MayflyError } from '../model/errors.ts';
+import type { Operation, RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import {
   ACCEPTED,
   DESTROY,
@@ -26,10 +16,13 @@ import {
   SETTLED,
 } from '../model/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
-import type { Actor } from '../model/sandbox.ts';
+import type { Actor, SandboxFailure } from '../model/sandbox.ts';
+import type { DeleteSnapshotInput } from '../model/snapshot.ts';
 import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
+import { isGone, rethrow } from './temporal-failure.ts';
+import { deleteSnapshot, operate, operated, snapshotDeleted } from './temporal-operations.ts';
 import { waitFor } from './temporal-wait.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
@@ -92,6 +85,23 @@ export class TemporalSagas implements Sagas {
 
   async ended(id: string, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => this.#handle(id).result());
+  }
+
+  async operate(sandboxId: string, operation: Operation): Promise<void> {
+    await this.#call(() => operate(this.#client, sandboxId, operation));
+  }
+
+  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
+    const report = await this.#wait(signal, () => operated(this.#client, sandboxId, operationId));
+    return report?.failure ?? null;
+  }
+
+  async deleteSnapshot(input: DeleteSnapshotInput): Promise<void> {
+    await this.#call(() => deleteSnapshot(this.#client, input));
+  }
+
+  async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => snapshotDeleted(this.#client, snapshotId));
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
@@ -185,12 +195,14 @@ export class TemporalSagas implements Sagas {
     }
   }
 
-  async #wait(signal: AbortSignal, call: () => Promise<unknown>): Promise<void> {
+  /** Undefined when the workflow is gone: then the record decides. */
+  async #wait<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined> {
     try {
-      await waitFor(this.#client, signal, call);
+      return await waitFor(this.#client, signal, call);
     } catch (error) {
       signal.throwIfAborted();
       rethrow(error);
+      return undefined;
     }
   }
 }
@@ -205,42 +217,4 @@ function startOptions(input: SandboxInput) {
     staticSummary: `${input.id} from ${source}`,
     staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
   };
-}
-
-/** The workflow is not there, or not any more. */
-function isGone(error: unknown): boolean {
-  return error instanceof WorkflowNotFoundError || error instanceof WorkflowExecutionAlreadyStartedError;
-}
-
-/** @throws what the caller is to be told; returns when the record decides */
-function rethrow(error: unknown): void {
-  if (isGone(error) || error instanceof WorkflowFailedError) return;
-  if (error instanceof MayflyError) throw error;
-  if (error instanceof WorkflowUpdateFailedError) throw failureOf(error);
-  if (isAway(error)) {
-    throw new MayflyError('temporal_unavailable', 'Temporal did not take the request.', {
-      cause: error,
-      retryAfterSeconds: 2,
-    });
-  }
-  throw error;
-}
-
-function isAway(error: unknown): boolean {
-  return (
-    error instanceof ServiceError ||
-    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
-    isGrpcServiceError(error)
-  );
-}
-
-function failureOf(error: WorkflowUpdateFailedError): MayflyError {
-  const { cause } = error;
-  const type = cause instanceof ApplicationFailure ? cause.type : undefined;
-  if (cause instanceof ApplicationFailure && type && isErrorCode(type)) {
-    return new MayflyError(type, cause.message, { cause: error });
-  }
-  return new MayflyError('internal', 'The saga refused the request for a reason that is not in our table.', {
-    cause: error,
-  });
 }

@@ -64,7 +64,14 @@ async function oneLife(
 ): Promise<void> {
   const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
   const target = { sandboxId, generation: NO_GENERATION };
-  const shape = { source, cpus: null, memoryMib: null, egress: 'none', userCaKeys: await ca.publicKeys() } as const;
+  const shape = {
+    source,
+    snapshotId: null,
+    cpus: null,
+    memoryMib: null,
+    egress: 'none',
+    userCaKeys: await ca.publicKeys(),
+  } as const;
   const actor = { apiKeyId: 'bench', agentId: null };
   await samples.time('create', async () => {
     await samples.time('reserve', () => host.reserve({ ...target, source, memoryMib: null }));

@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { isSandboxId } from '../model/ids.ts';
+import { isSandboxId, isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { usageError } from './cli-error.ts';
 
@@ -66,4 +66,10 @@ export function waitSeconds(text: string): number {
 export function sandboxId(text: string): string {
   if (isSandboxId(text)) return text;
   throw usageError(`${JSON.stringify(text)} is not a sandbox id`, 'List them with `mayfly sandbox list`.');
+}
+
+/** @throws CliError when `text` is not a snapshot id */
+export function snapshotId(text: string): string {
+  if (isSnapshotId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not a snapshot id`, 'List them with `mayfly snapshot list <sandbox>`.');
 }

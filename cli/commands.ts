@@ -9,6 +9,7 @@ import { doctorCommand } from './doctor/command.ts';
 import { hostCommand } from './host.ts';
 import type { Io } from './io.ts';
 import { keyCommand } from './key.ts';
+import { pauseCommand, resumeCommand } from './pause.ts';
 import { runCommand } from './run.ts';
 import { createCommand } from './sandbox/create.ts';
 import { destroyCommand } from './sandbox/destroy.ts';
@@ -16,6 +17,9 @@ import { extendCommand } from './sandbox/extend.ts';
 import { getCommand } from './sandbox/get.ts';
 import { listCommand } from './sandbox/list.ts';
 import { serveCommand } from './serve.ts';
+import { snapshotCommand } from './snapshot/commands.ts';
+import { forkCommand } from './snapshot/fork.ts';
+import { restoreCommand } from './snapshot/restore.ts';
 import { sourceCommand } from './source/commands.ts';
 import { sshCommand } from './ssh.ts';
 import { upCommand } from './up.ts';
@@ -39,6 +43,11 @@ export function createCommands(io: Io) {
       demo: demoCommand(io),
       doctor: doctorCommand(io),
       sandbox,
+      pause: pauseCommand(io),
+      resume: resumeCommand(io),
+      snapshot: snapshotCommand(io),
+      restore: restoreCommand(io),
+      fork: forkCommand(io),
       run: runCommand(io),
       command: commandCommands(io),
       cp: cpCommand(io),

@@ -1,27 +1,17 @@
 import type { AuditEntry } from '../model/audit.ts';
 import type { HostRecord } from '../model/host.ts';
-import { type Egress, isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
+import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
 import { Commands } from './commands.ts';
+import type { CreateSandbox } from './create-sandbox.ts';
 import { Credentials } from './credentials.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
 import { Files } from './files.ts';
 import type { Page, PageOptions, WaitOptions } from './options.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
-
-/** A request for a sandbox; what is left out gets the server's default. */
-export interface CreateSandbox {
-  source: string;
-  cpus?: number;
-  memoryMib?: number;
-  ttlSeconds?: number;
-  idleSeconds?: number;
-  metadata?: Record<string, string>;
-  agentId?: string;
-  network?: { egress: Egress };
-}
 
 export interface ExtendSandbox {
   /** Seconds from now to the new end. */
@@ -30,6 +20,11 @@ export interface ExtendSandbox {
   idleSeconds?: number | null;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;
+}
+
+/** Oldest first. `head`: how long the chain is, and its last hash; null before its first entry. */
+export interface AuditPage extends Page<AuditEntry> {
+  head: { count: number; hash: string; mac: string } | null;
 }
 
 export interface ApiKey {
@@ -64,6 +59,8 @@ export class MayflyClient {
   readonly files: Files;
   /** Certificates that open sandboxes. */
   readonly credentials: Credentials;
+  /** What is saved of sandboxes. */
+  readonly snapshots: Snapshots;
   /** Read-only sight of sources. */
   readonly sources: Sources;
   readonly #transport: Transport;
@@ -73,6 +70,7 @@ export class MayflyClient {
     this.commands = new Commands(this.#transport);
     this.files = new Files(this.#transport);
     this.credentials = new Credentials(this.#transport);
+    this.snapshots = new Snapshots(this.#transport);
     this.sources = new Sources(this.#transport);
   }
 
@@ -101,6 +99,18 @@ export class MayflyClient {
     return this.#transport.json({ method: 'DELETE', path: sandboxPath(id), headers }, options);
   }
 
+  /** Stops its processors; its memory is kept. Returns the record: not yet `paused` when the wait was over first. */
+  pauseSandbox(id: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'POST', path: `${sandboxPath(id)}/pause`, headers }, options);
+  }
+
+  /** Lets a paused sandbox go on. Returns the record: not yet `running` when the wait was over first. */
+  resumeSandbox(id: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'POST', path: `${sandboxPath(id)}/resume`, headers }, options);
+  }
+
   /** The record as it is now and after every change, until the sandbox has ended. */
   async *watchSandbox(id: string, options: CallOptions = {}): AsyncGenerator<SandboxRecord, void, undefined> {
     for await (const { event, data } of this.sandboxEvents(id, options)) {
@@ -115,7 +125,7 @@ export class MayflyClient {
     return followEvents(this.#transport, `${sandboxPath(id)}/events`, isOver, options);
   }
 
-  sandboxAudit(id: string, options: PageOptions = {}): Promise<Page<AuditEntry>> {
+  sandboxAudit(id: string, options: PageOptions = {}): Promise<AuditPage> {
     const { limit, cursor } = options;
     return this.#transport.json({ method: 'GET', path: `${sandboxPath(id)}/audit`, query: { limit, cursor } }, options);
   }

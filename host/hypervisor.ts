@@ -1,12 +1,15 @@
 import type { Capacity, SourceInfo } from '../model/host.ts';
 import type { Observation } from '../model/proof.ts';
 import type { Egress } from '../model/sandbox.ts';
+import type { HostSnapshots } from './snapshots.ts';
 import type { RunningSource } from './source/console.ts';
 
 /** What a clone shall be; everything else follows from the id. */
 export interface CloneRequest {
   sandboxId: string;
   source: string;
+  /** The snapshot of this host to clone from, instead of the source; null: the source itself. */
+  snapshotId: string | null;
   cpus: number | null;
   memoryMib: number | null;
   egress: Egress;
@@ -65,6 +68,8 @@ export interface Hypervisor {
   readonly isolation: 'kvm' | 'tcg' | 'none';
   /** libvirt connection URI, for people and their tools; null where there is no libvirt. */
   readonly uri: string | null;
+  /** What it saved of its sandboxes. */
+  readonly snapshots: HostSnapshots;
   /** The files in which leases stand, for people and their tools. */
   leaseFiles(): string[];
 
@@ -82,12 +87,17 @@ export interface Hypervisor {
   /** Resident memory and allocated disk of one sandbox, to know how much of its promise it has grown into. */
   usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
 
-  /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed */
+  /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found */
   cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;
   /** Defines and starts the domain. @throws MayflyError boot_failed, address_conflict */
   bootDomain(sandboxId: string, context: StepContext): Promise<void>;
   /** Resolves within 100 ms of the lease being there. @throws MayflyError boot_failed when the domain died meanwhile */
   awaitLease(sandboxId: string, context: StepContext): Promise<Lease>;
+
+  /** Stops its CPUs; its memory is kept. @throws MayflyError sandbox_not_running when it is off or gone */
+  pause(sandboxId: string): Promise<void>;
+  /** Lets it go on. @throws MayflyError sandbox_not_running when it is off or gone */
+  resume(sandboxId: string): Promise<void>;
 
   /** Asked before every connection: an address may have changed hands since the last. Takes milliseconds. */
   whereabouts(sandboxId: string): Promise<Whereabouts>;

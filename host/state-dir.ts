@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isAuditSubject, isSandboxId } from '../model/ids.ts';
+import { isAuditSubject, isSandboxId, isSnapshotId } from '../model/ids.ts';
 
 /**
  * Where a host keeps what it makes. One folder per installation; below it, one folder per kind of thing, and in
@@ -21,8 +21,15 @@ export class StateDir {
   get reservations(): string {
     return join(this.root, 'reservations');
   }
+  get snapshots(): string {
+    return join(this.root, 'snapshots');
+  }
   workspace(sandboxId: string): string {
     return join(this.sandboxes, checked(sandboxId));
+  }
+  snapshot(snapshotId: string): string {
+    if (!isSnapshotId(snapshotId)) throw new RangeError(`not a snapshot id: ${JSON.stringify(snapshotId)}`);
+    return join(this.snapshots, snapshotId);
   }
   /** @param id of a sandbox, or of a source that is looked at */
   credentialsOf(id: string): string {

@@ -1,6 +1,6 @@
 import type { Actor } from './sandbox.ts';
 
-/** What the audit trail speaks of. Later kinds (snapshots) are added here. */
+/** What the audit trail speaks of. */
 export type AuditKind =
   | 'sandbox.requested'
   | 'sandbox.state'
@@ -9,6 +9,15 @@ export type AuditKind =
   | 'sandbox.stop-asked'
   | 'sandbox.cleanup'
   | 'sandbox.proof'
+  | 'sandbox.paused'
+  | 'sandbox.resumed'
+  | 'sandbox.restored'
+  | 'sandbox.restore-failed'
+  | 'snapshot.requested'
+  | 'snapshot.ready'
+  | 'snapshot.failed'
+  | 'snapshot.deleting'
+  | 'snapshot.deleted'
   | 'certificate.issued'
   | 'certificate.revoked'
   | 'command.requested'

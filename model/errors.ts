@@ -75,6 +75,48 @@ export const ERRORS = {
     title: 'The sandbox is not running yet',
     remedy: 'Wait until its state is `running`; see GET /v1/sandboxes/{id}/events.',
   },
+  sandbox_busy: {
+    status: 409,
+    retryable: true,
+    title: 'Another operation of the sandbox is under way',
+    remedy: 'Wait until it has ended; `detail` names it.',
+  },
+  snapshot_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such snapshot',
+    remedy: 'List them with GET /v1/sandboxes/{id}/snapshots.',
+  },
+  snapshot_not_ready: {
+    status: 409,
+    retryable: false,
+    title: 'The snapshot cannot be used',
+    remedy: 'Its `state` says why: only one that is `ready` can be restored or forked.',
+  },
+  snapshot_name_taken: {
+    status: 409,
+    retryable: false,
+    title: 'The sandbox has a snapshot of that name',
+    remedy: 'Choose another name, or delete that snapshot.',
+  },
+  snapshot_unsupported: {
+    status: 422,
+    retryable: false,
+    title: 'That kind of snapshot cannot be taken here',
+    remedy: "Take one of kind `disk`; `detail` says what stands in the other's way.",
+  },
+  snapshot_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The snapshot could not be taken',
+    remedy: 'See `detail` and the audit; what was saved of it has been removed, and the sandbox goes on.',
+  },
+  restore_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The sandbox could not be restored',
+    remedy: "See `detail` and the audit; the sandbox's `state` says what it is now.",
+  },
   command_not_found: {
     status: 404,
     retryable: false,

@@ -10,6 +10,8 @@ import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const SANDBOX_ID = /^sbx-[0-9a-hjkmnp-tv-z]{16}$/;
 const SOURCE_ID = /^src-[0-9a-hjkmnp-tv-z]{16}$/;
+const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
+const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 
@@ -30,6 +32,16 @@ export function sandboxIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a command. */
 export function commandIdFrom(random: Uint8Array): string {
   return `cmd-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a snapshot. */
+export function snapshotIdFrom(random: Uint8Array): string {
+  return `snp-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a restore, a pause or a resume. */
+export function operationIdFrom(random: Uint8Array): string {
+  return `opn-${crockford(random)}`;
 }
 
 /**
@@ -67,6 +79,14 @@ export function isAuditSubject(text: string): boolean {
 
 export function isCommandId(text: string): boolean {
   return COMMAND_ID.test(text);
+}
+
+export function isSnapshotId(text: string): boolean {
+  return SNAPSHOT_ID.test(text);
+}
+
+export function isOperationId(text: string): boolean {
+  return OPERATION_ID.test(text);
 }
 
 /** Whether `text` can name a host: 1 to 40 of `a-z0-9-`, as in a DNS label. */

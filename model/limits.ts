@@ -32,6 +32,10 @@ export const LIMITS = {
     /** From SIGTERM to SIGKILL, when a command is cancelled or its time is over. Seconds. */
     graceSeconds: 5,
   },
+  /** 1 to so many of `A-Za-z0-9._-`, the first no dot and no dash. */
+  snapshotName: { maxLength: 63 },
+  /** Sandboxes made from a snapshot by one request. */
+  fork: { count: { min: 1, max: 100 } },
   path: { maxBytes: 4_095 },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },

@@ -1,5 +1,6 @@
 import type { AuditEvent } from './audit.ts';
-import type { Actor, SandboxSpec } from './sandbox.ts';
+import type { Actor, SandboxFailure, SandboxRecord, SandboxSpec } from './sandbox.ts';
+import type { SnapshotKind, SnapshotRecord } from './snapshot.ts';
 import type { Timeouts } from './timeouts.ts';
 
 /** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
@@ -30,6 +31,48 @@ export const PATCH = 'patch';
 export const DESTROY = 'destroy';
 /** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
 export const TOUCH = 'touch';
+
+/**
+ * Update with an {@link Operation}: answers as soon as it has been accepted and recorded, with what it is now. Give the
+ * update the operation's id: the same id again is the same operation. Refused with sandbox_not_running, sandbox_ended,
+ * sandbox_busy, snapshot_name_taken, snapshot_not_found, snapshot_not_ready, snapshot_unsupported.
+ */
+export const OPERATE = 'operate';
+/** Update with an operation's id: answers once it has ended, whether it failed or not. Refused with not_found. */
+export const OPERATED = 'operated';
+
+interface OperationBase {
+  /** Chosen by who asks, see {@link OPERATE}: of a snapshot, its snapshot id; otherwise of model/ids.ts, `opn-…`. */
+  operationId: string;
+  actor: Actor;
+}
+export interface SnapshotOperation extends OperationBase {
+  kind: 'snapshot';
+  /** `@default` the id, filled in by who asks */
+  name: string;
+  snapshotKind: SnapshotKind;
+}
+export interface RestoreOperation extends OperationBase {
+  kind: 'restore';
+  snapshotId: string;
+  /** The id under which the present state is kept first; null: it is not kept. */
+  keepAs: string | null;
+}
+export interface PauseOperation extends OperationBase {
+  kind: 'pause' | 'resume';
+}
+/** What can be done to a sandbox while it lives, one at a time. */
+export type Operation = SnapshotOperation | RestoreOperation | PauseOperation;
+
+/** An operation as it stands. */
+export interface OperationReport {
+  isOver: boolean;
+  sandbox: SandboxRecord;
+  /** The snapshot that is taken, or the one that a restore keeps; null when there is none (yet). */
+  snapshot: SnapshotRecord | null;
+  /** Why it failed; null when it did not, or is not over. */
+  failure: SandboxFailure | null;
+}
 
 export interface SandboxPatch {
   /** Seconds from now to the new end. */

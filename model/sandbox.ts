@@ -3,16 +3,19 @@ import type { Proof } from './proof.ts';
 
 /**
  * requested → creating(placing, cloning, booting, awaiting-ip, verifying-ssh) → running → destroying → destroyed
+ *                                                       running ⇄ paused, running | paused → restoring → running
  *
  * `creating` ends in `running`, or on failure, cancel, delete or expiry in `destroying`. `destroying` ends in
  * `destroyed` when somebody asked for it (delete, ttl, idle) and in `failed` when the create itself failed; both
- * mean that the cleanup was proved. `paused` and `warm` are named here so that later work renames nothing.
+ * mean that the cleanup was proved. While `restoring` its machine goes off and comes back from a snapshot. `warm` is
+ * named here so that later work renames nothing.
  */
 export const SANDBOX_STATES = [
   'requested',
   'creating',
   'running',
   'paused',
+  'restoring',
   'warm',
   'destroying',
   'destroyed',
@@ -28,12 +31,19 @@ export function isFinal(state: SandboxState): boolean {
   return state === 'destroyed' || state === 'failed';
 }
 
+/** Whether the outcome of its create can be told: it came to run, or nothing of it is left. */
+export function isSettled(state: SandboxState): boolean {
+  return state === 'running' || state === 'paused' || state === 'restoring' || isFinal(state);
+}
+
 export type Egress = 'none' | 'internet';
 
 /** What a caller asks for; defaults filled in at the door. */
 export interface SandboxSpec {
   /** Name of the golden VM. */
   source: string;
+  /** The snapshot that it is made from (a fork), instead of the source's disks as they are; null: those. */
+  snapshotId: string | null;
   /** Virtual CPUs; null keeps the source's. */
   cpus: number | null;
   /** MiB; null keeps the source's. */
@@ -90,6 +100,8 @@ export interface SandboxRecord {
   /** Who asked for it. */
   createdBy: Actor;
   hostId: string | null;
+  /** The snapshot its disks lean on now; null: the source itself. */
+  parentSnapshotId: string | null;
   ssh: SshEndpoint | null;
   macAddress: string | null;
   createdAt: string;

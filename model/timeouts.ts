@@ -11,6 +11,13 @@ export interface Timeouts {
   awaitIpMs: number;
   /** Lease until login: 17 s for a stock image under TCG. */
   verifySshMs: number;
+  /** Freezing, a new layer, thawing; what is copied is the work of the disk. */
+  saveSnapshotMs: number;
+  /** Reads what was saved once: at 100 MB/s a layer of 60 GB takes ten minutes. */
+  verifySnapshotMs: number;
+  revertDiskMs: number;
+  /** Pause, and resume. */
+  pauseMs: number;
   /** One attempt of one cleanup layer. */
   cleanupMs: number;
   /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
@@ -25,6 +32,10 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   bootDomainMs: 60_000,
   awaitIpMs: 120_000,
   verifySshMs: 90_000,
+  saveSnapshotMs: 120_000,
+  verifySnapshotMs: 600_000,
+  revertDiskMs: 120_000,
+  pauseMs: 30_000,
   cleanupMs: 60_000,
   cleanupPauseMs: 5_000,
 };

@@ -2,7 +2,7 @@
 /**
  * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
  *
- *     node scripts/setup.mjs [--check] [--only node,debian,guest,image,temporal,store] [--json]
+ *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store] [--json]
  *
  * Runs before there are any npm packages, so it uses none. Everything it builds goes to the cache that
  * `scripts/setup/artifacts.mjs` describes; see there for where to find it.
@@ -13,6 +13,7 @@
  */
 import { parseArgs } from 'node:util';
 import { debianPackages } from './setup/debian-packages.mjs';
+import { diff } from './setup/diff.mjs';
 import { guest } from './setup/guest.mjs';
 import { image } from './setup/image.mjs';
 import { nodePackages } from './setup/node-packages.mjs';
@@ -28,7 +29,7 @@ import { temporal } from './setup/temporal.mjs';
  * Parts of a lane come one after the other, lanes run side by side. Two lanes compute; npm mostly waits for the network.
  * @type {Part[][]}
  */
-const lanes = [[nodePackages], [debianPackages, guest, image], [temporal, store]];
+const lanes = [[nodePackages], [debianPackages, guest, diff, image], [temporal, store]];
 const names = lanes.flat().map((part) => part.name);
 
 /** Interrupting it is no failure: shells expect this code. */

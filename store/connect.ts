@@ -12,11 +12,13 @@ import { Launches } from './launches.ts';
 import { Output } from './output.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Serials } from './serials.ts';
+import { Snapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { Uses } from './uses.ts';
 
 export interface Store {
   sandboxes: Sandboxes;
+  snapshots: Snapshots;
   commands: Commands;
   launches: Launches;
   output: Output;
@@ -54,10 +56,12 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
   const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
   const connection = await open(uri);
   const sandboxes = new Sandboxes(connection);
+  const snapshots = new Snapshots(connection);
   const commands = new Commands(connection);
   const certificates = new Certificates(connection);
   const store: Store = {
     sandboxes,
+    snapshots,
     commands,
     launches: new Launches(connection),
     output: new Output(connection),
@@ -72,7 +76,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };
-  await Promise.all([sandboxes.ensureIndexes(), commands.ensureIndexes()]);
+  await Promise.all([sandboxes.ensureIndexes(), snapshots.ensureIndexes(), commands.ensureIndexes()]);
   await certificates.ensureIndexes();
   return store;
 }

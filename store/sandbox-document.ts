@@ -15,9 +15,15 @@ export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocumen
   return { _id: id, ...rest, spec: storedSpec(spec) };
 }
 
+/** Records that were written before there were snapshots lean on none. */
 export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
-  return { id: _id, ...rest, spec: { ...spec, metadata } };
+  return {
+    id: _id,
+    ...rest,
+    parentSnapshotId: rest.parentSnapshotId ?? null,
+    spec: { ...spec, snapshotId: spec.snapshotId ?? null, metadata },
+  };
 }
 
 /** What `$set` is given for these changes. */
@@ -37,6 +43,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     spec: { type: specPart(), required: true },
     createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
     hostId: NULLABLE_TEXT,
+    parentSnapshotId: NULLABLE_TEXT,
     ssh: { type: strictPart({ address: NAME, port: NUMBER, user: NAME, hostKey: NAME }), default: null },
     macAddress: NULLABLE_TEXT,
     createdAt: NAME,
@@ -54,6 +61,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
 function specPart(): Schema {
   return strictPart({
     source: NAME,
+    snapshotId: NULLABLE_TEXT,
     cpus: NULLABLE_NUMBER,
     memoryMib: NULLABLE_NUMBER,
     ttlSeconds: NUMBER,

@@ -8,6 +8,7 @@ const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
   'store_unavailable',
   'clone_failed',
   'boot_failed',
+  'restore_failed',
   'internal',
 ]);
 

@@ -7,6 +7,7 @@ import { GuestConnections } from '../host/guest/connections.ts';
 import type { Identity } from '../host/guest/dial.ts';
 import type { CertificateInput } from '../model/certificate.ts';
 import { MayflyError } from '../model/errors.ts';
+import { isFinal } from '../model/sandbox.ts';
 import { commandsRoute } from '../relay/commands.ts';
 import { sandboxAgentRoute } from '../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../relay/server.ts';
@@ -110,6 +111,6 @@ async function identify(store: Store, sandboxId: string): Promise<Identity> {
   if (!record) throw new MayflyError('sandbox_not_found', `There is no sandbox ${sandboxId}.`);
   const { state, ssh } = record;
   if (state === 'running' && ssh) return { user: ssh.user, hostKey: ssh.hostKey, verified: true };
-  const code = state === 'requested' || state === 'creating' ? 'sandbox_not_running' : 'sandbox_ended';
+  const code = isFinal(state) || state === 'destroying' ? 'sandbox_ended' : 'sandbox_not_running';
   throw new MayflyError(code, `The sandbox ${sandboxId} is ${state}.`);
 }

@@ -17,6 +17,7 @@ import {
 } from '../host/libvirt/private-libvirtd.ts';
 import { Virsh } from '../host/libvirt/virsh.ts';
 import { SimulatedHypervisor } from '../host/simulated/driver.ts';
+import type { KeptSnapshot } from '../host/snapshots.ts';
 import type { StateDir } from '../host/state-dir.ts';
 import { MayflyError } from '../model/errors.ts';
 import { goldenImage, guestBinaries } from '../scripts/setup/artifacts.mjs';
@@ -57,6 +58,14 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
   if (running) return new LibvirtHypervisor({ uri: running.uri, state, networks, leaseFolder }).marks();
   const bridges = [networks.isolated.bridge, networks.internet.bridge];
   return marksAtRest(definitionsOf(folder), new Leases(leaseFolder, bridges), state);
+}
+
+/** What `HostSnapshots.list` says, without opening the hypervisor: it looks at files alone. */
+export async function hypervisorSnapshots(config: Config, state: StateDir): Promise<KeptSnapshot[]> {
+  const { hostKind, libvirtUri: uri = SYSTEM_URI } = config;
+  const hypervisor =
+    hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
+  return hypervisor.snapshots.list();
 }
 
 async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {

@@ -131,7 +131,15 @@ async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers):
 
 /** Ends every sandbox that is alive, and waits for its proof. */
 async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
-  const alive = await store.sandboxes.all(['requested', 'creating', 'running', 'paused', 'warm', 'destroying']);
+  const alive = await store.sandboxes.all([
+    'requested',
+    'creating',
+    'running',
+    'paused',
+    'restoring',
+    'warm',
+    'destroying',
+  ]);
   await Promise.all(
     alive.map(async ({ id, spec, createdBy, createdAt }) => {
       await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor: createdBy });

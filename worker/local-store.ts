@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { entriesOf } from '../host/directory.ts';
 import { MayflyError } from '../model/errors.ts';
 import { connectStore, type Store, type StoreOptions } from '../store/connect.ts';
 import { Closers } from './closers.ts';
@@ -23,6 +24,20 @@ export async function withStore<T>(
   } finally {
     await closers.close();
   }
+}
+
+/**
+ * As {@link withStore}, for whoever asks what is alive: a new store would say that nothing is, and all on the machine would
+ * be residue.
+ * @throws MayflyError store_unavailable when there never was a store here and none is named
+ */
+export async function withPresentStore<T>(config: Config, use: (store: Store) => Promise<T>): Promise<T> {
+  const own = join(config.stateDir, 'store');
+  if (!config.mongodbUri && (await entriesOf(own)) === null) {
+    const why = `There is no store in ${own} to ask which sandboxes are alive`;
+    throw new MayflyError('store_unavailable', `${why}; set MONGODB_URI to the one that this host's worker uses.`);
+  }
+  return withStore(config, {}, use);
 }
 
 async function openStore(config: Config, options: StoreOptions, closers: Closers): Promise<Store> {

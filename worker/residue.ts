@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { Credentials } from '../host/credentials.ts';
 import { entriesOf } from '../host/directory.ts';
 import { Failpoints } from '../host/failpoints.ts';
@@ -10,7 +9,7 @@ import { isFinal } from '../model/sandbox.ts';
 import type { Config } from './config.ts';
 import { type HostMachine, openHostMachine } from './host-machine.ts';
 import { hypervisorMarks } from './hypervisor.ts';
-import { withStore } from './local-store.ts';
+import { withPresentStore } from './local-store.ts';
 
 /**
  * Marks on this machine whose sandbox the store does not say is alive. Only looks at the machine, so it may be asked
@@ -34,13 +33,23 @@ export async function findResidue(config: Config): Promise<Mark[]> {
  *   still there; internal when the store says that one is alive
  */
 export async function removeResidue(config: Config, sandboxIds: Iterable<string>): Promise<void> {
-  const machine = await openHostMachine(config, Failpoints.parse(undefined));
-  try {
+  await withMachine(config, async (machine) => {
     const ids = new Set(sandboxIds);
     for (const id of await aliveOf(config, ids)) {
       throw new MayflyError('internal', `the store says that ${id} is alive; destroy it instead`);
     }
     for (const id of ids) await removeOne(machine, id);
+  });
+}
+
+/**
+ * Lends this machine, which nobody else may serve meanwhile, and ends what had to be started for it.
+ * @throws MayflyError host_unavailable
+ */
+export async function withMachine<T>(config: Config, use: (machine: HostMachine) => Promise<T>): Promise<T> {
+  const machine = await openHostMachine(config, Failpoints.parse(undefined));
+  try {
+    return await use(machine);
   } finally {
     try {
       if (machine.isNew) await machine.end();
@@ -78,13 +87,7 @@ async function marksOn(config: Config): Promise<Mark[]> {
 
 async function aliveOf(config: Config, ids: Set<string>): Promise<Set<string>> {
   if (ids.size === 0) return new Set();
-  // A new store would say that nothing is alive: a machine's sandboxes would all be residue.
-  const own = join(config.stateDir, 'store');
-  if (!config.mongodbUri && (await entriesOf(own)) === null) {
-    const why = `There is no store in ${own} to ask which sandboxes are alive`;
-    throw new MayflyError('store_unavailable', `${why}; set MONGODB_URI to the one that this host's worker uses.`);
-  }
-  return withStore(config, {}, async (store) => {
+  return withPresentStore(config, async (store) => {
     const alive = new Set<string>();
     for (const id of ids) {
       const record = await store.sandboxes.get(id);

@@ -28,3 +28,8 @@ function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
   const seen = typeof failure.lastHeartbeatDetails === 'string' ? `; last seen: ${failure.lastHeartbeatDetails}` : '';
   return { code, step, message: `${step} did not end in time${seen}` };
 }
+
+/** What a message, or a workflow, is refused with. */
+export function refusal(code: ErrorCode, message: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: code, message, nonRetryable: true });
+}

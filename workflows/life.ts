@@ -1,5 +1,4 @@
 import {
-  ApplicationFailure,
   CancellationScope,
   condition,
   patched,
@@ -16,12 +15,15 @@ import {
   type Actor,
   type CreatePhase,
   isFinal,
+  isSettled,
   type SandboxRecord,
   type StepTiming,
   type StopReason,
 } from '../model/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
+import { refusal } from './failure.ts';
 import { accepted, destroy, hostAttribute, patch, settled, stateAttribute, touch } from './messages.ts';
+import { requestedRecord } from './requested-record.ts';
 
 /** Store writes are local activities: short, idempotent by event id, and 2 ms where a queued activity costs 9. */
 const { recordRequested, remember, recall, lastUse } = proxyLocalActivities<ControlActivities>({
@@ -45,12 +47,16 @@ export class Life {
   record: SandboxRecord;
   /** The step that failed last: the one to name when the create fails, since undos do not fail. */
   failedStep = 'workflow';
+  /** Something is being done to it, so it is not idle. */
+  private isOperatedOn = false;
   private written = false;
   private stop: StopRequest | null = null;
   private usedAt: number;
   private deadlineChanges = 0;
   private events = 0;
   private steps: StepTiming[] = [];
+  private createSteps: StepTiming[] | null = null;
+  private operations = 0;
   private unwritten: Changes = {};
   private writing: Promise<unknown> = Promise.resolve();
 
@@ -126,6 +132,20 @@ export class Life {
     }
   }
 
+  /** Something begins to be done to it: its number, from 1. Of the steps before, only the create's are still told. */
+  beginOperation(): number {
+    this.createSteps ??= this.steps;
+    this.steps = this.createSteps;
+    this.isOperatedOn = true;
+    this.failedStep = 'workflow';
+    return ++this.operations;
+  }
+
+  endOperation(): void {
+    this.isOperatedOn = false;
+    this.used();
+  }
+
   /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
   async untilEnd(): Promise<StopReason> {
     for (;;) {
@@ -154,6 +174,10 @@ export class Life {
     return true;
   }
 
+  get isEnding(): boolean {
+    return this.stop !== null || this.record.state === 'destroying' || isFinal(this.record.state);
+  }
+
   /** Who asked for the end, if somebody did. */
   get stoppedBy(): Actor | null {
     return this.stop?.actor ?? null;
@@ -162,7 +186,7 @@ export class Life {
   private deadline(): { at: number; reason: StopReason } {
     const ttl = Date.parse(this.record.expiresAt);
     const { idleSeconds } = this.record.spec;
-    if (idleSeconds === null || this.record.state !== 'running') return { at: ttl, reason: 'ttl' };
+    if (idleSeconds === null || this.isOperatedOn || this.record.state !== 'running') return { at: ttl, reason: 'ttl' };
     const idle = this.usedAt + idleSeconds * 1000;
     return idle < ttl ? { at: idle, reason: 'idle' } : { at: ttl, reason: 'ttl' };
   }
@@ -179,7 +203,7 @@ export class Life {
       return this.record;
     });
     setHandler(settled, async () => {
-      await condition(() => this.record.state === 'running' || isFinal(this.record.state));
+      await condition(() => isSettled(this.record.state));
       return this.record;
     });
     setHandler(patch, (change) => this.change(change));
@@ -191,13 +215,7 @@ export class Life {
 
   private async change({ ttlSeconds, idleSeconds, metadata, actor }: SandboxPatch): Promise<SandboxRecord> {
     await condition(() => this.written);
-    if (this.stop || this.record.state === 'destroying' || isFinal(this.record.state)) {
-      throw ApplicationFailure.create({
-        type: 'sandbox_ended',
-        message: `${this.id} is ending or has ended`,
-        nonRetryable: true,
-      });
-    }
+    if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended`);
     const spec = {
       ...this.record.spec,
       ...(ttlSeconds !== undefined && { ttlSeconds }),
@@ -229,26 +247,4 @@ export class Life {
 
 export function now(): string {
   return new Date(Date.now()).toISOString();
-}
-
-function requestedRecord({ id, spec, createdBy, requestedAt }: SandboxInput): SandboxRecord {
-  return {
-    id,
-    state: 'requested',
-    phase: null,
-    spec,
-    createdBy,
-    hostId: null,
-    ssh: null,
-    macAddress: null,
-    createdAt: requestedAt,
-    updatedAt: requestedAt,
-    runningAt: null,
-    expiresAt: new Date(Date.parse(requestedAt) + spec.ttlSeconds * 1000).toISOString(),
-    stopReason: null,
-    failure: null,
-    waitingFor: null,
-    proof: null,
-    steps: [],
-  };
 }

@@ -3,6 +3,10 @@ import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import {
   ACCEPTED,
   DESTROY,
+  OPERATE,
+  OPERATED,
+  type Operation,
+  type OperationReport,
   PATCH,
   type SandboxPatch,
   SEARCH_ATTRIBUTES,
@@ -16,6 +20,8 @@ import type { SandboxRecord } from '../model/sandbox.ts';
 export const accepted = defineUpdate<SandboxRecord>(ACCEPTED);
 export const settled = defineUpdate<SandboxRecord>(SETTLED);
 export const patch = defineUpdate<SandboxRecord, [SandboxPatch]>(PATCH);
+export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
+export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
 export const touch = defineSignal(TOUCH);
 

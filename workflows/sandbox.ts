@@ -12,10 +12,12 @@ import type { ControlActivities } from '../activities/control.ts';
 import type { SandboxInput } from '../model/messages.ts';
 import type { Proof } from '../model/proof.ts';
 import type { StopReason } from '../model/sandbox.ts';
+import { abandonSnapshots } from './abandon-snapshots.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { failureOf } from './failure.ts';
 import { Life, now } from './life.ts';
+import { Operations } from './operations.ts';
 
 /** Tried until the store has it. */
 const remembered = proxyLocalActivities<ControlActivities>({
@@ -26,7 +28,7 @@ const remembered = proxyLocalActivities<ControlActivities>({
 /**
  * One sandbox from its request to the proof that nothing of it is left.
  *
- *   requested → creating → running → destroying → destroyed
+ *   requested → creating → running (operations.ts) → destroying → destroyed
  *                   └──────────────→ destroying → failed, when the create failed
  *
  * The end comes by a delete, the TTL or the idle timer; it is heard at any time, also while creating, which it
@@ -34,11 +36,13 @@ const remembered = proxyLocalActivities<ControlActivities>({
  */
 export async function sandbox(input: SandboxInput): Promise<Proof> {
   const life = new Life(input);
+  const operations = new Operations(life);
   await life.begin();
   const end = life.untilEnd();
 
   const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
-  if (!failed) await startEnding(life, await end);
+  if (!failed) await startEnding(life, await operations.untilEnd(end));
+  if (input.begin === 'destroy' && patched('half-made-snapshots')) await abandonSnapshots(life);
   const proof = failed ? await proveUndone(life) : await destroySandbox(life);
   const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
   await life.tell(

@@ -14,7 +14,13 @@ import type { Life } from './life.ts';
 import { untilItHolds } from './until-it-holds.ts';
 
 const CREATE_GENERATION = 1;
-const CLEANUP_GENERATION = 2;
+/** Beyond all operations, also for a workflow that takes over and does not know how many there were. */
+export const CLEANUP_GENERATION = 1_000_000_000;
+
+/** Of the n-th operation on a sandbox, n from 1; its undos have the next. */
+export function operationGeneration(n: number): number {
+  return 2 * n;
+}
 
 /** What only the control worker can do: the store, and the user CA. */
 export const control = proxyLocalActivities<ControlActivities>({
@@ -29,10 +35,10 @@ export const placement = proxyActivities<ControlActivities>({
 });
 
 /**
- * A step of the create: tried a few times within its time, then its failure is the saga's. A cancel does not wait
+ * A step of a saga: tried a few times within its time, then its failure is the saga's. A cancel does not wait
  * for a running attempt; the host stops it when the first undo arrives.
  */
-function createOptions(life: Life, withinMs: number, summary: string): ActivityOptions {
+export function stepOptions(life: Life, withinMs: number, summary: string): ActivityOptions {
   return {
     summary,
     scheduleToStartTimeout: life.timeouts.hostDownMs,
@@ -45,16 +51,16 @@ function createOptions(life: Life, withinMs: number, summary: string): ActivityO
 }
 
 /** The steps of one sandbox on one host, each with the line that operators read in the Temporal UI. */
-export function hostSteps(life: Life, hostId: string) {
+export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERATION) {
   const { id, timeouts } = life;
   const { spec, createdBy } = life.record;
   const host = proxyActivities<HostActivities>({
     taskQueue: hostQueue(hostId),
     startToCloseTimeout: timeouts.cleanupMs,
   });
-  const target = { sandboxId: id, generation: CREATE_GENERATION };
+  const target = { sandboxId: id, generation };
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const create = (withinMs: number, summary: string) => createOptions(life, withinMs, summary);
+  const create = (withinMs: number, summary: string) => stepOptions(life, withinMs, summary);
   const cleanup =
     (step: 'removeCredentials' | 'removeDomain' | 'releaseLease' | 'removeWorkspace' | 'releaseReservation') => () =>
       life.timed(step, () =>
@@ -73,10 +79,11 @@ export function hostSteps(life: Life, hostId: string) {
       ),
     cloneDisk: (userCaKeys: string[]) =>
       life.timed('cloneDisk', () =>
-        host.cloneDisk.executeWithOptions(create(timeouts.cloneDiskMs, `${spec.source} → ${id}`), [
+        host.cloneDisk.executeWithOptions(create(timeouts.cloneDiskMs, `${spec.snapshotId ?? spec.source} → ${id}`), [
           {
             ...target,
             source: spec.source,
+            snapshotId: spec.snapshotId ?? null,
             cpus: spec.cpus,
             memoryMib: spec.memoryMib,
             egress: spec.network.egress,

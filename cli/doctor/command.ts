@@ -1,18 +1,20 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
-import { MayflyError } from '../../model/errors.ts';
 import { type Config, readConfig } from '../../worker/config.ts';
 import { checkArguments, JSON_OPTION } from '../arguments.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 import { type Check, checkMachine } from './checks.ts';
+import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
+import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
 
 const ARGS = {
   fix: {
     type: 'boolean',
-    description: 'Remove residue, while no host worker runs: only what carries the name of a sandbox that is not alive',
+    description:
+      'Remove residue, while no host worker runs: only of sandboxes that are not alive, and of snapshots that failed or were deleted',
     default: false,
   },
   ...JSON_OPTION,
@@ -26,8 +28,7 @@ interface Residue extends Mark {
 /** What the machine was found to hold and, if so, why it was not removed; or why the machine was not looked at. */
 type Look = { residue: Residue[]; notRemoved?: string } | { unknown: string };
 
-/** Whom to ask does not answer, or is in use: that is an answer of its own. */
-const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable'];
+const MEND_FIRST = 'first mend what is missing';
 /** Too little of these keeps sandboxes from being made, not from being found. */
 const NOT_NEEDED_TO_LOOK = ['memory', 'disk'];
 
@@ -44,11 +45,13 @@ export function doctorCommand(io: Io) {
       const missing = checks.filter(({ ok, optional }) => !ok && !optional);
       // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
       const blind = missing.some(({ name }) => !NOT_NEEDED_TO_LOOK.includes(name));
-      const look = blind ? { unknown: 'first mend what is missing' } : await lookFor(config, args.fix);
-      const clean = 'residue' in look && look.residue.every(({ removed }) => removed);
+      const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, args.fix);
+      // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
+      const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
+      const clean = 'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved);
       const healthy = clean && missing.length === 0;
-      if (args.json) io.printJson({ healthy, checks, ...look });
-      else for (const line of residueLines(io, look)) io.print(line);
+      if (args.json) io.printJson({ healthy, checks, ...look, ...saved });
+      else for (const line of [...residueLines(io, look), ...snapshotLines(io, saved)]) io.print(line);
       return healthy ? EXIT.ok : EXIT.failed;
     },
   });
@@ -65,16 +68,6 @@ async function lookFor(config: Config, fix: boolean): Promise<Look> {
   if ('why' in removal) return { residue, notRemoved: removal.why };
   const left = await findResidue(config);
   return { residue: residue.map((mark) => ({ ...mark, removed: !left.some((other) => isSame(mark, other)) })) };
-}
-
-async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | { why: string }> {
-  try {
-    return { result: await attempt };
-  } catch (error) {
-    const away = error instanceof MayflyError && ABSENT.includes(error.code);
-    if (away) return { why: error.message };
-    throw error;
-  }
 }
 
 function checkLine(io: Io, { name, ok, optional, found, remedy }: Check): string {

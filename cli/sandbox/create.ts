@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ArgsDef, defineCommand } from 'citty';
-import type { CreateSandbox, MayflyClient } from '../../client/mayfly-client.ts';
+import type { CreateSandbox } from '../../client/create-sandbox.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
 import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../arguments.ts';
@@ -100,7 +101,7 @@ export function createCommand(io: Io) {
       const seconds = waitSeconds(args.wait);
       const client = connect(io);
       const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
-      io.note(`${accepted.id} from ${io.paint('bold', request.source)}`);
+      io.note(`${accepted.id} from ${io.paint('bold', args.source)}`);
       const { signal } = waitSignal(io, seconds);
       const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
         throw signal.aborted ? stillGoing(io, accepted, seconds) : error;

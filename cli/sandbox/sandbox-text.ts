@@ -10,6 +10,8 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
   const fields: [string, string | null][] = [
     ['state', record.phase ? `${record.state} (${record.phase})` : record.state],
     ['source', spec.source],
+    ['fork of', spec.snapshotId],
+    ['stands on', record.parentSnapshotId === spec.snapshotId ? null : record.parentSnapshotId],
     ['host', record.hostId],
     ['address', ssh && `${ssh.user}@${ssh.address} port ${ssh.port}`],
     ['created', record.createdAt],

@@ -45,10 +45,23 @@ export class BaseDigests {
       if (found?.stamp === stamp) return found.sha256;
       const sha256 = await sha256Of(disk);
       known.set(disk, { stamp, sha256 });
-      await mkdir(dirname(this.file), { recursive: true, mode: 0o711 });
-      await writeFileAtomic(this.file, JSON.stringify(Object.fromEntries(known)), 0o600);
+      await this.save(known);
       return sha256;
     });
+  }
+
+  /** Forgets the disks of a folder that is gone. */
+  async forget(folder: string): Promise<void> {
+    await this.mutex.runExclusive(async () => {
+      const known = await this.load();
+      const left = [...known].filter(([disk]) => dirname(disk) !== folder);
+      if (left.length < known.size) await this.save(left);
+    });
+  }
+
+  private async save(entries: Iterable<[string, Remembered]>): Promise<void> {
+    await mkdir(dirname(this.file), { recursive: true, mode: 0o711 });
+    await writeFileAtomic(this.file, JSON.stringify(Object.fromEntries(entries)), 0o600);
   }
 
   private async load(): Promise<Map<string, Remembered>> {

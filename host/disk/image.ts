@@ -1,4 +1,4 @@
-import { exec } from '../exec.ts';
+import { ExecError, exec } from '../exec.ts';
 
 export type ImageFormat = 'qcow2' | 'raw';
 
@@ -24,6 +24,33 @@ export async function imageChain(path: string, format: string): Promise<ImageLay
   if (!Array.isArray(layers)) throw new TypeError('qemu-img info --backing-chain printed no list');
   return layers.map(layerOf);
 }
+
+/** Whether a QEMU has the image open for writing, by the locks that it holds on it while it does. */
+export async function isBeingWritten(path: string): Promise<boolean> {
+  try {
+    await exec('qemu-img', ['info', '--output=json', '-f', 'qcow2', '--', path]);
+    return false;
+  } catch (error) {
+    if (error instanceof ExecError && /failed to get (?:shared )?"\w+" lock/i.test(error.stderr)) return true;
+    throw error;
+  }
+}
+
+/**
+ * Checks that a qcow2 image is whole: its tables agree with each other. Leaked clusters do no harm.
+ * @throws ExecError when it is damaged, or written at this moment
+ */
+export async function checkImage(path: string, signal: AbortSignal): Promise<void> {
+  try {
+    await exec('qemu-img', ['check', '-q', '-f', 'qcow2', '--', path], { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ExecError) || error.exitCode !== LEAKED_CLUSTERS) throw error;
+  }
+}
+
+/** Exit status of `qemu-img check`, as its manual has it. */
+const LEAKED_CLUSTERS = 3;
 
 function layerOf(entry: unknown): ImageLayer {
   const layer: Partial<Record<string, unknown>> = typeof entry === 'object' && entry !== null ? { ...entry } : {};

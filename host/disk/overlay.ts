@@ -7,13 +7,15 @@ import { orAbsent } from './absent.ts';
  * Makes a qcow2 overlay over `base`, unless it is there: it appears under its name only when complete, so one that is
  * there is whole, and may have been written to.
  * @param format of the base, as its domain declares it.
- * @throws MayflyError clone_failed
+ * @param failure what it is called when it can't be made. `@default` clone_failed
+ * @throws MayflyError `failure`
  */
 export async function ensureOverlay(
   overlay: string,
   base: string,
   format: string,
   signal?: AbortSignal,
+  failure: 'clone_failed' | 'snapshot_failed' | 'restore_failed' = 'clone_failed',
 ): Promise<void> {
   if (await orAbsent(stat(overlay))) return;
   const fresh = `${overlay}.new`;
@@ -25,7 +27,7 @@ export async function ensureOverlay(
     signal?.throwIfAborted();
     await orAbsent(unlink(fresh));
     if (!(error instanceof ExecError)) throw error;
-    throw new MayflyError('clone_failed', `No overlay could be made over ${base}: ${error.stderr.trim()}`, {
+    throw new MayflyError(failure, `No overlay could be made over ${base}: ${error.stderr.trim()}`, {
       cause: error,
     });
   }

@@ -5,7 +5,8 @@ import { child, childElements, type Element, element, removeChildren } from './x
 /** Where a disk of the source lies: a path (file or block device), or a volume that libvirt can name the path of. */
 export type DiskBase = { path: string } | { pool: string; volume: string };
 
-type Layer = Pick<ImageLayer, 'path' | 'format'>;
+/** One file of a disk's backing chain, as a domain names it. */
+export type Layer = Pick<ImageLayer, 'path' | 'format'>;
 
 export interface DiskPlan {
   /** The disk's name inside the domain, e.g. `vda`. */
@@ -58,7 +59,7 @@ export function replaceDisks(
 }
 
 /** libvirt's own account of what lies below an overlay, with the label that makes it leave the files' owner alone. */
-function backingStore(layers: readonly Layer[]): Element | null {
+export function backingStore(layers: readonly Layer[]): Element | null {
   const [layer, ...below] = layers;
   if (!layer) return null;
   const kept = element('seclabel', { model: 'dac', relabel: 'no' });

@@ -10,9 +10,11 @@ import type { Clone, CloneRequest, StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
 import { type DiskPlan, planDisks } from './clone-disks.ts';
 import { cloneXml, parseDomain } from './clone-xml.ts';
+import type { Leaning } from './leaning.ts';
 import type { NetworkPlans } from './network-plan.ts';
 import type { Sources } from './sources.ts';
 import { type CloneSpec, Workspace, workspaceIds } from './workspace.ts';
+import { buildXml } from './xml.ts';
 
 /** Login user of the guest; images and cloud-config make it. */
 const GUEST_USER = 'sandbox';
@@ -21,19 +23,42 @@ export interface CloningDeps {
   state: StateDir;
   sources: Sources;
   digests: BaseDigests;
+  leaning: Leaning;
   networks: NetworkPlans;
   accelerator: 'kvm' | 'tcg';
 }
 
+/** What a clone is made of: a source, or the machine that a snapshot describes. */
+interface Origin {
+  xml: string;
+  /** Ids of the snapshots that it leans on, the newest first. */
+  snapshots: string[];
+}
+
 /** Makes a clone's workspace: overlays, host key, seed and domain XML. Nothing of it runs yet. */
 export async function cloneDisk(deps: CloningDeps, request: CloneRequest, context: StepContext): Promise<Clone> {
-  const { sandboxId } = request;
-  const workspace = new Workspace(deps.state, sandboxId);
-  const finished = await workspace.spec();
+  const finished = await new Workspace(deps.state, request.sandboxId).spec();
   if (finished) return finished.clone;
+  if (request.snapshotId) {
+    return await deps.leaning.on(request.snapshotId, async ({ snapshotId, domain, spec }) => {
+      const snapshots = [snapshotId, ...spec.snapshots];
+      return await cloneOrigin(deps, request, { xml: buildXml(domain), snapshots }, context);
+    });
+  }
   const source = await deps.sources.get(request.source);
   if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);
-  const plans = planDisks(parseDomain(source.xml), workspace.overlay);
+  return await cloneOrigin(deps, request, { xml: source.xml, snapshots: [] }, context);
+}
+
+async function cloneOrigin(
+  deps: CloningDeps,
+  request: CloneRequest,
+  { xml, snapshots }: Origin,
+  context: StepContext,
+): Promise<Clone> {
+  const { sandboxId } = request;
+  const workspace = new Workspace(deps.state, sandboxId);
+  const plans = planDisks(parseDomain(xml), workspace.overlay);
   context.signal.throwIfAborted();
   await workspace.make();
   const bases: CloneSpec['bases'] = [];
@@ -53,19 +78,20 @@ export async function cloneDisk(deps: CloningDeps, request: CloneRequest, contex
   await ensureSeed(workspace.seed, { sandboxId, hostKey, user, userCaKeys: request.userCaKeys });
   const clone = { hostKey: hostKey.publicKey, macAddress: macAddress(sandboxId), user };
   context.signal.throwIfAborted();
-  await workspace.finish({ request, clone, bases }, domainXmlOf(deps, request, source.xml, chains, workspace));
+  const spec = { request, clone, bases, snapshots, restoreId: null };
+  await workspace.finish(spec, domainXmlOf(deps, request, xml, chains, workspace));
   return clone;
 }
 
 function domainXmlOf(
   deps: CloningDeps,
   request: CloneRequest,
-  sourceXml: string,
+  originXml: string,
   bases: ReadonlyMap<string, ImageLayer[]>,
   workspace: Workspace,
 ): string {
   const { isolated, internet } = deps.networks;
-  return cloneXml(sourceXml, {
+  return cloneXml(originXml, {
     name: request.sandboxId,
     uuid: domainUuid(request.sandboxId),
     rootOverlay: workspace.overlay,

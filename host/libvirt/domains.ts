@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { domainUuid } from '../../model/ids.ts';
 import { interfaceMacs } from './output/addresses.ts';
+import { listedDisks } from './output/disk-list.ts';
 import { type DomainState, domainState, isActive } from './output/domain-state.ts';
 import { removeFailure, startFailure } from './output/failures.ts';
 import { tableRows } from './output/tables.ts';
@@ -87,6 +88,43 @@ export class Domains {
         '\n',
       );
       return { state: domainState(state), macs: interfaceMacs(rest.join('\n')) };
+    } catch (error) {
+      if (error instanceof VirshError && error.failure.result === 'not_found') return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Stops the CPUs, or lets them go on, unless they are as wished.
+   * @throws MayflyError sandbox_not_running
+   */
+  async bring(sandboxId: string, wished: 'paused' | 'running'): Promise<void> {
+    if ((await this.describe(sandboxId))?.state === wished) return;
+    try {
+      await this.virsh.run([wished === 'paused' ? 'suspend' : 'resume', sandboxId]);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      const state = (await this.describe(sandboxId))?.state ?? 'not there';
+      if (state === wished) return;
+      throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be ${wished}: it is ${state}.`, {
+        cause: error,
+      });
+    }
+  }
+
+  /**
+   * The files that its disks are written to, by libvirt's account; null when there is no domain. What libvirt was doing
+   * with an active domain has ended by then, also when whoever asked for it was killed.
+   */
+  async diskFiles(sandboxId: string): Promise<string[] | null> {
+    try {
+      // needs the domain's job lock, so it waits until the present job ends
+      await this.virsh.run(['domblkerror', sandboxId]);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error; // not active: there is no job
+    }
+    try {
+      return listedDisks(await this.virsh.run(['domblklist', sandboxId, '--details'])).map(({ source }) => source);
     } catch (error) {
       if (error instanceof VirshError && error.failure.result === 'not_found') return null;
       throw error;

@@ -2,9 +2,8 @@ import { mkdir, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
-import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
+import { isSandboxId, macAddress } from '../../model/ids.ts';
 import type { Observation } from '../../model/proof.ts';
-import { orAbsent } from '../disk/absent.ts';
 import { BaseDigests } from '../disk/base-digest.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
 import type { RunningSource } from '../source/console.ts';
@@ -12,13 +11,17 @@ import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
+import { GuestAgent } from './guest-agent.ts';
+import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
-import { type DhcpLease, Leases } from './leases.ts';
+import { Leases } from './leases.ts';
 import { ensureNetworks } from './network.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from './network-plan.ts';
 import { type DomainState, isActive } from './output/domain-state.ts';
 import { nodeInfo, nodeMemory } from './output/node.ts';
+import { macsOf, Residue } from './residue.ts';
 import { runningSource } from './running-source.ts';
+import { LibvirtSnapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
@@ -33,14 +36,13 @@ export interface LibvirtOptions {
   leaseFolder?: string;
 }
 
-/** Interfaces of a sandbox whose leases are looked for: more than any source has that was seen. */
-const MAX_NICS = 8;
 const SSH_PORT = 22;
 
 /** A machine whose sandboxes are libvirt domains. */
 export class LibvirtHypervisor implements Hypervisor {
   readonly kind = 'libvirt';
   readonly uri: string;
+  readonly snapshots: LibvirtSnapshots;
   private readonly virsh: Virsh;
   private readonly state: StateDir;
   private readonly networks: NetworkPlans;
@@ -48,6 +50,9 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly domains: Domains;
   private readonly known: Sources;
   private readonly digests: BaseDigests;
+  private readonly agent: GuestAgent;
+  private readonly leaning: Leaning;
+  private readonly residue: Residue;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
 
   constructor(options: LibvirtOptions) {
@@ -60,6 +65,11 @@ export class LibvirtHypervisor implements Hypervisor {
     this.domains = new Domains(this.virsh);
     this.known = new Sources(this.virsh);
     this.digests = new BaseDigests(options.state.images);
+    this.agent = new GuestAgent(this.virsh, this.domains);
+    const { state, virsh, domains, digests, agent } = this;
+    this.residue = new Residue(domains, this.leases, state);
+    this.leaning = new Leaning(state, digests);
+    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning: this.leaning });
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -72,12 +82,13 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async open(): Promise<void> {
-    for (const folder of [this.state.root, this.state.images, this.state.sandboxes]) {
+    for (const folder of [this.state.root, this.state.images, this.state.sandboxes, this.state.snapshots]) {
       await mkdir(folder, { recursive: true, mode: 0o711 });
     }
     await refuseUnsearchable(this.state.root);
     this.accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
     await ensureNetworks(this.virsh, this.networks);
+    await this.leaning.sweep();
   }
 
   async close(): Promise<void> {}
@@ -118,8 +129,8 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    const { state, known: sources, digests, networks, accelerator } = this;
-    return await cloneDisk({ state, sources, digests, networks, accelerator }, request, context);
+    const { state, known: sources, digests, leaning, networks, accelerator } = this;
+    return await cloneDisk({ state, sources, digests, leaning, networks, accelerator }, request, context);
   }
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {
@@ -144,6 +155,15 @@ export class LibvirtHypervisor implements Hypervisor {
     return { address: lease.address, port: SSH_PORT, macAddress: mac, noticedAt: new Date().toISOString() };
   }
 
+  async pause(sandboxId: string): Promise<void> {
+    await this.domains.bring(checked(sandboxId), 'paused');
+  }
+
+  async resume(sandboxId: string): Promise<void> {
+    await this.domains.bring(checked(sandboxId), 'running');
+    await this.agent.setClock(sandboxId);
+  }
+
   async whereabouts(sandboxId: string): Promise<Whereabouts> {
     const mac = macAddress(sandboxId);
     const [domain, leased] = await Promise.all([this.domains.describe(checked(sandboxId)), this.leases.current(mac)]);
@@ -163,52 +183,15 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async removeWorkspace(sandboxId: string): Promise<void> {
     await rm(this.state.workspace(sandboxId), { recursive: true, force: true });
+    await this.leaning.sweep();
   }
 
   async look(sandboxId: string): Promise<Observation[]> {
-    const folder = this.state.workspace(sandboxId);
-    const [domain, leases, workspace] = await Promise.all([
-      this.domains.find(sandboxId),
-      this.leases.find(macsOf(sandboxId)),
-      orAbsent(stat(folder)),
-    ]);
-    return [
-      this.domainSeen(domain && `${domain.name} (${domain.uuid})`),
-      this.leaseSeen(leases),
-      seen('workspace', folder, workspace && folder),
-    ];
+    return await this.residue.look(sandboxId);
   }
 
   async marks(): Promise<Mark[]> {
-    const [domains, leases, workspaces] = await Promise.all([
-      this.domains.list(),
-      this.leases.all(),
-      workspaceIds(this.state),
-    ]);
-    const named = domains.filter(({ name }) => isSandboxId(name));
-    const ids = new Set([...named.map(({ name }) => name), ...workspaces]);
-    // a lease tells whose it is by the name its guest gave, which counts when the MAC is that sandbox's too
-    for (const { hostname } of leases) if (hostname !== null && isSandboxId(hostname)) ids.add(hostname);
-    return [...ids].flatMap((sandboxId) => {
-      const macs = macsOf(sandboxId);
-      const found: Observation[] = [];
-      const domain = named.find(({ name, uuid }) => name === sandboxId || uuid === domainUuid(sandboxId));
-      if (domain) found.push(this.domainSeen(`${domain.name} (${domain.uuid})`));
-      const leased = leases.filter((lease) => macs.has(lease.macAddress));
-      if (leased.length > 0) found.push(this.leaseSeen(leased));
-      const folder = this.state.workspace(sandboxId);
-      if (workspaces.includes(sandboxId)) found.push(seen('workspace', folder, folder));
-      return found.map((observation) => ({ sandboxId, observation }));
-    });
-  }
-
-  private domainSeen(found: string | null): Observation {
-    return seen('domain', this.domains.lookedAt, found);
-  }
-
-  private leaseSeen(leases: readonly DhcpLease[]): Observation {
-    const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`).join(', ');
-    return seen('lease', this.leases.files.join(', '), found === '' ? null : found);
+    return await this.residue.marks();
   }
 }
 
@@ -227,11 +210,6 @@ async function refuseUnsearchable(folder: string): Promise<void> {
   if (dirname(folder) !== folder) await refuseUnsearchable(dirname(folder));
 }
 
-/** The MAC addresses that interfaces of this sandbox may have. */
-export function macsOf(sandboxId: string): Set<string> {
-  return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
-}
-
 /** It becomes words of a virsh command. */
 function checked(sandboxId: string): string {
   if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
@@ -242,9 +220,4 @@ function checked(sandboxId: string): string {
 function inFewWords(state: DomainState): Whereabouts['domain'] {
   if (state === 'paused' || state === 'suspended') return 'paused';
   return isActive(state) && state !== 'dying' ? 'running' : 'off';
-}
-
-function seen(layer: Observation['layer'], lookedAt: string, found: string | null): Observation {
-  const at = new Date().toISOString();
-  return found === null ? { layer, lookedAt, absent: true, at } : { layer, lookedAt, absent: false, found, at };
 }

@@ -4,8 +4,8 @@ import type { Observation } from '../../model/proof.ts';
 import { entriesOf } from '../directory.ts';
 import type { Mark } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
-import { macsOf } from './driver.ts';
 import type { Leases } from './leases.ts';
+import { macsOf } from './residue.ts';
 import { workspaceIds } from './workspace.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
@@ -7,6 +7,8 @@ import { entriesOf } from '../directory.ts';
 import { orAbsent } from '../disk/absent.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
+import { layeredDisks } from './disk-layers.ts';
+import { buildXml, type Element, parseXml } from './xml.ts';
 
 /** What a finished clone was made of; spec.json. Its file is written last, so when it is there, the rest is. */
 export interface CloneSpec {
@@ -14,16 +16,23 @@ export interface CloneSpec {
   clone: Clone;
   /** The disks it leans on, with the content they had (null: a block device). */
   bases: { path: string; sha256: string | null }[];
+  /** Ids of the snapshots that its disks lean on, the newest first. */
+  snapshots: string[];
+  /** The restore that gave it the disks which it has; null: none did. */
+  restoreId: string | null;
 }
 
 /** QEMU, which is another user, must get through to the files it is given. */
-const SEARCHABLE = 0o711;
+export const SEARCHABLE = 0o711;
 
 /** One sandbox's folder on the host: everything of it that is a file. */
 export class Workspace {
   readonly folder: string;
 
-  constructor(state: StateDir, sandboxId: string) {
+  constructor(
+    state: StateDir,
+    readonly sandboxId: string,
+  ) {
     this.folder = state.workspace(sandboxId);
   }
 
@@ -37,6 +46,14 @@ export class Workspace {
     return join(this.folder, 'domain.xml');
   }
 
+  /**
+   * The overlay that takes a disk's writes from a snapshot or a restore on.
+   * @param by the id of that
+   */
+  overlayOf(target: string, by: string): string {
+    return join(this.folder, `${target}.${by}.qcow2`);
+  }
+
   async make(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: SEARCHABLE });
   }
@@ -45,13 +62,28 @@ export class Workspace {
     const text = await orAbsent(readFile(join(this.folder, 'spec.json'), 'utf8'));
     if (text === null) return null;
     const content: unknown = JSON.parse(text);
-    if (isSpec(content)) return content;
+    if (isSpec(content)) return { ...NOTHING_SAVED, ...content };
     throw new MayflyError('clone_failed', `${this.folder}/spec.json is not what was written there.`);
   }
 
   async finish(spec: CloneSpec, domainXml: string): Promise<void> {
     await writeFileAtomic(this.domainXml, domainXml, 0o600);
     await writeFileAtomic(join(this.folder, 'spec.json'), JSON.stringify(spec), 0o600);
+  }
+
+  /** What bootDomain defines. */
+  async domain(): Promise<Element> {
+    return parseXml(await readFile(this.domainXml, 'utf8'));
+  }
+
+  /** Gives a clone that is there other disks; what none of them leans on any more goes. */
+  async change(spec: CloneSpec, domain: Element): Promise<void> {
+    await this.finish(spec, buildXml(domain));
+    const used = new Set(layeredDisks(domain).map(({ layers: [active] }) => active.path));
+    for (const name of await readdir(this.folder)) {
+      const path = join(this.folder, name);
+      if (/\.qcow2(?:\.new)?$/.test(name) && !used.has(path)) await rm(path);
+    }
   }
 
   /** Bytes its files take on the host; 0 when it is not there. */
@@ -71,7 +103,10 @@ export async function workspaceIds(state: StateDir): Promise<string[]> {
   return (found ?? []).filter(isSandboxId);
 }
 
-function isSpec(value: unknown): value is CloneSpec {
+/** What a spec lacks that was written before there were snapshots. */
+const NOTHING_SAVED = { snapshots: [], restoreId: null };
+
+function isSpec(value: unknown): value is Omit<CloneSpec, keyof typeof NOTHING_SAVED> & Partial<CloneSpec> {
   if (typeof value !== 'object' || value === null || !('request' in value && 'clone' in value)) return false;
   return 'bases' in value && Array.isArray(value.bases);
 }

@@ -19,7 +19,7 @@ export class DiskUsage {
     const known = this.#figures.get(workspace);
     if (known) return known.bytes;
     if ((await entriesOf(workspace)) === null) return 0;
-    const bytes = measure(workspace);
+    const bytes = allocatedBytes(workspace);
     this.#figures.set(workspace, { bytes, measuredAt: Date.now() });
     try {
       return await bytes;
@@ -39,9 +39,20 @@ export class DiskUsage {
   }
 }
 
-async function measure(workspace: string): Promise<number> {
-  const { stdout } = await exec('du', ['--summarize', '--block-size=1', '--one-file-system', '--', workspace]);
+/** What all in a folder takes of the disk. */
+export function allocatedBytes(folder: string): Promise<number> {
+  return measure(folder, []);
+}
+
+/** How long all files in a folder are, holes included. */
+export function apparentBytes(folder: string): Promise<number> {
+  return measure(folder, ['--apparent-size']);
+}
+
+async function measure(folder: string, options: string[]): Promise<number> {
+  const always = ['--summarize', '--block-size=1', '--one-file-system'];
+  const { stdout } = await exec('du', [...always, ...options, '--', folder]);
   const bytes = Number(stdout.split('\t')[0]);
-  if (!Number.isSafeInteger(bytes)) throw new Error(`du printed no size for ${workspace}: ${JSON.stringify(stdout)}`);
+  if (!Number.isSafeInteger(bytes)) throw new Error(`du printed no size for ${folder}: ${JSON.stringify(stdout)}`);
   return bytes;
 }

@@ -6,7 +6,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { isNotFound } from '../directory.ts';
 import { GUEST_USER } from './image.ts';
 import { GUEST_PORT } from './leases.ts';
-import { childOf, type ProcessTable, rootOf } from './processes.ts';
+import { childOf, type ProcessTable, rootOf, sendSignal } from './processes.ts';
+import { firstNotFolder } from './tree.ts';
 
 /**
  * What a domain runs before its sshd, as process 1 of its own PID, mount and UTS namespaces. A constant: id, paths and
@@ -25,6 +26,8 @@ if [ -n "$5" ]; then
 fi
 exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$3:$4"`;
 
+/** Where {@link BOOT_SCRIPT} mounts, with the way there: it follows links as the host's root, and a guest can make some. */
+const MOUNT_POINTS = ['usr', 'etc', 'etc/alternatives', 'dev', 'proc', 'opt', 'opt/mayfly'];
 const NAMESPACES = ['--pid', '--fork', '--mount', '--uts', '--kill-child'];
 /** Status of flock(1) when another process is booting, or already is, the same domain. */
 const LOCKED = 75;
@@ -61,6 +64,8 @@ export async function startDomain(
   const deadline = Date.now() + START_TIMEOUT_MS;
   while ((await processes.of(sandboxId)).length === 0) {
     signal.throwIfAborted();
+    const wrong = await firstNotFolder(paths.root, MOUNT_POINTS);
+    if (wrong) throw new MayflyError('boot_failed', `/${wrong} on the disk of ${sandboxId} is not a directory.`);
     const child = await spawnDomain(sandboxId, paths, address);
     const status = await inPlaceOrEnded(child, paths.root, deadline);
     if (status === 'in place') return;
@@ -85,7 +90,7 @@ export async function killDomain(sandboxId: string, processes: ProcessTable): Pr
     if (Date.now() > deadline) {
       throw new MayflyError('cleanup_incomplete', `Processes of ${sandboxId} survive SIGKILL: ${pids.join(', ')}.`);
     }
-    for (const pid of pids) kill(pid);
+    for (const pid of pids) sendSignal(pid, 'SIGKILL');
   }
 }
 
@@ -154,13 +159,5 @@ async function inPlaceOrEnded(
       );
     }
     await sleep(POLL_MS);
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }

@@ -1,23 +1,26 @@
-import { mkdir, readdir, readFile, realpath, statfs } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
+import { mkdir, readdir, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId } from '../../model/ids.ts';
-import type { Layer, Observation } from '../../model/proof.ts';
-import { entriesOf } from '../directory.ts';
+import type { Observation } from '../../model/proof.ts';
 import { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
 import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
+import { measureCapacity } from './capacity.ts';
 import { DiskUsage } from './disk-usage.ts';
 import { BOOT_SCRIPT, consoleTail, killDomain, startDomain } from './domain.ts';
 import { ensureDefaultImage, imageRoot, listImages, readImage } from './image.ts';
 import { GUEST_PORT, SimulatedLeases } from './leases.ts';
+import { lookAt } from './look.ts';
 import { ProcessTable, residentKib } from './processes.ts';
 import { SimulatedSources } from './running-source.ts';
-import { domainPaths, makeWorkspace, readClone, removeWorkspaceTrees } from './workspace.ts';
+import { SimulatedSnapshots } from './snapshots.ts';
+import { Suspension } from './suspension.ts';
+import { copyTree } from './tree.ts';
+import { type DiskCopy, domainPaths, makeWorkspace, readClone, removeWorkspaceTrees } from './workspace.ts';
 
 /** To be shown wherever a simulated host is started. */
 export const SIMULATED_WARNING =
@@ -42,6 +45,7 @@ export class SimulatedHypervisor implements Hypervisor {
   readonly warning = SIMULATED_WARNING;
   /** For tests and demonstrations: starts and stops sources. */
   readonly runningSources: SimulatedSources;
+  readonly snapshots: SimulatedSnapshots;
   readonly #state: StateDir;
   readonly #failpoints: Failpoints;
   readonly #agentFolder: string | null;
@@ -54,6 +58,15 @@ export class SimulatedHypervisor implements Hypervisor {
     this.#failpoints = options.failpoints ?? Failpoints.parse(undefined);
     this.runningSources = new SimulatedSources(options.state.images);
     this.#agentFolder = options.agentFolder ?? null;
+    this.snapshots = new SimulatedSnapshots({
+      state: options.state,
+      failpoints: this.#failpoints,
+      machine: {
+        isOn: async (sandboxId) => (await this.#processes.of(sandboxId)).length > 0,
+        suspension: (sandboxId) => this.#suspension(sandboxId),
+        workspace: (sandboxId) => this.#workspace(sandboxId),
+      },
+    });
     this.#leases = new SimulatedLeases(join(options.state.root, 'simulated.leases'));
   }
 
@@ -68,6 +81,8 @@ export class SimulatedHypervisor implements Hypervisor {
     await ensureDefaultImage(this.#state.images);
     await this.#leases.list();
     await this.openToLook();
+    // What saved one has been killed: its guest shall not stand still until its saga comes by.
+    for (const sandboxId of await this.#stored()) await this.snapshots.thaw(sandboxId);
   }
 
   /** Enough for {@link look} and {@link marks}: makes nothing. @throws Error when there never was a host in this folder */
@@ -84,15 +99,7 @@ export class SimulatedHypervisor implements Hypervisor {
   }
 
   async capacity(): Promise<Capacity> {
-    const memory = await readFile('/proc/meminfo', 'utf8');
-    const disk = await statfs(this.#state.root);
-    return {
-      cpus: availableParallelism(),
-      memoryTotalMib: meminfoMib(memory, 'MemTotal'),
-      memoryAvailableMib: meminfoMib(memory, 'MemAvailable'),
-      diskTotalBytes: disk.blocks * disk.bsize,
-      diskAvailableBytes: disk.bavail * disk.bsize,
-    };
+    return measureCapacity(this.#state.root);
   }
 
   async sources(): Promise<SourceInfo[]> {
@@ -119,11 +126,9 @@ export class SimulatedHypervisor implements Hypervisor {
     const workspace = await this.#workspace(request.sandboxId);
     const present = await readClone(workspace);
     if (present) return present;
-    const source = await this.source(request.source);
-    if (source.problem === RUNNING) throw new MayflyError('source_running', `${source.name}: ${RUNNING}`);
-    if (!source.cloneable) throw new MayflyError('source_unsafe', source.problem ?? `${source.name} cannot be cloned.`);
-    const image = imageRoot(this.#state.images, source.name);
-    return makeWorkspace(workspace, image, request, signal, () => this.#failpoints.hit('cloneDisk', 'during', signal));
+    const copy = await this.#copierOf(request);
+    const onCopied = () => this.#failpoints.hit('cloneDisk', 'during', signal);
+    return makeWorkspace(workspace, request, { copy, onCopied }, signal);
   }
 
   async bootDomain(sandboxId: string, { signal }: StepContext): Promise<void> {
@@ -162,11 +167,24 @@ export class SimulatedHypervisor implements Hypervisor {
     const noticedAt = new Date().toISOString();
     const leased = leases.find((entry) => entry.macAddress === clone.macAddress && entry.sandboxId === sandboxId);
     const lease = leased && { address: leased.address, port: GUEST_PORT, macAddress: leased.macAddress, noticedAt };
-    return { domain: pids.length > 0 ? 'running' : 'off', lease: lease ?? null };
+    if (pids.length === 0) return { domain: 'off', lease: lease ?? null };
+    const isPaused = await (await this.#suspension(sandboxId)).isPaused();
+    return { domain: isPaused ? 'paused' : 'running', lease: lease ?? null };
+  }
+
+  async pause(sandboxId: string): Promise<void> {
+    const suspension = await this.#suspension(sandboxId);
+    await suspension.pause(() => this.#failpoints.hit('pause', 'during'));
+  }
+
+  async resume(sandboxId: string): Promise<void> {
+    const suspension = await this.#suspension(sandboxId);
+    await suspension.resume(() => this.#failpoints.hit('resume', 'during'));
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
     await killDomain(sandboxId, this.#processes);
+    await (await this.#suspension(sandboxId)).forget();
     await this.#failpoints.hit('removeDomain', 'during');
   }
 
@@ -180,36 +198,40 @@ export class SimulatedHypervisor implements Hypervisor {
   }
 
   async look(sandboxId: string): Promise<Observation[]> {
-    const workspace = await this.#workspace(sandboxId);
-    const pids = await this.#processes.of(sandboxId);
-    const leases = (await this.#leases.list()).filter((lease) => lease.sandboxId === sandboxId);
-    const trees: string[] = [];
-    for (const path of [workspace, `${workspace}.new`]) if ((await entriesOf(path)) !== null) trees.push(path);
-    return [
-      observed('domain', '/proc/*/root and /proc/*/cmdline', pids.map(String)),
-      observed(
-        'lease',
-        this.#leases.path,
-        leases.map((lease) => lease.address),
-      ),
-      observed('workspace', workspace, trees),
-    ];
+    const [processes, leases] = [this.#processes, this.#leases];
+    return lookAt(sandboxId, await this.#workspace(sandboxId), { processes, leases });
   }
 
   async marks(): Promise<Mark[]> {
     const running = [...(await this.#processes.look()).keys()];
     const leased = (await this.#leases.list()).map((lease) => lease.sandboxId);
-    const stored = (await readdir(this.#state.sandboxes)).map((name) => name.replace(/\.new$/, '')).filter(isSandboxId);
-    const looks = [...new Set([...running, ...leased, ...stored])].map(async (sandboxId) => {
+    const looks = [...new Set([...running, ...leased, ...(await this.#stored())])].map(async (sandboxId) => {
       const found = (await this.look(sandboxId)).filter((observation) => !observation.absent);
       return found.map((observation) => ({ sandboxId, observation }));
     });
     return (await Promise.all(looks)).flat();
   }
 
+  /** @throws MayflyError source_not_found, source_running, source_unsafe */
+  async #copierOf({ source: name, snapshotId }: CloneRequest): Promise<DiskCopy> {
+    if (snapshotId !== null) return (to, signal) => this.snapshots.copy(snapshotId, to, signal, null);
+    const source = await this.source(name);
+    if (source.problem === RUNNING) throw new MayflyError('source_running', `${source.name}: ${RUNNING}`);
+    if (!source.cloneable) throw new MayflyError('source_unsafe', source.problem ?? `${source.name} cannot be cloned.`);
+    return (to, signal) => copyTree(imageRoot(this.#state.images, source.name), to, signal);
+  }
+
   async #asItRuns(source: SourceInfo): Promise<SourceInfo> {
     if (!source.cloneable || !(await this.runningSources.isRunning(source.name))) return source;
     return { ...source, cloneable: false, problem: RUNNING };
+  }
+
+  async #stored(): Promise<string[]> {
+    return (await readdir(this.#state.sandboxes)).map((name) => name.replace(/\.new$/, '')).filter(isSandboxId);
+  }
+
+  async #suspension(sandboxId: string): Promise<Suspension> {
+    return new Suspension(sandboxId, await this.#workspace(sandboxId), this.#processes);
   }
 
   get #processes(): ProcessTable {
@@ -221,17 +243,4 @@ export class SimulatedHypervisor implements Hypervisor {
   async #workspace(sandboxId: string): Promise<string> {
     return join(await realpath(this.#state.sandboxes), basename(this.#state.workspace(sandboxId)));
   }
-}
-
-function observed(layer: Layer, lookedAt: string, found: string[]): Observation {
-  const at = new Date().toISOString();
-  if (found.length === 0) return { layer, lookedAt, absent: true, at };
-  return { layer, lookedAt, absent: false, found: found.join(', '), at };
-}
-
-/** A line of /proc/meminfo, KiB there, MiB here. */
-function meminfoMib(text: string, name: string): number {
-  const kib = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1];
-  if (!kib) throw new Error(`/proc/meminfo has no ${name}`);
-  return Math.floor(Number(kib) / 1024);
 }

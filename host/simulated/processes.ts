@@ -85,12 +85,39 @@ export function residentKib(pid: number): number {
   return Number(pages ?? 0) * PAGE_KIB;
 }
 
+/** Whether no thread of a process runs: each is stopped (proc(5), `stat`), traced, or has ended. */
+export function isStopped(pid: number): boolean {
+  return tasksOf(pid).every((task) => {
+    const stat = readOrGone(`/proc/${pid}/task/${task}/stat`) ?? '';
+    // The name before the state is the process's own choice: it may hold a `)`.
+    return 'TtZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
+  });
+}
+
+/** Does nothing when the process has ended. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
 /** The root directory of a process; null when it has ended. */
 export function rootOf(pid: number): string | null {
   try {
     return readlinkSync(`/proc/${pid}/root`);
   } catch (error) {
     if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+function tasksOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch (error) {
+    if (isGone(error)) return [];
     throw error;
   }
 }

@@ -1,15 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import { syncDirectory } from '../atomic-file.ts';
-import { entriesOf, isNotFound } from '../directory.ts';
-import { ExecError, exec } from '../exec.ts';
+import { isNotFound } from '../directory.ts';
+import { ExecError } from '../exec.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
 import { type KeyPair, makeKeyPair } from '../ssh/key-pair.ts';
 import type { DomainPaths } from './domain.ts';
 import { GUEST_USER } from './image.ts';
+import { firstNotFolder, removeTree } from './tree.ts';
 
 const CLONE_FILE = 'clone.json';
 const CloneFile = z.strictObject({ hostKey: z.string(), macAddress: z.string(), user: z.string() });
@@ -49,25 +51,32 @@ export async function readClone(workspace: string): Promise<Clone | null> {
   }
 }
 
+/** Makes a tree at a path where nothing is. @throws ExecError; the signal's reason */
+export type DiskCopy = (to: string, signal: AbortSignal) => Promise<void>;
+
+interface DiskSteps {
+  copy: DiskCopy;
+  /** Called between the copy and the seed. */
+  onCopied: () => Promise<void>;
+}
+
 /**
- * Copies the image's tree and seeds it: host name, host key, the CA keys to trust and the one principal to accept. The
- * workspace appears as a whole or not at all.
- * @param onCopied called between the copy and the seed
+ * Copies the tree of an image or a snapshot and seeds it: machine id, host name, host key, the CA keys to trust and the
+ * one principal to accept. The workspace appears as a whole or not at all.
  * @throws MayflyError clone_failed
  */
 export async function makeWorkspace(
   workspace: string,
-  image: string,
   request: CloneRequest,
+  { copy, onCopied }: DiskSteps,
   signal: AbortSignal,
-  onCopied: () => Promise<void>,
 ): Promise<Clone> {
   const staging = `${workspace}.new`;
   await removeTree(staging);
   await removeTree(workspace);
   await mkdir(staging, { mode: 0o700 });
   const { root } = domainPaths(staging);
-  await copyTree(image, root, request.sandboxId, signal);
+  await copyOrSay(copy, root, request.sandboxId, signal);
   await onCopied();
   signal.throwIfAborted();
 
@@ -91,6 +100,7 @@ export async function removeWorkspaceTrees(workspace: string): Promise<void> {
 async function seed(root: string, request: CloneRequest, pair: KeyPair): Promise<void> {
   const etc = join(root, 'etc');
   const files: [string, string, number][] = [
+    ['machine-id', `${randomBytes(16).toString('hex')}\n`, 0o444],
     ['hostname', `${request.sandboxId}\n`, 0o644],
     ['hosts', `127.0.0.1 localhost ${request.sandboxId}\n`, 0o644],
     ['ssh/sshd_config', SSHD_CONFIG, 0o644],
@@ -100,37 +110,25 @@ async function seed(root: string, request: CloneRequest, pair: KeyPair): Promise
     ['ssh/mayfly_principals', `${request.sandboxId}\n`, 0o644],
     ['ssh/mayfly_revoked_keys', '', 0o644],
   ];
-  for (const [name, text, mode] of files) {
-    await writeFile(join(etc, name), text, { mode });
-    await chmod(join(etc, name), mode);
-  }
+  const wrong = await firstNotFolder(root, ['etc', 'etc/ssh']);
+  if (wrong) throw new MayflyError('clone_failed', `/${wrong} on the disk to clone is not a directory.`);
+  for (const [name, text, mode] of files) await plant(join(etc, name), text, mode);
 }
 
-async function copyTree(from: string, to: string, sandboxId: string, signal: AbortSignal): Promise<void> {
+/** Nothing in a tree that a guest has written leads what is written here elsewhere: links are replaced, not followed. */
+async function plant(path: string, text: string, mode: number): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+  await writeFile(path, text, { mode, flag: 'wx' });
+  await chmod(path, mode);
+}
+
+async function copyOrSay(copy: DiskCopy, to: string, sandboxId: string, signal: AbortSignal): Promise<void> {
   try {
-    await exec('cp', ['--archive', '--reflink=auto', '--', from, to], { signal });
+    await copy(to, signal);
   } catch (error) {
-    signal.throwIfAborted();
     if (!(error instanceof ExecError)) throw error;
-    throw new MayflyError('clone_failed', `The image could not be copied for ${sandboxId}: ${error.message}`, {
+    throw new MayflyError('clone_failed', `The disk could not be copied for ${sandboxId}: ${error.message}`, {
       cause: error,
     });
   }
-}
-
-/**
- * `rm -rf`, but never through a mount: a domain's bind of the host's /usr and /dev lies in a mount namespace of its
- * own; would one ever be visible here, removing it would remove the host's files.
- */
-async function removeTree(path: string): Promise<void> {
-  if ((await entriesOf(path)) === null) return;
-  const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').map((line) => line.split(' ')[4] ?? '');
-  const inside = mounts.find((mount) => mount === path || mount.startsWith(`${path}/`));
-  if (inside) {
-    throw new MayflyError(
-      'cleanup_incomplete',
-      `${path} is not removed, because ${inside} is mounted there. Unmount it.`,
-    );
-  }
-  await exec('rm', ['-rf', '--one-file-system', '--', path]);
 }

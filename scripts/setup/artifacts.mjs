@@ -6,6 +6,7 @@
  * <cache>/temporal/1.5.1/temporal
  * <cache>/store/<digest of store/embedded>/mayfly-store
  * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
+ * <cache>/diff/<digest of diff>/mayfly-diff
  * <cache>/images/golden-debian12/<digest of images and agent>/{disk.qcow2,vmlinux,initrd,image.json}
  * ```
  * A version's folder appears by rename, so what is there is whole. The digests make a changed source a new version.
@@ -82,6 +83,16 @@ export function guestCachePath() {
   return join(cacheDir(), 'guest', sourceDigest(join(repository, 'guest'), /_test\.go$/));
 }
 
+/** @returns {string} what the program that compares file systems calls itself */
+export function diffVersion() {
+  return sourceDigest(join(repository, 'diff'), /_test\.go$/);
+}
+
+/** @returns {string} the folder where the program that compares file systems is, or will be, built */
+export function diffCachePath() {
+  return join(cacheDir(), 'diff', diffVersion());
+}
+
 /** @returns {string} the folder where the golden image is, or will be, built */
 export function imageCachePath() {
   const digest = createHash('sha256')
@@ -117,6 +128,14 @@ export function guestBinaries() {
   const folder = guestCachePath();
   const [agent, gate] = [ifThere(join(folder, 'mayfly-agent')), ifThere(join(folder, 'mayfly-gate'))];
   return agent === null || gate === null ? null : { agent, gate, version: guestVersion() };
+}
+
+/**
+ * What compares file systems of guests on the host.
+ * @returns {string | null} null when set-up has not run
+ */
+export function diffBinary() {
+  return ifThere(join(diffCachePath(), 'mayfly-diff'));
 }
 
 /**

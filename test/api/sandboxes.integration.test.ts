@@ -39,6 +39,7 @@ describe('creating', () => {
     expect(view).toMatchObject({ state: 'running', createdBy: { agentId: 'agent-7' } });
     expect(view.spec).toEqual({
       source: 'golden',
+      snapshotId: null,
       cpus: 2,
       memoryMib: null,
       ttlSeconds: 3_600,
@@ -63,7 +64,11 @@ describe('creating', () => {
     const response = await create();
     expect(response.status).toBe(504);
     const [sandboxId] = door.sagas.started;
-    expect(await problemOf(response)).toMatchObject({ code: 'ip_timeout', sandboxId, detail: /awaitIp/ });
+    expect(await problemOf(response)).toMatchObject({
+      code: 'ip_timeout',
+      sandboxId,
+      detail: expect.stringMatching(/awaitIp/),
+    });
   });
 
   it('refuses when no host is live', async () => {

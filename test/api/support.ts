@@ -8,9 +8,10 @@ import type { IssuedCertificate } from '../../model/certificate.ts';
 import type { CommandInput } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
-import type { SandboxInput, SandboxPatch } from '../../model/messages.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
+import type { Operation, SandboxInput, SandboxPatch } from '../../model/messages.ts';
+import type { SandboxFailure, SandboxRecord } from '../../model/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
+import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshot.ts';
 import type { SourceInput } from '../../model/source-access.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { startStoreServer } from '../support/store-server.ts';
@@ -22,7 +23,12 @@ export class ImmediateSagas implements Sagas {
   started: string[] = [];
   commands: string[] = [];
   cancelled: string[] = [];
+  operations: Operation[] = [];
   failing: Error | null = null;
+  /** How many creates are taken before Temporal goes away. */
+  failsAfter: number | null = null;
+  /** Why operations are refused. */
+  refusal: Error | null = null;
   readonly #store: Store;
   readonly #sagas = new Map<string, Promise<void>>();
 
@@ -32,6 +38,9 @@ export class ImmediateSagas implements Sagas {
 
   async create(input: SandboxInput): Promise<void> {
     if (this.failing) throw this.failing;
+    if (this.failsAfter !== null && this.failsAfter-- <= 0) {
+      throw new MayflyError('temporal_unavailable', 'Temporal has gone away.');
+    }
     const saga = this.#sagas.get(input.id) ?? this.#start(input);
     this.#sagas.set(input.id, saga);
     await saga;
@@ -69,6 +78,36 @@ export class ImmediateSagas implements Sagas {
   async cancelCommand(commandId: string): Promise<void> {
     if (this.failing) throw this.failing;
     this.cancelled.push(commandId);
+  }
+
+  async operate(sandboxId: string, operation: Operation): Promise<void> {
+    if (this.refusal) throw this.refusal;
+    this.operations.push(operation);
+    if (operation.kind !== 'snapshot') return;
+    const { operationId: id, name, snapshotKind: kind, actor } = operation;
+    await this.#store.snapshots.create(creating({ id, sandboxId, name, kind, createdBy: actor }));
+  }
+
+  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
+    if (this.outcome === 'never') return aborted(signal);
+    const kind = this.operations.find((operation) => operation.operationId === operationId)?.kind;
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'host_unavailable', step: 'saveSnapshot', message: 'no' } as const) : null;
+    if (kind === 'snapshot') {
+      await this.#store.snapshots.update(operationId, isFailed ? { state: 'failed', failure } : { state: 'ready' });
+    } else if (!isFailed) {
+      await this.#store.sandboxes.update(sandboxId, { state: kind === 'pause' ? 'paused' : 'running' });
+    }
+    return failure;
+  }
+
+  async deleteSnapshot({ snapshotId }: DeleteSnapshotInput): Promise<void> {
+    await this.#store.snapshots.update(snapshotId, { state: 'deleting' });
+  }
+
+  async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') return aborted(signal);
+    await this.#store.snapshots.update(snapshotId, { state: 'deleted', keptFor: 'sbx-0123456789abcdef' });
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
@@ -138,6 +177,7 @@ function requested(input: SandboxInput): SandboxRecord {
     spec,
     createdBy,
     hostId: null,
+    parentSnapshotId: null,
     ssh: null,
     macAddress: null,
     createdAt: requestedAt,
@@ -149,6 +189,23 @@ function requested(input: SandboxInput): SandboxRecord {
     waitingFor: null,
     proof: null,
     steps: [],
+  };
+}
+
+/** A snapshot that has just begun. */
+function creating(begun: Pick<SnapshotRecord, 'id' | 'sandboxId' | 'name' | 'kind' | 'createdBy'>): SnapshotRecord {
+  return {
+    ...begun,
+    hostId: 'kvm-1',
+    source: 'golden',
+    state: 'creating',
+    reason: 'requested',
+    parentId: null,
+    createdAt: new Date().toISOString(),
+    readyAt: null,
+    saved: null,
+    failure: null,
+    keptFor: null,
   };
 }
 

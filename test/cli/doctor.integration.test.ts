@@ -9,7 +9,7 @@ import { Closers } from '../../worker/closers.ts';
 import { readConfig } from '../../worker/config.ts';
 import { openHostMachine } from '../../worker/host-machine.ts';
 import { temporaryState } from '../host/temporary-state.ts';
-import { record, sandboxId } from '../store/support.ts';
+import { record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { MayflyProcess } from '../support/mayfly-process.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
@@ -20,6 +20,9 @@ interface Report {
   residue?: { sandboxId: string; observation: { layer: string }; removed: boolean }[];
   notRemoved?: string;
   unknown?: string;
+  snapshots?: { snapshotId: string; isSafe: boolean; removed: boolean }[];
+  snapshotsNotRemoved?: string;
+  snapshotsUnknown?: string;
 }
 
 let closers: Closers;
@@ -36,6 +39,8 @@ beforeEach(async () => {
   const store = await connectStore(server.uri);
   await store.sandboxes.create(record(2, { state: 'running' }));
   await store.sandboxes.create(record(3, { state: 'destroyed' }));
+  const states = { 1: 'ready', 2: 'creating', 3: 'failed', 4: 'deleted', 5: 'ready' } as const;
+  for (const [n, state] of Object.entries(states)) await store.snapshots.create(snapshot(Number(n), { state }));
   await store.close();
   env = { MAYFLY_HOST: 'simulated', MAYFLY_STATE_DIR: state.root, MONGODB_URI: server.uri, TEMPORAL_ADDRESS: '' };
 });
@@ -65,6 +70,15 @@ async function plant(): Promise<void> {
   await mkdir(join(state.root, 'foreign'));
   await writeFile(join(state.root, 'foreign', 'file'), 'not ours');
   await symlink(join(state.root, 'foreign'), join(state.workspace(UNKNOWN), 'link'));
+}
+
+/** Folders of snapshots: whole ones, and with `.new` one that is being saved. */
+async function plantSnapshots(...folders: string[]): Promise<void> {
+  const spec = { sandboxId: ALIVE, kind: 'disk', savedAt: new Date(0).toISOString(), sha256: null };
+  for (const folder of folders) {
+    await mkdir(join(state.snapshots, folder, 'root'), { recursive: true });
+    if (!folder.endsWith('.new')) await writeFile(join(state.snapshots, folder, 'spec.json'), JSON.stringify(spec));
+  }
 }
 
 /** All paths below the state folder. */
@@ -135,12 +149,41 @@ describe('mayfly doctor', () => {
     expect(await tree()).toEqual(before);
   });
 
+  it('--fix removes snapshots that failed or were deleted, and leaves those that somebody can want', async () => {
+    const [ready, creating, failed, deleted, lost, unknown, half] = [1, 2, 3, 4, 5, 6, 7].map(snapshotId);
+    await plantSnapshots(...[ready, failed, deleted, unknown].map(String), 'backup');
+    await plantSnapshots(...[creating, lost, half].map((id) => `${id}.new`));
+    const { code, report } = await doctor(['--fix']);
+    expect(report.snapshots?.map(({ snapshotId: id, isSafe, removed }) => [id, isSafe, removed])).toEqual([
+      [failed, true, true],
+      [deleted, true, true],
+      [lost, false, false],
+      [unknown, false, false],
+      [half, true, true],
+    ]);
+    expect({ code, healthy: report.healthy }).toEqual({ code: 1, healthy: false });
+    const left = ['backup', ready, `${creating}.new`, `${lost}.new`, unknown];
+    expect(new Set(await readdir(state.snapshots))).toEqual(new Set(left));
+  });
+
+  it('lists snapshots while the host worker runs, and leaves the removing to later', async () => {
+    await plantSnapshots(snapshotId(3));
+    const machine = await openHostMachine(readConfig(env), Failpoints.parse(undefined));
+    closers.add('machine', () => machine.close());
+    const { report } = await doctor(['--fix']);
+    expect(report).toMatchObject({ healthy: false, snapshots: [{ snapshotId: snapshotId(3), removed: false }] });
+    expect(report.snapshotsNotRemoved).toContain('another host worker serves');
+    expect(await readdir(state.snapshots)).toEqual([snapshotId(3)]);
+  });
+
   it('calls nothing residue where there is no store to ask', async () => {
     await plant();
+    await plantSnapshots(snapshotId(3));
     const before = await tree();
     const { code, report } = await doctor(['--fix'], { MONGODB_URI: '' });
     expect(report.residue).toBeUndefined();
     expect(report.unknown).toContain('set MONGODB_URI');
+    expect(report.snapshots).toBeUndefined();
     expect(code).toBe(1);
     expect(await tree()).toEqual(before);
   });

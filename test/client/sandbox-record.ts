@@ -10,6 +10,7 @@ export function sandboxRecord(changes: Partial<SandboxRecord> = {}): SandboxReco
     phase: null,
     spec: {
       source: 'golden-debian12',
+      snapshotId: null,
       cpus: null,
       memoryMib: null,
       ttlSeconds: 3_600,
@@ -20,6 +21,7 @@ export function sandboxRecord(changes: Partial<SandboxRecord> = {}): SandboxReco
     },
     createdBy: { apiKeyId: '0123456789ab', agentId: null },
     hostId: 'host',
+    parentSnapshotId: null,
     ssh: { address: '127.64.0.2', port: 2222, user: 'sandbox', hostKey: 'ssh-ed25519 AAAA' },
     macAddress: '52:54:00:00:00:01',
     createdAt: '2026-11-21T10:00:00.000Z',

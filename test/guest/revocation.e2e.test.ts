@@ -29,7 +29,14 @@ beforeAll(async () => {
   const credentials = new Credentials(machine.state);
   await credentials.open();
   const userCaKeys = await ca.publicKeys();
-  const shape = { source: machine.source, cpus: null, memoryMib: null, egress: 'none', userCaKeys } as const;
+  const shape = {
+    source: machine.source,
+    snapshotId: null,
+    cpus: null,
+    memoryMib: null,
+    egress: 'none',
+    userCaKeys,
+  } as const;
   const clone = await machine.host.cloneDisk({ sandboxId, ...shape }, context());
   await machine.host.bootDomain(sandboxId, context());
   const { address, port } = await machine.host.awaitLease(sandboxId, context());

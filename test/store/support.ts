@@ -1,5 +1,6 @@
 import type { CommandRecord } from '../../model/command.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
+import type { SnapshotRecord } from '../../model/snapshot.ts';
 
 /** A sandbox id whose last characters are the number. */
 export function sandboxId(n: number): string {
@@ -15,6 +16,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
     phase: null,
     spec: {
       source: 'golden',
+      snapshotId: null,
       cpus: null,
       memoryMib: null,
       ttlSeconds: 3_600,
@@ -25,6 +27,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
     },
     createdBy: { apiKeyId: '0123456789ab', agentId: null },
     hostId: null,
+    parentSnapshotId: null,
     ssh: null,
     macAddress: null,
     createdAt,
@@ -73,6 +76,33 @@ export function command(n: number, changes: Partial<CommandRecord> = {}): Comman
     failure: null,
     stdout: { bytes: 0, kept: 0 },
     stderr: { bytes: 0, kept: 0 },
+    ...changes,
+  };
+}
+
+/** A snapshot id whose last characters are the number. */
+export function snapshotId(n: number): string {
+  return `snp-${String(n).padStart(16, '0')}`;
+}
+
+/** The record of a snapshot of sandbox 1 that was just asked for. */
+export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): SnapshotRecord {
+  return {
+    id: snapshotId(n),
+    sandboxId: sandboxId(1),
+    hostId: 'kvm-1',
+    source: 'golden',
+    name: snapshotId(n),
+    kind: 'disk',
+    state: 'creating',
+    reason: 'requested',
+    parentId: null,
+    createdBy: { apiKeyId: '0123456789ab', agentId: null },
+    createdAt: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
+    readyAt: null,
+    saved: null,
+    failure: null,
+    keptFor: null,
     ...changes,
   };
 }

@@ -41,6 +41,10 @@ export const TEST_TIMEOUTS: Timeouts = {
   bootDomainMs: 5_000,
   awaitIpMs: 5_000,
   verifySshMs: 8_000,
+  saveSnapshotMs: 5_000,
+  verifySnapshotMs: 5_000,
+  revertDiskMs: 5_000,
+  pauseMs: 3_000,
   cleanupMs: 10_000,
   cleanupPauseMs: 200,
 };
@@ -134,6 +138,7 @@ export class TestMayfly {
       id: sandboxIdFrom(randomBytes(ID_BYTES)),
       spec: {
         source: 'golden-debian12',
+        snapshotId: null,
         cpus: null,
         memoryMib: 64,
         ttlSeconds: 600,
@@ -227,7 +232,14 @@ export function useMayfly(): () => TestMayfly {
     const { failpoints, host, store } = running();
     failpoints.arm(undefined);
     if (!host) await running().startHost();
-    for (const { id } of await store.sandboxes.all(['requested', 'creating', 'running', 'destroying'])) {
+    for (const { id } of await store.sandboxes.all([
+      'requested',
+      'creating',
+      'running',
+      'paused',
+      'restoring',
+      'destroying',
+    ])) {
       await running().destroy({ ...running().input(), id });
     }
     expect(await running().residue()).toEqual([]);

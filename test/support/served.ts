@@ -70,10 +70,13 @@ export class ServedMayfly {
     return served;
   }
 
-  /** A host worker on the same machine as the one before, which must have ended. */
-  startHost(): MayflyProcess {
+  /**
+   * A host worker on the same machine as the one before, which must have ended.
+   * @param env beside what all of them are given
+   */
+  startHost(env: NodeJS.ProcessEnv = {}): MayflyProcess {
     const where = { MAYFLY_STATE_DIR: join(this.state.root, 'host'), MAYFLY_HOST_ID: 'served' };
-    this.host = new MayflyProcess(['serve', 'host'], { ...this.#env, ...where, ...this.#hostEnv });
+    this.host = new MayflyProcess(['serve', 'host'], { ...this.#env, ...where, ...this.#hostEnv, ...env });
     return this.host;
   }
 

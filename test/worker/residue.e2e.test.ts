@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -10,7 +10,8 @@ import { Closers } from '../../worker/closers.ts';
 import { type Config, readConfig } from '../../worker/config.ts';
 import { openHostMachine } from '../../worker/host-machine.ts';
 import { findResidue, removeResidue } from '../../worker/residue.ts';
-import { sandboxId } from '../store/support.ts';
+import { findSnapshotResidue, removeSnapshotResidue } from '../../worker/snapshot-residue.ts';
+import { sandboxId, snapshotId } from '../store/support.ts';
 import { processesOf } from '../support/mayfly-process.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
@@ -64,5 +65,21 @@ it('a private libvirtd leaves files only; residue in them is seen without it, an
 
   await removeResidue(config, [ID]);
   expect(await findResidue(config)).toEqual([]);
+  expect(await traces()).toEqual(nothing);
+});
+
+it('snapshots that were cut off, or that nothing leans on any more, are seen without a libvirtd, and removed', async () => {
+  const snapshots = join(config.stateDir, 'snapshots');
+  const [half, kept] = [snapshotId(1), snapshotId(2)];
+  for (const id of [half, kept]) await mkdir(join(snapshots, id), { recursive: true });
+  await writeFile(join(snapshots, kept, 'removed.json'), JSON.stringify({ at: new Date(0).toISOString() }));
+  const nothing = { rules: false, bridges: [], processes: [] };
+  expect(await findSnapshotResidue(config)).toEqual([
+    { snapshotId: half, state: 'half', recorded: null, isSafe: true },
+    { snapshotId: kept, state: 'kept', recorded: null, isSafe: true },
+  ]);
+  expect(await traces()).toEqual(nothing);
+  await removeSnapshotResidue(config);
+  expect(await readdir(snapshots)).toEqual([]);
   expect(await traces()).toEqual(nothing);
 });

@@ -24,18 +24,28 @@ async function recorded(name: string): Promise<string> {
   return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');
 }
 
-test('the ways a sandbox and a command can live are all recorded', () => {
+test('the ways a sandbox, a command and a snapshot can live are all recorded', () => {
   expect(names.sort()).toEqual([
     'cleanup-that-waits.json',
     'command-cancelled.json',
     'command.json',
     'create-failed.json',
     'deleted-while-creating.json',
+    'deleted-while-restoring.json',
+    'deleted-while-saving.json',
     'deleted.json',
+    'fork.json',
     'idle-after-use.json',
     'idle.json',
     'no-room.json',
     'patched.json',
+    'paused.json',
+    'restore-failed.json',
+    'restored.json',
+    'snapshot-deleted.json',
+    'snapshot-failed.json',
+    'snapshot.json',
+    'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
   ]);

@@ -87,6 +87,7 @@ test('a source is prepared, cannot be cloned while it runs, and is as it was whe
   const request = {
     sandboxId: mayfly().input().id,
     source: name,
+    snapshotId: null,
     cpus: null,
     memoryMib: null,
     egress: 'none' as const,

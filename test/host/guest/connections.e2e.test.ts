@@ -34,7 +34,13 @@ beforeAll(async () => {
     await credentials.storeCertificate(id, signed.certificate);
     return readFile(join(credentials.directory(id), CERTIFICATE_FILE), 'utf8');
   };
-  const asked = { cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: await ca.publicKeys() };
+  const asked = {
+    snapshotId: null,
+    cpus: null,
+    memoryMib: null,
+    egress: 'none' as const,
+    userCaKeys: await ca.publicKeys(),
+  };
   const { host: hypervisor } = machine;
   const clone = await hypervisor.cloneDisk({ sandboxId: id, source: machine.source, ...asked }, context());
   expect(await hypervisor.whereabouts(id)).toEqual({ domain: 'absent', lease: null });

@@ -35,7 +35,7 @@ const within = (ms: number): StepContext => ({ signal: AbortSignal.timeout(ms), 
 /** The steps of a create up to the address, with the time that the product gives them. */
 async function boot(id: string): Promise<SshEndpoint> {
   const { host } = machine;
-  const request = { sandboxId: id, source, cpus: null, memoryMib: null, egress: 'none' as const };
+  const request = { sandboxId: id, source, snapshotId: null, cpus: null, memoryMib: null, egress: 'none' as const };
   const clone = await host.cloneDisk(
     { ...request, userCaKeys: await ca.publicKeys() },
     within(DEFAULT_TIMEOUTS.cloneDiskMs),

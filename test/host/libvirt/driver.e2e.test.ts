@@ -29,6 +29,7 @@ const newId = () => sandboxIdFrom(randomBytes(ID_BYTES));
 const request = (sandboxId: string) => ({
   sandboxId,
   source: machine.source,
+  snapshotId: null,
   cpus: null,
   memoryMib: null,
   egress: 'none' as const,

@@ -30,7 +30,7 @@ export class TestCa {
       IdentityFile: join(folder, 'user'),
       IdentitiesOnly: 'yes',
       ConnectionAttempts: '30',
-      ConnectTimeout: '5',
+      ConnectTimeout: '40',
     };
     const flags = Object.entries(options).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
     return await exec('ssh', ['-F', '/dev/null', ...flags, `sandbox@${address}`, command]);

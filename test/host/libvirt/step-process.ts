@@ -1,14 +1,26 @@
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 
-/** A host worker's life of one step, to be killed in its middle: `step-process.ts URI STATE LEASES STEP ID SOURCE`. */
+/** A host worker's life of one step, to be killed in its middle: `step-process.ts URI STATE LEASES STEP ID SOURCE|SNAPSHOT`. */
 const [uri = '', root = '', leaseFolder = '', step = '', sandboxId = '', source = ''] = process.argv.slice(2);
 const host = new LibvirtHypervisor({ uri, state: new StateDir(root), leaseFolder });
 const context = { signal: AbortSignal.timeout(60_000), alive: () => {} };
-const request = { sandboxId, source, cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: [] };
+const request = {
+  sandboxId,
+  source,
+  snapshotId: null,
+  cpus: null,
+  memoryMib: null,
+  egress: 'none' as const,
+  userCaKeys: [],
+};
 const steps: Record<string, () => Promise<unknown>> = {
   cloneDisk: () => host.cloneDisk(request, context),
   bootDomain: () => host.bootDomain(sandboxId, context),
+  save: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'disk' }, context),
+  verify: () => host.snapshots.verify(source, context),
+  revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
+  removeSnapshot: () => host.snapshots.remove(source),
   removeDomain: () => host.removeDomain(sandboxId),
   removeWorkspace: () => host.removeWorkspace(sandboxId),
 };

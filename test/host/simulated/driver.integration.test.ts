@@ -4,8 +4,6 @@ import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { CertClient, keyWithCertificate } from '../../../host/ssh/cert-client.ts';
-import type { SshEndpoint } from '../../../model/sandbox.ts';
 import { newId, patience, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -14,39 +12,6 @@ beforeAll(async () => {
   machine = await TestMachine.start();
 });
 afterAll(() => machine.stop());
-
-async function run(endpoint: SshEndpoint, id: string, command: string): Promise<string> {
-  const directory = machine.credentials.directory(id);
-  const key = keyWithCertificate(
-    await readFile(join(directory, 'id_ed25519')),
-    await readFile(join(directory, 'id_ed25519-cert.pub'), 'utf8'),
-  );
-  const method = { type: 'publickey' as const, username: endpoint.user, key };
-  const client = new CertClient().connect({
-    host: endpoint.address,
-    port: endpoint.port,
-    username: endpoint.user,
-    authHandler: [method],
-  });
-  await once(client, 'ready');
-  try {
-    return await new Promise<string>((resolve, reject) => {
-      client.exec(command, (error, channel) => {
-        if (error) return reject(error);
-        let printed = '';
-        channel.on('data', (chunk: Buffer) => {
-          printed += chunk.toString();
-        });
-        channel.stderr.on('data', (chunk: Buffer) => {
-          printed += chunk.toString();
-        });
-        channel.on('close', () => resolve(printed.trim()));
-      });
-    });
-  } finally {
-    client.end();
-  }
-}
 
 /** Every process on this machine whose root directory or arguments name the sandbox, and every mount that does. */
 async function tracesOf(id: string): Promise<string[]> {
@@ -79,14 +44,14 @@ describe('a simulated sandbox', () => {
     await machine.verify(first, id);
     await machine.verify(first, id);
 
-    expect(await run(first, id, 'hostname; whoami; pwd; ls / | tr "\\n" " "')).toBe(
+    expect(await machine.run(first, id, 'hostname; whoami; pwd; ls / | tr "\\n" " "')).toBe(
       `${id}\nsandbox\n/home/sandbox\nbin dev etc home lib lib32 lib64 mnt opt proc root run sbin srv sys tmp usr var`,
     );
-    expect(await run(first, id, 'ls -d /proc/[0-9]* | wc -l')).toMatch(/^[1-9]$/);
-    expect(await run(first, id, 'cat /etc/ssh/mayfly_principals; cat /etc/ssh/ssh_host_ed25519_key')).toMatch(
+    expect(await machine.run(first, id, 'ls -d /proc/[0-9]* | wc -l')).toMatch(/^[1-9]$/);
+    expect(await machine.run(first, id, 'cat /etc/ssh/mayfly_principals; cat /etc/ssh/ssh_host_ed25519_key')).toMatch(
       new RegExp(`^${id}\\ncat: .*Permission denied$`),
     );
-    expect(await run(first, id, 'touch /usr/x /etc/x 2>&1 | wc -l')).toBe('2');
+    expect(await machine.run(first, id, 'touch /usr/x /etc/x 2>&1 | wc -l')).toBe('2');
     const usage = await machine.hypervisor.usage(id);
     expect(usage.memoryMib).toBeGreaterThan(1);
     expect(usage.diskBytes).toBeGreaterThan(10_000);
@@ -103,8 +68,8 @@ describe('a simulated sandbox', () => {
     const [endpoint, other] = [await machine.boot(one), await machine.boot(two)];
     await machine.certify(one);
     await machine.certify(two);
-    await run(endpoint, one, `touch /tmp/mark-${one} ~/mark-${one}`);
-    expect(await run(other, two, `ls /tmp /home/sandbox | grep -c mark-${one}`)).toBe('0');
+    await machine.run(endpoint, one, `touch /tmp/mark-${one} ~/mark-${one}`);
+    expect(await machine.run(other, two, `ls /tmp /home/sandbox | grep -c mark-${one}`)).toBe('0');
     await expect(access(`/tmp/mark-${one}`)).rejects.toThrow('ENOENT');
     const image = await readdir(join(machine.state.images, 'golden-debian12', 'root', 'home', 'sandbox'));
     expect(image).toEqual(['README']);
@@ -117,7 +82,11 @@ describe('a simulated sandbox', () => {
     const beside = await machine.boot(neighbour);
     await machine.certify(id);
     await machine.certify(neighbour);
-    await run(endpoint, id, 'setsid nohup sh -c "trap : TERM HUP INT; sleep 1000" >/dev/null 2>&1 </dev/null &');
+    await machine.run(
+      endpoint,
+      id,
+      'setsid nohup sh -c "trap : TERM HUP INT; sleep 1000" >/dev/null 2>&1 </dev/null &',
+    );
     await machine.hypervisor.removeDomain(id);
     expect(await tracesOf(id)).toEqual([]);
     await machine.verify(beside, neighbour);
@@ -127,9 +96,8 @@ describe('a simulated sandbox', () => {
 
   test('one whose sshd died is noticed by awaitLease, and boots again with the same disk and address', async () => {
     const id = newId();
-    const endpoint = await machine.boot(id);
-    await machine.certify(id);
-    await run(endpoint, id, 'touch kept');
+    const endpoint = await machine.login(id);
+    await machine.run(endpoint, id, 'touch kept');
     const [domain] = await machine.hypervisor.look(id);
     for (const pid of domain?.found?.split(', ') ?? []) {
       const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''); // gone with sshd, its process 1
@@ -139,7 +107,7 @@ describe('a simulated sandbox', () => {
     await expect(machine.hypervisor.awaitLease(id, patience())).rejects.toMatchObject({ code: 'boot_failed' });
     expect(await machine.boot(id)).toEqual(endpoint);
     await machine.verify(endpoint, id);
-    expect(await run(endpoint, id, 'ls')).toContain('kept');
+    expect(await machine.run(endpoint, id, 'ls')).toContain('kept');
     await machine.destroy(id);
   });
 

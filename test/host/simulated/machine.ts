@@ -1,17 +1,43 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
 import { UserCa } from '../../../ca/user-ca.ts';
 import { Credentials } from '../../../host/credentials.ts';
 import type { CloneRequest, StepContext } from '../../../host/hypervisor.ts';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
+import { CertClient, keyWithCertificate } from '../../../host/ssh/cert-client.ts';
 import { verifySsh } from '../../../host/ssh/verify.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
 import { agentFolder } from '../../support/agent-folder.ts';
 import { temporaryState } from '../temporary-state.ts';
 
+/** A guest that has said nothing for this long says nothing. Milliseconds. */
+const SILENCE_MS = 500;
+
 export function newId(): string {
   return sandboxIdFrom(randomBytes(ID_BYTES));
+}
+
+export function newSnapshotId(): string {
+  return snapshotIdFrom(randomBytes(ID_BYTES));
+}
+
+/** Whether the guest's sshd says what it is: one that stands still says nothing. */
+export async function answers({ address, port }: SshEndpoint): Promise<boolean> {
+  const socket = createConnection({ host: address, port });
+  try {
+    const [greeting] = await once(socket, 'data', { signal: AbortSignal.timeout(SILENCE_MS) });
+    return String(greeting).startsWith('SSH-2.0');
+  } catch (error) {
+    if (error instanceof Error && error.name === 'AbortError') return false;
+    throw error;
+  } finally {
+    socket.destroy();
+  }
 }
 
 export function patience(ms = 30_000): StepContext {
@@ -43,12 +69,13 @@ export class TestMachine {
 
   request(sandboxId: string): CloneRequest {
     const { userCaKeys } = this;
-    return { sandboxId, source: 'golden-debian12', cpus: null, memoryMib: null, egress: 'none', userCaKeys };
+    const spec = { source: 'golden-debian12', snapshotId: null, cpus: null, memoryMib: null } as const;
+    return { sandboxId, ...spec, egress: 'none', userCaKeys };
   }
 
-  /** Clone, boot, address. */
-  async boot(sandboxId: string): Promise<SshEndpoint> {
-    const clone = await this.hypervisor.cloneDisk(this.request(sandboxId), patience());
+  /** Clone, of a snapshot if one is named, boot, address. */
+  async boot(sandboxId: string, snapshotId: string | null = null): Promise<SshEndpoint> {
+    const clone = await this.hypervisor.cloneDisk({ ...this.request(sandboxId), snapshotId }, patience());
     await this.hypervisor.bootDomain(sandboxId, patience());
     const { address, port } = await this.hypervisor.awaitLease(sandboxId, patience());
     return { address, port, user: clone.user, hostKey: clone.hostKey };
@@ -68,6 +95,58 @@ export class TestMachine {
     return verifySsh({ endpoint, credentialsDir: this.credentials.directory(credentialsOf), ...context });
   }
 
+  /** Boots it, makes credentials, and has seen them accepted. */
+  async login(sandboxId: string, snapshotId: string | null = null): Promise<SshEndpoint> {
+    const endpoint = await this.boot(sandboxId, snapshotId);
+    await this.certify(sandboxId);
+    await this.verify(endpoint, sandboxId);
+    return endpoint;
+  }
+
+  async reboot(sandboxId: string): Promise<void> {
+    await this.hypervisor.bootDomain(sandboxId, patience());
+    await this.hypervisor.awaitLease(sandboxId, patience());
+  }
+
+  async save(sandboxId: string, snapshotId = newSnapshotId()): Promise<string> {
+    await this.hypervisor.snapshots.save({ snapshotId, sandboxId, kind: 'disk' }, patience());
+    return snapshotId;
+  }
+
+  /** What a program of the guest prints, to whom the sandbox's own credentials let in. */
+  async run(endpoint: SshEndpoint, sandboxId: string, command: string): Promise<string> {
+    const directory = this.credentials.directory(sandboxId);
+    const key = keyWithCertificate(
+      await readFile(join(directory, 'id_ed25519')),
+      await readFile(join(directory, 'id_ed25519-cert.pub'), 'utf8'),
+    );
+    const method = { type: 'publickey' as const, username: endpoint.user, key };
+    const client = new CertClient().connect({
+      host: endpoint.address,
+      port: endpoint.port,
+      username: endpoint.user,
+      authHandler: [method],
+    });
+    await once(client, 'ready');
+    try {
+      return await new Promise<string>((resolve, reject) => {
+        client.exec(command, (error, channel) => {
+          if (error) return reject(error);
+          let printed = '';
+          channel.on('data', (chunk: Buffer) => {
+            printed += chunk.toString();
+          });
+          channel.stderr.on('data', (chunk: Buffer) => {
+            printed += chunk.toString();
+          });
+          channel.on('close', () => resolve(printed.trim()));
+        });
+      });
+    } finally {
+      client.end();
+    }
+  }
+
   async destroy(sandboxId: string): Promise<void> {
     await this.credentials.removeCredentials(sandboxId);
     await this.hypervisor.removeDomain(sandboxId);
@@ -76,6 +155,8 @@ export class TestMachine {
   }
 
   async stop(): Promise<void> {
+    const saved = await this.hypervisor.snapshots.list();
+    await Promise.all(saved.map(({ snapshotId }) => this.hypervisor.snapshots.remove(snapshotId)));
     const marks = [...(await this.hypervisor.marks()), ...(await this.credentials.marks())];
     await Promise.all([...new Set(marks.map((mark) => mark.sandboxId))].map((id) => this.destroy(id)));
     await this.hypervisor.close();

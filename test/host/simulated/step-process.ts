@@ -15,6 +15,7 @@ const userCaKeys = await ca.publicKeys();
 const request = {
   sandboxId,
   source: 'golden-debian12',
+  snapshotId: null,
   cpus: null,
   memoryMib: null,
   egress: 'none',

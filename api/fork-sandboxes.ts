@@ -1,0 +1,109 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../model/errors.ts';
+import { sandboxIdFrom } from '../model/ids.ts';
+import type { Actor, SandboxRecord } from '../model/sandbox.ts';
+import type { AppDeps, Env } from './context.ts';
+import { failureOf, type Request, recorded, specOf } from './create-sandbox.ts';
+import { type Attempt, beginAttempt, freedWhenRefused, furtherId, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { placeableOrigin } from './placement.ts';
+import { patienceOf } from './prefer.ts';
+import { problemOf } from './problem.ts';
+import { sandboxView } from './sandbox-view.ts';
+import type { forksAnswer } from './schemas.ts';
+import { waitWithin } from './waiting.ts';
+
+type Item = z.infer<typeof forksAnswer>['items'][number];
+
+/**
+ * Sagas that are handed to Temporal at once; each waits until its record is in the store. Ten took 4 s on two busy cores
+ * that ran the sagas too, and one call may take ten.
+ */
+const STARTED_AT_ONCE = 5;
+
+/** POST /v1/sandboxes with a count: one sandbox for each place in the list, however often it is asked with the same key. */
+export async function answerForks(
+  c: Context<Env>,
+  deps: AppDeps,
+  request: Request,
+  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: request.agentId ?? null };
+  const { method, path } = c.req;
+  const asked = { apiKeyId: actor.apiKeyId, key: headers['idempotency-key'], method, path, body: request };
+  const attempt = await beginAttempt(store, sandboxIdFrom, asked);
+  if (attempt.answer) return repeatAnswer(c, attempt.answer);
+
+  const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
+    furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
+  );
+  const refused = await startAll(deps, attempt, ids, request, actor);
+  const started = ids.filter((id) => !refused.has(id));
+  const patience = patienceOf(headers.prefer);
+  await waitWithin(c, deps, patience.seconds, async (signal) => {
+    await Promise.all(started.map((id) => sagas.settled(id, signal)));
+  });
+  const records = new Map<string, SandboxRecord>();
+  for (const id of started) records.set(id, await recorded(deps, id));
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  const response = c.json({ items: ids.map((id) => itemOf(c, id, refused, records)) }, statusOf(ids, records));
+  // What Temporal did not take is begun by the next request with the same key.
+  if (refused.size === 0 && !c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
+  return response;
+}
+
+/**
+ * Starts those that have no record yet: all, unless an earlier request with the same key has begun.
+ * @returns why some were not started
+ * @throws MayflyError what {@link placeableOrigin} refuses with, or why none was started
+ */
+async function startAll(
+  { store, sagas }: AppDeps,
+  attempt: Attempt,
+  ids: string[],
+  request: Request,
+  createdBy: Actor,
+): Promise<Map<string, MayflyError>> {
+  const refused = new Map<string, MayflyError>();
+  const present = attempt.isFresh ? [] : await Promise.all(ids.map((id) => store.sandboxes.get(id)));
+  const missing = ids.filter((_, n) => !present[n]);
+  if (missing.length === 0) return refused;
+  const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
+  const spec = specOf(request, origin);
+  const begin = async (id: string) => {
+    try {
+      await sagas.create({ id, spec, createdBy, requestedAt: new Date().toISOString(), begin: 'create' });
+    } catch (error) {
+      if (!(error instanceof MayflyError)) throw error;
+      refused.set(id, error);
+    }
+  };
+  for (let n = 0; n < missing.length; n += STARTED_AT_ONCE) {
+    await Promise.all(missing.slice(n, n + STARTED_AT_ONCE).map(begin));
+  }
+  const [first] = refused.values();
+  if (first && refused.size === ids.length) throw first;
+  return refused;
+}
+
+function itemOf(
+  c: Context<Env>,
+  id: string,
+  refused: Map<string, MayflyError>,
+  records: Map<string, SandboxRecord>,
+): Item {
+  const record = records.get(id);
+  const error = record ? failureOf(record) : refused.get(id);
+  if (error) return { problem: problemOf(c, error, { sandboxId: id }) };
+  if (record) return { sandbox: sandboxView(record) };
+  throw new MayflyError('internal', `Nothing is known of ${id}, which was asked for.`);
+}
+
+/** 201: all run. 202: some are still being made. 207: all that can be made has been made, and some were not. */
+function statusOf(ids: string[], records: Map<string, SandboxRecord>): 201 | 202 | 207 {
+  const states = ids.map((id) => records.get(id));
+  if (states.every((record) => record?.state === 'running')) return 201;
+  const isOpen = (record: SandboxRecord) => record.state !== 'running' && failureOf(record) === null;
+  return [...records.values()].some(isOpen) ? 202 : 207;
+}

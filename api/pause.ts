@@ -1,0 +1,73 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { operationIdFrom } from '../model/ids.ts';
+import { requires } from './auth.ts';
+import { type App, type AppDeps, type Env, serialised } from './context.ts';
+import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { awaitOperation, beginOperation, failureOf } from './operation.ts';
+import { problemResponse } from './problem.ts';
+import { sandboxView } from './sandbox-view.ts';
+import { existing } from './sandboxes.ts';
+import { idempotencyHeaders, json, noQuery, problems, sandboxAnswer, sandboxParams } from './schemas.ts';
+
+const tags = ['sandboxes'];
+const middleware = [requires('sandboxes:write')];
+const request = { params: sandboxParams, query: noQuery, headers: idempotencyHeaders };
+const pending = json('It is under way; Location says where to look', sandboxAnswer);
+
+const pauseOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes/{id}/pause',
+  tags,
+  summary: 'Stop the processors of a sandbox; its memory is kept, and so is its room on the host',
+  middleware,
+  request,
+  responses: { 200: json('It is paused', sandboxAnswer), 202: pending, ...problems },
+});
+
+const resumeOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes/{id}/resume',
+  tags,
+  summary: 'Let a paused sandbox go on',
+  middleware,
+  request,
+  responses: { 200: json('It runs', sandboxAnswer), 202: pending, ...problems },
+});
+
+export function pauseRoutes(app: App, deps: AppDeps): void {
+  app.openapi(pauseOne, async (c) => {
+    return serialised(await answer(c, deps, 'pause', c.req.valid('param').id, c.req.valid('header')));
+  });
+  app.openapi(resumeOne, async (c) => {
+    return serialised(await answer(c, deps, 'resume', c.req.valid('param').id, c.req.valid('header')));
+  });
+}
+
+/** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy */
+async function answer(
+  c: Context<Env>,
+  deps: AppDeps,
+  kind: 'pause' | 'resume',
+  sandboxId: string,
+  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+): Promise<Response> {
+  const { id: apiKeyId } = c.get('apiKey');
+  await existing(deps, sandboxId);
+  const { method, path } = c.req;
+  const key = headers['idempotency-key'];
+  const attempt = await beginAttempt(deps.store, operationIdFrom, { apiKeyId, key, method, path, body: null });
+  if (attempt.answer) return repeatAnswer(c, attempt.answer);
+
+  const operationId = attempt.subjectId;
+  await beginOperation(deps, attempt, sandboxId, { kind, operationId, actor: { apiKeyId, agentId: null } });
+  const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
+  const sandbox = await existing(deps, sandboxId);
+  c.header('Location', `/v1/sandboxes/${sandboxId}`);
+  const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
+  const response = error
+    ? problemResponse(c, error, { sandboxId })
+    : c.json(sandboxView(sandbox), outcome.isOver ? 200 : 202);
+  if (!c.req.raw.signal.aborted) await keepAnswer(deps.store, attempt.claim, response);
+  return response;
+}

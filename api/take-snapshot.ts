@@ -1,0 +1,75 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../model/errors.ts';
+import { snapshotIdFrom } from '../model/ids.ts';
+import type { SnapshotRecord } from '../model/snapshot.ts';
+import type { AppDeps, Env } from './context.ts';
+import { type Attempt, beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { awaitOperation, beginOperation } from './operation.ts';
+import { problemResponse } from './problem.ts';
+import { existing } from './sandboxes.ts';
+import type { takeSnapshot } from './snapshot-schemas.ts';
+import { existingSnapshot, snapshotView } from './snapshot-view.ts';
+
+type Request = z.output<typeof takeSnapshot>;
+
+/**
+ * POST …/snapshots: takes it once, however often it is asked with the same key, and waits for it a while.
+ * @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy, snapshot_unsupported, snapshot_name_taken
+ */
+export async function answerTake(
+  c: Context<Env>,
+  deps: AppDeps,
+  sandboxId: string,
+  request: Request,
+  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+): Promise<Response> {
+  const { id: apiKeyId } = c.get('apiKey');
+  const { method, path } = c.req;
+  await existing(deps, sandboxId);
+  refuseUnsupported(request);
+  const key = headers['idempotency-key'];
+  const attempt = await beginAttempt(deps.store, snapshotIdFrom, { apiKeyId, key, method, path, body: request });
+  if (attempt.answer) return repeatAnswer(c, attempt.answer);
+
+  await begin(deps, attempt, sandboxId, request, apiKeyId);
+  await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);
+  const response = answerFor(c, await existingSnapshot(deps, attempt.subjectId));
+  // Who has left got no answer, so the same request may still wait for the end.
+  if (!c.req.raw.signal.aborted) await keepAnswer(deps.store, attempt.claim, response);
+  return response;
+}
+
+function refuseUnsupported({ kind }: Request): void {
+  if (kind !== 'full') return;
+  throw new MayflyError('snapshot_unsupported', 'Snapshots with memory (kind `full`) are not there yet.');
+}
+
+/** A claim with a record has been begun; its sandbox may have ended since then. */
+async function begin(
+  deps: AppDeps,
+  attempt: Attempt,
+  sandboxId: string,
+  { name, kind }: Request,
+  apiKeyId: string,
+): Promise<void> {
+  const { subjectId, isFresh } = attempt;
+  if (!isFresh && (await deps.store.snapshots.get(subjectId))) return;
+  await beginOperation(deps, attempt, sandboxId, {
+    kind: 'snapshot',
+    operationId: subjectId,
+    name: name ?? subjectId,
+    snapshotKind: kind ?? 'disk',
+    actor: { apiKeyId, agentId: null },
+  });
+}
+
+function answerFor(c: Context<Env>, record: SnapshotRecord): Response {
+  const { id: snapshotId, sandboxId, state, failure } = record;
+  c.header('Location', `/v1/snapshots/${snapshotId}`);
+  if (state !== 'failed') return c.json(snapshotView(record), state === 'creating' ? 202 : 201);
+  const error = failure
+    ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
+    : new MayflyError('snapshot_failed', 'No reason was recorded.');
+  return problemResponse(c, error, { sandboxId, snapshotId });
+}

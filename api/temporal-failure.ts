@@ -1,0 +1,49 @@
+import {
+  ApplicationFailure,
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowFailedError,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+import { isErrorCode, MayflyError } from '../model/errors.ts';
+
+/** The workflow is not there, or not any more. */
+export function isGone(error: unknown): boolean {
+  return error instanceof WorkflowNotFoundError || error instanceof WorkflowExecutionAlreadyStartedError;
+}
+
+/** @throws what the caller is to be told; returns when the record decides */
+export function rethrow(error: unknown): void {
+  if (isGone(error) || error instanceof WorkflowFailedError) return;
+  if (error instanceof MayflyError) throw error;
+  if (error instanceof WorkflowUpdateFailedError) throw failureOf(error);
+  if (isAway(error)) {
+    throw new MayflyError('temporal_unavailable', 'Temporal did not take the request.', {
+      cause: error,
+      retryAfterSeconds: 2,
+    });
+  }
+  throw error;
+}
+
+function isAway(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
+    isGrpcServiceError(error)
+  );
+}
+
+function failureOf(error: WorkflowUpdateFailedError): MayflyError {
+  const { cause } = error;
+  const type = cause instanceof ApplicationFailure ? cause.type : undefined;
+  if (cause instanceof ApplicationFailure && type && isErrorCode(type)) {
+    return new MayflyError(type, cause.message, { cause: error });
+  }
+  return new MayflyError('internal', 'The saga refused the request for a reason that is not in our table.', {
+    cause: error,
+  });
+}

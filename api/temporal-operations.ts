@@ -1,0 +1,51 @@
+import type { Client } from '@temporalio/client';
+import { MayflyError } from '../model/errors.ts';
+import { OPERATE, OPERATED, type Operation, type OperationReport } from '../model/messages.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
+import {
+  DELETE_SNAPSHOT_WORKFLOW,
+  type DeleteSnapshotInput,
+  type SnapshotRecord,
+  snapshotWorkflowIdOf,
+} from '../model/snapshot.ts';
+import { isGone } from './temporal-failure.ts';
+
+type DeleteSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<SnapshotRecord>;
+
+/** Has the sandbox's own workflow begin an operation; the same id again joins the one that is there. @throws MayflyError sandbox_ended */
+export async function operate(client: Client, sandboxId: string, operation: Operation): Promise<void> {
+  try {
+    await client.workflow
+      .getHandle(workflowIdOf(sandboxId))
+      .executeUpdate<OperationReport, [Operation]>(OPERATE, { args: [operation], updateId: operation.operationId });
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    throw new MayflyError('sandbox_ended', `The saga of ${sandboxId} has ended.`, { cause: error });
+  }
+}
+
+/** Resolves when the operation has ended, whether or not it failed. */
+export function operated(client: Client, sandboxId: string, operationId: string): Promise<OperationReport> {
+  return client.workflow.getHandle(workflowIdOf(sandboxId)).executeUpdate<OperationReport, [string]>(OPERATED, {
+    args: [operationId],
+    updateId: `${OPERATED}/${operationId}`,
+  });
+}
+
+/** Returns when Temporal has it; joins the deletion that runs already. */
+export async function deleteSnapshot(client: Client, input: DeleteSnapshotInput): Promise<void> {
+  await client.workflow.start<DeleteSnapshotWorkflow>(DELETE_SNAPSHOT_WORKFLOW, {
+    workflowId: snapshotWorkflowIdOf(input.snapshotId),
+    taskQueue: CONTROL_QUEUE,
+    args: [input],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    staticSummary: `delete ${input.snapshotId} on ${input.hostId}`,
+    staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
+  });
+}
+
+/** Resolves when the deletion has ended. */
+export function snapshotDeleted(client: Client, snapshotId: string): Promise<SnapshotRecord> {
+  return client.workflow.getHandle<DeleteSnapshotWorkflow>(snapshotWorkflowIdOf(snapshotId)).result();
+}

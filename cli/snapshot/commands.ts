@@ -1,0 +1,19 @@
+import { defineCommand } from 'citty';
+import type { Io } from '../io.ts';
+import { createCommand } from './create.ts';
+import { deleteCommand } from './delete.ts';
+import { getCommand } from './get.ts';
+import { listCommand } from './list.ts';
+
+/** `mayfly snapshot create|list|get|delete` */
+export function snapshotCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'snapshot', description: 'What the disks of sandboxes held at one moment' },
+    subCommands: {
+      create: createCommand(io),
+      list: listCommand(io),
+      get: getCommand(io),
+      delete: deleteCommand(io),
+    },
+  });
+}

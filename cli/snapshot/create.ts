@@ -1,0 +1,40 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from '../arguments.ts';
+import { connect } from '../connection.ts';
+import { EXIT, exitCodeOfCode } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { OperationWatch } from './follow-operation.ts';
+import { snapshotLines } from './snapshot-text.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  name: { type: 'string', description: 'Unique in the sandbox (default: the id of the snapshot)' },
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly snapshot create`: done when it was saved and checked. */
+export function createCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'create', description: 'Save what the disks of a sandbox hold, while it goes on' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const id = sandboxId(args.id);
+      const seconds = waitSeconds(args.wait);
+      const client = connect(io);
+      const watch = await OperationWatch.begin(io, client, id);
+      const request = args.name ? { name: args.name } : {};
+      const accepted = await client.snapshots.take(id, request, { waitSeconds: 0, signal: io.signal });
+      io.note(`${accepted.id} of ${id}`);
+      const isEnd = ({ kind, detail }: { kind: string; detail: Record<string, unknown> }) =>
+        (kind === 'snapshot.ready' || kind === 'snapshot.failed') && detail['snapshotId'] === accepted.id;
+      await watch.until(isEnd, seconds, { what: accepted.id, look: `mayfly snapshot get ${accepted.id}` });
+      const snapshot = await client.snapshots.get(accepted.id, { signal: io.signal });
+      if (args.json) io.printJson(snapshot);
+      else for (const line of snapshotLines(io, snapshot)) io.print(line);
+      if (snapshot.failure) return exitCodeOfCode(snapshot.failure.code);
+      return snapshot.readyAt === null ? EXIT.failed : EXIT.ok;
+    },
+  });
+}

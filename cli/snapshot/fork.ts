@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { type ArgsDef, defineCommand } from 'citty';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Fork } from '../../client/snapshots.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
+import { checkArguments, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds, wholeNumber } from '../arguments.ts';
+import { CliError } from '../cli-error.ts';
+import { columns } from '../columns.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
+
+const { count } = LIMITS.fork;
+const ARGS = {
+  snapshot: { type: 'positional', description: 'Snapshot id', required: true },
+  count: { type: 'string', description: `How many, ${count.min} to ${count.max}`, default: '1' },
+  ttl: {
+    type: 'string',
+    valueHint: 'seconds',
+    description: 'Seconds until each ends by itself (server default: 3600)',
+  },
+  'idempotency-key': { type: 'string', description: 'The same key makes the same sandboxes, however often it is sent' },
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly fork`: the sagas go on whatever becomes of this process. */
+export function forkCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'fork', description: 'Make sandboxes of a snapshot, each with an identity of its own' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const { min, max } = LIMITS.ttlSeconds;
+      const request = {
+        snapshotId: snapshotId(args.snapshot),
+        count: wholeNumber('count', args.count, count.min, count.max),
+        ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, min, max) }),
+      };
+      const seconds = waitSeconds(args.wait);
+      const client = connect(io);
+      const idempotencyKey = args['idempotency-key'] ?? randomUUID();
+      const forks = await client.snapshots.fork(request, { waitSeconds: 0, idempotencyKey, signal: io.signal });
+      const { signal } = waitSignal(io, seconds);
+      const ended = await settle(io, client, forks, signal).catch((error: unknown) => {
+        throw signal.aborted ? stillGoing(io, forks, seconds) : error;
+      });
+      if (args.json) io.printJson({ items: ended });
+      else for (const line of columns(['ID', 'STATE', 'ADDRESS', 'FAILURE'], ended.map(row))) io.print(line);
+      return ended.every((fork) => 'sandbox' in fork && fork.sandbox.state === 'running') ? EXIT.ok : EXIT.failed;
+    },
+  });
+}
+
+/** One after the other, all of which are being made at once: the API serves only so many event streams. */
+async function settle(io: Io, client: MayflyClient, forks: Fork[], signal: AbortSignal): Promise<Fork[]> {
+  const settled: Fork[] = [];
+  for (const fork of forks) {
+    if ('problem' in fork) {
+      settled.push(fork);
+      continue;
+    }
+    io.note(fork.sandbox.id);
+    const isOver = ({ state }: SandboxRecord) => state === 'running' || isFinal(state);
+    settled.push({ sandbox: await follow(client, fork.sandbox, isOver, new StepPrinter(io), signal) });
+  }
+  return settled;
+}
+
+function row(fork: Fork): string[] {
+  if ('problem' in fork)
+    return [fork.problem.sandboxId ?? '-', 'not made', '-', `${fork.problem.code}: ${fork.problem.detail ?? ''}`];
+  const { id, state, ssh, failure } = fork.sandbox;
+  return [id, state, ssh?.address ?? '-', failure ? `${failure.code}: ${failure.message}` : '-'];
+}
+
+function stillGoing(io: Io, forks: Fork[], seconds: number): CliError {
+  const ids = forks.flatMap((fork) => ('sandbox' in fork ? [fork.sandbox.id] : []));
+  return new CliError(
+    io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,
+    io.signal.aborted ? 'Stopped watching the forks' : `Not all forks are running after ${seconds} s`,
+    `their sagas go on without anybody watching: ${ids.join(' ')}`,
+    'See `mayfly sandbox list`; end one with `mayfly sandbox destroy`.',
+  );
+}

@@ -1,0 +1,57 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import type { AuditEvent } from '../../model/audit.ts';
+import { isErrorCode } from '../../model/errors.ts';
+import { checkArguments, JSON_OPTION, sandboxId, snapshotId, WAIT_OPTION, waitSeconds } from '../arguments.ts';
+import { CliError } from '../cli-error.ts';
+import { connect } from '../connection.ts';
+import { EXIT, exitCodeOfCode } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { sandboxLines } from '../sandbox/sandbox-text.ts';
+import { OperationWatch } from './follow-operation.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Sandbox id', required: true },
+  snapshot: { type: 'positional', description: 'Id of one of its snapshots', required: true },
+  'drop-current': { type: 'boolean', description: 'Do not keep the state that is left', default: false },
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly restore`: the sandbox runs again when it ends; says how to undo it. */
+export function restoreCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'restore', description: 'Take a sandbox back to one of its snapshots; commands that run are ended' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const id = sandboxId(args.id);
+      const request = { snapshotId: snapshotId(args.snapshot), keepCurrent: !args['drop-current'] };
+      const seconds = waitSeconds(args.wait);
+      const client = connect(io);
+      const watch = await OperationWatch.begin(io, client, id);
+      const accepted = await client.snapshots.restore(id, request, { waitSeconds: 0, signal: io.signal });
+      io.note(`${id} back to ${request.snapshotId}`);
+      const isEnd = ({ kind, detail }: AuditEvent) =>
+        (kind === 'sandbox.restored' || kind === 'sandbox.restore-failed') &&
+        detail['operationId'] === accepted.operationId;
+      const end = await watch.until(isEnd, seconds, { what: `The restore of ${id}`, look: `mayfly sandbox get ${id}` });
+      if (end?.kind !== 'sandbox.restored') throw notRestored(id, end);
+      const sandbox = await client.getSandbox(id, { signal: io.signal });
+      if (args.json) {
+        io.printJson({ ...accepted, sandbox });
+      } else {
+        for (const line of sandboxLines(io, sandbox)) io.print(line);
+        if (accepted.keptAs) io.note(`what was left is ${accepted.keptAs}: mayfly restore ${id} ${accepted.keptAs}`);
+      }
+      return EXIT.ok;
+    },
+  });
+}
+
+function notRestored(id: string, end: AuditEvent | null): CliError {
+  const { code, step, message } = Object(end?.detail['failure']) as Record<string, unknown>;
+  const exitCode = typeof code === 'string' && isErrorCode(code) ? exitCodeOfCode(code) : EXIT.failed;
+  const why = end ? `${String(step)}: ${String(message)} (${String(code)})` : 'the sandbox has ended';
+  const remedy = `See \`mayfly sandbox get ${id}\` for what it is now.`;
+  return new CliError(exitCode, `${id} was not restored`, why, remedy);
+}

@@ -1,0 +1,39 @@
+import type { Snapshot } from '../../client/snapshots.ts';
+import { ERRORS } from '../../model/errors.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../printable.ts';
+
+/** Powers of 1024, as IEC 80000-13 names them. */
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** Bytes as a person reads them: `512 B`, `1.5 GiB`. */
+export function size(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1_024 ** power;
+  return `${power === 0 ? value : value.toFixed(1)} ${UNITS[power] ?? ''}`;
+}
+
+/** A snapshot as a person reads it; null fields are left out. */
+export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
+  const { saved, failure } = snapshot;
+  const fields: [string, string | null][] = [
+    ['state', snapshot.state],
+    ['name', snapshot.name],
+    ['of', snapshot.sandboxId],
+    ['kind', snapshot.kind],
+    ['source', snapshot.source],
+    ['host', snapshot.hostId],
+    ['parent', snapshot.parentId],
+    ['taken', saved?.savedAt ?? null],
+    ['why', snapshot.reason === 'before-restore' ? 'what a restore left' : null],
+    ['files', saved && (saved.quiesced ? 'frozen while it was taken' : 'not frozen: as after a power cut')],
+    ['takes', saved && `${size(saved.sizeBytes)} on the host`],
+    ['kept for', snapshot.keptFor],
+    ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
+    ['reason', failure?.message ?? null],
+    ['do', failure && ERRORS[failure.code].remedy],
+  ];
+  const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
+  const digests = saved?.disks.map(({ target, sha256 }) => `  ${target.padEnd(10)}sha256 ${sha256}`) ?? [];
+  return [io.paint('bold', snapshot.id), ...shown, ...digests.map(printable)];
+}

@@ -1,0 +1,16 @@
+import type { Egress } from '../model/sandbox.ts';
+
+/** A request for a sandbox; what is left out gets the server's default. */
+export interface CreateSandbox {
+  /** The golden VM; or else `snapshotId`. */
+  source?: string;
+  /** Makes a fork of this snapshot; see {@link Snapshots.fork} for many of them. */
+  snapshotId?: string;
+  cpus?: number;
+  memoryMib?: number;
+  ttlSeconds?: number;
+  idleSeconds?: number;
+  metadata?: Record<string, string>;
+  agentId?: string;
+  network?: { egress: Egress };
+}

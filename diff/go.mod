@@ -1,0 +1,3 @@
+module mayfly/diff
+
+go 1.25

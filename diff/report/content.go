@@ -1,0 +1,25 @@
+package report
+
+import (
+	"io"
+
+	"mayfly/diff/ext4"
+	"mayfly/diff/fault"
+	"mayfly/diff/meter"
+)
+
+// CopyFile writes the first bytes of one file, whose path is taken as it is: no symbolic link is followed.
+func CopyFile(fs *ext4.FS, path []byte, limit int64, to io.Writer, meter *meter.Meter) error {
+	inode, err := fs.Lookup(path)
+	if err != nil {
+		return err
+	}
+	if inode.Type != ext4.File {
+		return fault.New(fault.NotAFile, "%s is a %s", fault.Quote(path), inode.Type)
+	}
+	content, err := fs.Content(inode)
+	if err != nil {
+		return err
+	}
+	return content.CopyTo(to, 0, limit, meter.Charge)
+}

@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import { FileSystemProblem, PROBLEM_CODES } from './file-system-problem.ts';
+
+/**
+ * The user that the program becomes when we are root: nobody's, since systemd keeps 65520 to 65533 free
+ * (UIDS-GIDS.md of systemd), so that nothing else runs as it.
+ */
+const UID = 65_533;
+/** 0 to 2 are the standard streams. */
+const FIRST_DESCRIPTOR = 3;
+/** How much longer than it promised it may take to say that it took too long. Milliseconds. */
+const GRACE_MS = 10_000;
+const STDERR_BYTES = 65_536;
+
+/** One file of a disk's chain, as imageChain tells it. */
+export interface DiskLayer {
+  path: string;
+  /** `qcow2`, and for the last layer also `raw`. Told, never probed. */
+  format: string;
+}
+
+/** A guest's disk that nobody writes to meanwhile. */
+export interface DiskImage {
+  /** The one that was written last first. */
+  layers: readonly DiskLayer[];
+  /** Number of the partition that is meant. `@default` the whole disk, else the only one with an ext4 file system. */
+  partition?: number;
+}
+
+interface Question {
+  mode: 'lines' | 'tar' | 'content';
+  before?: DiskImage;
+  after: DiskImage;
+  /** Bytes of a path, in `content`. */
+  path?: Uint8Array;
+  /** At most so many are answered, in `content`. */
+  bytes?: number;
+}
+
+export interface DiffLimits {
+  signal?: AbortSignal;
+  /** How long the program may take. `@default` 120 */
+  seconds?: number;
+}
+
+const complaint = z.looseObject({
+  code: z.enum(PROBLEM_CODES),
+  message: z.string(),
+  image: z.enum(['before', 'after']).optional(),
+});
+
+/**
+ * Runs the program that parses what guests have written. It gets the layers open, and no way to open anything itself;
+ * it ends with us.
+ */
+export class DiffRun {
+  #stderr = '';
+  #late = false;
+  /** It could not be started, or was aborted. */
+  #error: Error | null = null;
+  readonly #ended: Promise<void>;
+  readonly #timer: NodeJS.Timeout;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly output: Readable,
+    seconds: number,
+  ) {
+    child.once('error', (error) => {
+      this.#error = error;
+    });
+    this.#ended = new Promise((resolve) => child.once('close', () => resolve()));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(0, STDERR_BYTES);
+    });
+    this.#timer = setTimeout(
+      () => {
+        this.#late = true;
+        child.kill('SIGKILL');
+      },
+      seconds * 1_000 + GRACE_MS,
+    );
+  }
+
+  /** @param program path of mayfly-diff */
+  static async start(program: string, question: Question, { signal, seconds = 120 }: DiffLimits): Promise<DiffRun> {
+    const handles: FileHandle[] = [];
+    const asked = async ({ layers, partition }: DiskImage) => {
+      const described: { fd: number; format: string }[] = [];
+      for (const { path, format } of layers) {
+        described.push({ fd: FIRST_DESCRIPTOR + handles.length, format });
+        handles.push(await open(path, 'r'));
+      }
+      return { layers: described, partition: partition ?? null };
+    };
+    try {
+      const { mode, path, bytes = 0 } = question;
+      const before = await asked(question.before ?? { layers: [] });
+      const after = await asked(question.after);
+      const encodedPath = path ? Buffer.from(path).toString('base64') : '';
+      const descriptors = handles.map(({ fd }) => fd);
+      const child = spawn(program, ['-uid', String(UID)], {
+        cwd: '/',
+        env: {},
+        stdio: ['pipe', 'pipe', 'pipe', ...descriptors],
+        killSignal: 'SIGKILL',
+        ...(signal && { signal }),
+      });
+      const { stdin, stdout } = child;
+      if (!stdin || !stdout) throw new TypeError('a child with pipes has none');
+      const run = new DiffRun(child, stdout, seconds);
+      stdin.on('error', () => {}); // EPIPE of a program that has ended: its exit status says the rest
+      stdin.end(JSON.stringify({ mode, before, after, path: encodedPath, bytes, seconds }));
+      return run;
+    } finally {
+      await Promise.all(handles.map((handle) => handle.close()));
+    }
+  }
+
+  /** Waits for the end. @throws FileSystemProblem when the program did not do all; AbortError */
+  async finish(): Promise<void> {
+    await this.#ended;
+    clearTimeout(this.#timer);
+    if (this.#error) throw this.#error;
+    const { exitCode, signalCode } = this.child;
+    if (exitCode === 0) return;
+    if (this.#late) throw new FileSystemProblem('limit', 'The two file systems could not be compared in time.', null);
+    throw problemOf(this.#stderr, exitCode === null ? `was ended by ${signalCode}` : `exited with ${exitCode}`);
+  }
+
+  /** Ends it, and waits until it has. */
+  async stop(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.#ended;
+    clearTimeout(this.#timer);
+  }
+}
+
+function problemOf(stderr: string, ending: string): FileSystemProblem {
+  try {
+    const { code, message, image } = complaint.parse(JSON.parse(stderr));
+    return new FileSystemProblem(code, message, image ?? null);
+  } catch (cause) {
+    const shown = stderr.replace(/[^\x20-\x7e]+/g, ' ').slice(0, 500);
+    return new FileSystemProblem('internal', `mayfly-diff ${ending} and said: ${shown || 'nothing'}`, null, { cause });
+  }
+}

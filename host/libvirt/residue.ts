@@ -1,0 +1,77 @@
+import { stat } from 'node:fs/promises';
+import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
+import type { Observation } from '../../model/proof.ts';
+import { orAbsent } from '../disk/absent.ts';
+import type { Mark } from '../hypervisor.ts';
+import type { StateDir } from '../state-dir.ts';
+import type { Domains } from './domains.ts';
+import type { DhcpLease, Leases } from './leases.ts';
+import { workspaceIds } from './workspace.ts';
+
+/** Interfaces of a sandbox whose leases are looked for: more than any source has that was seen. */
+const MAX_NICS = 8;
+
+/** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
+export class Residue {
+  constructor(
+    private readonly domains: Domains,
+    private readonly leases: Leases,
+    private readonly state: StateDir,
+  ) {}
+
+  async look(sandboxId: string): Promise<Observation[]> {
+    const folder = this.state.workspace(sandboxId);
+    const [domain, leases, workspace] = await Promise.all([
+      this.domains.find(sandboxId),
+      this.leases.find(macsOf(sandboxId)),
+      orAbsent(stat(folder)),
+    ]);
+    return [
+      this.domainSeen(domain && `${domain.name} (${domain.uuid})`),
+      this.leaseSeen(leases),
+      seen('workspace', folder, workspace && folder),
+    ];
+  }
+
+  async marks(): Promise<Mark[]> {
+    const [domains, leases, workspaces] = await Promise.all([
+      this.domains.list(),
+      this.leases.all(),
+      workspaceIds(this.state),
+    ]);
+    const named = domains.filter(({ name }) => isSandboxId(name));
+    const ids = new Set([...named.map(({ name }) => name), ...workspaces]);
+    // a lease tells whose it is by the name its guest gave, which counts when the MAC is that sandbox's too
+    for (const { hostname } of leases) if (hostname !== null && isSandboxId(hostname)) ids.add(hostname);
+    return [...ids].flatMap((sandboxId) => {
+      const macs = macsOf(sandboxId);
+      const found: Observation[] = [];
+      const domain = named.find(({ name, uuid }) => name === sandboxId || uuid === domainUuid(sandboxId));
+      if (domain) found.push(this.domainSeen(`${domain.name} (${domain.uuid})`));
+      const leased = leases.filter((lease) => macs.has(lease.macAddress));
+      if (leased.length > 0) found.push(this.leaseSeen(leased));
+      const folder = this.state.workspace(sandboxId);
+      if (workspaces.includes(sandboxId)) found.push(seen('workspace', folder, folder));
+      return found.map((observation) => ({ sandboxId, observation }));
+    });
+  }
+
+  private domainSeen(found: string | null): Observation {
+    return seen('domain', this.domains.lookedAt, found);
+  }
+
+  private leaseSeen(leases: readonly DhcpLease[]): Observation {
+    const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`).join(', ');
+    return seen('lease', this.leases.files.join(', '), found === '' ? null : found);
+  }
+}
+
+/** The MAC addresses that interfaces of this sandbox may have. */
+export function macsOf(sandboxId: string): Set<string> {
+  return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
+}
+
+function seen(layer: Observation['layer'], lookedAt: string, found: string | null): Observation {
+  const at = new Date().toISOString();
+  return found === null ? { layer, lookedAt, absent: true, at } : { layer, lookedAt, absent: false, found, at };
+}

@@ -1,0 +1,148 @@
+import { chown, open, stat } from 'node:fs/promises';
+import { MayflyError } from '../../model/errors.ts';
+import type { SavedDisk, SavedSnapshot } from '../../model/snapshot.ts';
+import type { BaseDigests } from '../disk/base-digest.ts';
+import { checkImage, imageChain } from '../disk/image.ts';
+import { ensureOverlay } from '../disk/overlay.ts';
+import { ExecError } from '../exec.ts';
+import type { StepContext } from '../hypervisor.ts';
+import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
+import { layeredDisks, putLayers } from './disk-layers.ts';
+import type { Foundation, Leaning } from './leaning.ts';
+import { isActive } from './output/domain-state.ts';
+import { Saving, type SavingDeps } from './saving.ts';
+import { SnapshotFolder, snapshotFolders } from './snapshot-folder.ts';
+import { Workspace } from './workspace.ts';
+
+export interface LibvirtSnapshotsDeps extends SavingDeps {
+  digests: BaseDigests;
+  leaning: Leaning;
+}
+
+/** Snapshots as frozen layers of the chain of qcow2 images that a sandbox's disk is. */
+export class LibvirtSnapshots implements HostSnapshots {
+  private readonly saving: Saving;
+
+  constructor(private readonly deps: LibvirtSnapshotsDeps) {
+    this.saving = new Saving(deps);
+  }
+
+  async save(request: SaveRequest, context: StepContext): Promise<void> {
+    await this.saving.save(request, context);
+  }
+
+  async thaw(sandboxId: string): Promise<void> {
+    for (const folder of await snapshotFolders(this.deps.state)) {
+      const attempt = await folder.attempt();
+      if (attempt?.sandboxId !== sandboxId || !attempt.quiesce || (await folder.spec()) !== null) continue;
+      await this.deps.agent.thaw(sandboxId);
+    }
+  }
+
+  async verify(snapshotId: string, context: StepContext): Promise<SavedSnapshot> {
+    const folder = new SnapshotFolder(this.deps.state, snapshotId);
+    const [spec, frozen] = await Promise.all([folder.spec(), folder.domain()]);
+    if (spec === null || frozen === null) {
+      throw new MayflyError(
+        'snapshot_failed',
+        `${snapshotId} is not whole on this host: nothing of it can be checked.`,
+      );
+    }
+    if (spec.saved !== null) return spec.saved;
+    const disks: SavedDisk[] = [];
+    for (const { target, writable, layers } of layeredDisks(frozen)) {
+      if (!writable) continue;
+      context.alive(`checking ${target}`);
+      disks.push({ target, ...(await this.checked(layers[0].path, context.signal)) });
+    }
+    const sizeBytes = disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0);
+    const { kind, quiesced, savedAt } = spec;
+    const saved = { kind, disks, sizeBytes, quiesced, savedAt };
+    await folder.writeSpec({ ...spec, saved });
+    return saved;
+  }
+
+  async remove(snapshotId: string): Promise<{ keptFor: string | null }> {
+    const folder = new SnapshotFolder(this.deps.state, snapshotId);
+    if ((await folder.exists()) && (await folder.spec()) === null) await this.saving.takeBack(folder);
+    if (await folder.exists()) await folder.markRemoved();
+    await this.deps.leaning.sweep();
+    return { keptFor: (await folder.exists()) ? await this.deps.leaning.leaners(snapshotId) : null };
+  }
+
+  async revert(request: RevertRequest, context: StepContext): Promise<void> {
+    const { sandboxId, snapshotId, restoreId } = request;
+    if (!/^[a-z0-9-]{1,64}$/.test(restoreId)) throw new RangeError(`not a restore id: ${JSON.stringify(restoreId)}`);
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    if ((await workspace.spec())?.restoreId !== restoreId) {
+      const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'shut_off';
+      if (isActive(state)) {
+        throw new MayflyError(
+          'restore_failed',
+          `${sandboxId} is ${state}: its disks are in use, and stay as they are.`,
+        );
+      }
+      await this.deps.leaning.on(snapshotId, (to) => this.revertDisks(workspace, to, restoreId, context.signal));
+    }
+    await this.deps.leaning.sweep();
+  }
+
+  async list(): Promise<KeptSnapshot[]> {
+    const folders = await snapshotFolders(this.deps.state);
+    return await Promise.all(
+      folders.map(async (folder): Promise<KeptSnapshot> => {
+        const { snapshotId } = folder;
+        if (await folder.isRemoved()) return { snapshotId, state: 'kept' };
+        return { snapshotId, state: (await folder.spec()) === null ? 'half' : 'whole' };
+      }),
+    );
+  }
+
+  private async checked(path: string, signal: AbortSignal): Promise<Omit<SavedDisk, 'target'>> {
+    await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
+    await flush(path); // what is called ready survives a power cut
+    try {
+      const [sha256, [layer], { blocks }] = await Promise.all([
+        this.deps.digests.protect(path),
+        imageChain(path, 'qcow2'),
+        stat(path),
+        checkImage(path, signal),
+      ]);
+      if (sha256 === null || !layer) throw new MayflyError('snapshot_failed', `${path} is not a file with a disk.`);
+      return { sha256, virtualBytes: layer.virtualBytes, storedBytes: blocks * 512 };
+    } catch (error) {
+      if (!(error instanceof ExecError)) throw error;
+      throw new MayflyError('snapshot_failed', `The saved layer ${path} is damaged: ${error.message}`, {
+        cause: error,
+      });
+    }
+  }
+
+  private async revertDisks(
+    workspace: Workspace,
+    { snapshotId, domain: frozen, bases, spec: { snapshots } }: Foundation,
+    restoreId: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const spec = await workspace.spec();
+    if (spec === null) throw new MayflyError('restore_failed', `${workspace.sandboxId} is not on this host.`);
+    const domain = await workspace.domain();
+    for (const { target, writable, layers } of layeredDisks(frozen)) {
+      if (!writable) continue;
+      const overlay = workspace.overlayOf(target, restoreId);
+      await ensureOverlay(overlay, layers[0].path, layers[0].format, signal, 'restore_failed');
+      putLayers(domain, target, [{ path: overlay, format: 'qcow2' }, ...layers]);
+    }
+    signal.throwIfAborted();
+    await workspace.change({ ...spec, bases, snapshots: [snapshotId, ...snapshots], restoreId }, domain);
+  }
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,55 @@
+import type { SavedSnapshot, SnapshotKind } from '../model/snapshot.ts';
+import type { StepContext } from './hypervisor.ts';
+
+export interface SaveRequest {
+  snapshotId: string;
+  sandboxId: string;
+  kind: SnapshotKind;
+}
+
+export interface RevertRequest {
+  sandboxId: string;
+  snapshotId: string;
+  /** Names this one revert: 1 to 64 of `a-z0-9-`. */
+  restoreId: string;
+}
+
+/** A folder in the place of snapshots, as doctor sees it. */
+export interface KeptSnapshot {
+  snapshotId: string;
+  /** `half`: a save has not ended. `kept`: it is deleted, and something leans on it. */
+  state: 'whole' | 'half' | 'kept';
+}
+
+/**
+ * The snapshots of one machine. As with {@link Hypervisor}, every method that changes something is an "ensure", and
+ * "remove" of what is not there succeeds.
+ */
+export interface HostSnapshots {
+  /**
+   * Saves what the sandbox's disks hold at one moment, its file systems quiesced where the guest can (running); a paused
+   * sandbox as it is. The sandbox goes on writing to a new layer.
+   * @throws MayflyError snapshot_failed, sandbox_not_running (neither running nor paused), snapshot_unsupported
+   */
+  save(request: SaveRequest, context: StepContext): Promise<void>;
+  /** Ends a quiesce that a save left behind; also when there was none, or no sandbox. */
+  thaw(sandboxId: string): Promise<void>;
+  /**
+   * Checks what was saved (`qemu-img check`, digest), makes it read-only, and says what it is.
+   * @throws MayflyError snapshot_failed
+   */
+  verify(snapshotId: string, context: StepContext): Promise<SavedSnapshot>;
+  /**
+   * Takes a snapshot away. What something else (a workspace, another snapshot) leans on stays, hidden, until that is
+   * gone; then whoever removes that frees it.
+   */
+  remove(snapshotId: string): Promise<{ keptFor: string | null }>;
+  /**
+   * Gives a sandbox whose domain is off the disks of a snapshot; what it had written since is gone. Keyed by sandbox and
+   * restore: repeated, it does nothing. One that does not find the snapshot has changed nothing.
+   * @throws MayflyError restore_failed, snapshot_not_found
+   */
+  revert(request: RevertRequest, context: StepContext): Promise<void>;
+  /** Everything in the folder of snapshots. */
+  list(): Promise<KeptSnapshot[]>;
+}

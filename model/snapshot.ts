@@ -1,0 +1,77 @@
+import type { Actor, SandboxFailure } from './sandbox.ts';
+
+/** `disk`: what the disks hold. `full`: the memory too, so that processes come back as they were. */
+export const SNAPSHOT_KINDS = ['disk', 'full'] as const;
+export type SnapshotKind = (typeof SNAPSHOT_KINDS)[number];
+
+/**
+ * creating → ready → deleting → deleted, or creating → failed
+ *
+ * `ready` is said only of what was saved and checked. A record is never removed. A sandbox's end leaves its snapshots:
+ * they stay on their host until they are deleted.
+ */
+export const SNAPSHOT_STATES = ['creating', 'ready', 'failed', 'deleting', 'deleted'] as const;
+export type SnapshotState = (typeof SNAPSHOT_STATES)[number];
+
+/** Why a snapshot was taken: somebody asked for it, or a restore keeps what it replaces. */
+export type SnapshotReason = 'requested' | 'before-restore';
+
+/** One disk as a host saved it. */
+export interface SavedDisk {
+  /** Name of the disk in its machine: `vda`; `root` where a machine is a tree of files. */
+  target: string;
+  /** Of the content of the qcow2 layer, or of the tree, hex. */
+  sha256: string;
+  /** What the guest sees, bytes. */
+  virtualBytes: number;
+  /** What it takes on the host by itself, without what it leans on, bytes. */
+  storedBytes: number;
+}
+
+/** What a host saved, and checked. */
+export interface SavedSnapshot {
+  kind: SnapshotKind;
+  disks: SavedDisk[];
+  /** What all of it takes on the host, bytes. */
+  sizeBytes: number;
+  /** The guest's file systems were frozen meanwhile; otherwise they are as after a power cut. */
+  quiesced: boolean;
+  /** ISO 8601. */
+  savedAt: string;
+}
+
+/** The record of a snapshot: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */
+export interface SnapshotRecord {
+  id: string;
+  sandboxId: string;
+  hostId: string;
+  /** The golden VM that its sandbox was cloned from. */
+  source: string;
+  /** Unique in its sandbox among those that are neither `failed` nor `deleted`. */
+  name: string;
+  kind: SnapshotKind;
+  state: SnapshotState;
+  reason: SnapshotReason;
+  /** The snapshot on which the sandbox's disks leaned when this one was taken; null: on the source itself. */
+  parentId: string | null;
+  createdBy: Actor;
+  createdAt: string;
+  readyAt: string | null;
+  /** Set once `ready`. */
+  saved: SavedSnapshot | null;
+  failure: SandboxFailure | null;
+  /** Why the host still keeps it though it is `deleted`: what leans on it. Null when nothing does. */
+  keptFor: string | null;
+}
+
+/** The workflow that deletes one snapshot, and the input of its one execution at a time; its id is {@link snapshotWorkflowIdOf}. */
+export const DELETE_SNAPSHOT_WORKFLOW = 'deleteSnapshot';
+export interface DeleteSnapshotInput {
+  snapshotId: string;
+  hostId: string;
+  actor: Actor;
+}
+
+export function snapshotWorkflowIdOf(snapshotId: string): string {
+  return `snapshot/${snapshotId}`;
+}

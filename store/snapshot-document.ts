@@ -1,0 +1,36 @@
+import type { Schema } from 'mongoose';
+import { SNAPSHOT_KINDS, SNAPSHOT_STATES, type SnapshotRecord } from '../model/snapshot.ts';
+import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from './schema.ts';
+
+export type SnapshotDocument = Omit<SnapshotRecord, 'id'> & { _id: string };
+
+export function documentOf({ id, ...rest }: SnapshotRecord): SnapshotDocument {
+  return { _id: id, ...rest };
+}
+
+export function recordOf({ _id, ...rest }: SnapshotDocument): SnapshotRecord {
+  return { id: _id, ...rest };
+}
+
+export function snapshotSchema(): Schema<SnapshotDocument> {
+  const kind = { type: String, required: true, enum: SNAPSHOT_KINDS };
+  const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
+  const quiesced = { type: Boolean, required: true };
+  return strictSchema<SnapshotDocument>({
+    _id: NAME,
+    sandboxId: NAME,
+    hostId: NAME,
+    source: NAME,
+    name: NAME,
+    kind,
+    state: { type: String, required: true, enum: SNAPSHOT_STATES },
+    reason: NAME,
+    parentId: NULLABLE_TEXT,
+    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    createdAt: NAME,
+    readyAt: NULLABLE_TEXT,
+    saved: { type: strictPart({ kind, disks: [disk], sizeBytes: NUMBER, quiesced, savedAt: NAME }), default: null },
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
+    keptFor: NULLABLE_TEXT,
+  });
+}

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Io } from '../../cli/io.ts';
+import { runCli } from '../../cli/main.ts';
+import { size } from '../../cli/snapshot/snapshot-text.ts';
+import type { AuditKind } from '../../model/audit.ts';
+import { ID, sandboxRecord } from '../client/sandbox-record.ts';
+import { SNAPSHOT, snapshotRecord } from '../client/snapshot-record.ts';
+import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await StandIn.start();
+});
+afterAll(() => server.stop());
+
+const OPERATION = 'opn-0123456789abcdef';
+const KEPT = 'snp-00000000000000aa';
+
+/** Runs a command line; `answers` has the answer of each method and path, `told` what the event stream says. */
+async function cli(args: string[], answers: Record<string, [status: number, body: unknown]>, told: string[] = []) {
+  const [out, err]: [string[], string[]] = [[], []];
+  server.answers((request, response) => {
+    const path = request.path.split('?')[0] ?? '';
+    const [status, body] = answers[`${request.method} ${path}`] ?? answerOf(path);
+    if (!path.endsWith('/events')) return answerJson(response, status, body);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(told.join(''));
+  });
+  const { signal } = new AbortController();
+  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
+  const stdout = { write: (text: string | Uint8Array) => out.push(String(text)) };
+  const stderr = { write: (text: string | Uint8Array) => err.push(String(text)) };
+  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
+  return { code, out: out.join(''), err: err.join('') };
+}
+
+function answerOf(path: string): [number, unknown] {
+  if (path.endsWith('/audit')) return [200, { items: [], nextCursor: null, head: { count: 8, hash: '', mac: '' } }];
+  return [200, sandboxRecord()];
+}
+
+const audit = (seq: number, kind: AuditKind, detail: object) =>
+  `id: ${seq}\nevent: audit\ndata: ${JSON.stringify({ kind, detail })}\n\n`;
+const asked = (path: string): Seen | undefined => server.seen.find((seen) => seen.path.startsWith(path));
+const bodyOf = (path: string): unknown => JSON.parse(asked(path)?.body ?? 'null');
+
+const step = { step: 'saveSnapshot', startedAt: '2026-11-21T10:01:59.000Z', endedAt: '2026-11-21T10:02:00.500Z' };
+const ended = sandboxRecord({ state: 'destroyed' });
+
+describe('mayfly snapshot', () => {
+  const path = `/v1/sandboxes/${ID}/snapshots`;
+  const creating = snapshotRecord({ state: 'creating', readyAt: null, saved: null });
+
+  it('creates: begins to watch before it asks, ends with its own end, and prints what was saved', async () => {
+    const told = [
+      audit(8, 'snapshot.ready', { snapshotId: KEPT }),
+      audit(9, 'snapshot.ready', { snapshotId: SNAPSHOT }),
+    ];
+    const { code, out, err } = await cli(
+      ['snapshot', 'create', ID, '--name', 'before'],
+      {
+        [`POST ${path}`]: [202, creating],
+        [`GET /v1/snapshots/${SNAPSHOT}`]: [200, snapshotRecord()],
+        [`GET /v1/sandboxes/${ID}`]: [200, sandboxRecord({ steps: [step] })],
+      },
+      told,
+    );
+    expect([code, bodyOf(path)]).toEqual([0, { name: 'before' }]);
+    expect(asked(`/v1/sandboxes/${ID}/events`)?.headers['last-event-id']).toBe('7');
+    expect(out).toContain('1.5 MiB on the host');
+    expect(out).toContain('frozen while it was taken');
+    expect(err).toContain(`${SNAPSHOT} of ${ID}`);
+  });
+
+  it('says why there is none, with the exit code of that', async () => {
+    const failure = { code: 'host_unavailable', step: 'saveSnapshot', message: 'its worker is away' } as const;
+    const failed = snapshotRecord({ state: 'failed', readyAt: null, saved: null, failure });
+    const answers: Record<string, [number, unknown]> = {
+      [`POST ${path}`]: [202, creating],
+      [`GET /v1/snapshots/${SNAPSHOT}`]: [200, failed],
+    };
+    const told = [audit(8, 'snapshot.failed', { snapshotId: SNAPSHOT })];
+    const { code, out } = await cli(['snapshot', 'create', ID], answers, told);
+    expect([code, out.includes('its worker is away')]).toEqual([5, true]);
+  });
+
+  it('lists, gets and deletes', async () => {
+    const listed = await cli(['snapshot', 'list', ID], {
+      [`GET ${path}`]: [200, { items: [snapshotRecord()], nextCursor: null }],
+    });
+    expect(listed.out).toMatch(/snp-\S+ +before +ready +disk +1\.5 MiB/);
+    const one = `/v1/snapshots/${SNAPSHOT}`;
+    const shown = await cli(['snapshot', 'get', SNAPSHOT, '--json'], { [`GET ${one}`]: [200, snapshotRecord()] });
+    expect(JSON.parse(shown.out)).toEqual(snapshotRecord());
+    const gone = snapshotRecord({ state: 'deleted', keptFor: `${ID} leans on it` });
+    const deleted = await cli(['snapshot', 'delete', SNAPSHOT], { [`DELETE ${one}`]: [200, gone] });
+    expect([deleted.code, deleted.out.includes('leans on it')]).toEqual([0, true]);
+    const going = await cli(['snapshot', 'delete', SNAPSHOT], {
+      [`DELETE ${one}`]: [202, { ...gone, state: 'deleting' }],
+    });
+    expect(going.code).toBe(124);
+  });
+
+  it.each([
+    ['snapshot', 'get', ID],
+    ['snapshot', 'create', SNAPSHOT],
+    ['restore', SNAPSHOT, ID],
+    ['restore', ID],
+    ['fork', ID],
+    ['fork', SNAPSHOT, '--count', '101'],
+    ['fork', SNAPSHOT, '--count', '0'],
+    ['pause', SNAPSHOT],
+  ])('refuses %s %s %s %s', async (...args) => {
+    expect((await cli(args.filter(Boolean), {})).code).toBe(2);
+    expect(server.seen).toEqual([]);
+  });
+});
+
+describe('mayfly restore', () => {
+  const path = `/v1/sandboxes/${ID}/restore`;
+  const sandbox = sandboxRecord({ state: 'restoring' });
+  const accepted = { operationId: OPERATION, snapshotId: SNAPSHOT, keptAs: KEPT, sandbox };
+  const answers: Record<string, [number, unknown]> = { [`POST ${path}`]: [202, accepted] };
+
+  it('ends when the sandbox runs again, and says how to go back', async () => {
+    const told = [audit(8, 'sandbox.restored', { operationId: OPERATION })];
+    const { code, out, err } = await cli(['restore', ID, SNAPSHOT], answers, told);
+    expect([code, bodyOf(path)]).toEqual([0, { snapshotId: SNAPSHOT, keepCurrent: true }]);
+    expect(out).toContain(ID);
+    expect(err).toContain(`mayfly restore ${ID} ${KEPT}`);
+    await cli(['restore', ID, SNAPSHOT, '--drop-current', '--json'], answers, told);
+    expect(bodyOf(path)).toEqual({ snapshotId: SNAPSHOT, keepCurrent: false });
+  });
+
+  it('says why it was not restored', async () => {
+    const failure = { code: 'boot_failed', step: 'bootDomain', message: 'no\u001b[2J' };
+    const told = [
+      audit(8, 'sandbox.restore-failed', { operationId: 'opn-another000000000', failure: {} }),
+      audit(9, 'sandbox.restore-failed', { operationId: OPERATION, failure }),
+    ];
+    const { code, err } = await cli(['restore', ID, SNAPSHOT], answers, told);
+    expect([code, err.includes('bootDomain: no'), err.includes('\u001b')]).toEqual([1, true, false]);
+  });
+
+  it('says so when the sandbox ended meanwhile', async () => {
+    const { code, err } = await cli(['restore', ID, SNAPSHOT], {
+      ...answers,
+      [`GET /v1/sandboxes/${ID}`]: [200, ended],
+    });
+    expect([code, err.includes('the sandbox has ended')]).toEqual([1, true]);
+  });
+
+  it('ends with 124 when --wait is over', async () => {
+    const { code, err } = await cli(['restore', ID, SNAPSHOT, '--wait', '1'], answers);
+    expect([code, err.includes('its saga goes on')]).toEqual([124, true]);
+  });
+});
+
+describe('mayfly fork', () => {
+  const problem = {
+    code: 'capacity_exhausted',
+    title: 'No host has room',
+    status: 503,
+    retryable: true,
+    sandboxId: KEPT,
+  };
+  const answers = (items: unknown[]): Record<string, [number, unknown]> => ({ 'POST /v1/sandboxes': [202, { items }] });
+
+  it('ends with 0 when all run, and with 1 when one was not made', async () => {
+    const items = [{ sandbox: sandboxRecord() }, { sandbox: sandboxRecord() }];
+    const all = await cli(['fork', SNAPSHOT, '--count', '2', '--json'], answers(items));
+    expect([all.code, JSON.parse(all.out)]).toEqual([0, { items }]);
+    expect(bodyOf('/v1/sandboxes')).toEqual({ snapshotId: SNAPSHOT, count: 2 });
+    const some = await cli(['fork', SNAPSHOT, '--count', '2'], answers([{ sandbox: sandboxRecord() }, { problem }]));
+    expect([some.code, some.out.includes('capacity_exhausted')]).toEqual([1, true]);
+  });
+});
+
+describe('mayfly pause', () => {
+  it('ends when the sandbox is paused, or with 124 when it is not yet', async () => {
+    const path = `POST /v1/sandboxes/${ID}/pause`;
+    expect((await cli(['pause', ID], { [path]: [200, sandboxRecord({ state: 'paused' })] })).code).toBe(0);
+    expect((await cli(['pause', ID], { [path]: [202, sandboxRecord()] })).code).toBe(124);
+    expect((await cli(['resume', ID], { [`POST /v1/sandboxes/${ID}/resume`]: [200, sandboxRecord()] })).code).toBe(0);
+  });
+});
+
+describe('size', () => {
+  it.each([
+    [0, '0 B'],
+    [1_023, '1023 B'],
+    [1_024, '1.0 KiB'],
+    [1_610_612_736, '1.5 GiB'],
+    [2 ** 60, '1048576.0 TiB'],
+  ])('%d is %s', (bytes, text) => {
+    expect(size(bytes)).toBe(text);
+  });
+});

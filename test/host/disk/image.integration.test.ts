@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkImage, isBeingWritten } from '../../../host/disk/image.ts';
+import { exec } from '../../../host/exec.ts';
+
+let folder: string;
+let image: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mf-image-'));
+  image = join(folder, 'a "b".qcow2');
+  await exec('qemu-img', ['create', '-q', '-f', 'qcow2', image, '16M']);
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+const signal = () => AbortSignal.timeout(20_000);
+
+/** Has the image open with QEMU's own code while `use` runs. */
+async function whileOpen(flags: string[], use: () => Promise<void>): Promise<void> {
+  const holder = spawn('qemu-io', [...flags, '-f', 'qcow2', image], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(holder, 'exit');
+  await once(holder.stdout, 'data'); // its prompt
+  try {
+    await use();
+  } finally {
+    holder.stdin.end('quit\n');
+    await ended;
+  }
+}
+
+test('an image is seen to be written as long as a QEMU has it open for that, and not when it only reads', async () => {
+  expect(await isBeingWritten(image)).toBe(false);
+  await whileOpen([], async () => {
+    expect(await isBeingWritten(image)).toBe(true);
+    await expect(checkImage(image, signal())).rejects.toThrow(/lock/);
+  });
+  await whileOpen(['-r'], async () => expect(await isBeingWritten(image)).toBe(false));
+  expect(await isBeingWritten(image)).toBe(false);
+});
+
+test('an image that is not there is an error, not one at rest', async () => {
+  await expect(isBeingWritten(join(folder, 'nowhere.qcow2'))).rejects.toThrow(/No such file/);
+});
+
+test('a damaged image is told from a whole one', async () => {
+  await exec('qemu-io', ['-f', 'qcow2', '-c', 'write -P 7 0 1M', image]);
+  await checkImage(image, signal());
+  const file = await open(image, 'r+');
+  await file.write(Buffer.alloc(64, 0xff), 0, 64, 3 * 65_536); // the first entries of the L1 table
+  await file.close();
+  await expect(checkImage(image, signal())).rejects.toThrow();
+});

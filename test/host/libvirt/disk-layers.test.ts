@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { cloneXml } from '../../../host/libvirt/clone-xml.ts';
+import { driveTargets, layeredDisks, putLayers } from '../../../host/libvirt/disk-layers.ts';
+import { buildXml, parseXml } from '../../../host/libvirt/xml.ts';
+import { HOSTILE_SOURCE } from './hostile-source.ts';
+
+const raw = { path: '/img/boot disk.raw', format: 'raw' };
+const golden = { path: `/img/"a" & <b>, 'c'.qcow2`, format: 'qcow2' };
+
+const clone = (source: string) =>
+  parseXml(
+    cloneXml(source, {
+      name: 'sbx-0123456789abcdef',
+      uuid: '00000000-0000-5000-8000-000000000000',
+      rootOverlay: '/s/disk.qcow2',
+      seed: '/s/seed.iso',
+      cpus: null,
+      memoryMib: null,
+      network: 'mayfly',
+      mac: () => '52:54:00:00:00:00',
+      accelerator: 'tcg',
+      bases: new Map([
+        ['sda', [raw]],
+        ['sdb', [golden, raw]],
+        ['vda', [golden]],
+      ]),
+    }),
+  );
+
+test('a clone says of each disk what it is made of, and of its seed nothing', () => {
+  const domain = clone(HOSTILE_SOURCE);
+  expect(layeredDisks(domain)).toEqual([
+    { target: 'sda', writable: true, layers: [{ path: '/s/disk-sda.qcow2', format: 'qcow2' }, raw] },
+    { target: 'sdb', writable: true, layers: [{ path: '/s/disk.qcow2', format: 'qcow2' }, golden, raw] },
+    { target: 'vda', writable: true, layers: [{ path: '/s/disk-vda.qcow2', format: 'qcow2' }, golden] },
+  ]);
+  expect(driveTargets(domain)).toEqual(expect.arrayContaining(['sda', 'sdb', 'vda', 'sdc']));
+});
+
+test('a disk that gets other layers has these, whatever their names, and the other disks keep theirs', () => {
+  const domain = clone(HOSTILE_SOURCE);
+  const [first, ...others] = layeredDisks(domain);
+  const layers = [{ path: '/n/new, "one".qcow2', format: 'qcow2' }, golden, raw] as const;
+  putLayers(domain, 'sda', [...layers]);
+  expect(layeredDisks(parseXml(buildXml(domain)))).toEqual([{ ...first, layers }, ...others]);
+  expect(buildXml(domain)).not.toContain('/s/disk-sda.qcow2');
+  expect(buildXml(domain).match(/relabel="no"/g)).toHaveLength(5);
+});
+
+test('what a clone is made of survives being cloned once more', () => {
+  const domain = clone(HOSTILE_SOURCE);
+  const again = clone(buildXml(domain));
+  expect(layeredDisks(again)).toEqual(layeredDisks(domain));
+  expect(driveTargets(again)).toEqual(driveTargets(domain));
+});
+
+test('a read-only disk that is not the one to boot from stays read-only, and is not written', () => {
+  const readOnly = HOSTILE_SOURCE.replace("<target dev='vda'", "<readonly/><target dev='vda'");
+  const disks = layeredDisks(clone(readOnly));
+  expect(disks.map(({ target, writable }) => [target, writable])).toEqual([
+    ['sda', true],
+    ['sdb', true],
+    ['vda', false],
+  ]);
+});
+
+test('a disk that is not there is not made up', () => {
+  expect(() => putLayers(clone(HOSTILE_SOURCE), 'vdz', [raw])).toThrow(/"vdz"/);
+});

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { BaseDigests } from '../../../host/disk/base-digest.ts';
+import { Leaning } from '../../../host/libvirt/leaning.ts';
+import { SnapshotFolder, snapshotFolders } from '../../../host/libvirt/snapshot-folder.ts';
+import { Workspace } from '../../../host/libvirt/workspace.ts';
+import { parseXml } from '../../../host/libvirt/xml.ts';
+import type { StateDir } from '../../../host/state-dir.ts';
+import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
+import { newId } from '../simulated/machine.ts';
+import { temporaryState } from '../temporary-state.ts';
+
+let state: StateDir;
+let remove: () => Promise<void>;
+let digests: BaseDigests;
+let leaning: Leaning;
+
+beforeEach(async () => {
+  ({ state, remove } = await temporaryState());
+  await mkdir(state.snapshots);
+  digests = new BaseDigests(state.images);
+  leaning = new Leaning(state, digests);
+});
+afterEach(async () => {
+  await remove();
+});
+
+const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
+const present = async () => (await snapshotFolders(state)).map(({ snapshotId }) => snapshotId).sort();
+
+/** A snapshot that is saved and checked, with one frozen layer. */
+async function snapshot(...below: string[]): Promise<SnapshotFolder> {
+  const folder = new SnapshotFolder(state, newSnapshotId());
+  await folder.make();
+  await writeFile(folder.layerOf('vda'), folder.snapshotId);
+  const sha256 = (await digests.protect(folder.layerOf('vda'))) ?? '';
+  await folder.writeDomain(parseXml('<domain/>'));
+  const [kind, quiesced, savedAt] = ['disk' as const, true, new Date().toISOString()];
+  const disks = [{ target: 'vda', sha256, virtualBytes: 1, storedBytes: 1 }];
+  const saved = { kind, disks, sizeBytes: 1, quiesced, savedAt };
+  await folder.writeSpec({ sandboxId: newId(), kind, quiesced, savedAt, bases: [], snapshots: below, saved });
+  return folder;
+}
+
+async function sandbox(...snapshots: string[]): Promise<Workspace> {
+  const workspace = new Workspace(state, newId());
+  await workspace.make();
+  const { sandboxId } = workspace;
+  const request = { sandboxId, source: 's', snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [] };
+  const clone = { hostKey: '', macAddress: '', user: '' };
+  const spec = { request: { ...request, egress: 'none' as const }, clone, bases: [], snapshots, restoreId: null };
+  await workspace.finish(spec, '<domain/>');
+  return workspace;
+}
+
+async function deleted(folder: SnapshotFolder): Promise<string | null> {
+  await folder.markRemoved();
+  await leaning.sweep();
+  return await leaning.leaners(folder.snapshotId);
+}
+
+test('a deleted snapshot stays for the sandbox and the snapshot that lean on it, and goes with the last of them', async () => {
+  const first = await snapshot();
+  const second = await snapshot(first.snapshotId);
+  const user = await sandbox(second.snapshotId, first.snapshotId);
+  expect(await deleted(first)).toBe(`sandbox ${user.sandboxId}, snapshot ${second.snapshotId}`);
+  expect(await deleted(second)).toBe(`sandbox ${user.sandboxId}`);
+  expect(await present()).toEqual([first.snapshotId, second.snapshotId].sort());
+  await rm(user.folder, { recursive: true });
+  await leaning.sweep();
+  expect(await present()).toEqual([]);
+  expect(await readFile(join(state.images, 'digests.json'), 'utf8')).toBe('{}');
+});
+
+test('what is not deleted stays, whether something leans on it or not', async () => {
+  const kept = await snapshot();
+  const other = await snapshot();
+  expect(await deleted(other)).toBeNull();
+  expect(await present()).toEqual([kept.snapshotId]);
+});
+
+test('a snapshot that a sandbox is being made of stays, deleted or not, and nobody else may begin with it', async () => {
+  const folder = await snapshot();
+  await leaning.on(folder.snapshotId, async ({ bases }) => {
+    expect(bases.map(({ path }) => path)).toEqual([folder.layerOf('vda')]);
+    expect(await deleted(folder)).toMatch(/being made/);
+    await expect(leaning.on(folder.snapshotId, async () => {})).rejects.toMatchObject({ code: 'snapshot_not_found' });
+  });
+  await leaning.sweep();
+  expect(await present()).toEqual([]);
+});
+
+test('what was not checked, and what is no longer what was checked, is nothing to build on', async () => {
+  const half = new SnapshotFolder(state, newSnapshotId());
+  await half.make();
+  await expect(leaning.on(half.snapshotId, async () => {})).rejects.toMatchObject({ code: 'snapshot_not_ready' });
+  await expect(leaning.on(newSnapshotId(), async () => {})).rejects.toMatchObject({ code: 'snapshot_not_found' });
+  const below = await snapshot();
+  const top = await snapshot(below.snapshotId);
+  await writeFile(below.layerOf('vda'), 'something else');
+  await expect(leaning.on(top.snapshotId, async () => {})).rejects.toMatchObject({ code: 'source_changed' });
+});
+
+test('a workspace that cannot be read is believed to lean on everything', async () => {
+  const folder = await snapshot();
+  const broken = await sandbox();
+  await writeFile(join(broken.folder, 'spec.json'), '{"request"');
+  expect(await deleted(folder)).toBe(`sandbox ${broken.sandboxId}`);
+  await rm(broken.folder, { recursive: true });
+  await leaning.sweep();
+  expect(await present()).toEqual([]);
+});
+
+test('what a crash left of a snapshot that was going is swept', async () => {
+  await mkdir(join(state.snapshots, `${newSnapshotId()}.gone`));
+  await leaning.sweep();
+  expect(await snapshotFolders(state)).toEqual([]);
+});

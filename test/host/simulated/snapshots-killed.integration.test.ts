@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
+import type { SshEndpoint } from '../../../model/sandbox.ts';
+import { answers, newId, newSnapshotId, patience, TestMachine } from './machine.ts';
+
+const program = fileURLToPath(new URL('./snapshot-process.ts', import.meta.url));
+
+let machine: TestMachine;
+
+beforeAll(async () => {
+  machine = await TestMachine.start();
+});
+afterAll(() => machine.stop());
+
+/** A sandbox that runs, with a file. */
+async function sandbox(): Promise<{ id: string; endpoint: SshEndpoint }> {
+  const id = newId();
+  const endpoint = await machine.login(id);
+  await machine.run(endpoint, id, 'echo before > file');
+  return { id, endpoint };
+}
+
+async function killedIn(step: string, sandboxId: string, snapshotId: string): Promise<void> {
+  const child = spawn(process.execPath, ['--import', 'tsx', program, machine.state.root, step, sandboxId, snapshotId], {
+    env: { ...process.env, MAYFLY_FAILPOINTS: `${step}.during=kill` },
+    stdio: 'inherit',
+  });
+  expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+}
+
+async function stateOf(snapshotId: string): Promise<string | undefined> {
+  return (await machine.hypervisor.snapshots.list()).find((saved) => saved.snapshotId === snapshotId)?.state;
+}
+
+test('in a save: the guest stands still, until the next worker begins to serve this machine', async () => {
+  const [{ id, endpoint }, snapshotId] = [await sandbox(), newSnapshotId()];
+  await killedIn('saveSnapshot', id, snapshotId);
+  expect(await answers(endpoint)).toBe(false);
+  expect(await stateOf(snapshotId)).toBe('half');
+  const successor = new SimulatedHypervisor({ state: machine.state });
+  await successor.open();
+  expect(await answers(endpoint)).toBe(true);
+  await successor.close();
+});
+
+test('in a save: it is taken back, and nothing is left', async () => {
+  const [{ id, endpoint }, snapshotId] = [await sandbox(), newSnapshotId()];
+  await killedIn('saveSnapshot', id, snapshotId);
+  await machine.hypervisor.snapshots.thaw(id);
+  await machine.hypervisor.snapshots.remove(snapshotId);
+  expect(await machine.run(endpoint, id, 'cat file')).toBe('before');
+  expect((await readdir(machine.state.snapshots)).filter((name) => name.includes(snapshotId))).toEqual([]);
+  expect(await readdir(machine.state.workspace(id))).not.toContain('stopped.json');
+});
+
+test('in a save: it is gone on with', async () => {
+  const [{ id, endpoint }, snapshotId] = [await sandbox(), newSnapshotId()];
+  await killedIn('saveSnapshot', id, snapshotId);
+  await machine.save(id, snapshotId);
+  expect(await machine.run(endpoint, id, 'cat file')).toBe('before');
+  expect(await stateOf(snapshotId)).toBe('whole');
+  await machine.hypervisor.snapshots.verify(snapshotId, patience());
+});
+
+test('in a save: the sandbox is ended while it stands still', async () => {
+  const [{ id }, snapshotId] = [await sandbox(), newSnapshotId()];
+  await killedIn('saveSnapshot', id, snapshotId);
+  await machine.destroy(id);
+  expect((await machine.hypervisor.look(id)).every(({ absent }) => absent)).toBe(true);
+  await machine.hypervisor.snapshots.thaw(id);
+});
+
+test('in a verify: it is verified again', async () => {
+  const { id } = await sandbox();
+  const snapshotId = await machine.save(id);
+  await killedIn('verifySnapshot', id, snapshotId);
+  const saved = await machine.hypervisor.snapshots.verify(snapshotId, patience());
+  expect(await machine.hypervisor.snapshots.verify(snapshotId, patience())).toEqual(saved);
+});
+
+test('in a removal: what is left of it cannot be used, and is removed', async () => {
+  const { id } = await sandbox();
+  const snapshotId = await machine.save(id);
+  await killedIn('removeSnapshot', id, snapshotId);
+  expect(await stateOf(snapshotId)).toBe('half');
+  const fork = newId();
+  await expect(machine.boot(fork, snapshotId)).rejects.toMatchObject({ code: 'snapshot_not_found' });
+  await machine.destroy(fork);
+  await machine.hypervisor.snapshots.remove(snapshotId);
+  expect(await stateOf(snapshotId)).toBeUndefined();
+});
+
+test.each([
+  ['the disk is as it was', false, 'after'],
+  ['it is gone on with', true, 'before'],
+])('in a restore: %s', async (_what, isRepeated, content) => {
+  const { id, endpoint } = await sandbox();
+  const snapshotId = await machine.save(id);
+  await machine.run(endpoint, id, 'echo after > file');
+  await machine.hypervisor.removeDomain(id);
+  await killedIn('revertDisk', id, snapshotId);
+  const request = { sandboxId: id, snapshotId, restoreId: 'killed' };
+  if (isRepeated) await machine.hypervisor.snapshots.revert(request, patience());
+  await machine.reboot(id);
+  expect(await machine.run(endpoint, id, 'cat file')).toBe(content);
+});
+
+test('in a pause: it is paused, or goes on', async () => {
+  const { id, endpoint } = await sandbox();
+  await killedIn('pause', id, newSnapshotId());
+  await machine.hypervisor.pause(id);
+  expect((await machine.hypervisor.whereabouts(id)).domain).toBe('paused');
+  await killedIn('resume', id, newSnapshotId());
+  expect((await machine.hypervisor.whereabouts(id)).domain).toBe('running');
+  await machine.hypervisor.resume(id);
+  await killedIn('pause', id, newSnapshotId());
+  await machine.hypervisor.resume(id);
+  expect(await answers(endpoint)).toBe(true);
+});

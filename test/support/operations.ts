@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { GUEST_USER } from '../../host/simulated/image.ts';
+import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { AuditEvent } from '../../model/audit.ts';
+import { ID_BYTES, operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
+import type { Operation } from '../../model/messages.ts';
+import { workflowIdOf } from '../../model/queues.ts';
+import type { SandboxFailure } from '../../model/sandbox.ts';
+import type { SnapshotRecord } from '../../model/snapshot.ts';
+import { TestDoor } from './door.ts';
+import type { TestMayfly } from './mayfly.ts';
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+/** What is done to sandboxes while they live, and what can be seen of it in the guest and on the host. */
+export class TestOperations {
+  constructor(
+    private readonly mayfly: TestMayfly,
+    readonly door: TestDoor,
+  ) {}
+
+  /** Begins a snapshot; its id. */
+  async beginSnapshot(sandboxId: string, name?: string): Promise<string> {
+    const id = snapshotIdFrom(randomBytes(ID_BYTES));
+    await this.begin(sandboxId, { kind: 'snapshot', operationId: id, name: name ?? id, snapshotKind: 'disk', actor });
+    return id;
+  }
+
+  /** Takes a snapshot to its end, a good one or not. */
+  async snapshot(sandboxId: string, name?: string): Promise<SnapshotRecord> {
+    const id = await this.beginSnapshot(sandboxId, name);
+    const failure = await this.ended(sandboxId, id);
+    const record = await this.record(id);
+    expect(failure).toEqual(record.failure);
+    return record;
+  }
+
+  /** Begins a restore. */
+  async beginRestore(
+    sandboxId: string,
+    snapshotId: string,
+    keep: boolean,
+  ): Promise<{ operationId: string; keepAs: string | null }> {
+    const operationId = operationIdFrom(randomBytes(ID_BYTES));
+    const keepAs = keep ? snapshotIdFrom(randomBytes(ID_BYTES)) : null;
+    await this.begin(sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
+    return { operationId, keepAs };
+  }
+
+  /** Restores to the end; why it failed, and what was kept. */
+  async restore(
+    sandboxId: string,
+    snapshotId: string,
+    { keep = true } = {},
+  ): Promise<{ failure: SandboxFailure | null; kept: SnapshotRecord | null }> {
+    const { operationId, keepAs } = await this.beginRestore(sandboxId, snapshotId, keep);
+    const failure = await this.ended(sandboxId, operationId);
+    return { failure, kept: keepAs === null ? null : await this.mayfly.store.snapshots.get(keepAs) };
+  }
+
+  async beginPause(sandboxId: string, kind: 'pause' | 'resume'): Promise<string> {
+    const operationId = operationIdFrom(randomBytes(ID_BYTES));
+    await this.begin(sandboxId, { kind, operationId, actor });
+    return operationId;
+  }
+
+  async pause(sandboxId: string): Promise<SandboxFailure | null> {
+    return this.ended(sandboxId, await this.beginPause(sandboxId, 'pause'));
+  }
+
+  async resume(sandboxId: string): Promise<SandboxFailure | null> {
+    return this.ended(sandboxId, await this.beginPause(sandboxId, 'resume'));
+  }
+
+  async begin(sandboxId: string, operation: Operation): Promise<void> {
+    await this.mayfly.sagas.operate(sandboxId, operation);
+  }
+
+  async ended(sandboxId: string, operationId: string): Promise<SandboxFailure | null> {
+    return this.mayfly.sagas.operated(sandboxId, operationId, AbortSignal.timeout(60_000));
+  }
+
+  async beginDelete({ id, hostId }: SnapshotRecord): Promise<void> {
+    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, actor });
+  }
+
+  async delete(snapshot: SnapshotRecord): Promise<SnapshotRecord> {
+    await this.beginDelete(snapshot);
+    await this.mayfly.sagas.snapshotDeleted(snapshot.id, AbortSignal.timeout(60_000));
+    return this.record(snapshot.id);
+  }
+
+  async record(snapshotId: string): Promise<SnapshotRecord> {
+    const record = await this.mayfly.store.snapshots.get(snapshotId);
+    if (!record) throw new Error(`the store has no record of ${snapshotId}`);
+    return record;
+  }
+
+  /** Writes in the guest, as a command of its agent; it answers, so it is not frozen. */
+  async write(sandboxId: string, text: string): Promise<void> {
+    expect(await this.sh(sandboxId, `printf %s '${text}' > ~/note`)).toBe('');
+  }
+
+  async read(sandboxId: string): Promise<string> {
+    return this.sh(sandboxId, 'cat ~/note');
+  }
+
+  /** What a command in the guest prints. */
+  async sh(sandboxId: string, command: string): Promise<string> {
+    const ended = await this.door.run(sandboxId, { command });
+    const { outcome, exitCode } = ended;
+    expect({ outcome, exitCode }).toEqual({ outcome: 'exited', exitCode: 0 });
+    return this.door.text(ended);
+  }
+
+  /** A file in the home of a simulated guest, read past it. */
+  async onDisk(sandboxId: string, name: string): Promise<string> {
+    const root = join(this.mayfly.config.stateDir, 'sandboxes', sandboxId, 'root');
+    return readFile(join(root, 'home', GUEST_USER.name, name), 'utf8');
+  }
+
+  /** Resolves when a step of the sandbox is under way. Temporal notifies nobody, so this looks every 50 ms. */
+  async beganStep(sandboxId: string, step: string): Promise<void> {
+    const handle = this.mayfly.client.workflow.getHandle(workflowIdOf(sandboxId));
+    await expect
+      .poll(async () => (await handle.describe()).raw.pendingActivities?.map((one) => one.activityType?.name), {
+        timeout: 20_000,
+      })
+      .toContain(step);
+  }
+
+  async onHost(): Promise<KeptSnapshot[]> {
+    if (!this.mayfly.host) throw new Error('there is no host to look at');
+    return this.mayfly.host.machine.hypervisor.snapshots.list();
+  }
+
+  /** What the audit trail says of the sandbox, in order. */
+  async told(sandboxId: string): Promise<AuditEvent[]> {
+    const entries = await this.mayfly.store.audit.entries(sandboxId, { limit: 200 });
+    return entries.map(({ body }) => JSON.parse(body) as AuditEvent);
+  }
+
+  close(): void {
+    this.door.close();
+  }
+}
+
+/**
+ * Operations on the sandboxes of a file's {@link TestMayfly}. After each test the host must have exactly the snapshots
+ * that the store calls `ready`; they are deleted, and then it must have none.
+ */
+export function useOperations(mayfly: () => TestMayfly): () => TestOperations {
+  let operations: TestOperations | undefined;
+  const made = () => {
+    if (!operations) throw new Error('Mayfly has not been started');
+    return operations;
+  };
+  beforeAll(async () => {
+    operations = new TestOperations(mayfly(), await TestDoor.open(mayfly()));
+  });
+  afterAll(() => operations?.close());
+  afterEach(async () => {
+    mayfly().failpoints.arm(undefined);
+    for (const { snapshotId, state } of await made().onHost()) {
+      const record = await made().record(snapshotId);
+      expect({ snapshotId, host: state, store: record.state }).toEqual({ snapshotId, host: 'whole', store: 'ready' });
+      expect(await made().delete(record)).toMatchObject({ state: 'deleted', keptFor: null });
+    }
+    expect(await made().onHost()).toEqual([]);
+  });
+  return made;
+}

@@ -1,0 +1,77 @@
+import {
+  type ActivityOptions,
+  log,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ControlActivities } from '../activities/control.ts';
+import type { HostActivities } from '../activities/host.ts';
+import type { AuditKind } from '../model/audit.ts';
+import { hostQueue } from '../model/queues.ts';
+import type { Actor } from '../model/sandbox.ts';
+import type { DeleteSnapshotInput, SnapshotRecord } from '../model/snapshot.ts';
+import { failureOf, refusal } from './failure.ts';
+import { now } from './life.ts';
+import { snapshotRecords } from './snapshot-records.ts';
+
+const { rememberEvent } = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
+
+/** A host that is down gets its work when it is back. */
+const PATIENTLY: ActivityOptions = {
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: '4s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+};
+const PAUSE = '2s';
+
+/**
+ * Takes a snapshot away, whether its sandbox still lives or not:
+ *
+ *   deleting → removeSnapshot, until it holds → deleted
+ *
+ * What leans on it keeps what it needs: then the record says for whom the host still keeps it.
+ */
+export async function deleteSnapshot({ snapshotId, hostId, actor }: DeleteSnapshotInput): Promise<SnapshotRecord> {
+  const record = await snapshotRecords.recall(snapshotId);
+  if (record.state === 'deleted') return record;
+  if (record.state === 'creating') throw refusal('snapshot_not_ready', `${snapshotId} is still being taken.`);
+  await snapshotRecords.change(snapshotId, { state: 'deleting' });
+  await tell(record, 'snapshot.deleting', actor, {});
+  const { keptFor } = await remove(snapshotId, hostId);
+  const deleted = await snapshotRecords.change(snapshotId, { state: 'deleted', keptFor });
+  await tell(record, 'snapshot.deleted', actor, { keptFor });
+  return deleted;
+}
+
+async function remove(snapshotId: string, hostId: string): Promise<{ keptFor: string | null }> {
+  const { removeSnapshot } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
+  // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
+  const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
+  for (;;) {
+    try {
+      return await removeSnapshot.executeWithOptions({ ...PATIENTLY, summary: `${snapshotId} on ${hostId}` }, [target]);
+    } catch (err) {
+      const { message } = failureOf(err, 'removeSnapshot');
+      log.warn('a snapshot is not removed yet', { snapshotId, why: message });
+      setCurrentDetails(`waiting for ${hostId}: ${message}`);
+      await sleep(PAUSE);
+    }
+  }
+}
+
+async function tell(
+  { id, sandboxId, hostId }: SnapshotRecord,
+  kind: AuditKind,
+  actor: Actor,
+  detail: Record<string, unknown>,
+): Promise<void> {
+  const { runId } = workflowInfo();
+  const event = { eventId: `${runId}/${kind}`, kind, actor, runId, hostId, at: now() };
+  await rememberEvent({ sandboxId, event: { ...event, detail: { snapshotId: id, ...detail } } });
+}

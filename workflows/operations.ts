@@ -1,0 +1,106 @@
+import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import type { Operation, OperationReport } from '../model/messages.ts';
+import type { StopReason } from '../model/sandbox.ts';
+import { refusal } from './failure.ts';
+import type { Life } from './life.ts';
+import { operate, operated } from './messages.ts';
+import { OperationRun } from './operation-run.ts';
+import { pauseSandbox, resumeSandbox } from './pause-sandbox.ts';
+import { restoreSandbox } from './restore-sandbox.ts';
+import { snapshotSandbox } from './snapshot-sandbox.ts';
+import { operationGeneration } from './steps.ts';
+
+/**
+ * What is done to a sandbox between its create and its end: snapshots, restores, pauses, one at a time, so that they
+ * meet neither each other nor the end. The end cuts them short; what they had half made is taken back first.
+ */
+export class Operations {
+  private readonly runs = new Map<string, OperationRun>();
+  private current: OperationRun | null = null;
+  private isClosed = false;
+
+  constructor(private readonly life: Life) {
+    setHandler(operate, (operation) => this.begin(operation), { validator: (operation) => this.check(operation) });
+    setHandler(operated, async (operationId) => {
+      const run = this.runs.get(operationId);
+      if (!run) throw refusal('not_found', `${life.id} knows of no operation ${operationId}.`);
+      return run.whenOver();
+    });
+  }
+
+  /** Does what is asked for until the sandbox shall end. */
+  async untilEnd(end: Promise<StopReason>): Promise<StopReason> {
+    const scope = new CancellationScope();
+    void end.then(() => {
+      this.isClosed = true;
+      scope.cancel();
+    });
+    for (;;) {
+      await condition(() => this.isClosed || this.current !== null);
+      if (this.isClosed) {
+        this.current?.end(refusal('sandbox_ended', `${this.life.id} ended before it was begun.`));
+        return end;
+      }
+      if (this.current) await this.perform(this.current, scope);
+    }
+  }
+
+  private async perform(run: OperationRun, scope: CancellationScope): Promise<void> {
+    const generation = operationGeneration(this.life.beginOperation());
+    try {
+      await scope.run(() => perform(this.life, run, generation));
+      run.end();
+    } catch (err) {
+      run.end(err);
+    } finally {
+      this.life.endOperation();
+      this.current = null;
+    }
+  }
+
+  private async begin(operation: Operation): Promise<OperationReport> {
+    this.check(operation);
+    const known = this.runs.get(operation.operationId);
+    if (known) return known.whenAccepted();
+    const run = new OperationRun(operation, this.life);
+    this.runs.set(operation.operationId, run);
+    this.current = run;
+    try {
+      return await run.whenAccepted();
+    } catch (err) {
+      this.runs.delete(operation.operationId); // it may be asked for again
+      throw err;
+    }
+  }
+
+  /** @throws ApplicationFailure why it can't be begun now */
+  private check(wanted: Operation): void {
+    const { id, isEnding, record } = this.life;
+    if (this.runs.has(wanted.operationId)) return;
+    if (this.isClosed || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
+    if (this.current) {
+      const { operation } = this.current;
+      throw refusal('sandbox_busy', `${id} is busy: ${operation.kind} ${operation.operationId} is under way.`);
+    }
+    if (record.state !== 'running' && record.state !== 'paused') {
+      throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
+    }
+    if (wanted.kind === 'snapshot' && wanted.snapshotKind !== 'disk') {
+      throw refusal('snapshot_unsupported', `Only the disks of ${id} can be saved, not its memory.`);
+    }
+  }
+}
+
+async function perform(life: Life, run: OperationRun, generation: number): Promise<void> {
+  const { operation } = run;
+  switch (operation.kind) {
+    case 'snapshot':
+      return snapshotSandbox(life, run, operation, generation);
+    case 'restore':
+      return restoreSandbox(life, run, operation, generation);
+    case 'pause':
+      return pauseSandbox(life, run, operation, generation);
+    case 'resume':
+      return resumeSandbox(life, run, operation, generation);
+  }
+}

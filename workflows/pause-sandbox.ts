@@ -1,0 +1,45 @@
+import type { PauseOperation } from '../model/messages.ts';
+import type { Life } from './life.ts';
+import type { OperationRun } from './operation-run.ts';
+import { stepsOn } from './operation-steps.ts';
+import { saga } from './saga.ts';
+
+/** Halts its CPUs; memory, disks and address are kept. A paused one stays so. */
+export async function pauseSandbox(
+  life: Life,
+  run: OperationRun,
+  { actor }: PauseOperation,
+  generation: number,
+): Promise<void> {
+  run.accept();
+  if (life.record.state === 'paused') return;
+  const host = stepsOn(life, generation);
+  await saga(
+    async (undo) => {
+      undo('pause', host.takeBackPause);
+      await host.pause();
+    },
+    async () => {},
+  );
+  await life.tell('sandbox.paused', { state: 'paused' }, {}, actor);
+}
+
+/** Lets it go on where it was. A running one just runs. */
+export async function resumeSandbox(
+  life: Life,
+  run: OperationRun,
+  { actor }: PauseOperation,
+  generation: number,
+): Promise<void> {
+  run.accept();
+  if (life.record.state === 'running') return;
+  const host = stepsOn(life, generation);
+  await saga(
+    async (undo) => {
+      undo('resume', host.takeBackResume);
+      await host.resume();
+    },
+    async () => {},
+  );
+  await life.tell('sandbox.resumed', { state: 'running' }, {}, actor);
+}

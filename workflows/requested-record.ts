@@ -1,0 +1,26 @@
+import type { SandboxInput } from '../model/messages.ts';
+import type { SandboxRecord } from '../model/sandbox.ts';
+
+/** The first record of a sandbox: what was asked for, and nothing that has happened. */
+export function requestedRecord({ id, spec, createdBy, requestedAt }: SandboxInput): SandboxRecord {
+  return {
+    id,
+    state: 'requested',
+    phase: null,
+    spec,
+    createdBy,
+    hostId: null,
+    parentSnapshotId: spec.snapshotId ?? null, // requests from before there were snapshots have none
+    ssh: null,
+    macAddress: null,
+    createdAt: requestedAt,
+    updatedAt: requestedAt,
+    runningAt: null,
+    expiresAt: new Date(Date.parse(requestedAt) + spec.ttlSeconds * 1000).toISOString(),
+    stopReason: null,
+    failure: null,
+    waitingFor: null,
+    proof: null,
+    steps: [],
+  };
+}

@@ -1,0 +1,19 @@
+import type { SnapshotOperation } from '../model/messages.ts';
+import type { Life } from './life.ts';
+import type { OperationRun } from './operation-run.ts';
+import { stepsOn } from './operation-steps.ts';
+import { takeSnapshot } from './take-snapshot.ts';
+
+/** A snapshot that somebody asked for. */
+export async function snapshotSandbox(
+  life: Life,
+  run: OperationRun,
+  { operationId, name, snapshotKind, actor }: SnapshotOperation,
+  generation: number,
+): Promise<void> {
+  const wish = { id: operationId, name, kind: snapshotKind, reason: 'requested', actor } as const;
+  await takeSnapshot(life, stepsOn(life, generation), wish, (record) => {
+    run.snapshot = record;
+    run.accept();
+  });
+}

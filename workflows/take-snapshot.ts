@@ -1,0 +1,90 @@
+import { isCancellation } from '@temporalio/workflow';
+import type { Actor, SandboxFailure } from '../model/sandbox.ts';
+import type { SavedSnapshot, SnapshotKind, SnapshotReason, SnapshotRecord } from '../model/snapshot.ts';
+import { failureOf } from './failure.ts';
+import { type Life, now } from './life.ts';
+import type { OperationSteps } from './operation-steps.ts';
+import { saga } from './saga.ts';
+import { snapshotRecords } from './snapshot-records.ts';
+
+export interface SnapshotWish {
+  id: string;
+  name: string;
+  kind: SnapshotKind;
+  reason: SnapshotReason;
+  actor: Actor;
+}
+
+/**
+ * From a wish to a snapshot that is known to hold what the disks held:
+ *
+ *   record → saveSnapshot → verifySnapshot → ready
+ *
+ * When a step fails, or the sandbox ends meanwhile, the guest is thawed and what was saved is taken away, each until it
+ * holds; only then is the snapshot called `failed`. The sandbox goes on as it was.
+ * @param onRecorded hears of the record whenever it has changed in the store
+ */
+export async function takeSnapshot(
+  life: Life,
+  host: OperationSteps,
+  wish: SnapshotWish,
+  onRecorded: (record: SnapshotRecord) => void,
+): Promise<SnapshotRecord> {
+  const { id, name, kind, reason, actor } = wish;
+  onRecorded(await snapshotRecords.begin(creating(life, host.hostId, wish)));
+  await life.tell('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
+  const saved = await save(life, host, wish, onRecorded);
+  const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
+  onRecorded(ready);
+  await life.tell('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
+  return ready;
+}
+
+async function save(
+  life: Life,
+  host: OperationSteps,
+  { id, kind }: SnapshotWish,
+  onRecorded: (record: SnapshotRecord) => void,
+): Promise<SavedSnapshot> {
+  try {
+    return await saga(
+      async (undo) => {
+        undo('saveSnapshot', host.removeSnapshot(id));
+        undo('saveSnapshot', host.thaw);
+        await host.saveSnapshot(id, kind);
+        return await host.verifySnapshot(id);
+      },
+      async () => {},
+    );
+  } catch (err) {
+    const failure = isCancellation(err) ? endedMeanwhile(life) : failureOf(err, life.failedStep);
+    onRecorded(await snapshotRecords.change(id, { state: 'failed', failure }));
+    await life.tell('snapshot.failed', {}, { snapshotId: id, failure });
+    throw err;
+  }
+}
+
+/** The failure of what was cut short by the sandbox's end. */
+export function endedMeanwhile({ id }: Life): SandboxFailure {
+  return { code: 'sandbox_ended', step: 'workflow', message: `${id} ended meanwhile.` };
+}
+
+function creating(life: Life, hostId: string, { id, name, kind, reason, actor }: SnapshotWish): SnapshotRecord {
+  return {
+    id,
+    sandboxId: life.id,
+    hostId,
+    source: life.record.spec.source,
+    name,
+    kind,
+    state: 'creating',
+    reason,
+    parentId: life.record.parentSnapshotId ?? null,
+    createdBy: actor,
+    createdAt: now(),
+    readyAt: null,
+    saved: null,
+    failure: null,
+    keptFor: null,
+  };
+}
