@@ -84,9 +84,13 @@ async function sending<T>(
   send: (stream: ReadableStream<Uint8Array>) => Promise<T>,
 ): Promise<T> {
   let broken: unknown;
+  let isOver = false;
   async function* watched() {
     try {
-      yield* source;
+      for await (const chunk of source) {
+        if (isOver) return; // Node's fetch reads on, to the end, when it was aborted
+        yield chunk;
+      }
     } catch (error) {
       broken = error;
       throw error;
@@ -96,6 +100,8 @@ async function sending<T>(
     return await send(ReadableStream.from(watched()));
   } catch (error) {
     throw broken ?? error;
+  } finally {
+    isOver = true;
   }
 }
 
