@@ -7,8 +7,8 @@ import (
 	"mayfly/diff/meter"
 )
 
-// unitBytes is what is read and kept at once: the usual size of a qcow2 cluster.
-const unitBytes = 1 << 16
+// unitBytes is what is read and kept at once: enough for long reads, little where inodes are read here and there.
+const unitBytes = 1 << 14
 
 // Files are the layers of all disks. Two disks that stand on the same file share it here, so that a place in it is the
 // same place for both.

@@ -140,6 +140,10 @@ export class DiffRun {
 }
 
 function problemOf(stderr: string, ending: string): FileSystemProblem {
+  // What the Go runtime says when it is refused more: it cannot go on, not even to say it better.
+  if (stderr.includes('fatal error: runtime: out of memory') || stderr.includes('fatal error: out of memory')) {
+    return new FileSystemProblem('limit', 'Comparing the two file systems takes more memory than is granted.', null);
+  }
   try {
     const { code, message, image } = complaint.parse(JSON.parse(stderr));
     return new FileSystemProblem(code, message, image ?? null);
