@@ -41,16 +41,17 @@ const notRun = [...off, ...(withoutEmbedded ? [embeddedTests] : [])].join(', ');
 /** @typedef {{ name: string, projects: string[], only: string[] }} Lane */
 
 /**
- * About as long as each other on two cores. Within a lane the files that use servers come one after another.
+ * About as long as each other on two cores. Within a lane the files that use servers come one after another. Names are
+ * short: they are part of the paths of sockets, which may have 107 bytes.
  * @type {Lane[]}
  */
 const lanes = [
-  { name: 'machines', projects: ['e2e', 'unit', 'replay'], only: [] },
-  { name: 'sagas', projects: ['integration'], only: ['test/workflows/', 'test/api/'] },
-  { name: 'others', projects: ['integration'], only: ['--exclude=test/workflows/**', '--exclude=test/api/**'] },
+  { name: 'vms', projects: ['e2e', 'unit', 'replay'], only: [] },
+  { name: 'api', projects: ['integration'], only: ['test/workflows/', 'test/api/'] },
+  { name: 'cli', projects: ['integration'], only: ['--exclude=test/workflows/**', '--exclude=test/api/**'] },
 ];
 /** @type {Lane} */
-const chosen = { name: 'chosen', projects: ['e2e', 'unit', 'replay', 'integration'], only: args };
+const chosen = { name: 'own', projects: ['e2e', 'unit', 'replay', 'integration'], only: args };
 
 /**
  * Runs vitest to its end, or stops it when asked to.

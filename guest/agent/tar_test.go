@@ -235,10 +235,8 @@ func TestOtherFileSystemsAndSocketsAreNotInTheArchive(t *testing.T) {
 	must(t, syscall.Mount("tmpfs", x.path("mounted"), "tmpfs", 0, ""))
 	defer func() { _ = syscall.Unmount(x.path("mounted"), 0) }()
 	x.write("mounted/file", "", 0o644)
-	socket, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	must(t, err)
-	defer func() { _ = syscall.Close(socket) }()
-	must(t, syscall.Bind(socket, &syscall.SockaddrUnix{Name: x.path("socket")}))
+	// Not by bind(2), which takes no path of more than 107 bytes.
+	must(t, syscall.Mknod(x.path("socket"), syscall.S_IFSOCK|0o644, 0))
 	reader := tar.NewReader(strings.NewReader(x.expect(x.ask("GET", "/v1/tar", x.folder, "", nil), 200)))
 	var names []string
 	for {
