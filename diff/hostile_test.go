@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -193,97 +190,6 @@ func TestExtentTreesThatBite(t *testing.T) {
 	for _, one := range changes(t, layersOf(t, before), layersOf(t, huge)) {
 		if one.brief() != "changed /etc/empty content" || one.Digest != nil {
 			t.Errorf("%s, with a digest %v", one.brief(), one.Digest)
-		}
-	}
-}
-
-// Random bytes in random places: an answer or a fault, soon, and never a panic.
-func TestMutations(t *testing.T) {
-	folder := t.TempDir()
-	for index := range 40 {
-		write(t, fmt.Sprintf("%s/d%d/file-%d", folder, index%5, index), strings.Repeat("content ", index*40))
-	}
-	for name, options := range map[string][]string{
-		"ext4": {"-t", "ext4", "-O", "^metadata_csum"}, "ext3": {"-t", "ext3", "-I", "256"},
-		"inline": {"-t", "ext4", "-O", "inline_data,^metadata_csum"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := newImage(t, 8*mebibyte, folder, append(options, "-b", "1024")...)
-			before := layersOf(t, path)
-			original := read(t, path)
-			used := 0 // most of an image is empty
-			for at := range original {
-				if original[at] != 0 && at < 700*1024 {
-					used = at
-				}
-			}
-			scratch, err := os.CreateTemp(t.TempDir(), "mutation")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer scratch.Close()
-			answered := 0
-			for seed := range uint64(400) {
-				mutated := bytes.Clone(original)
-				random := rand.New(rand.NewPCG(seed, 1))
-				for range 1 + random.IntN(40) {
-					at := random.IntN(used)
-					if random.IntN(3) == 0 {
-						at = 1024 + random.IntN(1024)
-					}
-					mutated[at] = []byte{0, 1, 0x7f, 0x80, 0xff, byte(random.Uint32())}[random.IntN(6)]
-				}
-				if _, err := scratch.WriteAt(mutated, 0); err != nil {
-					t.Fatal(err)
-				}
-				started := time.Now()
-				_, err := ask(request{Mode: "lines", Before: before, After: layersOf(t, scratch.Name()), Seconds: 20})
-				if _, is := err.(*fault.Fault); err != nil && !is {
-					t.Errorf("seed %d: %v", seed, err)
-				}
-				if err == nil {
-					answered++
-				}
-				if took := time.Since(started); took > 10*time.Second {
-					t.Errorf("seed %d took %s (%v)", seed, took, err)
-				}
-			}
-			t.Logf("%d of 400 were answered", answered)
-		})
-	}
-}
-
-// The program itself, confined as the host starts it, in the memory it is granted.
-func TestConfinedProgram(t *testing.T) {
-	program := t.TempDir() + "/mayfly-diff"
-	tool(t, "", "go", "build", "-o", program, ".")
-	path := newImage(t, 16*mebibyte, sampleFolder(t), "-t", "ext4")
-	start := func(input string) (string, string, error) {
-		disk, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer disk.Close()
-		command := exec.Command(program, "-uid", "65533")
-		command.ExtraFiles = []*os.File{disk}
-		command.Stdin = strings.NewReader(input)
-		var output, complaint bytes.Buffer
-		command.Stdout, command.Stderr = &output, &complaint
-		err = command.Run()
-		return output.String(), complaint.String(), err
-	}
-	disk := `{"layers":[{"fd":3,"format":"raw"}],"partition":null}`
-	output, complaint, err := start(`{"mode":"lines","before":` + disk + `,"after":` + disk + `,"seconds":10}`)
-	if err != nil || !strings.Contains(output, `"line":"end"`) || complaint != "" {
-		t.Errorf("%v: %s %s", err, output, complaint)
-	}
-	output, complaint, err = start(`{"mode":"lines","before":{"layers":[{"fd":9,"format":"raw"}]},"after":` + disk + `,"seconds":10}`)
-	if err == nil || output != "" || !strings.Contains(complaint, `"code":"bad-request"`) {
-		t.Errorf("%v: %s %s", err, output, complaint)
-	}
-	for _, bad := range []string{"", "{}", `{"mode":"shell"}`, `{"mode":"lines","unknown":1}`} {
-		if _, complaint, err := start(bad); err == nil || !strings.Contains(complaint, `"code":"bad-request"`) {
-			t.Errorf("%s: %v, %s", bad, err, complaint)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func tool(t testing.TB, input string, argv ...string) string {
 	t.Helper()
 	command := exec.Command(argv[0], argv[1:]...)
 	command.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin", "LC_ALL=C",
-		"E2FSPROGS_FAKE_TIME=1500000000") // what mke2fs and debugfs take for the time
+		"E2FSPROGS_FAKE_TIME=1510000000") // what mke2fs and debugfs take for the time
 	if !strings.Contains(argv[0], "/") {
 		if found, err := exec.LookPath("/sbin/" + argv[0]); err == nil {
 			command.Path, command.Err = found, nil

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"mayfly/diff/fault"
 )
 
 // What changed, taken out by tar over the earlier state, is the later state but for what was removed.
@@ -51,5 +53,15 @@ func TestTarOfARenamedDirectory(t *testing.T) {
 	listing := tool(t, "", "tar", "-t", "-f", write(t, t.TempDir()+"/changes.tar", string(archive)))
 	if listing != "./z/\n./z/deep/\n./z/deep/three\n./z/one\n./z/two\n" {
 		t.Error(listing)
+	}
+}
+
+func TestTarOfAHugeSparseFile(t *testing.T) {
+	before := newImage(t, 32*mebibyte, sampleFolder(t), "-t", "ext4")
+	after := copyOf(t, before)
+	debugfs(t, after, "sif /etc/empty size 0x100000000000")
+	archive, err := ask(request{Mode: "tar", Before: layersOf(t, before), After: layersOf(t, after)})
+	if found, is := err.(*fault.Fault); !is || found.Code != fault.Limit || len(archive) > mebibyte {
+		t.Errorf("%v, after %d bytes", err, len(archive))
 	}
 }

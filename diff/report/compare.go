@@ -41,7 +41,7 @@ type Comparison struct {
 	// compared are contents that were read, so that a file with many names is read once.
 	compared map[[2]uint32]bool
 	digests  map[digestKey]string
-	// hashable is how many bytes may still be hashed.
+	// hashable is how many bytes may still be hashed, or written to an archive.
 	hashable int64
 }
 

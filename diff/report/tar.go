@@ -67,6 +67,10 @@ func (a *archiver) add(index int32) error {
 		}
 		a.linked[inode.Number] = header.Name
 	}
+	// A sparse file is written out in full.
+	if a.comparison.hashable -= header.Size; a.comparison.hashable < 0 {
+		return fault.New(fault.Limit, "%s makes the archive too large", fault.Quote(a.comparison.After.Path(index)))
+	}
 	if err := a.tar.WriteHeader(header); err != nil {
 		return fault.New(fault.Unsupported, "%s does not fit into an archive: %v",
 			fault.Quote(a.comparison.After.Path(index)), err)

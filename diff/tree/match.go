@@ -4,9 +4,7 @@ package tree
 // directory or file is renamed when it is certain to be the same one; a directory's content goes with it.
 func Match(before, after *Tree) error {
 	m := &matcher{before: before, after: after}
-	if err := m.pair(root, root); err != nil {
-		return err
-	}
+	m.pair(root, root)
 	// Outer directories come before inner ones in the list, so a directory is looked for before its content.
 	for index := int32(1); index < before.Len(); index++ {
 		node := &before.nodes[index]
@@ -29,7 +27,7 @@ type matcher struct {
 }
 
 // pair makes two directories counterparts, and what has the same name in both.
-func (m *matcher) pair(here, there int32) error {
+func (m *matcher) pair(here, there int32) {
 	work := [][2]int32{{here, there}}
 	for len(work) > 0 {
 		next := work[len(work)-1]
@@ -46,7 +44,6 @@ func (m *matcher) pair(here, there int32) error {
 			}
 		})
 	}
-	return nil
 }
 
 // sameNames calls back for every name that two directories have both.
@@ -78,7 +75,8 @@ func (m *matcher) rename(here, there int32) error {
 		return err
 	}
 	m.after.nodes[there].Renamed = true
-	return m.pair(here, there)
+	m.pair(here, there)
+	return nil
 }
 
 // lone is a name without counterpart; several is for files that have more such names, of which none is certain.

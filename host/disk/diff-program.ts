@@ -73,6 +73,8 @@ export class DiffRun {
       this.#error = error;
     });
     this.#ended = new Promise((resolve) => child.once('close', () => resolve()));
+    // Node throws away what nobody is about to read when a child ends.
+    output.on('readable', () => {});
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(0, STDERR_BYTES);
     });

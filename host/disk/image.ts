@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises';
 import { ExecError, exec } from '../exec.ts';
 
 export type ImageFormat = 'qcow2' | 'raw';
@@ -46,6 +47,21 @@ export async function checkImage(path: string, signal: AbortSignal): Promise<voi
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ExecError) || error.exitCode !== LEAKED_CLUSTERS) throw error;
+  }
+}
+
+/** Where a qcow2 header has the size that the guest sees: 8 bytes, big-endian (QEMU, docs/interop/qcow2.txt). */
+const SIZE_AT = 24;
+
+/** Bytes that the guest sees of a qcow2 image that QEMU made; a program need not be started for that. */
+export async function virtualBytesOf(path: string): Promise<number> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(8), 0, 8, SIZE_AT);
+    if (bytesRead < 8) throw new TypeError(`${path} is too short for a qcow2 image`);
+    return Number(buffer.readBigUInt64BE());
+  } finally {
+    await file.close();
   }
 }
 

@@ -123,12 +123,12 @@ export class Saving {
     for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
       if (writable) await folder.adopt(layers[0].path, target);
     }
-    for (const { overlay, frozen } of moves) {
-      await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
-    }
-    const canQuiesce = await this.deps.agent.answers(sandboxId);
+    const canQuiesce = this.deps.agent.answers(sandboxId);
+    const overlays = makeOverlays(moves, signal);
+    await Promise.allSettled([canQuiesce, overlays]); // neither goes on when the other has failed
+    await overlays;
     signal.throwIfAborted();
-    if (canQuiesce && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
+    if ((await canQuiesce) && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
     const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
     if (state !== 'running' && state !== 'paused') {
       throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
@@ -181,6 +181,10 @@ export class Saving {
     const { bases } = spec;
     await folder.writeSpec({ sandboxId, kind: 'disk', quiesced, savedAt, bases, snapshots: older, saved: null });
   }
+}
+
+async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
+  for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
 }
 
 function snapshotCommand(

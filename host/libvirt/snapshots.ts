@@ -2,7 +2,7 @@ import { chown, open, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { SavedDisk, SavedSnapshot } from '../../model/snapshot.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
-import { checkImage, imageChain } from '../disk/image.ts';
+import { checkImage, virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { ExecError } from '../exec.ts';
 import type { StepContext } from '../hypervisor.ts';
@@ -102,14 +102,14 @@ export class LibvirtSnapshots implements HostSnapshots {
     await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
     await flush(path); // what is called ready survives a power cut
     try {
-      const [sha256, [layer], { blocks }] = await Promise.all([
+      const [sha256, virtualBytes, { blocks }] = await Promise.all([
         this.deps.digests.protect(path),
-        imageChain(path, 'qcow2'),
+        virtualBytesOf(path),
         stat(path),
         checkImage(path, signal),
       ]);
-      if (sha256 === null || !layer) throw new MayflyError('snapshot_failed', `${path} is not a file with a disk.`);
-      return { sha256, virtualBytes: layer.virtualBytes, storedBytes: blocks * 512 };
+      if (sha256 === null) throw new MayflyError('snapshot_failed', `${path} is not a file.`);
+      return { sha256, virtualBytes, storedBytes: blocks * 512 };
     } catch (error) {
       if (!(error instanceof ExecError)) throw error;
       throw new MayflyError('snapshot_failed', `The saved layer ${path} is damaged: ${error.message}`, {

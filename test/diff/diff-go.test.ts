@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { exec } from '../../host/exec.ts';
+import { ExecError, exec } from '../../host/exec.ts';
 
 const project = fileURLToPath(new URL('../../diff', import.meta.url));
 /** The race detector needs cgo, which the program is built without. */
@@ -12,7 +12,11 @@ test.each([
 ])(
   '%s of what compares file systems',
   async (_name, args) => {
-    const { stdout } = await exec('go', ['-C', project, ...args], { env, timeoutMs: 480_000 });
+    const ran = exec('go', ['-C', project, ...args], { env, timeoutMs: 480_000 });
+    const { stdout } = await ran.catch((error: unknown) => {
+      // Which test failed, and why, is on its standard output.
+      throw error instanceof ExecError ? new Error(`${error.message}\n${error.stdout}`) : error;
+    });
     expect(stdout).not.toContain('FAIL');
   },
   500_000,

@@ -93,6 +93,9 @@ describe('FileSystemDiff', () => {
     const content = (path: string, bytes: number) => diff.content(raw(before), Buffer.from(path), bytes);
     expect((await content('/\u001b[31mred\n', 100)).toString()).toBe('odd name');
     expect((await content('/d9/file-9', 4)).toString()).toBe('9 9 ');
+    // The program has often ended before somebody reads.
+    const many = await Promise.all(Array.from({ length: 20 }, () => content('/d9/file-9', 4)));
+    expect(new Set(many.map(String))).toEqual(new Set(['9 9 ']));
     await expect(content('/d9/none', 4)).rejects.toMatchObject({ code: 'not-found' });
     await expect(content('/d9', 4)).rejects.toMatchObject({ code: 'not-a-file' });
   });

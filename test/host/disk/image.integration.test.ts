@@ -4,7 +4,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkImage, isBeingWritten } from '../../../host/disk/image.ts';
+import { checkImage, isBeingWritten, virtualBytesOf } from '../../../host/disk/image.ts';
 import { exec } from '../../../host/exec.ts';
 
 let folder: string;
@@ -50,6 +50,7 @@ test('an image that is not there is an error, not one at rest', async () => {
 test('a damaged image is told from a whole one', async () => {
   await exec('qemu-io', ['-f', 'qcow2', '-c', 'write -P 7 0 1M', image]);
   await checkImage(image, signal());
+  expect(await virtualBytesOf(image)).toBe(16 * 1024 * 1024);
   const file = await open(image, 'r+');
   await file.write(Buffer.alloc(64, 0xff), 0, 64, 3 * 65_536); // the first entries of the L1 table
   await file.close();
