@@ -14,7 +14,7 @@ const DIRECTORY_DESCRIPTOR = 3;
 
 /** The system's tar making an archive of a directory; fails, instead of ending, when tar does not succeed. */
 export async function* packed(directory: Buffer, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
-  const tar = await Tar.start(['--create', '--file', '-'], directory, ['.'], signal);
+  const tar = await Tar.start('packs', ['--create', '--file', '-'], directory, signal);
   try {
     yield* tar.output;
     await tar.ended();
@@ -30,7 +30,7 @@ export async function unpack(
   signal: AbortSignal,
 ): Promise<void> {
   const options = ['--extract', '--file', '-', '--no-same-owner', '--no-same-permissions'];
-  const tar = await Tar.start(options, directory, [], signal);
+  const tar = await Tar.start('unpacks', options, directory, signal);
   try {
     // A tar that fails stops reading: then its own words say more than the broken pipe.
     const fed = pipeline(archive, tar.input).catch((error: NodeJS.ErrnoException) => {
@@ -53,19 +53,28 @@ class Tar {
   ) {
     this.#over = once(child, 'close');
     this.#over.catch(() => {}); // told by ended()
+    // Node throws away what nobody reads yet when a child exits (`flushStdio`), unless somebody listens for it.
+    child.stdout?.on('readable', () => {});
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#complaint = (this.#complaint + text).slice(-COMPLAINT_LENGTH);
     });
   }
 
-  static async start(options: string[], directory: Buffer, operands: string[], signal: AbortSignal): Promise<Tar> {
+  static async start(
+    what: 'packs' | 'unpacks',
+    options: string[],
+    directory: Buffer,
+    signal: AbortSignal,
+  ): Promise<Tar> {
+    const [stdin, stdout, ...operands] =
+      what === 'packs' ? (['ignore', 'pipe', '.'] as const) : (['pipe', 'ignore'] as const);
     const isText = isUtf8(directory);
     const handle = isText ? null : await open(directory, 'r');
     try {
       const name = isText ? directory.toString('utf8') : `/proc/self/fd/${DIRECTORY_DESCRIPTOR}`;
       const { TAR_OPTIONS: _, ...env } = process.env; // somebody's habits are not ours
       const child = spawn('tar', [...options, `--directory=${name}`, ...operands], {
-        stdio: ['pipe', 'pipe', 'pipe', ...(handle ? [handle.fd] : [])],
+        stdio: [stdin, stdout, 'pipe', ...(handle ? [handle.fd] : [])],
         env: { ...env, LC_ALL: 'C' },
         signal,
         killSignal: 'SIGKILL',

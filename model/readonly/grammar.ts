@@ -12,6 +12,8 @@ const OPERATOR = /&&|&>>?|&|\|\||\|&|\||;;|;|\(|\)/y;
 /** The only redirections there are; what follows must end the word. */
 const REDIRECTION = /(?:(?<null>2>[ \t]*\/dev\/null)|(?<out>2>&1)|(?<in><[ \t]*\/dev\/null))(?![^ \t|&;<>()])/y;
 const OTHER_REDIRECTION = /[0-9]*[<>]/y;
+/** bash opens a descriptor and sets the variable to its number: `{name}<file` (bash(1), REDIRECTION). */
+const NAMED_DESCRIPTOR = /\{[A-Za-z_][A-Za-z0-9_]*\}[<>]/y;
 /** Of the first word: a word of the shell's own language (POSIX 2.4 and bash). */
 const RESERVED = new Set(
   '! { } [[ ]] if then else elif fi do done case esac while until for in select function time coproc'.split(' '),
@@ -89,6 +91,10 @@ class Parser {
       if (this.redirection(streams)) continue;
       const word = readWord(this.text, this.at);
       if (word.end === this.at) break;
+      NAMED_DESCRIPTOR.lastIndex = this.at;
+      if (NAMED_DESCRIPTOR.test(this.text)) {
+        throw new Syntax(this.at, 'a descriptor cannot be given a name; put a blank before `<` or `>`');
+      }
       if (words.length === 0) checkProgram(word);
       words.push(word);
       this.at = word.end;

@@ -10,7 +10,13 @@ const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
 /** Starts a simulated demo; `interruptAt` sends Ctrl-C's signal when a line contains it. */
 async function demo(interruptAt?: string) {
-  const env = { ...process.env, MAYFLY_HOST: 'simulated', NO_COLOR: '1' };
+  const env = {
+    ...process.env,
+    MAYFLY_HOST: 'simulated',
+    NO_COLOR: '1',
+    // Its last step takes long enough to be interrupted in.
+    ...(interruptAt && { MAYFLY_FAILPOINTS: 'removeDomain.before=1*delay(2000)' }),
+  };
   const child = spawn(process.execPath, [PROGRAM, 'demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {

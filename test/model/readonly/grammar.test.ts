@@ -64,6 +64,7 @@ describe('the grammar', () => {
     ['ls |', 4, 'program is missing'],
     ['', 0, 'program is missing'],
     ['ls * ? | * x', 9, 'pattern'],
+    ['cat {fd}</dev/null', 4, 'blank'],
   ])('refuses %j at %i', (text, position, reason) => {
     expect(parse(text, 4096)).toEqual({ position, reason: expect.stringContaining(reason) });
   });
