@@ -3,7 +3,7 @@ import { ERRORS } from '../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { LAYERS } from '../model/proof.ts';
-import { CREATE_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
+import { SANDBOX_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
 import { SCOPES } from '../model/scopes.ts';
 
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
@@ -132,7 +132,7 @@ export const sandboxAnswer = z
   .object({
     id: z.string(),
     state: z.enum(SANDBOX_STATES),
-    phase: z.enum(CREATE_PHASES).nullable(),
+    phase: z.enum(SANDBOX_PHASES).nullable(),
     spec: z.object({
       source: z.string(),
       snapshotId: z.string().nullable(),

@@ -23,8 +23,16 @@ export const SANDBOX_STATES = [
 ] as const;
 export type SandboxState = (typeof SANDBOX_STATES)[number];
 
-export const CREATE_PHASES = ['placing', 'cloning', 'booting', 'awaiting-ip', 'verifying-ssh'] as const;
-export type CreatePhase = (typeof CREATE_PHASES)[number];
+/** The last is of a restore: the disks are back, and the guest is told anew whom to trust. The others are of a create. */
+export const SANDBOX_PHASES = [
+  'placing',
+  'cloning',
+  'booting',
+  'awaiting-ip',
+  'verifying-ssh',
+  'renewing-trust',
+] as const;
+export type SandboxPhase = (typeof SANDBOX_PHASES)[number];
 
 /** States that never change again: nothing of the sandbox is left on any host. */
 export function isFinal(state: SandboxState): boolean {
@@ -94,8 +102,8 @@ export interface StepTiming {
 export interface SandboxRecord {
   id: string;
   state: SandboxState;
-  /** Set while `creating`. */
-  phase: CreatePhase | null;
+  /** Set while `creating`, and at the end of `restoring`. */
+  phase: SandboxPhase | null;
   spec: SandboxSpec;
   /** Who asked for it. */
   createdBy: Actor;

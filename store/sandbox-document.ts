@@ -1,6 +1,6 @@
 import type { Schema } from 'mongoose';
 import type { SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
-import { CREATE_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
+import { SANDBOX_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from './schema.ts';
 
 /**
@@ -39,7 +39,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
   return strictSchema<SandboxDocument>({
     _id: NAME,
     state: { type: String, required: true, enum: SANDBOX_STATES },
-    phase: { type: String, default: null, enum: [...CREATE_PHASES, null] },
+    phase: { type: String, default: null, enum: [...SANDBOX_PHASES, null] },
     spec: { type: specPart(), required: true },
     createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
     hostId: NULLABLE_TEXT,

@@ -13,9 +13,9 @@ import type { AuditKind } from '../model/audit.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import {
   type Actor,
-  type CreatePhase,
   isFinal,
   isSettled,
+  type SandboxPhase,
   type SandboxRecord,
   type StepTiming,
   type StopReason,
@@ -80,7 +80,7 @@ export class Life {
   }
 
   /** Enters a phase of the create. It is written when its step takes long enough for somebody to look, see {@link timed}. */
-  enter(phase: CreatePhase, changes: Changes = {}): void {
+  enter(phase: SandboxPhase, changes: Changes = {}): void {
     this.unwritten = { ...this.unwritten, ...changes, state: 'creating', phase };
   }
 

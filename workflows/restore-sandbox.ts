@@ -13,7 +13,7 @@ import { takeSnapshot } from './take-snapshot.ts';
 /**
  * Puts a sandbox back to one of its snapshots; id, name, address and credentials stay:
  *
- *   keep what is → interruptCommands → removeDomain → revertDisk → bootDomain → awaitIp → verifySsh → running
+ *   keep what is → interruptCommands → removeDomain → revertDisk → bootDomain → awaitIp → verifySsh → trust → running
  *
  * Nobody gets in from its beginning on, so nothing is acknowledged that gets lost. A failure before the machine goes off
  * leaves it as it was; later, it is brought back to what was kept, or, when nothing was, the restore is tried until it
@@ -39,7 +39,6 @@ export async function restoreSandbox(
   }
   await host.interruptCommands();
   await putBack(life, host, operation, generation);
-  await renewTrust(life);
 }
 
 async function keep(
@@ -74,7 +73,8 @@ async function putBack(
     const disks = disksAfter(failure, operation);
     const ssh = await bringBack(life, stepsOn(life, generation + 1), disks);
     if (disks?.snapshotId === snapshotId) return tellRestored(life, operation, ssh);
-    await tellFailed(life, operation, failure, { state: 'running', ssh, waitingFor: null });
+    await trustAnew(life);
+    await tellFailed(life, operation, failure, { state: 'running', phase: null, ssh, waitingFor: null });
     throw err;
   }
 }
@@ -90,14 +90,21 @@ function disksAfter(
   return { snapshotId: keepAs, restoreId: `${operationId}-back` };
 }
 
+/** From here on the host lets its own connections in again: what they write is not lost any more. */
+async function trustAnew(life: Life): Promise<void> {
+  await life.tell('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
+  await renewTrust(life);
+}
+
 async function tellRestored(
   life: Life,
   { operationId, snapshotId, keepAs, actor }: RestoreOperation,
   ssh: SshEndpoint,
 ): Promise<void> {
+  await trustAnew(life);
   await life.tell(
     'sandbox.restored',
-    { state: 'running', ssh, parentSnapshotId: snapshotId, waitingFor: null },
+    { state: 'running', phase: null, ssh, parentSnapshotId: snapshotId, waitingFor: null },
     { operationId, snapshotId, keptAs: keepAs },
     actor,
   );

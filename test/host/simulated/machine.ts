@@ -103,9 +103,11 @@ export class TestMachine {
     return endpoint;
   }
 
-  async reboot(sandboxId: string): Promise<void> {
+  /** Boots it again, until it lets its own credentials in. */
+  async reboot(sandboxId: string, endpoint: SshEndpoint): Promise<void> {
     await this.hypervisor.bootDomain(sandboxId, patience());
     await this.hypervisor.awaitLease(sandboxId, patience());
+    await this.verify(endpoint, sandboxId);
   }
 
   async save(sandboxId: string, snapshotId = newSnapshotId()): Promise<string> {

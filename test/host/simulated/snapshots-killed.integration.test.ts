@@ -105,7 +105,7 @@ test.each([
   await killedIn('revertDisk', id, snapshotId);
   const request = { sandboxId: id, snapshotId, restoreId: 'killed' };
   if (isRepeated) await machine.hypervisor.snapshots.revert(request, patience());
-  await machine.reboot(id);
+  await machine.reboot(id, endpoint);
   expect(await machine.run(endpoint, id, 'cat file')).toBe(content);
 });
 

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { SshEndpoint } from '../../../model/sandbox.ts';
 import { answers, newId, newSnapshotId, patience, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -14,7 +15,7 @@ const root = (id: string) => join(machine.state.workspace(id), 'root');
 
 const login = (id: string, snapshotId: string | null = null) => machine.login(id, snapshotId);
 const save = (id: string) => machine.save(id);
-const reboot = (id: string) => machine.reboot(id);
+const reboot = (id: string, endpoint: SshEndpoint) => machine.reboot(id, endpoint);
 
 describe('a snapshot', () => {
   test('outlives its sandbox; a fork has what was written before it, and an identity of its own', async () => {
@@ -135,8 +136,7 @@ describe('a restore', () => {
 
     await machine.hypervisor.removeDomain(id);
     await revert(first, 'there');
-    await reboot(id);
-    await machine.verify(endpoint, id);
+    await reboot(id, endpoint);
     expect(await machine.run(endpoint, id, 'cat file; hostname')).toBe(`one\n${id}`);
     await machine.run(endpoint, id, 'echo three > file');
     await revert(first, 'there');
@@ -144,7 +144,7 @@ describe('a restore', () => {
 
     await machine.hypervisor.removeDomain(id);
     await revert(second, 'there-back');
-    await reboot(id);
+    await reboot(id, endpoint);
     expect(await machine.run(endpoint, id, 'cat file')).toBe('two');
     expect((await readdir(machine.state.workspace(id))).filter((name) => name.startsWith('root'))).toEqual(['root']);
   });
@@ -158,7 +158,7 @@ describe('a restore', () => {
     await machine.hypervisor.removeDomain(other);
     const revert = machine.hypervisor.snapshots.revert({ sandboxId: other, snapshotId, restoreId: 'r' }, patience());
     await expect(revert).rejects.toMatchObject({ code: 'restore_failed' });
-    await reboot(other);
+    await reboot(other, endpoint);
     expect(await machine.run(endpoint, other, 'ls')).toContain('mine');
   });
 });
@@ -206,8 +206,7 @@ describe('a paused sandbox', () => {
       await expect(step).rejects.toMatchObject({ code: 'sandbox_not_running' });
     }
     await machine.hypervisor.snapshots.revert({ sandboxId: id, snapshotId, restoreId: 'r' }, patience());
-    await reboot(id);
-    await machine.verify(endpoint, id);
+    await reboot(id, endpoint);
     expect((await machine.hypervisor.whereabouts(id)).domain).toBe('running');
   });
 });
