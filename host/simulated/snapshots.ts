@@ -129,6 +129,13 @@ export class SimulatedSnapshots implements HostSnapshots {
     await wholeOne(folder, snapshotId);
   }
 
+  /** Copies lean on nothing. */
+  async chainLength(): Promise<number> {
+    return 0;
+  }
+
+  async flatten(): Promise<void> {}
+
   async list(): Promise<KeptSnapshot[]> {
     const { state } = this.deps;
     const names = ((await entriesOf(state.snapshots)) ?? []).map((name) => name.replace(/\.new$/, ''));
