@@ -36,6 +36,8 @@ export interface LibvirtOptions {
   networks?: NetworkPlans;
   /** libvirt's dnsmasq folder as this process sees it. `@default` /var/lib/libvirt/dnsmasq */
   leaseFolder?: string;
+  /** Path of mayfly-diff. Without it nothing is compared. */
+  diffProgram?: string;
 }
 
 const SSH_PORT = 22;
@@ -74,15 +76,9 @@ export class LibvirtHypervisor implements Hypervisor {
     this.leaning = new Leaning(state, digests);
     const { leaning } = this;
     this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
-    this.snapshots = new LibvirtSnapshots({
-      state,
-      virsh,
-      domains,
-      digests,
-      agent,
-      leaning,
-      flattening: this.flattening,
-    });
+    const { flattening } = this;
+    const { diffProgram = null } = options;
+    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning, flattening, diffProgram });
   }
 
   /** What was found out by {@link open}; `tcg` before. */
