@@ -147,6 +147,13 @@ export class SimulatedSnapshots implements HostSnapshots {
     await wholeOne(folder, snapshotId);
   }
 
+  /** Copies lean on nothing. */
+  async chainLength(): Promise<number> {
+    return 0;
+  }
+
+  async flatten(): Promise<void> {}
+
   compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
     return this.#comparing.compare(comparison, signal);
   }
