@@ -11,6 +11,7 @@ import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
+import { Freezer } from './freezer.ts';
 import { GuestAgent } from './guest-agent.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
@@ -24,6 +25,7 @@ import { runningSource } from './running-source.ts';
 import { LibvirtSnapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
+import { Waking } from './waking.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
 export interface LibvirtOptions {
@@ -53,6 +55,7 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly agent: GuestAgent;
   private readonly leaning: Leaning;
   private readonly residue: Residue;
+  private readonly waking: Waking;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
 
   constructor(options: LibvirtOptions) {
@@ -69,7 +72,9 @@ export class LibvirtHypervisor implements Hypervisor {
     const { state, virsh, domains, digests, agent } = this;
     this.residue = new Residue(domains, this.leases, state);
     this.leaning = new Leaning(state, digests);
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning: this.leaning });
+    const freezer = new Freezer(virsh, domains);
+    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, freezer, leaning: this.leaning });
+    this.waking = new Waking({ state, virsh, domains, digests, agent });
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -135,7 +140,8 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {
     const workspace = new Workspace(this.state, sandboxId);
-    if ((await workspace.spec()) === null) {
+    const spec = await workspace.spec();
+    if (spec === null) {
       throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
     }
     const mine = macsOf(sandboxId);
@@ -143,6 +149,7 @@ export class LibvirtHypervisor implements Hypervisor {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
       throw new MayflyError('address_conflict', `${sandboxId} would have a MAC address of ${other}.`);
     }
+    if (spec.wakesFrom !== null) return await this.waking.wake(workspace, spec, spec.wakesFrom, context.signal);
     await this.domains.start(sandboxId, workspace.domainXml, context.signal);
   }
 

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { isBeingWritten } from '../disk/image.ts';
@@ -8,8 +8,10 @@ import type { SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
 import { driveTargets, layeredDisks, putLayers } from './disk-layers.ts';
 import type { Domains } from './domains.ts';
+import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
-import { SnapshotFolder } from './snapshot-folder.ts';
+import { type Move, snapshotCommand } from './snapshot-command.ts';
+import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { Workspace } from './workspace.ts';
 import { child, type Element, textOf } from './xml.ts';
@@ -19,13 +21,7 @@ export interface SavingDeps {
   virsh: Virsh;
   domains: Domains;
   agent: GuestAgent;
-}
-
-/** A disk that goes over from its present layer, by then the snapshot's, to an empty one. */
-interface Move {
-  target: string;
-  frozen: string;
-  overlay: string;
+  freezer: Freezer;
 }
 
 /**
@@ -38,17 +34,16 @@ export class Saving {
 
   /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
   async save({ snapshotId, sandboxId, kind }: SaveRequest, { signal }: StepContext): Promise<void> {
-    if (kind !== 'disk') {
-      throw new MayflyError('snapshot_unsupported', 'The memory of a sandbox cannot be saved on this host yet.');
-    }
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
     const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId));
     const moves = this.moves(folder, sandboxId, frozen);
     if (await this.hasMoved(sandboxId, moves)) {
-      if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
+      await this.thaw(await folder.attempt());
     } else {
-      await this.move(folder, sandboxId, moves, signal);
+      const answers = await this.prepare(folder, sandboxId, moves, signal);
+      if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
+      else await this.move(folder, sandboxId, moves, answers);
     }
     await this.settle(folder, sandboxId, frozen);
   }
@@ -61,7 +56,7 @@ export class Saving {
     const frozen = await folder.domain();
     if (frozen === null) return await folder.drop();
     const sandboxId = textOf(child(frozen, 'name'));
-    if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
+    await this.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
     if (spec !== null && (await this.hasMoved(sandboxId, this.moves(folder, sandboxId, frozen)))) {
@@ -69,6 +64,12 @@ export class Saving {
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
     await folder.drop();
+  }
+
+  /** Ends what an attempt may have frozen in its guest. */
+  async thaw(attempt: Attempt | null): Promise<void> {
+    if (attempt?.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
+    if (attempt?.kind === 'full') await this.deps.freezer.thaw(attempt.sandboxId);
   }
 
   /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
@@ -113,47 +114,85 @@ export class Saving {
     return (await Promise.all(overlays.map(isBeingWritten))).includes(true);
   }
 
-  private async move(
+  /**
+   * Gives the live layers their second names, and makes what lies above them.
+   * @returns whether the guest agent answers
+   */
+  private async prepare(
     folder: SnapshotFolder,
     sandboxId: string,
     moves: readonly Move[],
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
       if (writable) await folder.adopt(layers[0].path, target);
     }
-    const canQuiesce = this.deps.agent.answers(sandboxId);
+    const answers = this.deps.agent.answers(sandboxId);
     const overlays = makeOverlays(moves, signal);
-    await Promise.allSettled([canQuiesce, overlays]); // neither goes on when the other has failed
+    await Promise.allSettled([answers, overlays]); // neither goes on when the other has failed
     await overlays;
     signal.throwIfAborted();
-    if ((await canQuiesce) && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
-    const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
+    return await answers;
+  }
+
+  private async move(
+    folder: SnapshotFolder,
+    sandboxId: string,
+    moves: readonly Move[],
+    canQuiesce: boolean,
+  ): Promise<void> {
+    const attempt = { sandboxId, kind: 'disk', quiesce: false } as const;
+    if (canQuiesce && (await this.moveAtOnce(folder, { ...attempt, quiesce: true, at: now() }, moves))) return;
+    const state = await this.stateOf(sandboxId);
     if (state !== 'running' && state !== 'paused') {
       throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
     }
-    await this.moveAtOnce(folder, sandboxId, moves, false);
+    await this.moveAtOnce(folder, { ...attempt, at: now() }, moves);
+  }
+
+  /** The processes are frozen, not the file systems: what is not on the disks yet is in the memory, or has been written. */
+  private async moveWithMemory(
+    folder: SnapshotFolder,
+    sandboxId: string,
+    moves: readonly Move[],
+    answers: boolean,
+  ): Promise<void> {
+    if (!answers) {
+      const state = await this.stateOf(sandboxId);
+      if (state !== 'running' && state !== 'paused') {
+        throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
+      }
+      const why = state === 'paused' ? 'it is paused: resume it first' : 'its QEMU guest agent does not answer';
+      throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be saved with its memory: ${why}.`);
+    }
+    const attempt: Attempt = { sandboxId, kind: 'full', quiesce: false, at: now() };
+    await rm(folder.memory, { force: true });
+    await folder.writeAttempt(attempt);
+    try {
+      await this.deps.freezer.freeze(sandboxId);
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'snapshot_unsupported') await folder.forgetAttempt();
+      throw error;
+    }
+    await this.moveAtOnce(folder, attempt, moves);
+    await this.thaw(attempt);
   }
 
   /**
    * Without a signal: a virsh that is killed leaves libvirtd at work, so it is let end.
    * @returns false when the guest can't quiesce, and nothing has happened
    */
-  private async moveAtOnce(
-    folder: SnapshotFolder,
-    sandboxId: string,
-    moves: readonly Move[],
-    quiesce: boolean,
-  ): Promise<boolean> {
-    await folder.writeAttempt({ sandboxId, quiesce, at: new Date().toISOString() });
-    const workspace = new Workspace(this.deps.state, sandboxId);
-    const targets = driveTargets(await workspace.domain());
+  private async moveAtOnce(folder: SnapshotFolder, attempt: Attempt, moves: readonly Move[]): Promise<boolean> {
+    const { sandboxId, kind, quiesce } = attempt;
+    await folder.writeAttempt(attempt);
+    const targets = driveTargets(await new Workspace(this.deps.state, sandboxId).domain());
+    const memory = kind === 'full' ? folder.memory : null;
     try {
-      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, quiesce));
+      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, { quiesce, memory }));
       return true;
     } catch (error) {
-      if (quiesce) await this.deps.agent.thaw(sandboxId);
+      await this.thaw(attempt);
       if (await this.hasMoved(sandboxId, moves)) return true;
       if (quiesce && isQuiesceRefused(error)) return false;
       if (!(error instanceof VirshError) && !isAgentSilent(error)) throw error;
@@ -161,6 +200,10 @@ export class Saving {
         cause: error,
       });
     }
+  }
+
+  private async stateOf(sandboxId: string): Promise<string> {
+    return (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
   }
 
   /** Writes down what has happened, from any point after it. */
@@ -177,9 +220,11 @@ export class Saving {
     }
     const older = spec.snapshots.filter((id) => id !== folder.snapshotId);
     await workspace.change({ ...spec, snapshots: [folder.snapshotId, ...older] }, domain);
-    const { quiesce: quiesced, at: savedAt } = attempt;
+    const { kind, quiesce, at: savedAt } = attempt;
+    const quiesced = quiesce || kind === 'full';
     const { bases } = spec;
-    await folder.writeSpec({ sandboxId, kind: 'disk', quiesced, savedAt, bases, snapshots: older, saved: null });
+    const unchecked = { saved: null, memorySha256: null };
+    await folder.writeSpec({ sandboxId, kind, quiesced, savedAt, bases, snapshots: older, ...unchecked });
   }
 }
 
@@ -187,19 +232,8 @@ async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promis
   for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
 }
 
-function snapshotCommand(
-  sandboxId: string,
-  targets: readonly string[],
-  moves: readonly Move[],
-  quiesce: boolean,
-): string[] {
-  const flags = ['--no-metadata', '--disk-only', '--atomic', '--reuse-external', ...(quiesce ? ['--quiesce'] : [])];
-  const disks = targets.flatMap((target) => {
-    const move = moves.find((m) => m.target === target);
-    // a comma in a value is written twice (virsh(1))
-    return ['--diskspec', `${target},${move ? `file=${move.overlay.replaceAll(',', ',,')}` : 'snapshot=no'}`];
-  });
-  return ['snapshot-create-as', sandboxId, ...flags, ...disks];
+function now(): string {
+  return new Date().toISOString();
 }
 
 function messageOf(error: unknown): string {

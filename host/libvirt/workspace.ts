@@ -20,6 +20,8 @@ export interface CloneSpec {
   snapshots: string[];
   /** The restore that gave it the disks which it has; null: none did. */
   restoreId: string | null;
+  /** The snapshot from whose memory it starts the next time; null: it boots. */
+  wakesFrom: string | null;
 }
 
 /** QEMU, which is another user, must get through to the files it is given. */
@@ -73,7 +75,10 @@ export class Workspace {
 
   /** What bootDomain defines. */
   async domain(): Promise<Element> {
-    return parseXml(await readFile(this.domainXml, 'utf8'));
+    return parseXml(await this.domainText());
+  }
+  async domainText(): Promise<string> {
+    return await readFile(this.domainXml, 'utf8');
   }
 
   /** Gives a clone that is there other disks; what none of them leans on any more goes. */
@@ -104,7 +109,7 @@ export async function workspaceIds(state: StateDir): Promise<string[]> {
 }
 
 /** What a spec lacks that was written before there were snapshots. */
-const NOTHING_SAVED = { snapshots: [], restoreId: null };
+const NOTHING_SAVED = { snapshots: [], restoreId: null, wakesFrom: null };
 
 function isSpec(value: unknown): value is Omit<CloneSpec, keyof typeof NOTHING_SAVED> & Partial<CloneSpec> {
   if (typeof value !== 'object' || value === null || !('request' in value && 'clone' in value)) return false;
