@@ -85,9 +85,6 @@ export class Operations {
     if (record.state !== 'running' && record.state !== 'paused') {
       throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
     }
-    if (wanted.kind === 'snapshot' && wanted.snapshotKind !== 'disk') {
-      throw refusal('snapshot_unsupported', `Only the disks of ${id} can be saved, not its memory.`);
-    }
   }
 }
 

@@ -106,7 +106,9 @@ export class Freezer {
     } catch (error) {
       if (!(error instanceof MayflyError && error.code === 'prepare_failed')) throw error;
       if (!MAY_NOT.test(error.message)) throw new MayflyError('guest_unreachable', error.message, { cause: error });
-      throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be frozen: ${error.message}`, { cause: error });
+      throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be frozen: ${error.message}`, {
+        cause: error,
+      });
     }
   }
 }

@@ -130,7 +130,10 @@ export class Renewal {
     while (!(await this.agent.answers(sandboxId))) {
       signal.throwIfAborted();
       if (Date.now() > deadline) {
-        throw new MayflyError('boot_failed', `The guest agent of ${sandboxId} does not answer after its memory came back.`);
+        throw new MayflyError(
+          'boot_failed',
+          `The guest agent of ${sandboxId} does not answer after its memory came back.`,
+        );
       }
       await delay(20);
     }

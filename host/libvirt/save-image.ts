@@ -60,12 +60,14 @@ interface Text {
 async function readText(file: FileHandle): Promise<Text> {
   const header = await readExactly(file, HEADER_BYTES, 0);
   const magic = header.toString('latin1', 0, MAGIC.length);
-  if (magic !== MAGIC) throw new TypeError(`no save image of libvirt's, or an unfinished one: ${JSON.stringify(magic)}`);
+  if (magic !== MAGIC)
+    throw new TypeError(`no save image of libvirt's, or an unfinished one: ${JSON.stringify(magic)}`);
   const version = header.readUInt32LE(MAGIC.length);
   if (version !== VERSION) throw new TypeError(`a save image of version ${version}, not ${VERSION}`);
   if (header.readUInt32LE(COMPRESSION_AT) !== 0) throw new TypeError('a save image that is compressed');
   const dataLength = header.readUInt32LE(DATA_LENGTH_AT);
-  if (dataLength === 0 || dataLength > LONGEST_TEXT) throw new TypeError(`a save image with ${dataLength} bytes of text`);
+  if (dataLength === 0 || dataLength > LONGEST_TEXT)
+    throw new TypeError(`a save image with ${dataLength} bytes of text`);
   const data = await readExactly(file, dataLength, HEADER_BYTES);
   const cookieAt = header.readUInt32LE(COOKIE_AT);
   if (cookieAt >= dataLength) throw new TypeError('a save image whose cookie is not in its text');
