@@ -36,6 +36,8 @@ export interface LibvirtOptions {
   networks?: NetworkPlans;
   /** libvirt's dnsmasq folder as this process sees it. `@default` /var/lib/libvirt/dnsmasq */
   leaseFolder?: string;
+  /** Path of mayfly-diff. Without it nothing is compared. */
+  diffProgram?: string;
 }
 
 const SSH_PORT = 22;
@@ -72,8 +74,10 @@ export class LibvirtHypervisor implements Hypervisor {
     const { state, virsh, domains, digests, agent } = this;
     this.residue = new Residue(domains, this.leases, state);
     this.leaning = new Leaning(state, digests);
+    const { leaning } = this;
+    const { diffProgram = null } = options;
     const freezer = new Freezer(virsh, domains);
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, freezer, leaning: this.leaning });
+    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, freezer, leaning, diffProgram });
     this.waking = new Waking({ state, virsh, domains, digests, agent });
   }
 
