@@ -5,7 +5,10 @@ import type { Domains } from './domains.ts';
 import type { Virsh } from './virsh.ts';
 
 /** In memory, so that it is in the saved memory too: the cgroups that were frozen, one a line. */
-export const FROZEN_LIST = '/run/mayfly-frozen';
+const FROZEN_LIST = '/run/mayfly-frozen';
+/** The process that freezes, and the last attempt that is over: whichever of the two scripts comes second sees the other. */
+const FREEZER = '/run/mayfly-freezer';
+const OVER = '/run/mayfly-thawed';
 
 /** What writing all to disk may take. Milliseconds. */
 const TIMEOUT_MS = 30_000;
@@ -23,6 +26,10 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin
 umask 077
 root=/sys/fs/cgroup list=${FROZEN_LIST}
 cannot() { echo "$1" >&2; exit 3; }
+echo $$ >${FREEZER}
+over=
+[ ! -e ${OVER} ] || read -r over <${OVER}
+[ "$over" != "$1" ] || cannot 'it was called off'
 [ -f $root/cgroup.controllers ] || cannot 'it has no cgroup v2 at /sys/fs/cgroup'
 for program in perl ip ss date sync; do command -v $program >/dev/null || cannot "it has no $program"; done
 read -r own </proc/self/cgroup
@@ -53,15 +60,35 @@ while read -r group; do
   done
 done <$list
 sync
+: >${FREEZER}
 echo frozen`;
 
 /** Lets go on what {@link FREEZE} stopped, and nothing else: what was frozen before stays so. */
-export const THAW = `list=${FROZEN_LIST}
+export const LET_GO = `list=${FROZEN_LIST}
 if [ -s $list ]; then
   while read -r group; do [ ! -d "$group" ] || echo 0 >"$group/cgroup.freeze" || exit 1; done <$list
   : >$list || exit 1
+fi`;
+
+/** Ends the freezing of an attempt, whether it has begun, is under way, is done, or will only begin. */
+const THAW = `umask 077
+echo "$1" >${OVER} || exit 1
+pid= its= own=
+[ ! -e ${FREEZER} ] || read -r pid <${FREEZER}
+read -r own </proc/self/cgroup
+[ -z "$pid" ] || read -r its 2>/dev/null <"/proc/$pid/cgroup"
+if [ -n "$its" ] && [ "$its" = "$own" ]; then
+  kill -KILL "$pid"
+  while read -r _ _ state _ 2>/dev/null <"/proc/$pid/stat"; do case $state in Z | X) break ;; esac; done
 fi
+${LET_GO}
 echo thawed`;
+
+interface Attempt {
+  sandboxId: string;
+  /** Names it: when it was begun. */
+  at: string;
+}
 
 /**
  * Stops what runs in a guest, by the kernel of the guest: so the memory that is saved meanwhile wakes up stopped, and a
@@ -74,10 +101,10 @@ export class Freezer {
   ) {}
 
   /** @throws MayflyError snapshot_unsupported when that guest can't, and nothing is frozen; guest_unreachable when it is not known */
-  async freeze(sandboxId: string): Promise<void> {
-    const { exitCode, stdout, stderr } = await this.ask(sandboxId, FREEZE);
+  async freeze({ sandboxId, at }: Attempt): Promise<void> {
+    const { exitCode, stdout, stderr } = await this.ask(sandboxId, FREEZE, at);
     if (exitCode === 0 && stdout.trim() === 'frozen') return;
-    await this.thaw(sandboxId);
+    await this.thaw({ sandboxId, at });
     const why = stderr.trim().slice(0, 200) || `exit status ${exitCode}`;
     throw new MayflyError('snapshot_unsupported', `The processes of ${sandboxId} could not be stopped: ${why}.`);
   }
@@ -86,9 +113,9 @@ export class Freezer {
    * Also when nothing is frozen. A domain without a running QEMU has nothing frozen.
    * @throws MayflyError guest_unreachable when it can't be known
    */
-  async thaw(sandboxId: string): Promise<void> {
+  async thaw({ sandboxId, at }: Attempt): Promise<void> {
     try {
-      const { exitCode, stdout, stderr } = await this.ask(sandboxId, THAW);
+      const { exitCode, stdout, stderr } = await this.ask(sandboxId, THAW, at);
       if (exitCode === 0 && stdout.trim() === 'thawed') return;
       throw new MayflyError('guest_unreachable', stderr.trim().slice(0, 200) || `exit status ${exitCode}`);
     } catch (error) {
@@ -100,9 +127,10 @@ export class Freezer {
     }
   }
 
-  private async ask(sandboxId: string, script: string): Promise<ConsoleResult> {
+  private async ask(sandboxId: string, script: string, token: string): Promise<ConsoleResult> {
     try {
-      return await new AgentConsole(this.virsh, sandboxId).run(['/bin/sh', '-c', script], { timeoutMs: TIMEOUT_MS });
+      const argv = ['/bin/sh', '-c', script, 'mayfly', token];
+      return await new AgentConsole(this.virsh, sandboxId).run(argv, { timeoutMs: TIMEOUT_MS });
     } catch (error) {
       if (!(error instanceof MayflyError && error.code === 'prepare_failed')) throw error;
       if (!MAY_NOT.test(error.message)) throw new MayflyError('guest_unreachable', error.message, { cause: error });

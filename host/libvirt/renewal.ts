@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostKey } from '../disk/host-key.ts';
 import { AgentConsole } from './agent-console.ts';
-import { THAW } from './freezer.ts';
+import { LET_GO } from './freezer.ts';
 import type { GuestAgent } from './guest-agent.ts';
 import type { Virsh } from './virsh.ts';
 
@@ -96,7 +96,7 @@ if [ -n "$name" ]; then
     [ ! -d /var/lib/mayfly ] || echo "$name" >/var/lib/mayfly/instance-id
   ) </dev/null >/dev/null 2>&1 &
 fi
-${THAW} >/dev/null
+${LET_GO}
 echo "renewed $nonce"`;
 
 /**

@@ -24,6 +24,9 @@ export interface SavingDeps {
   freezer: Freezer;
 }
 
+/** Writing a large memory to a slow disk takes longest. Milliseconds. */
+const SAVE_TIMEOUT_MS = 110_000;
+
 /**
  * Saves the disks of a domain that runs or is paused: the layers that it writes to get a second name in the snapshot's
  * folder, all disks go over to new layers at one moment, and the old names in the workspace go.
@@ -38,9 +41,9 @@ export class Saving {
     if ((await folder.spec()) !== null) return;
     const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId));
     const moves = this.moves(folder, sandboxId, frozen);
-    if (await this.hasMoved(sandboxId, moves)) {
-      await this.thaw(await folder.attempt());
-    } else {
+    const hasMoved = await this.hasMoved(sandboxId, moves);
+    await this.thaw(await folder.attempt());
+    if (!hasMoved) {
       const answers = await this.prepare(folder, sandboxId, moves, signal);
       if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
       else await this.move(folder, sandboxId, moves, answers);
@@ -69,7 +72,7 @@ export class Saving {
   /** Ends what an attempt may have frozen in its guest. */
   async thaw(attempt: Attempt | null): Promise<void> {
     if (attempt?.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
-    if (attempt?.kind === 'full') await this.deps.freezer.thaw(attempt.sandboxId);
+    if (attempt?.kind === 'full') await this.deps.freezer.thaw(attempt);
   }
 
   /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
@@ -170,7 +173,7 @@ export class Saving {
     await rm(folder.memory, { force: true });
     await folder.writeAttempt(attempt);
     try {
-      await this.deps.freezer.freeze(sandboxId);
+      await this.deps.freezer.freeze(attempt);
     } catch (error) {
       if (error instanceof MayflyError && error.code === 'snapshot_unsupported') await folder.forgetAttempt();
       throw error;
@@ -189,7 +192,9 @@ export class Saving {
     const targets = driveTargets(await new Workspace(this.deps.state, sandboxId).domain());
     const memory = kind === 'full' ? folder.memory : null;
     try {
-      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, { quiesce, memory }));
+      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, { quiesce, memory }), {
+        timeoutMs: SAVE_TIMEOUT_MS,
+      });
       return true;
     } catch (error) {
       await this.thaw(attempt);

@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
 import { chmod, copyFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { ensureHostKey } from '../disk/host-key.ts';
@@ -34,8 +33,8 @@ export class Waking {
   /** @throws MayflyError boot_failed, source_changed */
   async wake(workspace: Workspace, spec: CloneSpec, snapshotId: string, signal: AbortSignal): Promise<void> {
     const { sandboxId } = workspace;
-    const image = join(workspace.folder, 'memory.new');
     await this.deps.domains.remove(sandboxId);
+    const image = await workspace.newMemory();
     try {
       const wish = await this.prepare(workspace, spec, snapshotId, image);
       signal.throwIfAborted();

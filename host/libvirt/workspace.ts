@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
@@ -23,6 +24,8 @@ export interface CloneSpec {
   /** The snapshot from whose memory it starts the next time; null: it boots. */
   wakesFrom: string | null;
 }
+
+const MEMORY = 'memory.';
 
 /** QEMU, which is another user, must get through to the files it is given. */
 export const SEARCHABLE = 0o711;
@@ -89,6 +92,17 @@ export class Workspace {
       const path = join(this.folder, name);
       if (/\.qcow2(?:\.new)?$/.test(name) && !used.has(path)) await rm(path);
     }
+  }
+
+  /**
+   * Where memory is put for libvirt to read. A new place each time: libvirtd may still be reading the one before, whose
+   * worker was killed.
+   */
+  async newMemory(): Promise<string> {
+    for (const name of await readdir(this.folder)) {
+      if (name.startsWith(MEMORY)) await rm(join(this.folder, name), { force: true });
+    }
+    return join(this.folder, `${MEMORY}${randomBytes(8).toString('hex')}`);
   }
 
   /** Bytes its files take on the host; 0 when it is not there. */
