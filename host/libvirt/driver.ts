@@ -9,8 +9,10 @@ import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereab
 import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
+import { BlockPull } from './block-pull.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
+import { Flattening } from './flattening.ts';
 import { Freezer } from './freezer.ts';
 import { GuestAgent } from './guest-agent.ts';
 import { Leaning } from './leaning.ts';
@@ -56,6 +58,7 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly digests: BaseDigests;
   private readonly agent: GuestAgent;
   private readonly leaning: Leaning;
+  private readonly flattening: Flattening;
   private readonly residue: Residue;
   private readonly waking: Waking;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
@@ -75,10 +78,13 @@ export class LibvirtHypervisor implements Hypervisor {
     this.residue = new Residue(domains, this.leases, state);
     this.leaning = new Leaning(state, digests);
     const { leaning } = this;
+    this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
+    const { flattening } = this;
     const { diffProgram = null } = options;
     const freezer = new Freezer(virsh, domains);
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, freezer, leaning, diffProgram });
-    this.waking = new Waking({ state, virsh, domains, digests, agent });
+    const saved = { state, virsh, domains, digests, agent };
+    this.snapshots = new LibvirtSnapshots({ ...saved, freezer, leaning, flattening, diffProgram });
+    this.waking = new Waking(saved);
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -148,6 +154,7 @@ export class LibvirtHypervisor implements Hypervisor {
     if (spec === null) {
       throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
     }
+    await this.flattening.stop(sandboxId);
     const mine = macsOf(sandboxId);
     for (const other of await workspaceIds(this.state)) {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;

@@ -1,5 +1,6 @@
 import { rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
+import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { isBeingWritten } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
@@ -8,6 +9,7 @@ import type { SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
 import { driveTargets, layeredDisks, putLayers } from './disk-layers.ts';
 import type { Domains } from './domains.ts';
+import type { Flattening } from './flattening.ts';
 import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
 import { type Move, snapshotCommand } from './snapshot-command.ts';
@@ -22,6 +24,7 @@ export interface SavingDeps {
   domains: Domains;
   agent: GuestAgent;
   freezer: Freezer;
+  flattening: Flattening;
 }
 
 /** Writing a large memory to a slow disk takes longest. Milliseconds. */
@@ -36,15 +39,15 @@ export class Saving {
   constructor(private readonly deps: SavingDeps) {}
 
   /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
-  async save({ snapshotId, sandboxId, kind }: SaveRequest, { signal }: StepContext): Promise<void> {
+  async save({ snapshotId, sandboxId, kind }: SaveRequest, context: StepContext): Promise<void> {
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
-    const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId));
+    const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId, context));
     const moves = this.moves(folder, sandboxId, frozen);
     const hasMoved = await this.hasMoved(sandboxId, moves);
     await this.thaw(await folder.attempt());
     if (!hasMoved) {
-      const answers = await this.prepare(folder, sandboxId, moves, signal);
+      const answers = await this.prepare(folder, sandboxId, moves, context.signal);
       if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
       else await this.move(folder, sandboxId, moves, answers);
     }
@@ -75,8 +78,17 @@ export class Saving {
     if (attempt?.kind === 'full') await this.deps.freezer.thaw(attempt);
   }
 
+  /** libvirt saves no disk that is being flattened, and none that leans on too many files. */
+  private async boundChain(sandboxId: string, context: StepContext): Promise<void> {
+    const { flattening, state } = this.deps;
+    await flattening.stop(sandboxId);
+    const leantOn = (await new Workspace(state, sandboxId).spec())?.snapshots.length ?? 0;
+    if (leantOn >= CHAIN_LIMIT) await flattening.flatten(sandboxId, context);
+  }
+
   /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
-  private async describe(folder: SnapshotFolder, sandboxId: string): Promise<Element> {
+  private async describe(folder: SnapshotFolder, sandboxId: string, context: StepContext): Promise<Element> {
+    await this.boundChain(sandboxId, context);
     const workspace = new Workspace(this.deps.state, sandboxId);
     if ((await workspace.spec()) === null) {
       throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
@@ -147,10 +159,7 @@ export class Saving {
   ): Promise<void> {
     const attempt = { sandboxId, kind: 'disk', quiesce: false } as const;
     if (canQuiesce && (await this.moveAtOnce(folder, { ...attempt, quiesce: true, at: now() }, moves))) return;
-    const state = await this.stateOf(sandboxId);
-    if (state !== 'running' && state !== 'paused') {
-      throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
-    }
+    await this.checkOn(sandboxId);
     await this.moveAtOnce(folder, { ...attempt, at: now() }, moves);
   }
 
@@ -162,11 +171,10 @@ export class Saving {
     answers: boolean,
   ): Promise<void> {
     if (!answers) {
-      const state = await this.stateOf(sandboxId);
-      if (state !== 'running' && state !== 'paused') {
-        throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
-      }
-      const why = state === 'paused' ? 'it is paused: resume it first' : 'its QEMU guest agent does not answer';
+      const why =
+        (await this.checkOn(sandboxId)) === 'paused'
+          ? 'it is paused: resume it first'
+          : 'its QEMU guest agent does not answer';
       throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be saved with its memory: ${why}.`);
     }
     const attempt: Attempt = { sandboxId, kind: 'full', quiesce: false, at: now() };
@@ -207,8 +215,10 @@ export class Saving {
     }
   }
 
-  private async stateOf(sandboxId: string): Promise<string> {
-    return (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
+  private async checkOn(sandboxId: string): Promise<'running' | 'paused'> {
+    const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
+    if (state === 'running' || state === 'paused') return state;
+    throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
   }
 
   /** Writes down what has happened, from any point after it. */
