@@ -1,5 +1,5 @@
 import { mkdir, rm, stat, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId, macAddress } from '../../model/ids.ts';
@@ -12,6 +12,7 @@ import { kvmUsable } from './accel.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
 import { GuestAgent } from './guest-agent.ts';
+import { Hibernation } from './hibernation.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
 import { Leases } from './leases.ts';
@@ -21,6 +22,7 @@ import { type DomainState, isActive } from './output/domain-state.ts';
 import { nodeInfo, nodeMemory } from './output/node.ts';
 import { macsOf, Residue } from './residue.ts';
 import { runningSource } from './running-source.ts';
+import { SavedMemory } from './saved-memory.ts';
 import { LibvirtSnapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
@@ -53,6 +55,8 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly agent: GuestAgent;
   private readonly leaning: Leaning;
   private readonly residue: Residue;
+  private readonly saved: SavedMemory;
+  private readonly hibernation: Hibernation;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
 
   constructor(options: LibvirtOptions) {
@@ -61,13 +65,16 @@ export class LibvirtHypervisor implements Hypervisor {
     this.state = options.state;
     this.networks = options.networks ?? DEFAULT_NETWORKS;
     const bridges = [this.networks.isolated.bridge, this.networks.internet.bridge];
-    this.leases = new Leases(options.leaseFolder ?? '/var/lib/libvirt/dnsmasq', bridges);
+    const leaseFolder = options.leaseFolder ?? '/var/lib/libvirt/dnsmasq';
+    this.leases = new Leases(leaseFolder, bridges);
+    this.saved = new SavedMemory(savedMemoryFolder(leaseFolder));
     this.domains = new Domains(this.virsh);
     this.known = new Sources(this.virsh);
     this.digests = new BaseDigests(options.state.images);
     this.agent = new GuestAgent(this.virsh, this.domains);
     const { state, virsh, domains, digests, agent } = this;
-    this.residue = new Residue(domains, this.leases, state);
+    this.residue = new Residue({ domains, leases: this.leases, saved: this.saved, state });
+    this.hibernation = new Hibernation({ virsh, domains, saved: this.saved });
     this.leaning = new Leaning(state, digests);
     this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning: this.leaning });
   }
@@ -121,11 +128,12 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
-    const [kib, diskBytes] = await Promise.all([
+    const [kib, diskBytes, savedBytes] = await Promise.all([
       this.domains.residentKib(sandboxId),
       new Workspace(this.state, sandboxId).allocatedBytes(),
+      this.saved.allocatedBytes(sandboxId),
     ]);
-    return { memoryMib: Math.ceil(kib / 1024), diskBytes };
+    return { memoryMib: Math.ceil(kib / 1024), diskBytes: diskBytes + savedBytes };
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
@@ -164,17 +172,35 @@ export class LibvirtHypervisor implements Hypervisor {
     await this.agent.setClock(sandboxId);
   }
 
+  async hibernate(sandboxId: string, context: StepContext): Promise<void> {
+    await this.hibernation.hibernate(checked(sandboxId), context);
+  }
+
+  async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
+    const mac = macAddress(checked(sandboxId));
+    await this.hibernation.undo(sandboxId, context);
+    if (wished === 'paused') return await this.pause(sandboxId);
+    // Somebody else may have the address by now: the guest asks for one anew when its link comes back.
+    const isLost = (await this.leases.current(mac)) === null;
+    if (isLost) await this.domains.setLink(sandboxId, mac, 'down');
+    await this.resume(sandboxId);
+    if (isLost) await this.domains.setLink(sandboxId, mac, 'up');
+  }
+
   async whereabouts(sandboxId: string): Promise<Whereabouts> {
     const mac = macAddress(sandboxId);
     const [domain, leased] = await Promise.all([this.domains.describe(checked(sandboxId)), this.leases.current(mac)]);
     if (domain === null) return { domain: 'absent', lease: null };
     const noticedAt = new Date().toISOString();
     const lease = leased && { address: leased.address, port: SSH_PORT, macAddress: mac, noticedAt };
-    return { domain: inFewWords(domain.state), lease: domain.macs.includes(mac) ? lease : null };
+    const isHibernated = domain.state === 'shut_off' && (await this.hibernation.holds(sandboxId));
+    const state = isHibernated ? 'hibernated' : inFewWords(domain.state);
+    return { domain: state, lease: domain.macs.includes(mac) ? lease : null };
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
     await this.domains.remove(sandboxId);
+    await this.saved.remove(sandboxId);
   }
 
   async releaseLease(sandboxId: string): Promise<void> {
@@ -193,6 +219,11 @@ export class LibvirtHypervisor implements Hypervisor {
   async marks(): Promise<Mark[]> {
     return await this.residue.marks();
   }
+}
+
+/** Where libvirt saves memory: beside its dnsmasq folder, below its own. */
+export function savedMemoryFolder(leaseFolder: string): string {
+  return join(dirname(leaseFolder), 'qemu', 'save');
 }
 
 /**

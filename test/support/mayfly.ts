@@ -45,6 +45,7 @@ export const TEST_TIMEOUTS: Timeouts = {
   verifySnapshotMs: 5_000,
   revertDiskMs: 5_000,
   pauseMs: 3_000,
+  hibernateMs: 5_000,
   cleanupMs: 10_000,
   cleanupPauseMs: 200,
 };
@@ -143,6 +144,7 @@ export class TestMayfly {
         memoryMib: 64,
         ttlSeconds: 600,
         idleSeconds: null,
+        autoResume: false,
         metadata: {},
         agentId: null,
         network: { egress: 'none' },
@@ -237,6 +239,7 @@ export function useMayfly(): () => TestMayfly {
       'creating',
       'running',
       'paused',
+      'hibernated',
       'restoring',
       'destroying',
     ])) {
