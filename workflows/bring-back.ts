@@ -51,10 +51,13 @@ export function bringBack(life: Life, host: OperationSteps, disks: Disks | null)
  * @throws CancelledFailure when the sandbox ends
  */
 export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt: () => Promise<T>): Promise<T> {
+  const { failedStep } = life; // the one that made this necessary
   let told = '';
   for (let pauseMs = life.timeouts.cleanupPauseMs; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {
-      return await attempt();
+      const result = await attempt();
+      life.failedStep = failedStep;
+      return result;
     } catch (err) {
       if (isCancellation(err)) throw err;
       const { step, message } = failureOf(err, life.failedStep);
