@@ -1,5 +1,6 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { SaveRequest } from '../host/snapshots.ts';
+import { MayflyError } from '../model/errors.ts';
 import type { SavedSnapshot } from '../model/snapshot.ts';
 import type { Attendances } from './attendances.ts';
 import { stepContext } from './step-context.ts';
@@ -8,7 +9,7 @@ import type { StepTarget } from './steps.ts';
 export interface SnapshotDeps {
   hypervisor: Pick<Hypervisor, 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake'>;
   attendances: Pick<Attendances, 'interruptAll'>;
-  guests: { close(sandboxId: string): void };
+  guests: { close(sandboxId: string, why?: MayflyError): void };
 }
 
 export interface SnapshotTarget extends StepTarget {
@@ -61,7 +62,7 @@ export function createSnapshotActivities({ hypervisor, attendances, guests }: Sn
      * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported
      */
     async hibernate({ sandboxId }: StepTarget): Promise<void> {
-      guests.close(sandboxId);
+      guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
       await hypervisor.hibernate(sandboxId, stepContext());
     },
     /** @throws MayflyError sandbox_not_running, wake_failed */

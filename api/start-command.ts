@@ -40,8 +40,8 @@ export async function answerStart(
 
   const patience = patienceOf(headers.prefer);
   const began = Date.now();
-  const awake = () => awakeHost(c, deps, sandboxId, patience.seconds);
-  const hostId = await start(deps, attempt, sandboxId, request, { apiKeyId, agentId: null }, awake);
+  const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, patience.seconds) };
+  const hostId = await start(deps, attempt, sandbox, request, { apiKeyId, agentId: null });
   const left = Math.max(0, patience.seconds - Math.floor((Date.now() - began) / 1_000));
   await waitWithin(c, deps, left, (signal) => ended(deps, { id: attempt.subjectId, hostId }, left, signal));
   const record = await store.commands.get(attempt.subjectId);
@@ -55,16 +55,15 @@ export async function answerStart(
 /**
  * Records the command, then hands it over to Temporal. A claim without a record, or with one that is still `requested`,
  * means that an earlier request died in between: this one goes on with the same id, and Temporal joins the two.
- * @param awake makes the sandbox one that can be used, and says its host
+ * @param sandbox `awake` makes it one that can be used, and says its host
  * @returns the host of the command
  */
 async function start(
   deps: AppDeps,
   attempt: Attempt,
-  sandboxId: string,
+  { id: sandboxId, awake }: { id: string; awake: () => Promise<string> },
   request: Request,
   createdBy: Actor,
-  awake: () => Promise<string>,
 ): Promise<string> {
   const { store, sagas } = deps;
   const { subjectId: commandId, claim, isFresh } = attempt;
@@ -83,10 +82,22 @@ async function start(
     if (claim && isFresh) await store.idempotency.release(claim);
     throw error;
   }
-  await sagas.startCommand({ commandId, sandboxId, hostId });
-  // It may have gone to sleep after it was found awake: whoever puts it to sleep looks for what is recorded by now.
-  if (canBeRoused(await existing(deps, sandboxId))) await beginResume(deps, sandboxId, createdBy);
+  await Promise.all([sagas.startCommand({ commandId, sandboxId, hostId }), rouseAgain(deps, sandboxId, createdBy)]);
   return hostId;
+}
+
+/**
+ * For a sandbox that went to sleep after it was found awake. What puts it to sleep looks, after it has said so, for what is
+ * recorded by now; so one of the two sees the other.
+ */
+async function rouseAgain(deps: AppDeps, sandboxId: string, actor: Actor): Promise<void> {
+  if (!canBeRoused(await existing(deps, sandboxId))) return;
+  try {
+    await beginResume(deps, sandboxId, actor);
+  } catch (err) {
+    if (!(err instanceof MayflyError)) throw err;
+    deps.logger.info({ err, sandboxId }, 'a sandbox is not resumed for its command, which starts when it is');
+  }
 }
 
 /** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { entriesOf } from '../host/directory.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../host/hypervisor.ts';
-import { LibvirtHypervisor, savedMemoryFolder } from '../host/libvirt/driver.ts';
+import { LibvirtHypervisor } from '../host/libvirt/driver.ts';
 import { registerGolden } from '../host/libvirt/golden.ts';
 import { Leases } from '../host/libvirt/leases.ts';
 import { marksAtRest } from '../host/libvirt/marks-at-rest.ts';
@@ -15,7 +15,7 @@ import {
   leaseFolderOf,
   startPrivateLibvirtd,
 } from '../host/libvirt/private-libvirtd.ts';
-import { SavedMemory } from '../host/libvirt/saved-memory.ts';
+import { SavedMemory, savedMemoryFolder } from '../host/libvirt/saved-memory.ts';
 import { Virsh } from '../host/libvirt/virsh.ts';
 import { SimulatedHypervisor } from '../host/simulated/driver.ts';
 import type { KeptSnapshot } from '../host/snapshots.ts';

@@ -1,9 +1,15 @@
-import { isCancellation } from '@temporalio/workflow';
+import { isCancellation, proxyLocalActivities } from '@temporalio/workflow';
+import type { ControlActivities } from '../activities/control.ts';
 import type { PauseOperation } from '../model/messages.ts';
 import { startAgain, untilItWorks } from './bring-back.ts';
 import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from './operation-steps.ts';
+
+const { lastUse } = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
 
 /**
  * Puts a sandbox to its host's disk, and gives its memory back:
@@ -34,7 +40,7 @@ export async function hibernateSandbox(
   await life.tell('sandbox.hibernated', { state: 'hibernated' }, {}, operation.actor);
   await host.yieldMemory();
   // Who asked for a command meanwhile found it awake, and would wait until the next one comes.
-  if (life.record.spec.autoResume && (await life.wasUsedAfter(began))) await wakeSandbox(life, operation, generation);
+  if (life.record.spec.autoResume && (await wasUsedAfter(life, began))) await wakeSandbox(life, operation, generation);
 }
 
 /**
@@ -58,6 +64,12 @@ export async function wakeSandbox(life: Life, { actor }: PauseOperation, generat
     });
     throw err;
   }
+}
+
+/** @param time milliseconds since 1970 */
+async function wasUsedAfter({ id }: Life, time: number): Promise<boolean> {
+  const { usedAt } = await lastUse({ sandboxId: id });
+  return Date.parse(usedAt) > time;
 }
 
 async function takeBack(life: Life, generation: number, run: (host: OperationSteps) => Promise<void>): Promise<void> {

@@ -174,12 +174,6 @@ export class Life {
     return true;
   }
 
-  /** Whether a command was asked for, or something else was done in the sandbox, after a time in milliseconds since 1970. */
-  async wasUsedAfter(time: number): Promise<boolean> {
-    const { usedAt } = await lastUse({ sandboxId: this.id });
-    return Date.parse(usedAt) > time;
-  }
-
   get isEnding(): boolean {
     return this.stop !== null || this.record.state === 'destroying' || isFinal(this.record.state);
   }
@@ -219,20 +213,14 @@ export class Life {
     });
   }
 
-  private async change({ ttlSeconds, idleSeconds, autoResume, metadata, actor }: SandboxPatch): Promise<SandboxRecord> {
+  private async change({ actor, ...wished }: SandboxPatch): Promise<SandboxRecord> {
     await condition(() => this.written);
     if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended`);
-    const spec = {
-      ...this.record.spec,
-      ...(ttlSeconds !== undefined && { ttlSeconds }),
-      ...(idleSeconds !== undefined && { idleSeconds }),
-      ...(autoResume !== undefined && { autoResume }),
-      ...(metadata !== undefined && { metadata }),
-    };
+    const { ttlSeconds } = wished;
+    const spec = { ...this.record.spec, ...wished };
     const expiresAt =
       ttlSeconds === undefined ? this.record.expiresAt : new Date(Date.now() + ttlSeconds * 1000).toISOString();
-    const detail = { ttlSeconds, idleSeconds, autoResume, metadata, expiresAt };
-    await this.tell('sandbox.patched', { spec, expiresAt }, detail, actor);
+    await this.tell('sandbox.patched', { spec, expiresAt }, { ...wished, expiresAt }, actor);
     this.used();
     return this.record;
   }

@@ -1,5 +1,5 @@
 import { mkdir, rm, stat, statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId, macAddress } from '../../model/ids.ts';
@@ -22,7 +22,7 @@ import { type DomainState, isActive } from './output/domain-state.ts';
 import { nodeInfo, nodeMemory } from './output/node.ts';
 import { macsOf, Residue } from './residue.ts';
 import { runningSource } from './running-source.ts';
-import { SavedMemory } from './saved-memory.ts';
+import { SavedMemory, savedMemoryFolder } from './saved-memory.ts';
 import { LibvirtSnapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
@@ -75,8 +75,9 @@ export class LibvirtHypervisor implements Hypervisor {
     this.digests = new BaseDigests(options.state.images);
     this.agent = new GuestAgent(this.virsh, this.domains);
     const { state, virsh, domains, digests, agent } = this;
-    this.residue = new Residue({ domains, leases: this.leases, saved: this.saved, state });
-    this.hibernation = new Hibernation({ virsh, domains, saved: this.saved });
+    const { saved, leases } = this;
+    this.residue = new Residue({ domains, leases, saved, state });
+    this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent });
     this.leaning = new Leaning(state, digests);
     const { leaning } = this;
     const { diffProgram = null } = options;
@@ -181,14 +182,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
-    const mac = macAddress(checked(sandboxId));
-    await this.hibernation.undo(sandboxId, context);
-    if (wished === 'paused') return await this.pause(sandboxId);
-    // Somebody else may have the address by now: the guest asks for one anew when its link comes back.
-    const isLost = (await this.leases.current(mac)) === null;
-    if (isLost) await this.domains.setLink(sandboxId, mac, 'down');
-    await this.resume(sandboxId);
-    if (isLost) await this.domains.setLink(sandboxId, mac, 'up');
+    await this.hibernation.wake(checked(sandboxId), wished, context);
   }
 
   async whereabouts(sandboxId: string): Promise<Whereabouts> {
@@ -223,11 +217,6 @@ export class LibvirtHypervisor implements Hypervisor {
   async marks(): Promise<Mark[]> {
     return await this.residue.marks();
   }
-}
-
-/** Where libvirt saves memory: beside its dnsmasq folder, below its own. */
-export function savedMemoryFolder(leaseFolder: string): string {
-  return join(dirname(leaseFolder), 'qemu', 'save');
 }
 
 /**

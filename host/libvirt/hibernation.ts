@@ -1,10 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
+import { macAddress } from '../../model/ids.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { Domains } from './domains.ts';
+import type { GuestAgent } from './guest-agent.ts';
+import type { Leases } from './leases.ts';
 import { jobOf, maxMemoryKib } from './output/job-info.ts';
 import type { SavedMemory } from './saved-memory.ts';
 import { type Virsh, VirshError } from './virsh.ts';
+
+export interface HibernationDeps {
+  virsh: Virsh;
+  domains: Domains;
+  saved: SavedMemory;
+  leases: Leases;
+  agent: GuestAgent;
+}
 
 /** How long virsh may wait for memory to be written or read. Milliseconds. */
 const MEMORY_TIMEOUT_MS = 600_000;
@@ -17,7 +28,7 @@ const LOOK_EVERY_MS = 50;
  * (docs/decisions/0023-hibernate.md).
  */
 export class Hibernation {
-  constructor(private readonly deps: { virsh: Virsh; domains: Domains; saved: SavedMemory }) {}
+  constructor(private readonly deps: HibernationDeps) {}
 
   /** Whether it is off and can be woken. */
   async holds(sandboxId: string): Promise<boolean> {
@@ -40,11 +51,22 @@ export class Hibernation {
     await this.run('hibernate_failed', ['managedsave', sandboxId], context.signal);
   }
 
-  /**
-   * Brings its memory back, and forgets what was saved of it. A domain that was off is paused then.
-   * @throws MayflyError sandbox_not_running, wake_failed
-   */
-  async undo(sandboxId: string, context: StepContext): Promise<void> {
+  /** @throws MayflyError sandbox_not_running, wake_failed */
+  async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
+    await this.bringBack(sandboxId, context);
+    const { domains, leases, agent } = this.deps;
+    if (wished === 'paused') return await domains.bring(sandboxId, 'paused');
+    const mac = macAddress(sandboxId);
+    // Somebody else may have the address by now: the guest asks for one anew when its link comes back.
+    const isLost = (await leases.current(mac)) === null;
+    if (isLost) await domains.setLink(sandboxId, mac, 'down');
+    await domains.bring(sandboxId, 'running');
+    await agent.setClock(sandboxId);
+    if (isLost) await domains.setLink(sandboxId, mac, 'up');
+  }
+
+  /** Has its memory in RAM, and nothing saved of it. A domain that was off is paused then. */
+  private async bringBack(sandboxId: string, context: StepContext): Promise<void> {
     const { domains, virsh } = this.deps;
     if ((await this.work(sandboxId)) === 'Save') await this.abort(sandboxId);
     await this.settled(sandboxId, context);
@@ -77,11 +99,11 @@ export class Hibernation {
   }
 
   /** Waits until libvirt has ended what it is at: it goes on with that when whoever asked for it was killed. */
-  private async settled(sandboxId: string, { signal, alive }: StepContext): Promise<void> {
+  private async settled(sandboxId: string, context: StepContext): Promise<void> {
     for (let work = await this.work(sandboxId); work !== null; work = await this.work(sandboxId)) {
-      alive(`libvirt is at work on it: ${work}`);
+      context.alive(`libvirt is at work on it: ${work}`);
       await delay(LOOK_EVERY_MS);
-      signal.throwIfAborted();
+      context.signal.throwIfAborted();
     }
   }
 

@@ -1,11 +1,16 @@
 import { readdir, rm, stat, statfs } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import { orAbsent } from '../disk/absent.ts';
 
 /** Of a saved machine besides its memory: the state of its devices, and what describes it. Bytes. */
 const DEVICES_BYTES = 64 * 1024 * 1024;
+
+/** Where libvirt saves memory: beside its dnsmasq folder, below its own. */
+export function savedMemoryFolder(leaseFolder: string): string {
+  return join(dirname(leaseFolder), 'qemu', 'save');
+}
 
 /** The files to which libvirt saves the memory of hibernated sandboxes: `<name>.save`, as `virsh managedsave` names them. */
 export class SavedMemory {

@@ -31,10 +31,14 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'command.json',
     'create-failed.json',
     'deleted-while-creating.json',
+    'deleted-while-hibernating.json',
     'deleted-while-restoring.json',
     'deleted-while-saving.json',
+    'deleted-while-waking.json',
     'deleted.json',
     'fork.json',
+    'hibernate-failed.json',
+    'hibernated.json',
     'idle-after-use.json',
     'idle.json',
     'no-room.json',
@@ -48,6 +52,8 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
+    'used-while-hibernating.json',
+    'wake-failed.json',
   ]);
 });
 

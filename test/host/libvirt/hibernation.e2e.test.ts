@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import type { Clone, StepContext } from '../../../host/hypervisor.ts';
-import { savedMemoryFolder } from '../../../host/libvirt/driver.ts';
+import { savedMemoryFolder } from '../../../host/libvirt/saved-memory.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import { TestCa } from './guest.ts';
 import { beginStep, killedAfter } from './killed-step.ts';
