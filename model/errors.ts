@@ -135,6 +135,13 @@ export const ERRORS = {
     title: 'The hibernated sandbox could not be woken',
     remedy: 'See `detail`; it stays hibernated, and nothing of it is given up until it is destroyed.',
   },
+  flatten_failed: {
+    status: 502,
+    retryable: true,
+    title: "The chain of a sandbox's disks could not be shortened",
+    remedy:
+      'The sandbox goes on as it is, and this is tried again after its next snapshot; `detail` says what is missing.',
+  },
   command_not_found: {
     status: 404,
     retryable: false,

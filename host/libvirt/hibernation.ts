@@ -3,6 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { Domains } from './domains.ts';
+import type { Flattening } from './flattening.ts';
 import type { GuestAgent } from './guest-agent.ts';
 import type { Leases } from './leases.ts';
 import { jobOf, maxMemoryKib } from './output/job-info.ts';
@@ -15,6 +16,7 @@ export interface HibernationDeps {
   saved: SavedMemory;
   leases: Leases;
   agent: GuestAgent;
+  flattening: Flattening;
 }
 
 /** How long virsh may wait for memory to be written or read. Milliseconds. */
@@ -37,11 +39,12 @@ export class Hibernation {
 
   /** @throws MayflyError sandbox_not_running, hibernate_failed */
   async hibernate(sandboxId: string, context: StepContext): Promise<void> {
-    const { domains, saved, virsh } = this.deps;
+    const { domains, saved, virsh, flattening } = this.deps;
     await this.settled(sandboxId, context);
     const state = (await domains.describe(sandboxId))?.state;
     if (state === 'shut_off' && (await this.holds(sandboxId))) return;
     if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'hibernated', state);
+    await flattening.stop(sandboxId); // libvirt saves no machine while a disk of it is copied
     const memoryKib = maxMemoryKib(await virsh.run(['dominfo', sandboxId]));
     if (memoryKib === null)
       throw new MayflyError('hibernate_failed', `libvirt does not say how large ${sandboxId} is.`);

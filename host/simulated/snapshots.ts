@@ -138,6 +138,13 @@ export class SimulatedSnapshots implements HostSnapshots {
     await wholeOne(folder, snapshotId);
   }
 
+  /** Copies lean on nothing. */
+  async chainLength(): Promise<number> {
+    return 0;
+  }
+
+  async flatten(): Promise<void> {}
+
   compare(_comparison: Comparison, _signal: AbortSignal): AsyncIterable<FileChangeRecord> {
     throw new MayflyError('diff_failed', 'A simulated host does not compare snapshots yet.');
   }

@@ -7,7 +7,7 @@ import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
 import { ServedMayfly } from '../support/served.ts';
 
 const WAIT = { waitSeconds: 240 };
-const LINES = 400;
+const LINES = 150;
 const WANTED = Array.from({ length: LINES }, (_, n) => `line ${n + 1}\n`).join('');
 const COUNTER = `i=0; while [ $i -lt ${LINES} ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done`;
 
