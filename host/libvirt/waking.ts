@@ -80,17 +80,17 @@ export class Waking {
   }
 
   private async restore({ sandboxId, domainXml }: Workspace, image: string, { macs }: Wish): Promise<void> {
-    const { virsh } = this.deps;
+    const { virsh, domains } = this.deps;
     await virsh.run(['define', domainXml]);
     await virsh.run(['restore', '--paused', image]);
     // while it is paused: that there is a cable is part of what wakes up
-    for (const { own } of macs) await virsh.run(['domif-setlink', sandboxId, own, 'down']);
+    for (const { own } of macs) await domains.setLink(sandboxId, own, 'down');
     await virsh.run(['resume', sandboxId]);
   }
 
   private async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
-    const { virsh, agent } = this.deps;
+    const { virsh, domains, agent } = this.deps;
     await new Renewal(virsh, agent).renew(sandboxId, wish, signal);
-    for (const { own } of wish.macs) await virsh.run(['domif-setlink', sandboxId, own, 'up']);
+    for (const { own } of wish.macs) await domains.setLink(sandboxId, own, 'up');
   }
 }
