@@ -90,11 +90,9 @@ export class LibvirtHypervisor implements Hypervisor {
     this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening });
     const { diffProgram = null } = options;
     const freezer = new Freezer(virsh, domains);
-    this.snapshots = new LibvirtSnapshots({
-      ...{ state, virsh, domains, digests, agent },
-      ...{ freezer, leaning, flattening, diffProgram },
-    });
-    this.waking = new Waking({ state, virsh, domains, digests, agent });
+    const common = { state, virsh, domains, digests, agent };
+    this.snapshots = new LibvirtSnapshots({ ...common, freezer, leaning, flattening, diffProgram });
+    this.waking = new Waking(common);
   }
 
   /** What was found out by {@link open}; `tcg` before. */
