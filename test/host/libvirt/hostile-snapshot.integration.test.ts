@@ -68,8 +68,16 @@ async function snapshotOf(raw: string): Promise<string> {
     .update(await readFile(layer))
     .digest('hex');
   const disks = [{ target: 'vda', sha256, virtualBytes: (await stat(raw)).size, storedBytes: 0 }];
-  const saved = { kind: 'disk' as const, disks, sizeBytes: 0, quiesced: true, savedAt };
-  const of = { sandboxId: newId(), kind: 'disk' as const, quiesced: true, savedAt, bases: [], snapshots: [] };
+  const saved = { kind: 'disk' as const, disks, memoryBytes: null, sizeBytes: 0, quiesced: true, savedAt };
+  const of = {
+    sandboxId: newId(),
+    kind: 'disk' as const,
+    quiesced: true,
+    savedAt,
+    bases: [],
+    snapshots: [],
+    memorySha256: null,
+  };
   await folder.writeSpec({ ...of, saved });
   return folder.snapshotId;
 }
