@@ -91,7 +91,7 @@ export class LibvirtHypervisor implements Hypervisor {
     const { leaning, use, known: sources } = this;
     this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
     const { flattening } = this;
-    this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening });
+    this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening, state });
     const { diffProgram = null } = options;
     const freezer = new Freezer(virsh, domains);
     const common = { state, virsh, domains, digests, agent };

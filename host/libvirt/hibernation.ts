@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { StepContext } from '../hypervisor.ts';
+import type { StateDir } from '../state-dir.ts';
 import type { Domains } from './domains.ts';
 import type { Flattening } from './flattening.ts';
 import type { GuestAgent } from './guest-agent.ts';
@@ -9,6 +10,8 @@ import type { Leases } from './leases.ts';
 import { jobOf, maxMemoryKib } from './output/job-info.ts';
 import type { SavedMemory } from './saved-memory.ts';
 import { type Virsh, VirshError } from './virsh.ts';
+import { wakingXml } from './waking-xml.ts';
+import { Workspace } from './workspace.ts';
 
 export interface HibernationDeps {
   virsh: Virsh;
@@ -17,6 +20,7 @@ export interface HibernationDeps {
   leases: Leases;
   agent: GuestAgent;
   flattening: Flattening;
+  state: StateDir;
 }
 
 /** How long virsh may wait for memory to be written or read. Milliseconds. */
@@ -104,8 +108,19 @@ export class Hibernation {
     if (flaw !== null) {
       throw new MayflyError('wake_failed', `What was saved of the memory of ${sandboxId} cannot be read: ${flaw}`);
     }
+    await this.nameDisks(sandboxId);
     context.alive('its memory is being read');
     await this.run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
+  }
+
+  /**
+   * libvirt knows the layers of its disks by the names that they had before they became a snapshot's, which are gone
+   * (docs/decisions/0018-snapshots.md).
+   */
+  private async nameDisks(sandboxId: string): Promise<void> {
+    const { virsh, state } = this.deps;
+    const saved = await virsh.run(['managedsave-dumpxml', sandboxId, '--security-info']);
+    await virsh.defineSaved(sandboxId, wakingXml(saved, await new Workspace(state, sandboxId).domain()));
   }
 
   /** Why it can't be woken from what is saved; `none` when nothing is, null when it can be. */

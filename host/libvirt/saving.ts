@@ -3,16 +3,15 @@ import { MayflyError } from '../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { isBeingWritten } from '../disk/image.ts';
-import { ensureOverlay } from '../disk/overlay.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
 import { driveTargets, layeredDisks, putLayers } from './disk-layers.ts';
+import { type Move, makeOverlays, movesOf, snapshotCommand } from './disk-moves.ts';
 import type { Domains } from './domains.ts';
 import type { Flattening } from './flattening.ts';
 import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
-import { type Move, snapshotCommand } from './snapshot-command.ts';
 import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { Workspace } from './workspace.ts';
@@ -43,7 +42,7 @@ export class Saving {
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
     const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId, context));
-    const moves = this.moves(folder, sandboxId, frozen);
+    const moves = movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
     const hasMoved = await this.hasMoved(sandboxId, moves);
     await this.thaw(await folder.attempt());
     if (!hasMoved) {
@@ -65,7 +64,10 @@ export class Saving {
     await this.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
-    if (spec !== null && (await this.hasMoved(sandboxId, this.moves(folder, sandboxId, frozen)))) {
+    if (
+      spec !== null &&
+      (await this.hasMoved(sandboxId, movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId))))
+    ) {
       return await this.settle(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
@@ -103,17 +105,6 @@ export class Saving {
     await folder.make();
     await folder.writeDomain(domain);
     return domain;
-  }
-
-  private moves(folder: SnapshotFolder, sandboxId: string, frozen: Element): Move[] {
-    const workspace = new Workspace(this.deps.state, sandboxId);
-    return layeredDisks(frozen)
-      .filter(({ writable }) => writable)
-      .map(({ target, layers: [layer] }) => ({
-        target,
-        frozen: layer.path,
-        overlay: workspace.overlayOf(target, folder.snapshotId),
-      }));
   }
 
   /**
@@ -241,10 +232,6 @@ export class Saving {
     const unchecked = { saved: null, memorySha256: null };
     await folder.writeSpec({ sandboxId, kind, quiesced, savedAt, bases, snapshots: older, ...unchecked });
   }
-}
-
-async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
-  for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
 }
 
 function now(): string {

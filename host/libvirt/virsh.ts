@@ -66,13 +66,22 @@ export class Virsh {
     }
   }
 
-  /** Runs `define` or `net-define` on a document, which virsh takes only from a file. Throws as {@link run}. */
+  /** Runs a command on a document, which virsh takes only from a file. Throws as {@link run}. */
   async define(command: 'define' | 'net-define', xml: string): Promise<void> {
+    await this.withFile(xml, (file) => [command, '--file', file]);
+  }
+
+  /** Gives the memory that libvirt has saved of a domain another description. Throws as {@link run}. */
+  async defineSaved(domain: string, xml: string): Promise<void> {
+    await this.withFile(xml, (file) => ['managedsave-define', '--domain', domain, '--xml', file]);
+  }
+
+  private async withFile(xml: string, command: (file: string) => string[]): Promise<void> {
     const folder = await mkdtemp(join(tmpdir(), 'mayfly-define-'));
     try {
       const file = join(folder, 'definition.xml');
       await writeFile(file, xml, { mode: 0o600 });
-      await this.run([command, '--file', file]);
+      await this.run(command(file));
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

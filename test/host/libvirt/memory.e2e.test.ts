@@ -164,6 +164,13 @@ test('forks go on from the same number, each as another machine; the parent goes
   expect(theirs.map(({ random }) => random)).not.toContain(next?.random);
   expect(await parent.run(IDENTITY)).toBe(own);
 
+  // libvirt knows the layers by names that a snapshot took away
+  const disks = newSnapshotId();
+  await host.snapshots.save({ snapshotId: disks, sandboxId: parent.id, kind: 'disk' }, context());
+  await host.hibernate(parent.id, context());
+  await host.wake(parent.id, 'running', context());
+  await parent.counts();
+
   // the next boot is a cold one, and a fork stays who it is
   const [fork] = forks;
   if (!fork) throw new Error('there is no fork');

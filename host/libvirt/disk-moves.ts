@@ -1,8 +1,29 @@
+import { ensureOverlay } from '../disk/overlay.ts';
+import { layeredDisks } from './disk-layers.ts';
+import type { SnapshotFolder } from './snapshot-folder.ts';
+import type { Workspace } from './workspace.ts';
+import type { Element } from './xml.ts';
+
 /** A disk that goes over from its present layer, by then the snapshot's, to an empty one. */
 export interface Move {
   target: string;
   frozen: string;
   overlay: string;
+}
+
+/** @param frozen the machine with the layers of the snapshot as its disks */
+export function movesOf(frozen: Element, folder: SnapshotFolder, workspace: Workspace): Move[] {
+  return layeredDisks(frozen)
+    .filter(({ writable }) => writable)
+    .map(({ target, layers: [layer] }) => ({
+      target,
+      frozen: layer.path,
+      overlay: workspace.overlayOf(target, folder.snapshotId),
+    }));
+}
+
+export async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
+  for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
 }
 
 /**

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
+import { ServedMayfly } from '../support/served.ts';
+
+const WAIT = { waitSeconds: 240 };
+/** `number host`, ten times a second, to memory. */
+const COUNTER = 'i=0; while :; do i=$((i+1)); echo "$i $(hostname)" >>/dev/shm/log; sleep 0.1; done';
+
+let mayfly: ServedMayfly;
+let parentId: string;
+
+beforeAll(async () => {
+  mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' });
+  parentId = (await mayfly.client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
+}, 400_000);
+afterAll(async () => {
+  await mayfly?.host?.end('SIGTERM');
+  if (mayfly) {
+    const libvirtd = await startPrivateLibvirtd(join(mayfly.state.root, 'host', 'libvirt'));
+    await libvirtd.stop({ machines: true });
+  }
+  await mayfly?.stop();
+}, 400_000);
+
+async function run(sandboxId: string, command: string): Promise<string> {
+  const { commands } = mayfly.client;
+  const ended = await commands.run(sandboxId, { command }, WAIT);
+  expect(ended).toMatchObject({ outcome: 'exited', exitCode: 0 });
+  return (await text(await commands.output(sandboxId, ended.id, 'stdout'))).trim();
+}
+
+/** The numbers that were counted under each host name; the counter must have counted on when it is asked. */
+async function counted(sandboxId: string): Promise<Map<string, number[]>> {
+  const log = await run(
+    sandboxId,
+    'n=$(wc -l </dev/shm/log); until [ $(wc -l </dev/shm/log) -gt $n ]; do sleep 0.1; done; cat /dev/shm/log',
+  );
+  const numbers = new Map<string, number[]>();
+  for (const line of log.split('\n')) {
+    const [number, host = ''] = line.split(' ');
+    numbers.set(host, [...(numbers.get(host) ?? []), Number(number)]);
+  }
+  return numbers;
+}
+
+async function until(wish: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 60_000; !(await wish()); await sleep(50)) {
+    if (Date.now() > deadline) throw new Error('never came so far');
+  }
+}
+
+test('saved with its memory by a worker that is killed meanwhile; forks and a restore go on from there', async () => {
+  const { client } = mayfly;
+  const { snapshots, commands } = client;
+  const counter = await commands.run(parentId, { command: COUNTER }, { waitSeconds: 0 });
+  await counted(parentId);
+
+  const taking = snapshots.take(parentId, { kind: 'full' }, WAIT);
+  const steps = async () => (await client.getSandbox(parentId)).steps.length;
+  const begun = await steps();
+  await until(async () => (await snapshots.list(parentId)).items.length > 0);
+  expect(await mayfly.host?.end('SIGKILL')).toBe('SIGKILL');
+  mayfly.startHost();
+  const snapshot = await taking;
+  expect(snapshot).toMatchObject({ kind: 'full', state: 'ready', saved: { quiesced: true } });
+  expect(snapshot.saved?.memoryBytes).toBeGreaterThan(30 * 1024 * 1024);
+  expect(await steps()).toBeGreaterThan(begun);
+  await counted(parentId);
+
+  const forks = await snapshots.fork({ snapshotId: snapshot.id, count: 2 }, WAIT);
+  const ids = forks.map((fork) => ('sandbox' in fork ? fork.sandbox.id : JSON.stringify(fork.problem)));
+  const logs = [await counted(ids[0] ?? ''), await counted(ids[1] ?? '')];
+  const last = logs.map((log) => log.get(parentId)?.at(-1));
+  expect(last[0]).toBe(last[1]);
+  for (const [n, log] of logs.entries()) {
+    expect([...log.keys()]).toEqual([parentId, ids[n]]);
+    expect(log.get(ids[n] ?? '')?.[0]).toBe((last[n] ?? 0) + 1);
+  }
+  for (const id of ids) expect(await client.destroySandbox(id, WAIT)).toMatchObject({ state: 'destroyed' });
+
+  const restored = await snapshots.restore(parentId, { snapshotId: snapshot.id }, WAIT);
+  expect(restored.sandbox).toMatchObject({ id: parentId, state: 'running' });
+  expect(await commands.get(parentId, counter.id)).toMatchObject({ outcome: 'interrupted' });
+  const again = (await counted(parentId)).get(parentId) ?? [];
+  expect(again).toEqual(again.map((_, n) => n + 1));
+  expect(await client.destroySandbox(parentId, WAIT)).toMatchObject({ state: 'destroyed' });
+}, 600_000);
