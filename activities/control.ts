@@ -1,5 +1,6 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import type { Store } from '../store/connect.ts';
+import { createCaptureRecordActivities } from './capture-record.ts';
 import { createCertificateActivities } from './certificate.ts';
 import { createCommandAuditActivities } from './command-audit.ts';
 import { createEventActivities } from './event.ts';
@@ -25,6 +26,7 @@ export function createControlActivities(deps: ControlDeps) {
     ...createCommandAuditActivities(deps),
     ...createSourceRecordActivities(deps),
     ...createSnapshotRecordActivities(deps),
+    ...createCaptureRecordActivities(deps),
   };
 }
 

@@ -3,9 +3,10 @@ import type { HostRecord } from '../model/host.ts';
 import { HOST_STALE_SECONDS } from '../model/host.ts';
 import type { SandboxSpec } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
+import { existingCapture } from './capture-view.ts';
 import { existingSnapshot } from './snapshot-view.ts';
 
-export type Origin = Pick<SandboxSpec, 'source' | 'snapshotId'>;
+export type Origin = Pick<SandboxSpec, 'source' | 'snapshotId'> & { captureId: string | null };
 
 export function isLive(host: HostRecord, now = Date.now()): boolean {
   return now - Date.parse(host.lastSeenAt) <= HOST_STALE_SECONDS * 1_000;
@@ -14,16 +15,19 @@ export function isLive(host: HostRecord, now = Date.now()): boolean {
 /**
  * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
  * room is its own to say, in the saga.
- * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready
+ * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready
  */
 export async function placeableOrigin(
   store: Store,
-  { source, snapshotId }: { source?: string | undefined; snapshotId?: string | undefined },
+  { source, snapshotId, captureId }: { [K in keyof Origin]?: string | undefined },
 ): Promise<Origin> {
-  if (snapshotId !== undefined) return { source: await forkableSource(store, snapshotId), snapshotId };
+  if (snapshotId !== undefined) {
+    return { source: await forkableSource(store, snapshotId), snapshotId, captureId: null };
+  }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
   await refuseUnplaceable(store, source);
-  return { source, snapshotId: null };
+  if (captureId !== undefined) await refuseUncloneable(store, captureId, source);
+  return { source, snapshotId: null, captureId: captureId ?? (await newestCapture(store, source)) };
 }
 
 /** The source of a snapshot, which can only be used on the host that has it. */
@@ -33,6 +37,30 @@ async function forkableSource(store: Store, snapshotId: string): Promise<string>
   const { live } = await knownHosts(store);
   if (live.some(({ id }) => id === hostId)) return source;
   throw new MayflyError('no_host', `Only ${hostId}, which is away, has the snapshot ${snapshotId}.`);
+}
+
+/** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
+async function refuseUncloneable(store: Store, captureId: string, source: string): Promise<void> {
+  const capture = await existingCapture({ store }, captureId);
+  if (capture.source !== source) {
+    const problem = `is of the source ${JSON.stringify(capture.source)}`;
+    throw new MayflyError('invalid_request', `captureId ${problem}.`, { fields: [{ field: 'captureId', problem }] });
+  }
+  if (capture.state !== 'ready') {
+    throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
+  }
+  const { live } = await knownHosts(store);
+  if (live.some(({ id }) => id === capture.hostId)) return;
+  throw new MayflyError('no_host', `Only ${capture.hostId}, which is away, has the capture ${captureId}.`);
+}
+
+/** Null where the source itself can be cloned, or was never captured. */
+async function newestCapture(store: Store, source: string): Promise<string | null> {
+  const { live } = await knownHosts(store);
+  const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
+  if (live.some(isCloneable)) return null;
+  const ready = await store.captures.ready(source);
+  return ready.find(({ hostId }) => live.some(({ id }) => id === hostId))?.id ?? null;
 }
 
 /** @throws MayflyError no_host, source_not_found */

@@ -1,3 +1,4 @@
+export { capture } from './capture.ts';
 export { certificate } from './certificate.ts';
 export { command } from './command.ts';
 export { deleteSnapshot } from './delete-snapshot.ts';

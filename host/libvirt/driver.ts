@@ -9,6 +9,7 @@ import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereab
 import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
+import { LibvirtCaptures } from './captures.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
 import { GuestAgent } from './guest-agent.ts';
@@ -43,6 +44,7 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly kind = 'libvirt';
   readonly uri: string;
   readonly snapshots: LibvirtSnapshots;
+  readonly captures: LibvirtCaptures;
   private readonly virsh: Virsh;
   private readonly state: StateDir;
   private readonly networks: NetworkPlans;
@@ -69,6 +71,7 @@ export class LibvirtHypervisor implements Hypervisor {
     const { state, virsh, domains, digests, agent } = this;
     this.residue = new Residue(domains, this.leases, state);
     this.leaning = new Leaning(state, digests);
+    this.captures = new LibvirtCaptures({ state, virsh, sources: this.known, agent, digests });
     this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning: this.leaning });
   }
 
@@ -82,7 +85,8 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async open(): Promise<void> {
-    for (const folder of [this.state.root, this.state.images, this.state.sandboxes, this.state.snapshots]) {
+    const { root, images, sandboxes, snapshots, captures } = this.state;
+    for (const folder of [root, images, sandboxes, snapshots, captures]) {
       await mkdir(folder, { recursive: true, mode: 0o711 });
     }
     await refuseUnsearchable(this.state.root);
@@ -129,8 +133,8 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    const { state, known: sources, digests, leaning, networks, accelerator } = this;
-    return await cloneDisk({ state, sources, digests, leaning, networks, accelerator }, request, context);
+    const { state, known: sources, digests, leaning, captures, networks, accelerator } = this;
+    return await cloneDisk({ state, sources, digests, leaning, captures, networks, accelerator }, request, context);
   }
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {

@@ -20,6 +20,7 @@ const steps: Record<string, () => Promise<unknown>> = {
   save: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'disk' }, context),
   verify: () => host.snapshots.verify(source, context),
   revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
+  beginCapture: () => host.captures.begin({ captureId: sandboxId, source }, context),
   removeSnapshot: () => host.snapshots.remove(source),
   removeDomain: () => host.removeDomain(sandboxId),
   removeWorkspace: () => host.removeWorkspace(sandboxId),
