@@ -59,13 +59,13 @@ export class LibvirtCaptures implements HostCaptures {
     await this.capturing.thaw(new CaptureFolder(this.deps.state, captureId));
   }
 
-  async wait(captureId: string, { signal, alive }: StepContext): Promise<void> {
+  async wait(captureId: string, context: StepContext): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
     if ((await folder.spec()) !== null) return;
     const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
     if (plan === null || attempt === null) throw notBegun(captureId);
     if (attempt.copied) return;
-    await new BackupJob(this.deps.virsh, folder, plan).ended(signal, alive);
+    await new BackupJob(this.deps.virsh, folder, plan).ended(context.signal, (text) => context.alive(text));
     await folder.writeAttempt({ ...attempt, copied: true });
   }
 

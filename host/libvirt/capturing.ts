@@ -34,7 +34,7 @@ export class Capturing {
   constructor(private readonly deps: CapturingDeps) {}
 
   /** @throws MayflyError source_not_found, source_not_running, source_unsafe, capture_failed */
-  async begin({ captureId, source }: CaptureRequest, { signal, alive }: StepContext): Promise<void> {
+  async begin({ captureId, source }: CaptureRequest, context: StepContext): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
     if ((await folder.spec()) !== null) return;
     if (await this.hasBegun(folder)) return await this.thaw(folder);
@@ -42,9 +42,9 @@ export class Capturing {
     const machine = await this.machine(folder, source);
     await this.deps.checkpoints.sweep();
     await new BackupJob(this.deps.virsh, folder, machine).checkIdle();
-    signal.throwIfAborted();
-    alive('asking libvirt');
-    await this.beginBest(folder, machine, signal);
+    context.signal.throwIfAborted();
+    context.alive('asking libvirt');
+    await this.beginBest(folder, machine, context.signal);
   }
 
   /** Ends the freeze of an attempt, unless that is known to have ended. */

@@ -1,12 +1,23 @@
-import { chown, open, stat } from 'node:fs/promises';
+import { chown, stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
+import type { FileChangeRecord } from '../../model/file-change.ts';
 import type { SavedDisk, SavedSnapshot } from '../../model/snapshot.ts';
+import { flushFile } from '../atomic-file.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { checkImage, virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { ExecError } from '../exec.ts';
 import type { StepContext } from '../hypervisor.ts';
-import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
+import type {
+  Comparison,
+  HostSnapshots,
+  KeptSnapshot,
+  RevertRequest,
+  SavedFileRequest,
+  SaveRequest,
+} from '../snapshots.ts';
+import { Comparing } from './comparing.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';
 import type { Foundation, Leaning } from './leaning.ts';
 import { isActive } from './output/domain-state.ts';
@@ -17,14 +28,18 @@ import { Workspace } from './workspace.ts';
 export interface LibvirtSnapshotsDeps extends SavingDeps {
   digests: BaseDigests;
   leaning: Leaning;
+  /** Path of mayfly-diff; null where set-up has not built it. */
+  diffProgram: string | null;
 }
 
 /** Snapshots as frozen layers of the chain of qcow2 images that a sandbox's disk is. */
 export class LibvirtSnapshots implements HostSnapshots {
   private readonly saving: Saving;
+  private readonly comparing: Comparing;
 
   constructor(private readonly deps: LibvirtSnapshotsDeps) {
     this.saving = new Saving(deps);
+    this.comparing = new Comparing(deps.leaning, deps.diffProgram);
   }
 
   async save(request: SaveRequest, context: StepContext): Promise<void> {
@@ -87,6 +102,26 @@ export class LibvirtSnapshots implements HostSnapshots {
     await this.deps.leaning.sweep();
   }
 
+  async chainLength(sandboxId: string): Promise<number> {
+    return (await new Workspace(this.deps.state, sandboxId).spec())?.snapshots.length ?? 0;
+  }
+
+  async flatten(sandboxId: string, context: StepContext): Promise<void> {
+    await this.deps.flattening.flatten(sandboxId, context);
+  }
+
+  compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
+    return this.comparing.compare(comparison, signal);
+  }
+
+  async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
+    return await this.comparing.readFile(request, signal);
+  }
+
+  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
+    return this.comparing.changesAsTar(comparison, signal);
+  }
+
   async list(): Promise<KeptSnapshot[]> {
     const folders = await snapshotFolders(this.deps.state);
     return await Promise.all(
@@ -100,7 +135,7 @@ export class LibvirtSnapshots implements HostSnapshots {
 
   private async checked(path: string, signal: AbortSignal): Promise<Omit<SavedDisk, 'target'>> {
     await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
-    await flush(path); // what is called ready survives a power cut
+    await flushFile(path); // what is called ready survives a power cut
     try {
       const [sha256, virtualBytes, { blocks }] = await Promise.all([
         this.deps.digests.protect(path),
@@ -135,14 +170,5 @@ export class LibvirtSnapshots implements HostSnapshots {
     }
     signal.throwIfAborted();
     await workspace.change({ ...spec, bases, snapshots: [snapshotId, ...snapshots], restoreId }, domain);
-  }
-}
-
-async function flush(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
   }
 }

@@ -24,16 +24,21 @@ async function recorded(name: string): Promise<string> {
   return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');
 }
 
-test('the ways a sandbox, a command and a snapshot can live are all recorded', () => {
+test('the ways a sandbox, a command, a snapshot and a capture can live are all recorded', () => {
   expect(names.sort()).toEqual([
+    'capture-deleted.json',
+    'capture-failed.json',
+    'capture.json',
     'cleanup-that-waits.json',
     'command-cancelled.json',
     'command.json',
     'create-failed.json',
     'deleted-while-creating.json',
+    'deleted-while-flattening.json',
     'deleted-while-restoring.json',
     'deleted-while-saving.json',
     'deleted.json',
+    'flattened.json',
     'fork.json',
     'idle-after-use.json',
     'idle.json',
