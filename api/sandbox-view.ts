@@ -9,13 +9,26 @@ export type SandboxView = z.infer<typeof sandboxAnswer>;
  * not leak out by itself.
  */
 export function sandboxView(record: SandboxRecord): SandboxView {
-  const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, metadata, agentId, network } = record.spec;
+  const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network } =
+    record.spec;
   const { captureId = null } = record.spec;
   return {
     id: record.id,
     state: record.state,
     phase: record.phase,
-    spec: { source, snapshotId, captureId, cpus, memoryMib, ttlSeconds, idleSeconds, metadata, agentId, network },
+    spec: {
+      source,
+      snapshotId,
+      captureId,
+      cpus,
+      memoryMib,
+      ttlSeconds,
+      idleSeconds,
+      autoResume,
+      metadata,
+      agentId,
+      network,
+    },
     createdBy: record.createdBy,
     hostId: record.hostId,
     parentSnapshotId: record.parentSnapshotId,

@@ -1,6 +1,7 @@
 import { getServers } from 'node:dns';
 import { isIPv4 } from 'node:net';
 import { dirname, join } from 'node:path';
+import type { PresentCapture } from '../host/captures.ts';
 import { entriesOf } from '../host/directory.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../host/hypervisor.ts';
@@ -15,6 +16,7 @@ import {
   leaseFolderOf,
   startPrivateLibvirtd,
 } from '../host/libvirt/private-libvirtd.ts';
+import { SavedMemory, savedMemoryFolder } from '../host/libvirt/saved-memory.ts';
 import { Virsh } from '../host/libvirt/virsh.ts';
 import { SimulatedHypervisor } from '../host/simulated/driver.ts';
 import type { KeptSnapshot } from '../host/snapshots.ts';
@@ -57,15 +59,22 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
   const running = await findPrivateLibvirtd(folder);
   if (running) return new LibvirtHypervisor({ uri: running.uri, state, networks, leaseFolder }).marks();
   const bridges = [networks.isolated.bridge, networks.internet.bridge];
-  return marksAtRest(definitionsOf(folder), new Leases(leaseFolder, bridges), state);
+  const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
+  return marksAtRest(definitionsOf(folder), saved, new Leases(leaseFolder, bridges), state);
 }
 
 /** What `HostSnapshots.list` says, without opening the hypervisor: it looks at files alone. */
 export async function hypervisorSnapshots(config: Config, state: StateDir): Promise<KeptSnapshot[]> {
-  const { hostKind, libvirtUri: uri = SYSTEM_URI } = config;
-  const hypervisor =
-    hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
-  return hypervisor.snapshots.list();
+  return closedHypervisor(config, state).snapshots.list();
+}
+
+/** What `HostCaptures.list` says, as {@link hypervisorSnapshots}. */
+export async function hypervisorCaptures(config: Config, state: StateDir): Promise<PresentCapture[]> {
+  return closedHypervisor(config, state).captures.list();
+}
+
+function closedHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, state: StateDir): Hypervisor {
+  return hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
 }
 
 async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {

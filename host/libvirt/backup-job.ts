@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { CaptureFolder, CapturePlan } from './capture-folder.ts';
-import { type JobInfo, jobInfo } from './output/job-info.ts';
+import { type JobInfo, jobInfo } from './output/backup-info.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { buildXml, element } from './xml.ts';
 

@@ -18,7 +18,7 @@ Runtime.install({ logger: new DefaultLogger('ERROR') });
 let options: ReplayWorkerOptions;
 beforeAll(async () => {
   options = { workflowBundle: await bundleWorkflows(new DefaultLogger('ERROR')) };
-});
+}, 60_000);
 
 async function recorded(name: string): Promise<string> {
   return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');
@@ -35,11 +35,15 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'create-failed.json',
     'deleted-while-creating.json',
     'deleted-while-flattening.json',
+    'deleted-while-hibernating.json',
     'deleted-while-restoring.json',
     'deleted-while-saving.json',
+    'deleted-while-waking.json',
     'deleted.json',
     'flattened.json',
     'fork.json',
+    'hibernate-failed.json',
+    'hibernated.json',
     'idle-after-use.json',
     'idle.json',
     'no-room.json',
@@ -53,6 +57,8 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
+    'used-while-hibernating.json',
+    'wake-failed.json',
   ]);
 });
 

@@ -1,19 +1,17 @@
-/** What `virsh domjobinfo` says of a domain's job, or with `--completed` of the last one that ended. */
-export interface JobInfo {
-  /** For example `None`, `Unbounded`, `Completed`, `Failed`, `Cancelled`. */
-  type: string;
-  /** For example `Backup`; null when there is no job. */
-  operation: string | null;
-  /** How far it has come, for a person: `12.5 MiB of 2 GiB`; null when it does not say. */
-  progress: string | null;
+/** What libvirt is at work on with a domain, by `virsh domjobinfo`: `Save`, `Restore` …; null when it is nothing. */
+export function jobOf(text: string): string | null {
+  const type = fieldOf(text, 'Job type');
+  if (type === null || type === 'None') return null;
+  return fieldOf(text, 'Operation') ?? type;
 }
 
-export function jobInfo(text: string): JobInfo {
-  const field = (name: string) => new RegExp(`^${name}:\\s+(\\S.*?)\\s*$`, 'm').exec(text)?.[1] ?? null;
-  const [done, total] = [field('File processed'), field('File total')];
-  return {
-    type: field('Job type') ?? 'None',
-    operation: field('Operation'),
-    progress: done !== null && total !== null ? `${done} of ${total}` : null,
-  };
+/** KiB of memory that a domain may have, by `virsh dominfo`; null when that does not say it. */
+export function maxMemoryKib(text: string): number | null {
+  const [, kib] = /^(\d+) KiB$/.exec(fieldOf(text, 'Max memory') ?? '') ?? [];
+  return kib === undefined ? null : Number(kib);
+}
+
+export function fieldOf(text: string, name: string): string | null {
+  const line = text.split('\n').find((one) => one.startsWith(`${name}:`));
+  return line === undefined ? null : line.slice(name.length + 1).trim();
 }
