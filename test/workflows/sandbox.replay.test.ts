@@ -26,6 +26,8 @@ async function recorded(name: string): Promise<string> {
 
 test('the ways a sandbox, a command, a snapshot and a capture can live are all recorded', () => {
   expect(names.sort()).toEqual([
+    'bake-failed.json',
+    'baked.json',
     'capture-deleted.json',
     'capture-failed.json',
     'capture.json',
@@ -54,6 +56,8 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'snapshot-deleted.json',
     'snapshot-failed.json',
     'snapshot.json',
+    'source-delete-refused.json',
+    'source-deleted.json',
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
