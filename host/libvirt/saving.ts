@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { orAbsent } from '../disk/absent.ts';
-import { isBeingWritten } from '../disk/image.ts';
+import { isBeingWritten, virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { SaveRequest } from '../snapshots.ts';
@@ -46,14 +46,20 @@ export class Saving {
     }
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
-    const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId, context));
-    const moves = this.moves(folder, sandboxId, frozen);
-    if (await this.hasMoved(sandboxId, moves)) {
-      if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
-    } else {
-      await this.move(folder, sandboxId, moves, context.signal);
+    const canQuiesce = this.deps.agent.answers(sandboxId); // asked while the rest is prepared
+    const answered = Promise.allSettled([canQuiesce]);
+    try {
+      const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId, context));
+      const moves = this.moves(folder, sandboxId, frozen);
+      if (await this.hasMoved(sandboxId, moves)) {
+        if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
+      } else {
+        await this.move(folder, sandboxId, moves, canQuiesce, context.signal);
+      }
+      await this.settle(folder, sandboxId, frozen);
+    } finally {
+      await answered; // nothing goes on when the step has failed
     }
-    await this.settle(folder, sandboxId, frozen);
   }
 
   /**
@@ -129,18 +135,17 @@ export class Saving {
     folder: SnapshotFolder,
     sandboxId: string,
     moves: readonly Move[],
+    canQuiesce: Promise<boolean>,
     signal: AbortSignal,
   ): Promise<void> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
       if (writable) await folder.adopt(layers[0].path, target);
     }
-    const canQuiesce = this.deps.agent.answers(sandboxId);
-    const overlays = makeOverlays(moves, signal);
-    await Promise.allSettled([canQuiesce, overlays]); // neither goes on when the other has failed
-    await overlays;
+    await makeOverlays(moves, signal);
+    const isQuiet = await canQuiesce;
     signal.throwIfAborted();
-    if ((await canQuiesce) && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
+    if (isQuiet && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
     const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
     if (state !== 'running' && state !== 'paused') {
       throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
@@ -196,7 +201,12 @@ export class Saving {
 }
 
 async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
-  for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
+  await Promise.all(
+    moves.map(async ({ overlay, frozen }) => {
+      const bytes = await virtualBytesOf(frozen);
+      await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
+    }),
+  );
 }
 
 function snapshotCommand(
