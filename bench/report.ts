@@ -81,6 +81,7 @@ function snapshotLines({ snapshots, diff, chain, forks }: SnapshotFigures): stri
     `  ${chain.snapshots} in a row: flattened ${chain.flattened} times, at most ${chain.deepest} deep; the same bytes read in ${read.join(', ')}`,
     `  what changed, ${diff.found} of ${diff.files} new files found: median ${diff.ms.medianMs} ms, at most ${diff.ms.maxMs} ms`,
     `  ${forks.asked} forks: ${forks.verified} verified after ${forks.seconds} s, ${forks.memoryMibEach} MiB each`,
+    ...forks.failures.map((failure) => `    ${failure}`),
     '',
   ];
 }

@@ -31,7 +31,8 @@ export interface SnapshotFigures {
   /** What changed between two snapshots, of which one has so many files more. */
   diff: { files: number; found: number } & Record<'ms', Spread>;
   chain: Awaited<ReturnType<typeof measureChain>>;
-  forks: { asked: number; verified: number; seconds: number; memoryMibEach: number };
+  /** Those which are not verified have a failure. */
+  forks: { asked: number; verified: number; seconds: number; memoryMibEach: number; failures: string[] };
 }
 
 /** Snapshots and what is made of them, on real machines; all it makes is destroyed with its sandboxes, or removed. */
@@ -138,13 +139,18 @@ async function measureForks({ client, host }: SnapshotBench, sandboxId: string):
   const options = { waitSeconds: PATIENCE_SECONDS };
   const forks = await client.snapshots.fork({ snapshotId, count: FORKS }, options);
   const seconds = round((performance.now() - began) / 1_000);
-  const ids = forks.flatMap((fork) => ('sandbox' in fork ? [fork.sandbox] : []));
-  const running = ids.filter(({ state }) => state === 'running');
+  const made = forks.flatMap((fork) => ('sandbox' in fork ? [fork.sandbox] : []));
+  const running = made.filter(({ state }) => state === 'running');
+  const failures = forks.flatMap((fork) => {
+    if ('problem' in fork) return [fork.problem.detail ?? fork.problem.title];
+    const { state, failure } = fork.sandbox;
+    return state === 'running' ? [] : [`${state}: ${failure?.step} ${failure?.code} ${failure?.message}`];
+  });
   const used = await Promise.all(running.map(({ id }) => host.usage(id)));
   const memoryMib = used.reduce((sum, { memoryMib: mib }) => sum + mib, 0);
-  for (const { id } of ids) await client.destroySandbox(id, options);
+  for (const { id } of made) await client.destroySandbox(id, options);
   const memoryMibEach = running.length === 0 ? 0 : round(memoryMib / running.length);
-  return { asked: FORKS, verified: running.length, seconds, memoryMibEach };
+  return { asked: FORKS, verified: running.length, seconds, memoryMibEach, failures };
 }
 
 async function deleteAll(client: MayflyClient, sandboxId: string): Promise<void> {
