@@ -68,7 +68,7 @@ export function reportLines(report: Report): string[] {
   ];
 }
 
-function snapshotLines({ snapshots, diff, chain, forks }: SnapshotFigures): string[] {
+function snapshotLines({ snapshots, diff, chain, full, forks }: SnapshotFigures): string[] {
   const [ours, plain] = [
     snapshots['through the API, until ready'],
     snapshots['virsh snapshot-create-as --disk-only --quiesce'],
@@ -80,8 +80,13 @@ function snapshotLines({ snapshots, diff, chain, forks }: SnapshotFigures): stri
     ...(ours && plain ? [`  until ready: ${round(ours.medianMs - plain.medianMs)} ms above the plain tool`] : []),
     `  ${chain.snapshots} in a row: flattened ${chain.flattened} times, at most ${chain.deepest} deep; the same bytes read in ${read.join(', ')}`,
     `  what changed, ${diff.found} of ${diff.files} new files found: median ${diff.ms.medianMs} ms, at most ${diff.ms.maxMs} ms`,
-    `  ${forks.asked} forks: ${forks.verified} verified after ${forks.seconds} s, ${forks.memoryMibEach} MiB each`,
-    ...forks.failures.map((failure) => `    ${failure}`),
+    ...Object.entries(forks).flatMap(([kind, { asked, verified, seconds, memoryMibEach, failures }]) => [
+      `  ${asked} forks, ${kind}: ${verified} verified after ${seconds} s, ${memoryMibEach} MiB each`,
+      ...failures.map((failure) => `    ${failure}`),
+    ]),
+    '',
+    'memory and disks, and libvirt on an equal machine',
+    ...table(full),
     '',
   ];
 }

@@ -5,7 +5,7 @@ import type { StepContext } from '../host/hypervisor.ts';
 import type { LibvirtHypervisor } from '../host/libvirt/driver.ts';
 import { Virsh } from '../host/libvirt/virsh.ts';
 import { ID_BYTES, snapshotIdFrom } from '../model/ids.ts';
-import { LONGEST_CHAIN } from '../model/snapshot.ts';
+import { LONGEST_CHAIN, type SnapshotKind } from '../model/snapshot.ts';
 import { measureChain } from './chain.ts';
 import { round, Samples, type Spread } from './measure.ts';
 
@@ -13,6 +13,7 @@ import { round, Samples, type Spread } from './measure.ts';
 const PATIENCE_SECONDS = 600;
 const FILES = 10_000;
 const FORKS = 8;
+const FULL_ROUNDS = 3;
 
 export interface SnapshotBench {
   client: MayflyClient;
@@ -31,8 +32,19 @@ export interface SnapshotFigures {
   /** What changed between two snapshots, of which one has so many files more. */
   diff: { files: number; found: number } & Record<'ms', Spread>;
   chain: Awaited<ReturnType<typeof measureChain>>;
-  /** Those which are not verified have a failure. */
-  forks: { asked: number; verified: number; seconds: number; memoryMibEach: number; failures: string[] };
+  forks: Record<SnapshotKind, ForkFigures>;
+  /** Memory and disks, and back again, by ourselves and by libvirt. */
+  full: Record<string, Spread>;
+}
+
+export interface ForkFigures {
+  asked: number;
+  verified: number;
+  /** Until all of them had an answer. */
+  seconds: number;
+  memoryMibEach: number;
+  /** Why those are not verified that are not. */
+  failures: string[];
 }
 
 /** Snapshots and what is made of them, on real machines; all it makes is destroyed with its sandboxes, or removed. */
@@ -59,7 +71,9 @@ export async function measureSnapshots(bench: SnapshotBench): Promise<SnapshotFi
       await dirty(client, direct);
       return await take(new Samples());
     });
-    return { snapshots, diff, chain, forks: await measureForks(bench, ours) };
+    const full = await measureFull(bench, ours, plain);
+    const forks = { disk: await measureForks(bench, ours, 'disk'), full: await measureForks(bench, ours, 'full') };
+    return { snapshots, diff, chain, full, forks };
   } finally {
     for (const { id } of made) await client.destroySandbox(id, { waitSeconds: PATIENCE_SECONDS });
     for (const id of taken) await host.snapshots.remove(id);
@@ -132,9 +146,36 @@ async function measureDiff(
   return { files: FILES, found, ms };
 }
 
+/** Memory and disks through the API, and what libvirt does of them: `virsh save` is its own way to memory that comes back. */
+async function measureFull(
+  { client, host, sandboxesDir }: SnapshotBench,
+  ours: string,
+  plain: string,
+): Promise<Record<string, Spread>> {
+  const virsh = new Virsh(host.uri);
+  const memory = join(sandboxesDir, plain, 'memory');
+  const samples = new Samples();
+  for (let turn = 0; turn < FULL_ROUNDS; turn++) {
+    const { id, state } = await samples.time('full snapshot through the API, until ready', () =>
+      client.snapshots.take(ours, { kind: 'full' }, { waitSeconds: 120 }),
+    );
+    if (state !== 'ready') throw new Error(`${id} is ${state}`);
+    await samples.time('virsh save', () => virsh.run(['save', plain, memory]));
+    await samples.time('restore through the API, until running', () =>
+      client.snapshots.restore(ours, { snapshotId: id, keepCurrent: false }, { waitSeconds: 240 }),
+    );
+    await samples.time('virsh restore', () => virsh.run(['restore', memory]));
+  }
+  return samples.spreads();
+}
+
 /** So many forks at once: until the last of them is verified, and what memory each takes then. */
-async function measureForks({ client, host }: SnapshotBench, sandboxId: string): Promise<SnapshotFigures['forks']> {
-  const { id: snapshotId } = await client.snapshots.take(sandboxId, {}, { waitSeconds: 120 });
+async function measureForks(
+  { client, host }: SnapshotBench,
+  sandboxId: string,
+  kind: SnapshotKind,
+): Promise<ForkFigures> {
+  const { id: snapshotId } = await client.snapshots.take(sandboxId, { kind }, { waitSeconds: 120 });
   const began = performance.now();
   const options = { waitSeconds: PATIENCE_SECONDS };
   const forks = await client.snapshots.fork({ snapshotId, count: FORKS }, options);
