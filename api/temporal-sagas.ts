@@ -22,7 +22,7 @@ import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf
 import type { Sagas } from './sagas.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 import { isGone, rethrow } from './temporal-failure.ts';
-import { deleteSnapshot, operate, operated, snapshotDeleted } from './temporal-operations.ts';
+import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './temporal-operations.ts';
 import { waitFor } from './temporal-wait.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
@@ -102,6 +102,14 @@ export class TemporalSagas implements Sagas {
 
   async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => snapshotDeleted(this.#client, snapshotId));
+  }
+
+  async letPass(input: DeleteSnapshotInput): Promise<void> {
+    await this.#call(() => letPass(this.#client, input));
+  }
+
+  async passed(snapshotId: string): Promise<void> {
+    await this.#call(() => passed(this.#client, snapshotId));
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {

@@ -86,13 +86,13 @@ export class Snapshots {
   }
 
   /**
-   * One page of a sandbox's snapshots, newest first.
+   * One page of a sandbox's snapshots, newest first, without those that are there for a comparison only.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<SnapshotPage> {
     const { sandboxId, limit, cursor } = query;
     if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-    const filter = { sandboxId, ...(cursor !== undefined && olderThan(cursor)) };
+    const filter = { sandboxId, reason: { $ne: 'diff' }, ...(cursor !== undefined && olderThan(cursor)) };
     const found = await reaching('list snapshots', () =>
       this.#model
         .find(filter)

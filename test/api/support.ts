@@ -24,6 +24,8 @@ export class ImmediateSagas implements Sagas {
   commands: string[] = [];
   cancelled: string[] = [];
   operations: Operation[] = [];
+  /** Snapshots that somebody needs for a moment. */
+  passing: string[] = [];
   failing: Error | null = null;
   /** How many creates are taken before Temporal goes away. */
   failsAfter: number | null = null;
@@ -108,6 +110,15 @@ export class ImmediateSagas implements Sagas {
   async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
     if (this.outcome === 'never') return aborted(signal);
     await this.#store.snapshots.update(snapshotId, { state: 'deleted', keptFor: 'sbx-0123456789abcdef' });
+  }
+
+  async letPass({ snapshotId }: DeleteSnapshotInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.passing.push(snapshotId);
+  }
+
+  async passed(snapshotId: string): Promise<void> {
+    this.passing = this.passing.filter((id) => id !== snapshotId);
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
