@@ -31,7 +31,11 @@ export async function commandsBetween(
 }
 
 /** Of one sandbox; or of two, where the later began as a fork of the earlier. */
-async function timeBetween(store: Pick<Store, 'sandboxes'>, a: SnapshotRecord, b: SnapshotRecord): Promise<Time | null> {
+async function timeBetween(
+  store: Pick<Store, 'sandboxes'>,
+  a: SnapshotRecord,
+  b: SnapshotRecord,
+): Promise<Time | null> {
   const [earlier, later] = savedAt(a) <= savedAt(b) ? [a, b] : [b, a];
   const time = { sandboxId: later.sandboxId, from: savedAt(earlier), to: savedAt(later) };
   if (earlier.sandboxId === later.sandboxId) return time;

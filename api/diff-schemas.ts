@@ -104,7 +104,14 @@ const side = z
   .openapi('ComparedState', { description: '`snapshotId`: null for the present state.' });
 
 export const diffAnswer = z
-  .object({ before: side, after: side, counts, changes: z.array(change), isCut: z.boolean(), commands: commandsBetween })
+  .object({
+    before: side,
+    after: side,
+    counts,
+    changes: z.array(change),
+    isCut: z.boolean(),
+    commands: commandsBetween,
+  })
   .openapi('Diff', { description: '`counts` are of all changes; `isCut`: not all of them are in `changes`.' });
 
 export const diffLine = z

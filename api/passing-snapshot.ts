@@ -28,7 +28,14 @@ export class PassingSnapshot {
     // First, so that whatever becomes of this process there is somebody who removes it.
     await deps.sagas.letPass({ snapshotId: id, hostId, actor });
     try {
-      const wish = { kind: 'snapshot', operationId: id, name: id, snapshotKind: 'disk', reason: 'diff', actor } as const;
+      const wish = {
+        kind: 'snapshot',
+        operationId: id,
+        name: id,
+        snapshotKind: 'disk',
+        reason: 'diff',
+        actor,
+      } as const;
       await deps.sagas.operate(sandboxId, wish);
       await waitWithin(c, deps, LONGEST_SECONDS, async (signal) => {
         await deps.sagas.operated(sandboxId, id, signal);
@@ -67,5 +74,8 @@ function ready(record: SnapshotRecord): SnapshotRecord {
   const { id, state, failure } = record;
   if (state === 'ready') return record;
   if (failure) throw new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
-  throw new MayflyError('snapshot_failed', `The present state, as ${id}, was still ${state} after ${LONGEST_SECONDS} s.`);
+  throw new MayflyError(
+    'snapshot_failed',
+    `The present state, as ${id}, was still ${state} after ${LONGEST_SECONDS} s.`,
+  );
 }

@@ -3,7 +3,7 @@ import type { CertificateInput, IssuedCertificate, Revocation } from '../model/c
 import type { CommandInput } from '../model/command.ts';
 import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import type { Actor, SandboxFailure } from '../model/sandbox.ts';
-import type { DeleteSnapshotInput } from '../model/snapshot.ts';
+import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshot.ts';
 import type { SourceInput } from '../model/source-access.ts';
 
 /**
@@ -37,10 +37,10 @@ export interface Sagas {
   /** Resolves when the deletion has ended. @throws the signal's reason when it fires first */
   snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void>;
   /**
-   * Sees to it that a snapshot goes away: when {@link passed} says so, else after ten minutes. To be called before the
+   * Sees to it that a snapshot goes away: when {@link passed} says so, else by itself. To be called before the
    * snapshot is begun. Resolves when Temporal has it.
    */
-  letPass(input: DeleteSnapshotInput): Promise<void>;
+  letPass(input: PassingSnapshotInput): Promise<void>;
   /** Nobody needs that snapshot any more, or it was never begun. Resolves when Temporal has it. */
   passed(snapshotId: string): Promise<void>;
   /**

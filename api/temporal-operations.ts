@@ -7,13 +7,14 @@ import {
   type DeleteSnapshotInput,
   PASSED,
   PASSING_SNAPSHOT_WORKFLOW,
+  type PassingSnapshotInput,
   passingSnapshotWorkflowIdOf,
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../model/snapshot.ts';
 import { isGone } from './temporal-failure.ts';
 
-type PassingSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<void>;
+type PassingSnapshotWorkflow = (input: PassingSnapshotInput) => Promise<void>;
 type DeleteSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<SnapshotRecord>;
 
 /** Has the sandbox's own workflow begin an operation; the same id again joins the one that is there. @throws MayflyError sandbox_ended */
@@ -55,7 +56,7 @@ export function snapshotDeleted(client: Client, snapshotId: string): Promise<Sna
 }
 
 /** Returns when Temporal has it. */
-export async function letPass(client: Client, input: DeleteSnapshotInput): Promise<void> {
+export async function letPass(client: Client, input: PassingSnapshotInput): Promise<void> {
   await client.workflow.start<PassingSnapshotWorkflow>(PASSING_SNAPSHOT_WORKFLOW, {
     workflowId: passingSnapshotWorkflowIdOf(input.snapshotId),
     taskQueue: CONTROL_QUEUE,

@@ -17,7 +17,7 @@ import {
 } from '../model/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
 import type { Actor, SandboxFailure } from '../model/sandbox.ts';
-import type { DeleteSnapshotInput } from '../model/snapshot.ts';
+import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshot.ts';
 import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
@@ -104,7 +104,7 @@ export class TemporalSagas implements Sagas {
     await this.#wait(signal, () => snapshotDeleted(this.#client, snapshotId));
   }
 
-  async letPass(input: DeleteSnapshotInput): Promise<void> {
+  async letPass(input: PassingSnapshotInput): Promise<void> {
     await this.#call(() => letPass(this.#client, input));
   }
 

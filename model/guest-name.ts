@@ -16,8 +16,8 @@ export function bytesOfGuestName(name: GuestName): Uint8Array {
 }
 
 const NAMED: Record<string, string> = { '\n': '\\n', '\t': '\\t', '\r': '\\r', '"': '\\"', '\\': '\\\\' };
-/** What cannot stand in a line of a patch as it is; U+0085, U+2028 and U+2029 end a line for some readers. */
-const AWKWARD = /[\p{Cc}"\\\u2028\u2029]/u;
+/** What cannot stand in a line as it is: what ends one for some reader, and what makes it look like another (U+202A-202E, U+2066-2069). */
+const AWKWARD = /[\p{Cc}"\\\u2028-\u202e\u2066-\u2069]/u;
 
 /**
  * A path as Git writes it (git-config(1), core.quotePath): as it is, or, where a line could not carry it, in quotes with

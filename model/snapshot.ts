@@ -85,6 +85,10 @@ export function snapshotWorkflowIdOf(snapshotId: string): string {
  * started before the snapshot is taken.
  */
 export const PASSING_SNAPSHOT_WORKFLOW = 'passingSnapshot';
+export interface PassingSnapshotInput extends DeleteSnapshotInput {
+  /** When it goes away by itself, milliseconds. `@default` ten minutes: a comparison takes two at most */
+  withinMs?: number;
+}
 /** Signal, no arguments: nobody needs the snapshot any more, or it was never begun. */
 export const PASSED = 'passed';
 

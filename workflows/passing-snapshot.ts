@@ -1,3 +1,4 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ApplicationFailure,
   condition,
@@ -7,12 +8,12 @@ import {
   setCurrentDetails,
   setHandler,
   sleep,
-  WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/workflow';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
   PASSED,
+  type PassingSnapshotInput,
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../model/snapshot.ts';
@@ -20,8 +21,8 @@ import { snapshotRecords } from './snapshot-records.ts';
 
 const passed = defineSignal(PASSED);
 
-/** More than a comparison takes, from the snapshot it needs to the last line: diff/ gives up after two minutes. */
-const LONGEST = '10 minutes';
+/** More than a comparison takes, from the snapshot it needs to the last line: diff/ gives up after two minutes. Milliseconds. */
+const LONGEST_MS = 600_000;
 /** Between two looks at a snapshot that is still being taken, or deleted by somebody else; doubles. Milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
@@ -29,16 +30,16 @@ const LONGEST_PAUSE_MS = 60_000;
 /**
  * Sees to it that a snapshot which is taken for a moment goes away, whatever becomes of who needs it:
  *
- *   told, or {@link LONGEST} are over → no longer `creating` → deleteSnapshot, until it is gone
+ *   told, or {@link LONGEST_MS} are over → no longer `creating` → deleteSnapshot, until it is gone
  *
  * It is started before the snapshot is, so there may never be one.
  */
-export async function passingSnapshot(input: DeleteSnapshotInput): Promise<void> {
+export async function passingSnapshot({ withinMs = LONGEST_MS, ...input }: PassingSnapshotInput): Promise<void> {
   let isPassed = false;
   setHandler(passed, () => {
     isPassed = true;
   });
-  await condition(() => isPassed, LONGEST);
+  await condition(() => isPassed, withinMs);
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const record = await present(input.snapshotId);
     if (!record || record.state === 'failed' || record.state === 'deleted') return;

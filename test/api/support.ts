@@ -86,8 +86,8 @@ export class ImmediateSagas implements Sagas {
     if (this.refusal) throw this.refusal;
     this.operations.push(operation);
     if (operation.kind !== 'snapshot') return;
-    const { operationId: id, name, snapshotKind: kind, actor } = operation;
-    await this.#store.snapshots.create(creating({ id, sandboxId, name, kind, createdBy: actor }));
+    const { operationId: id, name, snapshotKind: kind, reason = 'requested', actor } = operation;
+    await this.#store.snapshots.create(creating({ id, sandboxId, name, kind, reason, createdBy: actor }));
   }
 
   async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
@@ -204,13 +204,14 @@ function requested(input: SandboxInput): SandboxRecord {
 }
 
 /** A snapshot that has just begun. */
-function creating(begun: Pick<SnapshotRecord, 'id' | 'sandboxId' | 'name' | 'kind' | 'createdBy'>): SnapshotRecord {
+function creating(
+  begun: Pick<SnapshotRecord, 'id' | 'sandboxId' | 'name' | 'kind' | 'reason' | 'createdBy'>,
+): SnapshotRecord {
   return {
     ...begun,
     hostId: 'kvm-1',
     source: 'golden',
     state: 'creating',
-    reason: 'requested',
     parentId: null,
     createdAt: new Date().toISOString(),
     readyAt: null,

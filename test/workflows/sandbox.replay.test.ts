@@ -44,6 +44,8 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'restored.json',
     'snapshot-deleted.json',
     'snapshot-failed.json',
+    'snapshot-passed-by-time.json',
+    'snapshot-passed.json',
     'snapshot.json',
     'taken-over-while-saving.json',
     'taken-over.json',
