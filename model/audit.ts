@@ -13,6 +13,8 @@ export type AuditKind =
   | 'sandbox.resumed'
   | 'sandbox.restored'
   | 'sandbox.restore-failed'
+  | 'sandbox.flattened'
+  | 'sandbox.flatten-failed'
   | 'snapshot.requested'
   | 'snapshot.ready'
   | 'snapshot.failed'
