@@ -11,7 +11,7 @@ import { compareFile } from './file-comparison.ts';
 /** Lines are sent when there are so many characters of them; one by one they would cost as much as finding them. */
 const PIECE_LENGTH = 32_768;
 
-/** At once: what reads guests' disks may take 1 GiB of memory each (docs/decisions/0019-diff.md). */
+/** At once: what reads guests' disks may take 1 GiB of memory each (docs/decisions/0019-file-system-diff.md). */
 const MAX_RUNNING = 4;
 const TRY_AGAIN_SECONDS = 5;
 

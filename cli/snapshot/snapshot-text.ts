@@ -13,6 +13,8 @@ export function size(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${UNITS[power] ?? ''}`;
 }
 
+const WHY = { requested: null, 'before-restore': 'what a restore left', diff: 'for a comparison, and gone with it' };
+
 /** A snapshot as a person reads it; null fields are left out. */
 export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
   const { saved, failure } = snapshot;
@@ -25,7 +27,7 @@ export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
     ['host', snapshot.hostId],
     ['parent', snapshot.parentId],
     ['taken', saved?.savedAt ?? null],
-    ['why', snapshot.reason === 'before-restore' ? 'what a restore left' : null],
+    ['why', WHY[snapshot.reason]],
     ['files', saved && (saved.quiesced ? 'frozen while it was taken' : 'not frozen: as after a power cut')],
     ['takes', saved && `${size(saved.sizeBytes)} on the host`],
     ['kept for', snapshot.keptFor],
