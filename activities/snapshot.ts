@@ -1,21 +1,22 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { SaveRequest } from '../host/snapshots.ts';
+import { MayflyError } from '../model/errors.ts';
 import { LONGEST_CHAIN, type VerifiedSnapshot } from '../model/snapshot.ts';
 import type { Attendances } from './attendances.ts';
 import { stepContext } from './step-context.ts';
 import type { StepTarget } from './steps.ts';
 
 export interface SnapshotDeps {
-  hypervisor: Pick<Hypervisor, 'snapshots' | 'pause' | 'resume'>;
+  hypervisor: Pick<Hypervisor, 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake'>;
   attendances: Pick<Attendances, 'interruptAll'>;
-  guests: { close(sandboxId: string): void };
+  guests: { close(sandboxId: string, why?: MayflyError): void };
 }
 
 export interface SnapshotTarget extends StepTarget {
   snapshotId: string;
 }
 
-/** What is done to a sandbox while it lives: saved, put back, halted. */
+/** What is done to a sandbox while it lives: saved, put back, halted, hibernated. */
 export function createSnapshotActivities({ hypervisor, attendances, guests }: SnapshotDeps) {
   const { snapshots } = hypervisor;
   return {
@@ -66,6 +67,18 @@ export function createSnapshotActivities({ hypervisor, attendances, guests }: Sn
     /** @throws MayflyError sandbox_not_running */
     async resume({ sandboxId }: StepTarget): Promise<void> {
       await hypervisor.resume(sandboxId);
+    },
+    /**
+     * Lets go of the guest first: its connections would hang until it is woken. What runs in it goes on then.
+     * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported
+     */
+    async hibernate({ sandboxId }: StepTarget): Promise<void> {
+      guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
+      await hypervisor.hibernate(sandboxId, stepContext());
+    },
+    /** @throws MayflyError sandbox_not_running, wake_failed */
+    async wake({ sandboxId, wished }: StepTarget & { wished: 'running' | 'paused' }): Promise<void> {
+      await hypervisor.wake(sandboxId, wished, stepContext());
     },
   };
 }

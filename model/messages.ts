@@ -61,7 +61,7 @@ export interface RestoreOperation extends OperationBase {
   keepAs: string | null;
 }
 export interface PauseOperation extends OperationBase {
-  kind: 'pause' | 'resume';
+  kind: 'pause' | 'hibernate' | 'resume';
 }
 /** What can be done to a sandbox while it lives, one at a time. */
 export type Operation = SnapshotOperation | RestoreOperation | PauseOperation;
@@ -81,6 +81,7 @@ export interface SandboxPatch {
   ttlSeconds?: number;
   /** Seconds without use; null switches the idle timer off. */
   idleSeconds?: number | null;
+  autoResume?: boolean;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;
   actor: Actor;

@@ -15,14 +15,14 @@ export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocumen
   return { _id: id, ...rest, spec: storedSpec(spec) };
 }
 
-/** Records that were written before there were snapshots lean on none. */
+/** Records that were written before there were snapshots lean on none; before there was auto-resume, none wanted it. */
 export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
   return {
     id: _id,
     ...rest,
     parentSnapshotId: rest.parentSnapshotId ?? null,
-    spec: { ...spec, snapshotId: spec.snapshotId ?? null, metadata },
+    spec: { ...spec, snapshotId: spec.snapshotId ?? null, autoResume: spec.autoResume ?? false, metadata },
   };
 }
 
@@ -66,6 +66,7 @@ function specPart(): Schema {
     memoryMib: NULLABLE_NUMBER,
     ttlSeconds: NUMBER,
     idleSeconds: NULLABLE_NUMBER,
+    autoResume: { type: Boolean, default: false },
     metadata: [strictPart({ name: TEXT, value: TEXT })],
     agentId: NULLABLE_TEXT,
     network: { type: strictPart({ egress: NAME }), required: true },

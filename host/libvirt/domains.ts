@@ -112,6 +112,11 @@ export class Domains {
     }
   }
 
+  /** Plugs a network cable, or pulls it, as the guest sees it. */
+  async setLink(sandboxId: string, macAddress: string, wished: 'up' | 'down'): Promise<void> {
+    await this.virsh.run(['domif-setlink', sandboxId, macAddress, wished]);
+  }
+
   /**
    * The files that its disks are written to, by libvirt's account; null when there is no domain. What libvirt was doing
    * with an active domain has ended by then, also when whoever asked for it was killed.

@@ -130,6 +130,7 @@ describe('taking a snapshot', () => {
       ['POST', `/v1/sandboxes/${sandboxId}/snapshots`],
       ['POST', `/v1/sandboxes/${sandboxId}/restore`],
       ['POST', `/v1/sandboxes/${sandboxId}/pause`],
+      ['POST', `/v1/sandboxes/${sandboxId}/hibernate`],
       ['DELETE', '/v1/snapshots/snp-0000000000000000'],
     ] as const) {
       const body = method === 'POST' ? { snapshotId: 'snp-0000000000000000' } : undefined;

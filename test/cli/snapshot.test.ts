@@ -180,6 +180,10 @@ describe('mayfly pause', () => {
     const path = `POST /v1/sandboxes/${ID}/pause`;
     expect((await cli(['pause', ID], { [path]: [200, sandboxRecord({ state: 'paused' })] })).code).toBe(0);
     expect((await cli(['pause', ID], { [path]: [202, sandboxRecord()] })).code).toBe(124);
+    const asleep = {
+      [`POST /v1/sandboxes/${ID}/hibernate`]: [200, sandboxRecord({ state: 'hibernated' })] as [number, unknown],
+    };
+    expect((await cli(['hibernate', ID], asleep)).code).toBe(0);
     expect((await cli(['resume', ID], { [`POST /v1/sandboxes/${ID}/resume`]: [200, sandboxRecord()] })).code).toBe(0);
   });
 });

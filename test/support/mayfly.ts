@@ -46,6 +46,7 @@ export const TEST_TIMEOUTS: Timeouts = {
   revertDiskMs: 5_000,
   flattenMs: 10_000,
   pauseMs: 3_000,
+  hibernateMs: 5_000,
   cleanupMs: 10_000,
   cleanupPauseMs: 200,
 };
@@ -144,6 +145,7 @@ export class TestMayfly {
         memoryMib: 64,
         ttlSeconds: 600,
         idleSeconds: null,
+        autoResume: false,
         metadata: {},
         agentId: null,
         network: { egress: 'none' },
@@ -238,6 +240,7 @@ export function useMayfly(): () => TestMayfly {
       'creating',
       'running',
       'paused',
+      'hibernated',
       'restoring',
       'destroying',
     ])) {

@@ -22,6 +22,8 @@ const steps: Record<string, () => Promise<unknown>> = {
   flatten: () => host.snapshots.flatten(sandboxId, context),
   revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
   removeSnapshot: () => host.snapshots.remove(source),
+  hibernate: () => host.hibernate(sandboxId, context),
+  wake: () => host.wake(sandboxId, 'running', context),
   removeDomain: () => host.removeDomain(sandboxId),
   removeWorkspace: () => host.removeWorkspace(sandboxId),
 };
