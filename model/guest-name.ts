@@ -11,7 +11,7 @@ export function guestNameOf(bytes: Uint8Array): GuestName {
   }
 }
 
-export function bytesOfGuestName(name: GuestName): Uint8Array {
+export function bytesOfGuestName(name: GuestName): Buffer {
   return typeof name === 'string' ? Buffer.from(name, 'utf8') : Buffer.from(name.base64, 'base64');
 }
 

@@ -101,9 +101,6 @@ export class Operations {
     if (record.state === 'hibernated' && wanted.kind !== 'resume' && wanted.kind !== 'hibernate') {
       throw refusal('sandbox_not_running', `${id} is hibernated; resume it first.`);
     }
-    if (wanted.kind === 'snapshot' && wanted.snapshotKind !== 'disk') {
-      throw refusal('snapshot_unsupported', `Only the disks of ${id} can be saved, not its memory.`);
-    }
   }
 }
 

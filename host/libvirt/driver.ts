@@ -13,6 +13,7 @@ import { BlockPull } from './block-pull.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
 import { Flattening } from './flattening.ts';
+import { Freezer } from './freezer.ts';
 import { GuestAgent } from './guest-agent.ts';
 import { Hibernation } from './hibernation.ts';
 import { Leaning } from './leaning.ts';
@@ -28,6 +29,7 @@ import { SavedMemory, savedMemoryFolder } from './saved-memory.ts';
 import { LibvirtSnapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
+import { Waking } from './waking.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
 export interface LibvirtOptions {
@@ -60,6 +62,7 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly leaning: Leaning;
   private readonly flattening: Flattening;
   private readonly residue: Residue;
+  private readonly waking: Waking;
   private readonly saved: SavedMemory;
   private readonly hibernation: Hibernation;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
@@ -86,7 +89,10 @@ export class LibvirtHypervisor implements Hypervisor {
     const { flattening } = this;
     this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening });
     const { diffProgram = null } = options;
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning, flattening, diffProgram });
+    const freezer = new Freezer(virsh, domains);
+    const common = { state, virsh, domains, digests, agent };
+    this.snapshots = new LibvirtSnapshots({ ...common, freezer, leaning, flattening, diffProgram });
+    this.waking = new Waking(common);
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -153,7 +159,8 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {
     const workspace = new Workspace(this.state, sandboxId);
-    if ((await workspace.spec()) === null) {
+    const spec = await workspace.spec();
+    if (spec === null) {
       throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
     }
     await this.flattening.stop(sandboxId);
@@ -162,6 +169,7 @@ export class LibvirtHypervisor implements Hypervisor {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
       throw new MayflyError('address_conflict', `${sandboxId} would have a MAC address of ${other}.`);
     }
+    if (spec.wakesFrom !== null) return await this.waking.wake(workspace, spec, spec.wakesFrom, context.signal);
     await this.domains.start(sandboxId, workspace.domainXml, context.signal);
   }
 

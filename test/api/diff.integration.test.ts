@@ -43,7 +43,7 @@ async function newSandbox(spec: object = { source: 'golden' }): Promise<string> 
 
 async function taken(of: string, savedAt: string): Promise<string> {
   const { id } = await jsonOf<SnapshotView>(door.call('POST', `/v1/sandboxes/${of}/snapshots`, {}));
-  const saved: SavedSnapshot = { kind: 'disk', disks: [], sizeBytes: 0, quiesced: true, savedAt };
+  const saved: SavedSnapshot = { kind: 'disk', disks: [], sizeBytes: 0, memoryBytes: null, quiesced: true, savedAt };
   await door.store.snapshots.update(id, { saved });
   return id;
 }

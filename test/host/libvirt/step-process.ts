@@ -18,6 +18,7 @@ const steps: Record<string, () => Promise<unknown>> = {
   cloneDisk: () => host.cloneDisk(request, context),
   bootDomain: () => host.bootDomain(sandboxId, context),
   save: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'disk' }, context),
+  saveFull: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'full' }, context),
   verify: () => host.snapshots.verify(source, context),
   flatten: () => host.snapshots.flatten(sandboxId, context),
   revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
