@@ -1,6 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
-  ApplicationFailure,
   condition,
   defineSignal,
   executeChild,
@@ -17,6 +16,7 @@ import {
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../model/snapshot.ts';
+import { failureOf } from './failure.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
 const passed = defineSignal(PASSED);
@@ -53,7 +53,7 @@ async function present(snapshotId: string): Promise<SnapshotRecord | null> {
   try {
     return await snapshotRecords.recall(snapshotId);
   } catch (err) {
-    if (err instanceof ApplicationFailure && err.type === 'snapshot_not_found') return null;
+    if (failureOf(err, 'recallSnapshot').code === 'snapshot_not_found') return null;
     throw err;
   }
 }
