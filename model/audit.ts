@@ -27,6 +27,7 @@ export type AuditKind =
   | 'capture.deleting'
   | 'capture.kept'
   | 'capture.deleted'
+  | 'snapshot.compared'
   | 'certificate.issued'
   | 'certificate.revoked'
   | 'command.requested'
