@@ -1,12 +1,15 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { SaveRequest } from '../host/snapshots.ts';
 import type { SavedSnapshot } from '../model/snapshot.ts';
+import { refuseFull } from '../model/storage.ts';
 import type { Attendances } from './attendances.ts';
 import { stepContext } from './step-context.ts';
 import type { StepTarget } from './steps.ts';
+import type { StorageRoom } from './storage-room.ts';
 
 export interface SnapshotDeps {
-  hypervisor: Pick<Hypervisor, 'snapshots' | 'pause' | 'resume'>;
+  hypervisor: Pick<Hypervisor, 'kind' | 'snapshots' | 'pause' | 'resume' | 'disk' | 'diskBytes'>;
+  room: Pick<StorageRoom, 'check'>;
   attendances: Pick<Attendances, 'interruptAll'>;
   guests: { close(sandboxId: string): void };
 }
@@ -16,11 +19,14 @@ export interface SnapshotTarget extends StepTarget {
 }
 
 /** What is done to a sandbox while it lives: saved, put back, halted. */
-export function createSnapshotActivities({ hypervisor, attendances, guests }: SnapshotDeps) {
+export function createSnapshotActivities({ hypervisor, attendances, guests, room }: SnapshotDeps) {
   const { snapshots } = hypervisor;
   return {
-    /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
+    /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported, host_disk_full */
     async saveSnapshot(request: StepTarget & SaveRequest): Promise<void> {
+      // A layer of a disk only changes hands; a tree is copied.
+      const copied = hypervisor.kind === 'simulated' ? await hypervisor.diskBytes(request.sandboxId) : 0;
+      refuseFull(await hypervisor.disk(), `A snapshot of ${request.sandboxId}`, copied);
       await snapshots.save(request, stepContext());
     },
     /** @throws MayflyError snapshot_failed */
@@ -52,8 +58,12 @@ export function createSnapshotActivities({ hypervisor, attendances, guests }: Sn
     async pause({ sandboxId }: StepTarget): Promise<void> {
       await hypervisor.pause(sandboxId);
     },
-    /** @throws MayflyError sandbox_not_running */
-    async resume({ sandboxId }: StepTarget): Promise<void> {
+    /**
+     * @param onlyWithRoom not for an undo, which must succeed; the host stalls it again where it has to
+     * @throws MayflyError sandbox_not_running, quota_exceeded, host_disk_full
+     */
+    async resume({ sandboxId, onlyWithRoom }: StepTarget & { onlyWithRoom?: boolean }): Promise<void> {
+      if (onlyWithRoom) await room.check(sandboxId);
       await hypervisor.resume(sandboxId);
     },
   };

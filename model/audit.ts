@@ -11,6 +11,8 @@ export type AuditKind =
   | 'sandbox.proof'
   | 'sandbox.paused'
   | 'sandbox.resumed'
+  | 'sandbox.stalled'
+  | 'sandbox.unstalled'
   | 'sandbox.restored'
   | 'sandbox.restore-failed'
   | 'snapshot.requested'

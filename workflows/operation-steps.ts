@@ -80,7 +80,11 @@ function operationSteps(life: Life, hostId: string, generation: number) {
     },
 
     pause: () => life.timed('pause', () => host.pause.executeWithOptions(step(timeouts.pauseMs, id), [target])),
-    resume: () => life.timed('resume', () => host.resume.executeWithOptions(step(timeouts.pauseMs, id), [target])),
+    /** @throws ActivityFailure quota_exceeded, host_disk_full: what it would write has no room */
+    resume: () =>
+      life.timed('resume', () =>
+        host.resume.executeWithOptions(step(timeouts.pauseMs, id), [{ ...target, onlyWithRoom: true }]),
+      ),
     takeBackPause: undo('resume', (options) =>
       unlessOff(host.resume.executeWithOptions({ ...options, summary: id }, [newer])),
     ),

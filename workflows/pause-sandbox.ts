@@ -3,8 +3,9 @@ import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
 import { stepsOn } from './operation-steps.ts';
 import { saga } from './saga.ts';
+import { NOT_STALLED } from './stall-sandbox.ts';
 
-/** Halts its CPUs; memory, disks and address are kept. A paused one stays so. */
+/** Halts its CPUs; memory, disks and address are kept. A paused one stays so, and one that its host stalled is not let go on by it. */
 export async function pauseSandbox(
   life: Life,
   run: OperationRun,
@@ -12,6 +13,7 @@ export async function pauseSandbox(
   generation: number,
 ): Promise<void> {
   run.accept();
+  if (life.record.stalledBy) return life.tell('sandbox.paused', NOT_STALLED, {}, actor);
   if (life.record.state === 'paused') return;
   const host = stepsOn(life, generation);
   await saga(
@@ -24,7 +26,7 @@ export async function pauseSandbox(
   await life.tell('sandbox.paused', { state: 'paused' }, {}, actor);
 }
 
-/** Lets it go on where it was. A running one just runs. */
+/** Lets it go on where it was, if its host finds room for it. A running one just runs. */
 export async function resumeSandbox(
   life: Life,
   run: OperationRun,
@@ -41,5 +43,5 @@ export async function resumeSandbox(
     },
     async () => {},
   );
-  await life.tell('sandbox.resumed', { state: 'running' }, {}, actor);
+  await life.tell('sandbox.resumed', { state: 'running', ...(life.record.stalledBy && NOT_STALLED) }, {}, actor);
 }

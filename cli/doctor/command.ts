@@ -9,6 +9,7 @@ import { type Check, checkMachine } from './checks.ts';
 import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
 import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
+import { lookForStalled, stalledLines } from './stalled.ts';
 
 const ARGS = {
   fix: {
@@ -48,10 +49,16 @@ export function doctorCommand(io: Io) {
       const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, args.fix);
       // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
       const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
+      // They wait for somebody to make room, which is no fault of this machine.
+      const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForStalled(config);
       const clean = 'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved);
       const healthy = clean && missing.length === 0;
-      if (args.json) io.printJson({ healthy, checks, ...look, ...saved });
-      else for (const line of [...residueLines(io, look), ...snapshotLines(io, saved)]) io.print(line);
+      if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...waiting });
+      else {
+        for (const line of [...residueLines(io, look), ...snapshotLines(io, saved), ...stalledLines(io, waiting)]) {
+          io.print(line);
+        }
+      }
       return healthy ? EXIT.ok : EXIT.failed;
     },
   });
