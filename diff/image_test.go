@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,9 +115,9 @@ func ask(asked request) ([]byte, error) {
 	return answer.Bytes(), err
 }
 
-func changes(t testing.TB, before, after image) []line {
+func changes(t testing.TB, before, after image, within ...[]byte) []line {
 	t.Helper()
-	answer, err := ask(request{Mode: "lines", Before: before, After: after})
+	answer, err := ask(request{Mode: "lines", Before: before, After: after, Within: within})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +133,16 @@ func changes(t testing.TB, before, after image) []line {
 		t.Fatalf("the answer has no start or no end: %s", answer)
 	}
 	return lines[1 : len(lines)-1]
+}
+
+// contentOf a file are its size and its first bytes.
+func contentOf(t testing.TB, of image, path string, limit int64) (int, string) {
+	t.Helper()
+	answer, err := ask(request{Mode: "content", After: of, Path: []byte(path), Bytes: limit})
+	if err != nil || len(answer) < 8 {
+		t.Fatalf("%d bytes about %s, %v", len(answer), path, err)
+	}
+	return int(binary.BigEndian.Uint64(answer)), string(answer[8:])
 }
 
 // brief is a change in few words: `changed /a content,mtime`, `renamed /b from /a`.
@@ -164,7 +175,12 @@ func briefs(lines []line) []string {
 
 func expectChanges(t testing.TB, before, after image, expected ...string) {
 	t.Helper()
-	found := briefs(changes(t, before, after))
+	expectChangesWithin(t, nil, before, after, expected...)
+}
+
+func expectChangesWithin(t testing.TB, within [][]byte, before, after image, expected ...string) {
+	t.Helper()
+	found := briefs(changes(t, before, after, within...))
 	slices.Sort(found)
 	slices.Sort(expected)
 	if !slices.Equal(found, expected) {

@@ -31,12 +31,14 @@ type image struct {
 
 type request struct {
 	// Mode is "lines", "tar" or "content"; the last needs only After.
-	Mode    string `json:"mode"`
-	Before  image  `json:"before"`
-	After   image  `json:"after"`
-	Path    []byte `json:"path"`
-	Bytes   int64  `json:"bytes"`
-	Seconds int64  `json:"seconds"`
+	Mode   string `json:"mode"`
+	Before image  `json:"before"`
+	After  image  `json:"after"`
+	// Within are absolute paths: only these files and what is below them are compared; all for none.
+	Within  [][]byte `json:"within"`
+	Path    []byte   `json:"path"`
+	Bytes   int64    `json:"bytes"`
+	Seconds int64    `json:"seconds"`
 }
 
 func readRequest(from io.Reader) (*request, error) {
@@ -65,12 +67,16 @@ func (r *request) answer(to io.Writer) error {
 	if r.Mode != "lines" && r.Mode != "tar" {
 		return fault.New(fault.BadRequest, "there is no mode %s", fault.Quote([]byte(r.Mode)))
 	}
+	scope, err := tree.NewScope(r.Within)
+	if err != nil {
+		return err
+	}
 	names := tree.NewNames(maxNameBytes)
-	before, err := r.Before.load(files, names)
+	before, err := r.Before.load(files, names, scope)
 	if err != nil {
 		return fault.Of("before", err)
 	}
-	after, err := r.After.load(files, names)
+	after, err := r.After.load(files, names, scope)
 	if err != nil {
 		return fault.Of("after", err)
 	}
@@ -87,12 +93,12 @@ func (r *request) answer(to io.Writer) error {
 	return comparison.Lines(to)
 }
 
-func (i *image) load(files *disk.Files, names *tree.Names) (*tree.Tree, error) {
+func (i *image) load(files *disk.Files, names *tree.Names, scope *tree.Scope) (*tree.Tree, error) {
 	fs, err := i.open(files)
 	if err != nil {
 		return nil, err
 	}
-	return tree.Load(fs, names, maxNames)
+	return tree.Load(fs, names, maxNames, scope)
 }
 
 func (i *image) open(files *disk.Files) (*ext4.FS, error) {

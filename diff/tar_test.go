@@ -51,7 +51,7 @@ func TestTarOfARenamedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	listing := tool(t, "", "tar", "-t", "-f", write(t, t.TempDir()+"/changes.tar", string(archive)))
-	if listing != "./z/\n./z/deep/\n./z/deep/three\n./z/one\n./z/two\n" {
+	if listing != "./.wh.five\n./.wh.a\n./z/\n./z/deep/\n./z/deep/three\n./z/one\n./z/two\n" {
 		t.Error(listing)
 	}
 }
@@ -63,5 +63,25 @@ func TestTarOfAHugeSparseFile(t *testing.T) {
 	archive, err := ask(request{Mode: "tar", Before: layersOf(t, before), After: layersOf(t, after)})
 	if found, is := err.(*fault.Fault); !is || found.Code != fault.Limit || len(archive) > mebibyte {
 		t.Errorf("%v, after %d bytes", err, len(archive))
+	}
+}
+
+// An archive says what is no more by names that a guest must not be able to make up.
+func TestTarOfARemoval(t *testing.T) {
+	before := renamable(t)
+	after := copyOf(t, before)
+	debugfs(t, after, "ln /a/deep /d", "unlink /a/deep", "rm /a/one", "rm /a/two", "rmdir /a", "rm /b/four", "rm /five", "mkdir /five")
+	archive, err := ask(request{Mode: "tar", Before: layersOf(t, before), After: layersOf(t, after)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listing := tool(t, "", "tar", "-t", "-f", write(t, t.TempDir()+"/changes.tar", string(archive)))
+	if listing != "./.wh.a\n./b/.wh.four\n./d/\n./d/three\n./.wh.five\n./five/\n" {
+		t.Error(listing)
+	}
+	debugfs(t, after, "mkdir /b/.wh.six")
+	_, err = ask(request{Mode: "tar", Before: layersOf(t, before), After: layersOf(t, after)})
+	if found, is := err.(*fault.Fault); !is || found.Code != fault.Unsupported {
+		t.Error(err)
 	}
 }

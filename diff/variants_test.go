@@ -65,13 +65,11 @@ func TestDigestIsOfTheContent(t *testing.T) {
 		if digests[path] != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s has the digest %s", path, digests[path])
 		}
-		read, err := ask(request{Mode: "content", After: layersOf(t, after), Path: []byte(path), Bytes: 1 << 20})
-		if err != nil || string(read) != string(content) {
-			t.Errorf("%s has %d bytes of content (%v), not %d", path, len(read), err, len(content))
+		if size, read := contentOf(t, layersOf(t, after), path, 1<<20); read != string(content) || size != len(content) {
+			t.Errorf("%s has %d bytes of content and says %d, not %d", path, len(read), size, len(content))
 		}
 	}
-	read, err := ask(request{Mode: "content", After: layersOf(t, after), Path: []byte("/large"), Bytes: 100})
-	if err != nil || len(read) != 100 {
-		t.Errorf("100 bytes are %d, %v", len(read), err)
+	if size, read := contentOf(t, layersOf(t, after), "/large", 100); size <= 100 || len(read) != 100 {
+		t.Errorf("100 of %d bytes are %d", size, len(read))
 	}
 }

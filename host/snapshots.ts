@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+import type { FileChangeRecord, GuestName } from '../model/file-change.ts';
 import type { SavedSnapshot, SnapshotKind } from '../model/snapshot.ts';
 import type { StepContext } from './hypervisor.ts';
 
@@ -12,6 +14,24 @@ export interface RevertRequest {
   snapshotId: string;
   /** Names this one revert: 1 to 64 of `a-z0-9-`. */
   restoreId: string;
+}
+
+/** Which two states of a file system, and how much of it. */
+export interface Comparison {
+  /** Ids of two snapshots of this host, of one sandbox or of two. */
+  before: string;
+  after: string;
+  /** Absolute paths: only these files, and what is below them, are looked at; [] for all. */
+  within: readonly GuestName[];
+}
+
+/** One file of a snapshot. */
+export interface SavedFileRequest {
+  snapshotId: string;
+  /** Absolute. Taken as it is: symbolic links are not followed. */
+  path: GuestName;
+  /** At most so many of its first bytes are given. */
+  maxBytes: number;
 }
 
 /** A folder in the place of snapshots, as doctor sees it. */
@@ -50,6 +70,24 @@ export interface HostSnapshots {
    * @throws MayflyError restore_failed, snapshot_not_found
    */
   revert(request: RevertRequest, context: StepContext): Promise<void>;
+  /**
+   * What differs between two snapshots: of the disk that their machine boots from, its file system. Both stay as they
+   * are, and are there until the last line. What is said of them was written by guests.
+   * @throws MayflyError snapshot_not_found, snapshot_not_ready, diff_failed, after any number of lines
+   */
+  compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord>;
+  /**
+   * The first bytes of a regular file of a snapshot, and how long it is.
+   * @throws MayflyError snapshot_not_found, snapshot_not_ready, file_not_found, file_conflict (no regular file), diff_failed
+   */
+  readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }>;
+  /**
+   * A tar archive (PAX) of what {@link compare} calls added, changed or renamed, in its later state, with numeric owners
+   * and extended attributes; names begin with `./`. A renamed directory is there with all its content, sockets are not.
+   * What was removed, or is now called otherwise, is there as a whiteout of the OCI image specification: an empty file
+   * `.wh.<name>`. The stream fails like {@link compare} when not all of it could be read.
+   */
+  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable;
   /** Everything in the folder of snapshots. */
   list(): Promise<KeptSnapshot[]>;
 }

@@ -147,6 +147,13 @@ export const ERRORS = {
     title: 'There is no such file in the sandbox',
     remedy: 'List its directory.',
   },
+  diff_failed: {
+    status: 422,
+    retryable: false,
+    title: 'The file systems cannot be compared',
+    remedy:
+      'See `detail` for the snapshot and the reason: what cannot be read, or what is too much. Folders can be named with `within`.',
+  },
   file_conflict: {
     status: 409,
     retryable: false,

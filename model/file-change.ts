@@ -55,3 +55,6 @@ export interface FileChangeCounts {
   removed: number;
   renamed: number;
 }
+
+/** What a comparison says: any number of changes, and the counts last. Without those it was not finished. */
+export type FileChangeRecord = ({ line: 'change' } & FileChange) | ({ line: 'end' } & FileChangeCounts);

@@ -20,7 +20,7 @@ import { SimulatedHypervisor } from '../host/simulated/driver.ts';
 import type { KeptSnapshot } from '../host/snapshots.ts';
 import type { StateDir } from '../host/state-dir.ts';
 import { MayflyError } from '../model/errors.ts';
-import { goldenImage, guestBinaries } from '../scripts/setup/artifacts.mjs';
+import { diffBinary, goldenImage, guestBinaries } from '../scripts/setup/artifacts.mjs';
 import type { Config } from './config.ts';
 
 /** Opened, and whatever had to be started for it. */
@@ -82,7 +82,14 @@ async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervi
   try {
     const uri = own?.uri ?? given;
     const networks = plans(config);
-    const hypervisor = new LibvirtHypervisor({ uri, state, networks, ...(own && { leaseFolder: own.leaseFolder }) });
+    const diffProgram = diffBinary();
+    const hypervisor = new LibvirtHypervisor({
+      uri,
+      state,
+      networks,
+      ...(own && { leaseFolder: own.leaseFolder }),
+      ...(diffProgram !== null && { diffProgram }),
+    });
     await hypervisor.open();
     const image = goldenImage();
     if (image) await registerGolden(new Virsh(uri), state, image.dir);

@@ -53,7 +53,7 @@ func Compare(before, after *tree.Tree, meter *meter.Meter, hashable int64) (*Com
 	}
 	var pairs []int32
 	for index := range after.Len() {
-		if after.Node(index).Counterpart != tree.Alone {
+		if node := after.Node(index); node.Counterpart != tree.Alone && !node.Outside {
 			pairs = append(pairs, index)
 		}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/binary"
 	"io"
 
 	"mayfly/diff/ext4"
@@ -8,7 +9,8 @@ import (
 	"mayfly/diff/meter"
 )
 
-// CopyFile writes the first bytes of one file, whose path is taken as it is: no symbolic link is followed.
+// CopyFile writes the size of one file (8 bytes, big-endian), then its first bytes. The path is taken as it is: no
+// symbolic link is followed.
 func CopyFile(fs *ext4.FS, path []byte, limit int64, to io.Writer, meter *meter.Meter) error {
 	inode, err := fs.Lookup(path)
 	if err != nil {
@@ -19,6 +21,9 @@ func CopyFile(fs *ext4.FS, path []byte, limit int64, to io.Writer, meter *meter.
 	}
 	content, err := fs.Content(inode)
 	if err != nil {
+		return err
+	}
+	if err := binary.Write(to, binary.BigEndian, uint64(content.Size)); err != nil {
 		return err
 	}
 	return content.CopyTo(to, 0, limit, meter.Charge)

@@ -3,6 +3,7 @@ package report
 import (
 	"archive/tar"
 	"io"
+	"path"
 	"strings"
 
 	"mayfly/diff/ext4"
@@ -11,14 +12,18 @@ import (
 )
 
 // Tar writes what was added, changed or renamed as an archive in the PAX format, with numeric owners and extended
-// attributes. A renamed directory is there with all its content. What was removed is not in it, nor are sockets.
+// attributes. A renamed directory is there with all its content, sockets are not. What was removed, or renamed to another
+// name, is there as a whiteout of the OCI image specification (layer.md): an empty file whose name is prefixed.
 func (c *Comparison) Tar(to io.Writer) error {
 	archive := &archiver{comparison: c, tar: tar.NewWriter(to), linked: map[uint32]string{}, added: map[int32]bool{}}
-	err := c.Walk(func(kind string, _, after int32) error {
+	err := c.Walk(func(kind string, before, after int32) error {
 		switch kind {
 		case Removed:
-			return nil
+			return archive.whiteOut(before)
 		case Renamed:
+			if err := archive.whiteOut(before); err != nil {
+				return err
+			}
 			return archive.addAll(after)
 		}
 		return archive.add(after)
@@ -29,6 +34,8 @@ func (c *Comparison) Tar(to io.Writer) error {
 	return archive.tar.Close()
 }
 
+const whiteout = ".wh."
+
 type archiver struct {
 	comparison *Comparison
 	tar        *tar.Writer
@@ -36,6 +43,35 @@ type archiver struct {
 	linked map[uint32]string
 	// added are nodes: a change below a renamed directory is in the archive with that.
 	added map[int32]bool
+}
+
+// whiteOut says that a name is no more, unless a directory that held it is said to be no more.
+func (a *archiver) whiteOut(before int32) error {
+	tree := a.comparison.Before
+	for parent := tree.Parent(before); parent >= 0; parent = tree.Parent(parent) {
+		if a.comparison.gone(parent) {
+			return nil
+		}
+	}
+	folder, name := path.Split(string(tree.Path(before)))
+	header := &tar.Header{Format: tar.FormatPAX, Typeflag: tar.TypeReg, Name: "." + folder + whiteout + name, Mode: 0o600}
+	return a.write(header, tree.Path(before))
+}
+
+// gone says that what had this name is removed, or has another one.
+func (c *Comparison) gone(before int32) bool {
+	node := c.Before.Node(before)
+	if node.Outside {
+		return false
+	}
+	return node.Counterpart == tree.Alone || c.After.Node(node.Counterpart).Renamed
+}
+
+func (a *archiver) write(header *tar.Header, name []byte) error {
+	if err := a.tar.WriteHeader(header); err != nil {
+		return fault.New(fault.Unsupported, "%s does not fit into an archive: %v", fault.Quote(name), err)
+	}
+	return nil
 }
 
 // addAll adds what was renamed, and all below it.
@@ -56,6 +92,10 @@ func (a *archiver) add(index int32) error {
 	if err != nil || inode.Type == ext4.Socket {
 		return err
 	}
+	if name := a.comparison.After.Path(index); strings.HasPrefix(path.Base(string(name)), whiteout) {
+		return fault.New(fault.Unsupported, "%s cannot be in the archive, where such a name stands for what was removed",
+			fault.Quote(name))
+	}
 	header, err := headerOf(fs, inode, a.comparison.After, index)
 	if err != nil {
 		return err
@@ -71,9 +111,8 @@ func (a *archiver) add(index int32) error {
 	if a.comparison.hashable -= header.Size; a.comparison.hashable < 0 {
 		return fault.New(fault.Limit, "%s makes the archive too large", fault.Quote(a.comparison.After.Path(index)))
 	}
-	if err := a.tar.WriteHeader(header); err != nil {
-		return fault.New(fault.Unsupported, "%s does not fit into an archive: %v",
-			fault.Quote(a.comparison.After.Path(index)), err)
+	if err := a.write(header, a.comparison.After.Path(index)); err != nil {
+		return err
 	}
 	if inode.Type != ext4.File {
 		return nil

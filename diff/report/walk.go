@@ -20,6 +20,7 @@ func (c *Comparison) walkPair(after int32, visit Visit) error {
 	node := c.After.Node(after)
 	before := node.Counterpart
 	switch {
+	case node.Outside:
 	case node.Renamed:
 		if err := visit(Renamed, before, after); err != nil {
 			return err
@@ -64,8 +65,10 @@ func (c *Comparison) walkPair(after int32, visit Visit) error {
 func (c *Comparison) walkOld(before int32, visit Visit) error {
 	node := c.Before.Node(before)
 	if node.Counterpart == tree.Alone {
-		if err := visit(Removed, before, tree.Alone); err != nil {
-			return err
+		if !node.Outside {
+			if err := visit(Removed, before, tree.Alone); err != nil {
+				return err
+			}
 		}
 		return each(node, func(child int32) error { return c.walkOld(child, visit) })
 	}
@@ -77,8 +80,10 @@ func (c *Comparison) walkNew(after int32, visit Visit) error {
 	if node.Counterpart != tree.Alone {
 		return c.walkPair(after, visit)
 	}
-	if err := visit(Added, tree.Alone, after); err != nil {
-		return err
+	if !node.Outside {
+		if err := visit(Added, tree.Alone, after); err != nil {
+			return err
+		}
 	}
 	return each(node, func(child int32) error { return c.walkNew(child, visit) })
 }

@@ -12,7 +12,7 @@ func Match(before, after *Tree) error {
 			continue
 		}
 		other, has := after.directories[node.Inode]
-		if !has || after.nodes[other].Counterpart != Alone {
+		if !has || after.nodes[other].Counterpart != Alone || node.Outside || after.nodes[other].Outside {
 			continue
 		}
 		if err := m.rename(index, other); err != nil {
@@ -89,7 +89,7 @@ func loneFiles(tree *Tree) map[uint32]lone {
 	found := map[uint32]lone{}
 	for index := range tree.nodes {
 		node := &tree.nodes[index]
-		if node.IsDirectory() || node.Counterpart != Alone {
+		if node.IsDirectory() || node.Outside || node.Counterpart != Alone {
 			continue
 		}
 		_, has := found[node.Inode]

@@ -35,6 +35,8 @@ type Node struct {
 	nameBytes uint8
 	kind      uint8
 	Renamed   bool
+	// Outside of what is looked at: it is on the way there.
+	Outside bool
 }
 
 // Tree is all names of a file system.
@@ -44,15 +46,17 @@ type Tree struct {
 	nodes []Node
 	// directories by inode: each has one name.
 	directories map[uint32]int32
+	// scopes are those of nodes that are Outside.
+	scopes map[int32]*Scope
 }
 
 var kinds = []ext4.Type{ext4.File, ext4.Directory, ext4.Symlink, ext4.Fifo, ext4.Socket, ext4.CharDevice, ext4.BlockDevice}
 
 const kindDirectory = 1
 
-// Load reads all directories, at most maxNames names.
-func Load(fs *ext4.FS, names *Names, maxNames int) (*Tree, error) {
-	tree := &Tree{FS: fs, names: names, directories: map[uint32]int32{}}
+// Load reads all directories in scope, at most maxNames names.
+func Load(fs *ext4.FS, names *Names, maxNames int, scope *Scope) (*Tree, error) {
+	tree := &Tree{FS: fs, names: names, directories: map[uint32]int32{}, scopes: map[int32]*Scope{}}
 	top, err := tree.newNode(nil, 2, Alone)
 	if err != nil {
 		return nil, err
@@ -62,6 +66,7 @@ func Load(fs *ext4.FS, names *Names, maxNames int) (*Tree, error) {
 	}
 	tree.nodes = append(tree.nodes, top)
 	tree.directories[top.Inode] = root
+	tree.limit(root, scope)
 	for index := 0; index < len(tree.nodes); index++ {
 		if tree.nodes[index].kind != kindDirectory {
 			continue
@@ -85,7 +90,11 @@ func (t *Tree) addChildren(parent int32, maxNames int) error {
 		return err
 	}
 	var entries []entry
+	scope := t.scopes[parent]
 	err = t.FS.Entries(inode, func(name []byte, number uint32) error {
+		if scope.limits() && scope.below[string(name)] == nil {
+			return nil
+		}
 		if len(t.nodes)+len(entries) >= maxNames {
 			return fault.New(fault.Limit, "there are more than %d files", maxNames)
 		}
@@ -110,7 +119,20 @@ func (t *Tree) addChildren(parent int32, maxNames int) error {
 	children := t.nodes[first:]
 	slices.SortFunc(children, func(a, b Node) int { return bytes.Compare(t.nameOf(&a), t.nameOf(&b)) })
 	t.nodes[parent].first, t.nodes[parent].children = int32(first), int32(len(children))
+	if scope.limits() {
+		for index := range children {
+			t.limit(int32(first+index), scope.below[string(t.nameOf(&children[index]))])
+		}
+	}
 	return t.checkChildren(int32(first), children)
+}
+
+// limit says how much of a node is looked at.
+func (t *Tree) limit(index int32, scope *Scope) {
+	if scope.limits() {
+		t.nodes[index].Outside = true
+		t.scopes[index] = scope
+	}
 }
 
 // checkChildren: no name is there twice, and no directory has two names, which also ends every loop.
@@ -152,6 +174,9 @@ func (t *Tree) newNode(name []byte, number uint32, parent int32) (Node, error) {
 
 // Node by its number.
 func (t *Tree) Node(index int32) *Node { return &t.nodes[index] }
+
+// Parent of a node; Alone for the root.
+func (t *Tree) Parent(index int32) int32 { return t.nodes[index].parent }
 
 // Len is the number of nodes.
 func (t *Tree) Len() int32 { return int32(len(t.nodes)) }

@@ -34,6 +34,8 @@ interface Question {
   mode: 'lines' | 'tar' | 'content';
   before?: DiskImage;
   after: DiskImage;
+  /** Bytes of absolute paths: of nothing else is read more than its name. `@default` [] for all */
+  within?: readonly Uint8Array[];
   /** Bytes of a path, in `content`. */
   path?: Uint8Array;
   /** At most so many are answered, in `content`. */
@@ -99,10 +101,9 @@ export class DiffRun {
       return { layers: described, partition: partition ?? null };
     };
     try {
-      const { mode, path, bytes = 0 } = question;
+      const { mode, within = [], path, bytes = 0 } = question;
       const before = await asked(question.before ?? { layers: [] });
       const after = await asked(question.after);
-      const encodedPath = path ? Buffer.from(path).toString('base64') : '';
       const descriptors = handles.map(({ fd }) => fd);
       const child = spawn(program, ['-uid', String(UID)], {
         cwd: '/',
@@ -115,7 +116,8 @@ export class DiffRun {
       if (!stdin || !stdout) throw new TypeError('a child with pipes has none');
       const run = new DiffRun(child, stdout, seconds);
       stdin.on('error', () => {}); // EPIPE of a program that has ended: its exit status says the rest
-      stdin.end(JSON.stringify({ mode, before, after, path: encodedPath, bytes, seconds }));
+      const [encodedPath = ''] = path ? base64([path]) : [];
+      stdin.end(JSON.stringify({ mode, before, after, within: base64(within), path: encodedPath, bytes, seconds }));
       return run;
     } finally {
       await Promise.all(handles.map((handle) => handle.close()));
@@ -139,6 +141,10 @@ export class DiffRun {
     await this.#ended;
     clearTimeout(this.#timer);
   }
+}
+
+function base64(names: readonly Uint8Array[]): string[] {
+  return names.map((name) => Buffer.from(name).toString('base64'));
 }
 
 function problemOf(stderr: string, ending: string): FileSystemProblem {

@@ -3,6 +3,14 @@ import { type DiffLimits, DiffRun, type DiskImage } from './diff-program.ts';
 import { type FileChangeLine, linesOf, parseLine } from './file-change-lines.ts';
 import { FileSystemProblem } from './file-system-problem.ts';
 
+/** The size of a file stands before its content: big-endian. */
+const SIZE_BYTES = 8;
+
+interface DiffOptions extends DiffLimits {
+  /** Bytes of absolute paths: only these files, and what is below them, are compared. `@default` [] for all */
+  within?: readonly Uint8Array[];
+}
+
 /**
  * What differs between the ext4 file systems on two disks of guests, read by `mayfly-diff`: a program of its own that
  * has no privileges, and only these disks' files. All of it is hostile: names may hold anything but a slash and NUL.
@@ -15,8 +23,8 @@ export class FileSystemDiff {
    * The changes that make the second disk of the first, as they are found.
    * @throws FileSystemProblem after any number of lines; without an `end` the others are not all
    */
-  async *changes(before: DiskImage, after: DiskImage, limits: DiffLimits = {}): AsyncGenerator<FileChangeLine> {
-    const run = await DiffRun.start(this.program, { mode: 'lines', before, after }, limits);
+  async *changes(before: DiskImage, after: DiskImage, options: DiffOptions = {}): AsyncGenerator<FileChangeLine> {
+    const run = await this.#compare('lines', before, after, options);
     let whole = false;
     try {
       for await (const text of linesOf(run.output.setEncoding('utf8'))) {
@@ -33,27 +41,39 @@ export class FileSystemDiff {
 
   /**
    * A tar archive (PAX) of all that was added, changed or renamed, in its later state, names beginning with `./`; what
-   * was removed is not in it. Ends with an error when not all could be read.
+   * was removed is there as a whiteout. Ends with an error when not all could be read.
    */
-  async *tar(before: DiskImage, after: DiskImage, limits: DiffLimits = {}): AsyncGenerator<Uint8Array> {
-    yield* this.#bytes(await DiffRun.start(this.program, { mode: 'tar', before, after }, limits));
+  async *tar(before: DiskImage, after: DiskImage, options: DiffOptions = {}): AsyncGenerator<Uint8Array> {
+    yield* this.#bytes(await this.#compare('tar', before, after, options));
   }
 
   /**
-   * The first bytes of a file. Its path is taken as it is: symbolic links are not followed.
+   * The first bytes of a file, and its size. Its path is taken as it is: symbolic links are not followed.
    * @param path bytes, from the root
    * @throws FileSystemProblem not-found, not-a-file, and those of the image
    */
-  async content(image: DiskImage, path: Uint8Array, bytes: number, limits: DiffLimits = {}): Promise<Buffer> {
+  async content(
+    image: DiskImage,
+    path: Uint8Array,
+    bytes: number,
+    limits: DiffLimits = {},
+  ): Promise<{ content: Buffer; size: number }> {
     const run = await DiffRun.start(this.program, { mode: 'content', after: image, path, bytes }, limits);
     const parts: Uint8Array[] = [];
-    let left = bytes;
+    let left = SIZE_BYTES + bytes;
     for await (const part of this.#bytes(run)) {
       left -= part.length;
       if (left < 0) throw new FileSystemProblem('internal', 'mayfly-diff wrote more than it was asked for.', null);
       parts.push(part);
     }
-    return Buffer.concat(parts);
+    const all = Buffer.concat(parts);
+    if (all.length < SIZE_BYTES) throw new FileSystemProblem('internal', 'mayfly-diff left out a size.', null);
+    return { content: all.subarray(SIZE_BYTES), size: Number(all.readBigUInt64BE()) };
+  }
+
+  #compare(mode: 'lines' | 'tar', before: DiskImage, after: DiskImage, options: DiffOptions): Promise<DiffRun> {
+    const { within = [], ...limits } = options;
+    return DiffRun.start(this.program, { mode, before, after, within }, limits);
   }
 
   async *#bytes(run: DiffRun): AsyncGenerator<Uint8Array> {

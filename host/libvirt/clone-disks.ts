@@ -85,6 +85,12 @@ function replaceDisk(disk: Element, plan: DiskPlan): void {
   if (source) Object.assign(source, element('source', { file: plan.overlay }));
 }
 
+/** Name of the disk that a machine boots from. @throws MayflyError source_unsafe when it has none */
+export function rootTarget(domain: Element): string {
+  const root = rootOf(clonedDisks(domain));
+  return root ? targetOf(root) : unsafe('it has no disk');
+}
+
 function clonedDisks(domain: Element): Element[] {
   const devices = child(domain, 'devices');
   const disks = (devices ? childElements(devices, 'disk') : []).filter((disk) => isDisk(disk) && hasSource(disk));

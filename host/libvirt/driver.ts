@@ -36,6 +36,8 @@ export interface LibvirtOptions {
   networks?: NetworkPlans;
   /** libvirt's dnsmasq folder as this process sees it. `@default` /var/lib/libvirt/dnsmasq */
   leaseFolder?: string;
+  /** Path of mayfly-diff. Without it nothing is compared. */
+  diffProgram?: string;
 }
 
 const SSH_PORT = 22;
@@ -71,7 +73,9 @@ export class LibvirtHypervisor implements Hypervisor {
     const { state, virsh, domains, digests, agent } = this;
     this.residue = new Residue(domains, this.leases, state);
     this.leaning = new Leaning(state, digests);
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning: this.leaning });
+    const { leaning } = this;
+    const { diffProgram = null } = options;
+    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning, diffProgram });
   }
 
   /** What was found out by {@link open}; `tcg` before. */

@@ -35,14 +35,28 @@ export class Leaning {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, source_changed
    */
   async on<T>(snapshotId: string, use: (foundation: Foundation) => Promise<T>): Promise<T> {
-    // said before it is asked whether it is deleted, as a removal marks it deleted before it asks who is coming
-    this.coming.set(snapshotId, (this.coming.get(snapshotId) ?? 0) + 1);
+    this.come(snapshotId);
     try {
       return await use(await this.foundation(snapshotId));
     } finally {
-      const left = (this.coming.get(snapshotId) ?? 0) - 1;
-      if (left > 0) this.coming.set(snapshotId, left);
-      else this.coming.delete(snapshotId);
+      this.leave(snapshotId);
+    }
+  }
+
+  /**
+   * Keeps some snapshots until the reader of what is made of them reads no more; then frees what was deleted meanwhile.
+   * @throws MayflyError as {@link on}
+   */
+  async *whileRead<T>(
+    snapshotIds: readonly string[],
+    make: (foundations: Foundation[]) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    for (const id of snapshotIds) this.come(id);
+    try {
+      yield* make(await Promise.all(snapshotIds.map((id) => this.foundation(id))));
+    } finally {
+      for (const id of snapshotIds) this.leave(id);
+      await this.sweep();
     }
   }
 
@@ -55,7 +69,7 @@ export class Leaning {
     for (const folder of await snapshotFolders(this.state)) {
       if (await leans(folder, snapshotId)) found.push(`snapshot ${folder.snapshotId}`);
     }
-    if (this.coming.has(snapshotId)) found.push('a sandbox that is being made of it');
+    if (this.coming.has(snapshotId)) found.push('what is being made of it, or compared with it');
     return found.length === 0 ? null : found.join(', ');
   }
 
@@ -73,6 +87,17 @@ export class Leaning {
         }
       }
     });
+  }
+
+  /** Said before it is asked whether it is deleted, as a removal marks it deleted before it asks who is coming. */
+  private come(snapshotId: string): void {
+    this.coming.set(snapshotId, (this.coming.get(snapshotId) ?? 0) + 1);
+  }
+
+  private leave(snapshotId: string): void {
+    const left = (this.coming.get(snapshotId) ?? 0) - 1;
+    if (left > 0) this.coming.set(snapshotId, left);
+    else this.coming.delete(snapshotId);
   }
 
   private async foundation(snapshotId: string): Promise<Foundation> {

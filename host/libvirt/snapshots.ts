@@ -1,12 +1,22 @@
 import { chown, open, stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
+import type { FileChangeRecord } from '../../model/file-change.ts';
 import type { SavedDisk, SavedSnapshot } from '../../model/snapshot.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { checkImage, virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { ExecError } from '../exec.ts';
 import type { StepContext } from '../hypervisor.ts';
-import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
+import type {
+  Comparison,
+  HostSnapshots,
+  KeptSnapshot,
+  RevertRequest,
+  SavedFileRequest,
+  SaveRequest,
+} from '../snapshots.ts';
+import { Comparing } from './comparing.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';
 import type { Foundation, Leaning } from './leaning.ts';
 import { isActive } from './output/domain-state.ts';
@@ -17,14 +27,18 @@ import { Workspace } from './workspace.ts';
 export interface LibvirtSnapshotsDeps extends SavingDeps {
   digests: BaseDigests;
   leaning: Leaning;
+  /** Path of mayfly-diff; null where set-up has not built it. */
+  diffProgram: string | null;
 }
 
 /** Snapshots as frozen layers of the chain of qcow2 images that a sandbox's disk is. */
 export class LibvirtSnapshots implements HostSnapshots {
   private readonly saving: Saving;
+  private readonly comparing: Comparing;
 
   constructor(private readonly deps: LibvirtSnapshotsDeps) {
     this.saving = new Saving(deps);
+    this.comparing = new Comparing(deps.leaning, deps.diffProgram);
   }
 
   async save(request: SaveRequest, context: StepContext): Promise<void> {
@@ -85,6 +99,18 @@ export class LibvirtSnapshots implements HostSnapshots {
       await this.deps.leaning.on(snapshotId, (to) => this.revertDisks(workspace, to, restoreId, context.signal));
     }
     await this.deps.leaning.sweep();
+  }
+
+  compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
+    return this.comparing.compare(comparison, signal);
+  }
+
+  async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
+    return await this.comparing.readFile(request, signal);
+  }
+
+  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
+    return this.comparing.changesAsTar(comparison, signal);
   }
 
   async list(): Promise<KeptSnapshot[]> {

@@ -1,13 +1,22 @@
 import { chmod, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import type { FileChangeRecord } from '../../model/file-change.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import type { SavedSnapshot } from '../../model/snapshot.ts';
 import { syncDirectory } from '../atomic-file.ts';
 import { entriesOf } from '../directory.ts';
 import type { Failpoints } from '../failpoints.ts';
 import type { StepContext } from '../hypervisor.ts';
-import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
+import type {
+  Comparison,
+  HostSnapshots,
+  KeptSnapshot,
+  RevertRequest,
+  SavedFileRequest,
+  SaveRequest,
+} from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
 import { allocatedBytes, apparentBytes } from './disk-usage.ts';
 import { replaceDisk } from './replaced-disk.ts';
@@ -127,6 +136,18 @@ export class SimulatedSnapshots implements HostSnapshots {
     await copyTree(diskOf(folder), to, signal);
     // What was removed meanwhile is missing in the copy, and nobody says so.
     await wholeOne(folder, snapshotId);
+  }
+
+  compare(_comparison: Comparison, _signal: AbortSignal): AsyncIterable<FileChangeRecord> {
+    throw new MayflyError('diff_failed', 'A simulated host does not compare snapshots yet.');
+  }
+
+  async readFile(_request: SavedFileRequest, _signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
+    throw new MayflyError('diff_failed', 'A simulated host does not read files of snapshots yet.');
+  }
+
+  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
+    return Readable.from(this.compare(comparison, signal));
   }
 
   async list(): Promise<KeptSnapshot[]> {

@@ -6,7 +6,7 @@ const mayfly = useMayfly();
 const actor = { apiKeyId: 'test', agentId: null };
 
 test('the TTL ends a sandbox', async () => {
-  const input = mayfly().input({ ttlSeconds: 3 });
+  const input = mayfly().input({ ttlSeconds: 8 });
   expect(await mayfly().create(input)).toMatchObject({ state: 'running' });
   const ended = await mayfly().end(input.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });

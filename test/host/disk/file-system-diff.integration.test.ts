@@ -91,11 +91,12 @@ describe('FileSystemDiff', () => {
 
   it('gives the content of a file, as much as was asked for', async () => {
     const content = (path: string, bytes: number) => diff.content(raw(before), Buffer.from(path), bytes);
-    expect((await content('/\u001b[31mred\n', 100)).toString()).toBe('odd name');
-    expect((await content('/d9/file-9', 4)).toString()).toBe('9 9 ');
+    expect(await content('/\u001b[31mred\n', 100)).toEqual({ content: Buffer.from('odd name'), size: 8 });
+    expect(await content('/d9/file-9', 4)).toEqual({ content: Buffer.from('9 9 '), size: 18 });
+    expect(await content('/d0/file-0', 4)).toEqual({ content: Buffer.alloc(0), size: 0 });
     // The program has often ended before somebody reads.
     const many = await Promise.all(Array.from({ length: 20 }, () => content('/d9/file-9', 4)));
-    expect(new Set(many.map(String))).toEqual(new Set(['9 9 ']));
+    expect(new Set(many.map((one) => String(one.content)))).toEqual(new Set(['9 9 ']));
     await expect(content('/d9/none', 4)).rejects.toMatchObject({ code: 'not-found' });
     await expect(content('/d9', 4)).rejects.toMatchObject({ code: 'not-a-file' });
   });
@@ -104,7 +105,19 @@ describe('FileSystemDiff', () => {
     const parts: Uint8Array[] = [];
     for await (const part of diff.tar(raw(before), raw(after))) parts.push(part);
     const { stdout } = spawnSync('tar', ['-t'], { input: Buffer.concat(parts) });
-    expect(stdout.toString()).toBe('./d0/new\n./d2/file-2\n');
+    expect(stdout.toString()).toBe('./d0/new\n./d1/.wh.file-1\n./d2/file-2\n');
+  });
+
+  it('compares what it is asked for, and nothing else', async () => {
+    const within = ['/d2', '/d0/new'].map((path) => Buffer.from(path));
+    const lines = await collect(diff.changes(raw(before), raw(after), { within }));
+    expect(lines.slice(1)).toMatchObject([
+      { change: 'added', path: '/d0/new' },
+      { change: 'changed', path: '/d2/file-2' },
+      { line: 'end', added: 1, changed: 1, removed: 0, renamed: 0 },
+    ]);
+    const relative = collect(diff.changes(raw(before), raw(after), { within: [Buffer.from('d2')] }));
+    await expect(relative).rejects.toMatchObject({ code: 'bad-request' });
   });
 
   it('says which image cannot be read, and why', async () => {

@@ -6,7 +6,7 @@ import { registerGolden } from '../../../host/libvirt/golden.ts';
 import { type PrivateLibvirtd, startPrivateLibvirtd } from '../../../host/libvirt/private-libvirtd.ts';
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import { StateDir } from '../../../host/state-dir.ts';
-import { goldenImage } from '../../../scripts/setup/artifacts.mjs';
+import { diffBinary, goldenImage } from '../../../scripts/setup/artifacts.mjs';
 
 /** A machine for one test file: its own libvirtd, networks and state, and the golden image as its source. */
 export interface TestMachine {
@@ -34,14 +34,14 @@ export async function startMachine(): Promise<TestMachine> {
   };
   try {
     const state = new StateDir(join(folder, 'state'));
-    const host = new LibvirtHypervisor({ uri: libvirtd.uri, state, leaseFolder: libvirtd.leaseFolder });
+    const { uri, leaseFolder } = libvirtd;
+    const host = new LibvirtHypervisor({ uri, state, leaseFolder, diffProgram: diffFile() });
     await host.open();
     const virsh = new Virsh(libvirtd.uri);
     const source = await registerGolden(virsh, state, goldenFolder());
     const restart = async () => {
       await startPrivateLibvirtd(join(folder, 'libvirt'));
     };
-    const { uri, leaseFolder } = libvirtd;
     return { host, virsh, state, source, uri, leaseFolder, libvirtd, restart, end };
   } catch (error) {
     await end();
@@ -54,4 +54,10 @@ function goldenFolder(): string {
   if (!image)
     throw new Error('No golden image of the present sources: run `node scripts/setup.mjs --only guest,image`.');
   return image.dir;
+}
+
+function diffFile(): string {
+  const program = diffBinary();
+  if (program === null) throw new Error('mayfly-diff is not built: run `node scripts/setup.mjs --only diff`.');
+  return program;
 }
