@@ -13,7 +13,7 @@ let mayfly: TestMayfly;
 let door: TestDoor;
 
 beforeAll(async () => {
-  disk = await SmallDisk.make(4_096);
+  disk = await SmallDisk.make(16_384);
   const env = { MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private', MAYFLY_STATE_DIR: disk.folder };
   mayfly = await TestMayfly.start(env);
   door = await TestDoor.open(mayfly);

@@ -45,6 +45,7 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'snapshot-deleted.json',
     'snapshot-failed.json',
     'snapshot.json',
+    'stalled.json',
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
