@@ -1,6 +1,6 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { SaveRequest } from '../host/snapshots.ts';
-import type { SavedSnapshot } from '../model/snapshot.ts';
+import { LONGEST_CHAIN, type VerifiedSnapshot } from '../model/snapshot.ts';
 import { refuseFull } from '../model/storage.ts';
 import type { Attendances } from './attendances.ts';
 import { stepContext } from './step-context.ts';
@@ -9,7 +9,7 @@ import type { StorageRoom } from './storage-room.ts';
 
 export interface SnapshotDeps {
   hypervisor: Pick<Hypervisor, 'kind' | 'snapshots' | 'pause' | 'resume' | 'disk' | 'diskBytes'>;
-  room: Pick<StorageRoom, 'check'>;
+  room: Pick<StorageRoom, 'check' | 'checkFlat'>;
   attendances: Pick<Attendances, 'interruptAll'>;
   guests: { close(sandboxId: string): void };
 }
@@ -30,8 +30,20 @@ export function createSnapshotActivities({ hypervisor, attendances, guests, room
       await snapshots.save(request, stepContext());
     },
     /** @throws MayflyError snapshot_failed */
-    async verifySnapshot({ snapshotId }: SnapshotTarget): Promise<SavedSnapshot> {
-      return snapshots.verify(snapshotId, stepContext());
+    async verifySnapshot({ sandboxId, snapshotId }: SnapshotTarget): Promise<VerifiedSnapshot> {
+      const saved = await snapshots.verify(snapshotId, stepContext());
+      return { ...saved, chainLength: await snapshots.chainLength(sandboxId) };
+    },
+    /**
+     * @returns on how many snapshots its disks leant; 0 when that was not too many
+     * @throws MayflyError flatten_failed, sandbox_not_running, quota_exceeded, host_disk_full
+     */
+    async flatten({ sandboxId }: StepTarget): Promise<{ leantOn: number }> {
+      const leantOn = await snapshots.chainLength(sandboxId);
+      if (leantOn <= LONGEST_CHAIN) return { leantOn: 0 };
+      await room.checkFlat(sandboxId);
+      await snapshots.flatten(sandboxId, stepContext());
+      return { leantOn };
     },
     async thaw({ sandboxId }: StepTarget): Promise<void> {
       await snapshots.thaw(sandboxId);

@@ -28,11 +28,11 @@ func TestConfinedProgram(t *testing.T) {
 		return output.String(), complaint.String(), err
 	}
 	disk := `{"layers":[{"fd":3,"format":"raw"}],"partition":null}`
-	output, complaint, err := start(`{"mode":"lines","before":` + disk + `,"after":` + disk + `,"seconds":10}`)
+	output, complaint, err := start(`{"mode":"lines","before":` + disk + `,"after":` + disk + `,"seconds":300}`)
 	if err != nil || !strings.Contains(output, `"line":"end"`) || complaint != "" {
 		t.Errorf("%v: %s %s", err, output, complaint)
 	}
-	output, complaint, err = start(`{"mode":"lines","before":{"layers":[{"fd":9,"format":"raw"}]},"after":` + disk + `,"seconds":10}`)
+	output, complaint, err = start(`{"mode":"lines","before":{"layers":[{"fd":9,"format":"raw"}]},"after":` + disk + `,"seconds":300}`)
 	if err == nil || output != "" || !strings.Contains(complaint, `"code":"bad-request"`) {
 		t.Errorf("%v: %s %s", err, output, complaint)
 	}

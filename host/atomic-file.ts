@@ -29,6 +29,16 @@ export async function writeFileSynced(path: string, text: string, mode: number, 
   }
 }
 
+/** Has what anybody wrote to a file survive a power cut. */
+export async function flushFile(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
 /** Makes the names in a directory (a rename, a removal) survive a power cut. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');

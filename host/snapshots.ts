@@ -70,6 +70,14 @@ export interface HostSnapshots {
    * @throws MayflyError restore_failed, snapshot_not_found
    */
   revert(request: RevertRequest, context: StepContext): Promise<void>;
+  /** How many snapshots the sandbox's disks lean on, one below the other; 0 when it is not there. */
+  chainLength(sandboxId: string): Promise<number>;
+  /**
+   * Makes the disks of a running or paused sandbox lean on its source alone, while it goes on: what they read from
+   * snapshots is copied. The snapshots stay as they are. Stopped by its signal, the disks lean on what they leant on.
+   * @throws MayflyError flatten_failed (no room on the host among it), sandbox_not_running
+   */
+  flatten(sandboxId: string, context: StepContext): Promise<void>;
   /**
    * What differs between two snapshots: of the disk that their machine boots from, its file system. Both stay as they
    * are, and are there until the last line. What is said of them was written by guests.

@@ -15,6 +15,8 @@ export type AuditKind =
   | 'sandbox.unstalled'
   | 'sandbox.restored'
   | 'sandbox.restore-failed'
+  | 'sandbox.flattened'
+  | 'sandbox.flatten-failed'
   | 'snapshot.requested'
   | 'snapshot.ready'
   | 'snapshot.failed'

@@ -117,6 +117,13 @@ export const ERRORS = {
     title: 'The sandbox could not be restored',
     remedy: "See `detail` and the audit; the sandbox's `state` says what it is now.",
   },
+  flatten_failed: {
+    status: 502,
+    retryable: true,
+    title: "The chain of a sandbox's disks could not be shortened",
+    remedy:
+      'The sandbox goes on as it is, and this is tried again after its next snapshot; `detail` says what is missing.',
+  },
   command_not_found: {
     status: 404,
     retryable: false,

@@ -16,6 +16,15 @@ export type SnapshotState = (typeof SNAPSHOT_STATES)[number];
 /** Why a snapshot was taken: somebody asked for it, or a restore keeps what it replaces. */
 export type SnapshotReason = 'requested' | 'before-restore';
 
+/**
+ * On so many snapshots, one below the other, a sandbox's disks may lean; from one more on they are flattened. Each is a
+ * file that QEMU keeps open with a table of its own, is looked into for every cluster that those above it do not have,
+ * and is checked by its digest before every fork (figures: docs/performance.md).
+ */
+export const LONGEST_CHAIN = 8;
+/** Where flattening cannot keep pace, a snapshot waits for it from here on. libvirt reads no more than 200 (9.0, storage_source.c). */
+export const CHAIN_LIMIT = 32;
+
 /** One disk as a host saved it. */
 export interface SavedDisk {
   /** Name of the disk in its machine: `vda`; `root` where a machine is a tree of files. */
@@ -38,6 +47,12 @@ export interface SavedSnapshot {
   quiesced: boolean;
   /** ISO 8601. */
   savedAt: string;
+}
+
+/** What was found of a snapshot, and of the sandbox that it was taken of. */
+export interface VerifiedSnapshot extends SavedSnapshot {
+  /** Snapshots that the sandbox leans on now, this one among them. Missing in lives of before chains were bounded. */
+  chainLength?: number;
 }
 
 /** The record of a snapshot: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */

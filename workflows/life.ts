@@ -47,6 +47,8 @@ export class Life {
   record: SandboxRecord;
   /** The step that failed last: the one to name when the create fails, since undos do not fail. */
   failedStep = 'workflow';
+  /** On how many snapshots its disks lean, as its latest snapshot found. */
+  chainLength = 0;
   /** Something is being done to it, so it is not idle. */
   private isOperatedOn = false;
   private written = false;

@@ -1,4 +1,10 @@
-import { ActivityFailure, type ActivityOptions, ApplicationFailure, proxyActivities } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  type ActivityOptions,
+  ApplicationFailure,
+  proxyActivities,
+} from '@temporalio/workflow';
 import type { HostActivities } from '../activities/host.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { SnapshotKind } from '../model/snapshot.ts';
@@ -56,6 +62,19 @@ function operationSteps(life: Life, hostId: string, generation: number) {
     removeSnapshot: (snapshotId: string) =>
       undo('removeSnapshot', (options) =>
         host.removeSnapshot.executeWithOptions({ ...options, summary: snapshotId }, [{ ...newer, snapshotId }]),
+      ),
+
+    /** Nobody waits for it: it stays queued while the host is down. */
+    flatten: () =>
+      host.flatten.executeWithOptions(
+        {
+          summary: `${id} on ${hostId}`,
+          startToCloseTimeout: timeouts.flattenMs,
+          heartbeatTimeout: timeouts.heartbeatMs,
+          cancellationType: ActivityCancellationType.TRY_CANCEL,
+          retry: { initialInterval: '1s', maximumInterval: '1m', maximumAttempts: 8 },
+        },
+        [target],
       ),
 
     interruptCommands: undo('interruptCommands', (options) =>

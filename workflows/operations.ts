@@ -2,6 +2,7 @@ import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
 import type { Operation, OperationReport } from '../model/messages.ts';
 import type { StopReason } from '../model/sandbox.ts';
 import { refusal } from './failure.ts';
+import { flattenDisks, isChainTooLong } from './flatten-disks.ts';
 import type { Life } from './life.ts';
 import { operate, operated } from './messages.ts';
 import { OperationRun } from './operation-run.ts';
@@ -19,6 +20,8 @@ export class Operations {
   private readonly runs = new Map<string, OperationRun>();
   private current: OperationRun | null = null;
   private isClosed = false;
+  /** Of what is done between the latest operation and the next. */
+  private generation = 0;
 
   constructor(private readonly life: Life) {
     setHandler(operate, (operation) => this.begin(operation), { validator: (operation) => this.check(operation) });
@@ -37,7 +40,7 @@ export class Operations {
       scope.cancel();
     });
     for (;;) {
-      await condition(() => this.isClosed || this.current !== null);
+      await this.untilNext();
       if (this.isClosed) {
         this.current?.end(refusal('sandbox_ended', `${this.life.id} ended before it was begun.`));
         return end;
@@ -46,8 +49,17 @@ export class Operations {
     }
   }
 
+  /** Until there is something to do, or nothing any more. What is done of itself meanwhile gives way to it. */
+  private async untilNext(): Promise<void> {
+    const meanwhile = new CancellationScope();
+    if (isChainTooLong(this.life)) void meanwhile.run(() => flattenDisks(this.life, this.generation));
+    await condition(() => this.isClosed || this.current !== null);
+    meanwhile.cancel();
+  }
+
   private async perform(run: OperationRun, scope: CancellationScope): Promise<void> {
     const generation = operationGeneration(this.life.beginOperation());
+    this.generation = generation + 1;
     try {
       await scope.run(() => perform(this.life, run, generation));
       run.end();

@@ -1,6 +1,6 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { Actor, SandboxFailure } from '../model/sandbox.ts';
-import type { SavedSnapshot, SnapshotKind, SnapshotReason, SnapshotRecord } from '../model/snapshot.ts';
+import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../model/snapshot.ts';
 import { failureOf } from './failure.ts';
 import { type Life, now } from './life.ts';
 import type { OperationSteps } from './operation-steps.ts';
@@ -33,7 +33,8 @@ export async function takeSnapshot(
   const { id, name, kind, reason, actor } = wish;
   onRecorded(await snapshotRecords.begin(creating(life, host.hostId, wish)));
   await life.tell('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
-  const saved = await save(life, host, wish, onRecorded);
+  const { chainLength = 0, ...saved } = await save(life, host, wish, onRecorded);
+  life.chainLength = chainLength;
   const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
   onRecorded(ready);
   await life.tell('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
@@ -45,7 +46,7 @@ async function save(
   host: OperationSteps,
   { id, kind }: SnapshotWish,
   onRecorded: (record: SnapshotRecord) => void,
-): Promise<SavedSnapshot> {
+): Promise<VerifiedSnapshot> {
   try {
     return await saga(
       async (undo) => {

@@ -65,6 +65,14 @@ export async function virtualBytesOf(path: string): Promise<number> {
   }
 }
 
+/** Has a qcow2 image that nobody uses name another file as what lies below it; nothing but the name changes. */
+export async function nameBacking(
+  path: string,
+  { path: base, format }: Pick<ImageLayer, 'path' | 'format'>,
+): Promise<void> {
+  await exec('qemu-img', ['rebase', '-u', '-f', 'qcow2', '-F', format, '-b', base, '--', path]);
+}
+
 /** Exit status of `qemu-img check`, as its manual has it. */
 const LEAKED_CLUSTERS = 3;
 

@@ -11,8 +11,10 @@ import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereab
 import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
+import { BlockPull } from './block-pull.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
+import { Flattening } from './flattening.ts';
 import { GuestAgent } from './guest-agent.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
@@ -56,6 +58,7 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly digests: BaseDigests;
   private readonly agent: GuestAgent;
   private readonly leaning: Leaning;
+  private readonly flattening: Flattening;
   private readonly residue: Residue;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
 
@@ -74,8 +77,10 @@ export class LibvirtHypervisor implements Hypervisor {
     this.residue = new Residue(domains, this.leases, state);
     this.leaning = new Leaning(state, digests);
     const { leaning } = this;
+    this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
+    const { flattening } = this;
     const { diffProgram = null } = options;
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning, diffProgram });
+    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning, flattening, diffProgram });
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -152,6 +157,7 @@ export class LibvirtHypervisor implements Hypervisor {
     if ((await workspace.spec()) === null) {
       throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
     }
+    await this.flattening.stop(sandboxId);
     const mine = macsOf(sandboxId);
     for (const other of await workspaceIds(this.state)) {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;

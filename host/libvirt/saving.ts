@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
+import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { isBeingWritten } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
@@ -8,6 +9,7 @@ import type { SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
 import { driveTargets, layeredDisks, putLayers } from './disk-layers.ts';
 import type { Domains } from './domains.ts';
+import type { Flattening } from './flattening.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
 import { SnapshotFolder } from './snapshot-folder.ts';
 import { type Virsh, VirshError } from './virsh.ts';
@@ -19,6 +21,7 @@ export interface SavingDeps {
   virsh: Virsh;
   domains: Domains;
   agent: GuestAgent;
+  flattening: Flattening;
 }
 
 /** A disk that goes over from its present layer, by then the snapshot's, to an empty one. */
@@ -37,18 +40,18 @@ export class Saving {
   constructor(private readonly deps: SavingDeps) {}
 
   /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
-  async save({ snapshotId, sandboxId, kind }: SaveRequest, { signal }: StepContext): Promise<void> {
+  async save({ snapshotId, sandboxId, kind }: SaveRequest, context: StepContext): Promise<void> {
     if (kind !== 'disk') {
       throw new MayflyError('snapshot_unsupported', 'The memory of a sandbox cannot be saved on this host yet.');
     }
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
-    const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId));
+    const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId, context));
     const moves = this.moves(folder, sandboxId, frozen);
     if (await this.hasMoved(sandboxId, moves)) {
       if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
     } else {
-      await this.move(folder, sandboxId, moves, signal);
+      await this.move(folder, sandboxId, moves, context.signal);
     }
     await this.settle(folder, sandboxId, frozen);
   }
@@ -71,8 +74,17 @@ export class Saving {
     await folder.drop();
   }
 
+  /** libvirt saves no disk that is being flattened, and none that leans on too many files. */
+  private async boundChain(sandboxId: string, context: StepContext): Promise<void> {
+    const { flattening, state } = this.deps;
+    await flattening.stop(sandboxId);
+    const leantOn = (await new Workspace(state, sandboxId).spec())?.snapshots.length ?? 0;
+    if (leantOn >= CHAIN_LIMIT) await flattening.flatten(sandboxId, context);
+  }
+
   /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
-  private async describe(folder: SnapshotFolder, sandboxId: string): Promise<Element> {
+  private async describe(folder: SnapshotFolder, sandboxId: string, context: StepContext): Promise<Element> {
+    await this.boundChain(sandboxId, context);
     const workspace = new Workspace(this.deps.state, sandboxId);
     if ((await workspace.spec()) === null) {
       throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);

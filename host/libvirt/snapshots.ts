@@ -1,8 +1,9 @@
-import { chown, open, stat } from 'node:fs/promises';
+import { chown, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChangeRecord } from '../../model/file-change.ts';
 import type { SavedDisk, SavedSnapshot } from '../../model/snapshot.ts';
+import { flushFile } from '../atomic-file.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { checkImage, virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
@@ -101,6 +102,14 @@ export class LibvirtSnapshots implements HostSnapshots {
     await this.deps.leaning.sweep();
   }
 
+  async chainLength(sandboxId: string): Promise<number> {
+    return (await new Workspace(this.deps.state, sandboxId).spec())?.snapshots.length ?? 0;
+  }
+
+  async flatten(sandboxId: string, context: StepContext): Promise<void> {
+    await this.deps.flattening.flatten(sandboxId, context);
+  }
+
   compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
     return this.comparing.compare(comparison, signal);
   }
@@ -126,7 +135,7 @@ export class LibvirtSnapshots implements HostSnapshots {
 
   private async checked(path: string, signal: AbortSignal): Promise<Omit<SavedDisk, 'target'>> {
     await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
-    await flush(path); // what is called ready survives a power cut
+    await flushFile(path); // what is called ready survives a power cut
     try {
       const [sha256, virtualBytes, { blocks }] = await Promise.all([
         this.deps.digests.protect(path),
@@ -161,14 +170,5 @@ export class LibvirtSnapshots implements HostSnapshots {
     }
     signal.throwIfAborted();
     await workspace.change({ ...spec, bases, snapshots: [snapshotId, ...snapshots], restoreId }, domain);
-  }
-}
-
-async function flush(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
   }
 }

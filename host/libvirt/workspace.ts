@@ -42,6 +42,9 @@ export class Workspace {
   get seed(): string {
     return join(this.folder, 'seed.iso');
   }
+  private get pulling(): string {
+    return join(this.folder, 'pulling');
+  }
   get domainXml(): string {
     return join(this.folder, 'domain.xml');
   }
@@ -52,6 +55,17 @@ export class Workspace {
    */
   overlayOf(target: string, by: string): string {
     return join(this.folder, `${target}.${by}.qcow2`);
+  }
+
+  /** Whether its disks were being flattened when last something was written here. */
+  async isPulling(): Promise<boolean> {
+    return (await orAbsent(stat(this.pulling))) !== null;
+  }
+  async markPulling(): Promise<void> {
+    await writeFileAtomic(this.pulling, '', 0o600);
+  }
+  async unmarkPulling(): Promise<void> {
+    await rm(this.pulling, { force: true });
   }
 
   async make(): Promise<void> {

@@ -1,6 +1,6 @@
 import { chmod, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import type { FileChangeRecord } from '../../model/file-change.ts';
 import { isSnapshotId } from '../../model/ids.ts';
@@ -18,6 +18,7 @@ import type {
   SaveRequest,
 } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
+import { Comparing } from './comparing.ts';
 import { allocatedBytes, apparentBytes } from './disk-usage.ts';
 import { replaceDisk } from './replaced-disk.ts';
 import { readSpec, removeSpec, type SnapshotSpec, writeSpec } from './snapshot-spec.ts';
@@ -40,7 +41,15 @@ interface SnapshotsDeps {
 
 /** Snapshots of a simulated host: whole copies of the sandbox's tree, so nothing ever leans on one. */
 export class SimulatedSnapshots implements HostSnapshots {
-  constructor(private readonly deps: SnapshotsDeps) {}
+  readonly #comparing: Comparing;
+
+  constructor(private readonly deps: SnapshotsDeps) {
+    this.#comparing = new Comparing(async (snapshotId) => {
+      const folder = deps.state.snapshot(snapshotId);
+      await wholeOne(folder, snapshotId);
+      return diskOf(folder);
+    });
+  }
 
   async save({ snapshotId, sandboxId, kind }: SaveRequest, { signal }: StepContext): Promise<void> {
     signal.throwIfAborted();
@@ -138,16 +147,23 @@ export class SimulatedSnapshots implements HostSnapshots {
     await wholeOne(folder, snapshotId);
   }
 
-  compare(_comparison: Comparison, _signal: AbortSignal): AsyncIterable<FileChangeRecord> {
-    throw new MayflyError('diff_failed', 'A simulated host does not compare snapshots yet.');
+  /** Copies lean on nothing. */
+  async chainLength(): Promise<number> {
+    return 0;
   }
 
-  async readFile(_request: SavedFileRequest, _signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
-    throw new MayflyError('diff_failed', 'A simulated host does not read files of snapshots yet.');
+  async flatten(): Promise<void> {}
+
+  compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
+    return this.#comparing.compare(comparison, signal);
+  }
+
+  async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
+    return this.#comparing.readFile(request, signal);
   }
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
-    return Readable.from(this.compare(comparison, signal));
+    return this.#comparing.changesAsTar(comparison, signal);
   }
 
   async list(): Promise<KeptSnapshot[]> {

@@ -45,6 +45,7 @@ export const TEST_TIMEOUTS: Timeouts = {
   saveSnapshotMs: 5_000,
   verifySnapshotMs: 5_000,
   revertDiskMs: 5_000,
+  flattenMs: 10_000,
   pauseMs: 3_000,
   cleanupMs: 10_000,
   cleanupPauseMs: 200,

@@ -19,6 +19,7 @@ const steps: Record<string, () => Promise<unknown>> = {
   bootDomain: () => host.bootDomain(sandboxId, context),
   save: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'disk' }, context),
   verify: () => host.snapshots.verify(source, context),
+  flatten: () => host.snapshots.flatten(sandboxId, context),
   revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
   removeSnapshot: () => host.snapshots.remove(source),
   removeDomain: () => host.removeDomain(sandboxId),

@@ -1,0 +1,130 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { FileChangeRecord } from '../../model/file-change.ts';
+import { asDiffFailure, type Sides } from '../disk/diff-failure.ts';
+import { FileSystemProblem } from '../disk/file-system-problem.ts';
+import { bytesOf } from '../disk/guest-name-bytes.ts';
+import type { Comparison, SavedFileRequest } from '../snapshots.ts';
+import { SavedTree } from './saved/saved-tree.ts';
+import { archiveOf } from './saved/tar-process.ts';
+import { type Difference, describe, differences, nameOf } from './saved/tree-differences.ts';
+import { END_OF_ARCHIVE, isWhiteout, whiteout } from './saved/whiteout.ts';
+
+/** As long as a real host's program may take. */
+const GRANTED_MS = 120_000;
+
+/** The trees in snapshots. @param treeOf folder of a whole one's tree, or MayflyError snapshot_not_found */
+export class Comparing {
+  constructor(private readonly treeOf: (snapshotId: string) => Promise<string>) {}
+
+  async *compare(comparison: Comparison, signal: AbortSignal): AsyncGenerator<FileChangeRecord> {
+    const counts = { added: 0, changed: 0, removed: 0, renamed: 0 };
+    try {
+      const [before, after] = await this.#trees(comparison);
+      for (const difference of await this.#differences(before, after, comparison, signal)) {
+        counts[difference.change] += 1;
+        yield await recordOf(difference, before, after);
+      }
+      await this.#trees(comparison); // what was removed meanwhile is missing, and nobody says so
+    } catch (error) {
+      throw asDiffFailure(error, comparison);
+    }
+    yield { line: 'end', ...counts };
+  }
+
+  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
+    return Readable.from(this.#archive(comparison, signal), { objectMode: false });
+  }
+
+  async readFile(
+    { snapshotId, path, maxBytes }: SavedFileRequest,
+    signal: AbortSignal,
+  ): Promise<{ content: Buffer; size: number }> {
+    const tree = new SavedTree(await this.treeOf(snapshotId));
+    signal.throwIfAborted();
+    const name = bytesOf(path).toString('latin1');
+    try {
+      return await firstBytes(tree, name, maxBytes);
+    } catch (error) {
+      throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+    }
+  }
+
+  async *#archive(comparison: Comparison, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    try {
+      const [before, after] = await this.#trees(comparison);
+      const names: string[] = [];
+      let gone = '/';
+      for (const { change, before: old, after: now } of await this.#differences(before, after, comparison, signal)) {
+        if (now && isWhiteout(now.path)) throw new FileSystemProblem('unsupported', notArchived(now.path), 'after');
+        if (now) names.push(`.${now.path}`);
+        if (change !== 'removed' || !old || old.path.startsWith(`${gone}/`)) continue;
+        gone = old.path;
+        yield whiteout(gone);
+      }
+      if (names.length === 0) yield END_OF_ARCHIVE;
+      else yield* archiveOf(after.root, names, { recursive: false }, signal);
+      await this.#trees(comparison);
+    } catch (error) {
+      throw asDiffFailure(error, comparison);
+    }
+  }
+
+  async #differences(
+    before: SavedTree,
+    after: SavedTree,
+    { within }: Comparison,
+    signal: AbortSignal,
+  ): Promise<Iterable<Difference>> {
+    const paths = within.map((path) => bytesOf(path).toString('latin1'));
+    const granted = AbortSignal.timeout(GRANTED_MS);
+    const either = AbortSignal.any([signal, granted]);
+    try {
+      return differences(await before.files(paths, either), await after.files(paths, either));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!granted.aborted) throw error;
+      throw new FileSystemProblem('limit', `reading it takes longer than ${GRANTED_MS / 1_000} s`, null);
+    }
+  }
+
+  async #trees({ before, after }: Sides): Promise<[SavedTree, SavedTree]> {
+    return [new SavedTree(await this.treeOf(before)), new SavedTree(await this.treeOf(after))];
+  }
+}
+
+async function recordOf(difference: Difference, before: SavedTree, after: SavedTree): Promise<FileChangeRecord> {
+  const { change, what, before: old, after: now } = difference;
+  const entry = now ?? old;
+  if (!entry) throw new TypeError('a difference of nothing');
+  const linksIn = async (tree: SavedTree) => (await tree.find(entry.path))?.nlink ?? 1;
+  const described = describe(entry, await linksIn(now ? after : before), entry.digest);
+  const earlier = old && now ? describe(old, await linksIn(before), null) : null;
+  return { line: 'change', change, path: nameOf(entry.path || '/'), from: null, what, ...described, before: earlier };
+}
+
+async function firstBytes(tree: SavedTree, path: string, maxBytes: number): Promise<{ content: Buffer; size: number }> {
+  const found = await tree.find(path);
+  if (found === null) throw new FileSystemProblem('not-found', `there is no ${shown(path)}`, null);
+  if (!found.isFile()) throw new FileSystemProblem('not-a-file', `${shown(path)} is no regular file`, null);
+  const file = await open(tree.at(path), constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const content = Buffer.alloc(Math.min(maxBytes, found.size));
+    const { bytesRead } = await file.read(content, 0, content.length, 0);
+    return { content: content.subarray(0, bytesRead), size: found.size };
+  } finally {
+    await file.close();
+  }
+}
+
+function notArchived(path: string): string {
+  return `${shown(path)} cannot be in the archive, where such a name stands for what was removed`;
+}
+
+/** Printable, whatever a guest has called it. */
+function shown(path: string): string {
+  return JSON.stringify(path)
+    .replace(/[^\x20-\x7e]/g, '?')
+    .slice(0, 200);
+}

@@ -1,0 +1,77 @@
+import type { Stats } from 'node:fs';
+import { lstat } from 'node:fs/promises';
+import { orAbsent } from '../../disk/absent.ts';
+import { FileSystemProblem } from '../../disk/file-system-problem.ts';
+import { type TarEntry, tarEntries } from './tar-entries.ts';
+import { archiveOf } from './tar-process.ts';
+
+/** Names of one tree that are held in memory at most; a real host's program takes as many (diff/request.go). */
+const MAX_NAMES = 2 * 1024 * 1024;
+
+/** Files by path: bytes as Latin-1, with a leading slash; the root is ''. */
+export type SavedFiles = Map<string, TarEntry>;
+
+/** A tree that a guest has written and nobody writes any more. Nothing in it leads out of it. */
+export class SavedTree {
+  constructor(readonly root: string) {}
+
+  /** @param within absolute paths, bytes as Latin-1; [] for all. @throws FileSystemProblem */
+  async files(within: readonly string[], signal: AbortSignal): Promise<SavedFiles> {
+    const names: string[] = [];
+    for (const path of outermost(within)) if (await this.find(path)) names.push(`.${path}`);
+    const files: SavedFiles = new Map();
+    if (names.length === 0) return files;
+    const archive = archiveOf(this.root, names, { recursive: true }, signal);
+    try {
+      for await (const entry of tarEntries(archive)) {
+        if (files.size >= MAX_NAMES)
+          throw new FileSystemProblem('limit', `there are more than ${MAX_NAMES} files`, null);
+        const first = entry.sameAs === null ? undefined : files.get(entry.sameAs);
+        files.set(entry.path, first ? { ...first, path: entry.path } : entry);
+      }
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof FileSystemProblem) throw cause;
+      throw new FileSystemProblem('corrupt', cause instanceof Error ? cause.message : String(cause), null, { cause });
+    }
+    return files;
+  }
+
+  /** What is at a path, when all that leads there are folders of the tree; else null. */
+  async find(path: string): Promise<Stats | null> {
+    const names = partsOf(path);
+    if (names.includes('.') || names.includes('..') || path.includes('\0')) return null;
+    let found = await lstat(this.root);
+    for (let depth = 1; depth <= names.length; depth += 1) {
+      if (!found.isDirectory()) return null;
+      const next = await orAbsent(lstat(this.at(names.slice(0, depth).join('/'))));
+      if (next === null) return null;
+      found = next;
+    }
+    return found;
+  }
+
+  /** Bytes of where on the host a path of the tree is. */
+  at(path: string): Buffer {
+    return Buffer.concat([Buffer.from(`${this.root}/`), Buffer.from(path, 'latin1')]);
+  }
+}
+
+export function partsOf(path: string): string[] {
+  return path.split('/').filter((name) => name !== '');
+}
+
+/** Paths without those that lie in another; the root alone when none is given. */
+function outermost(within: readonly string[]): string[] {
+  if (within.length === 0) return [''];
+  const paths = [
+    ...new Set(
+      within.map((path) =>
+        partsOf(path)
+          .map((name) => `/${name}`)
+          .join(''),
+      ),
+    ),
+  ];
+  return paths.filter((path) => !paths.some((other) => other !== path && path.startsWith(`${other}/`)));
+}

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { StepContext } from '../../../host/hypervisor.ts';
+import type { FileChange, FileChangeRecord } from '../../../model/file-change.ts';
+import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
+import { asLogged, latin1 } from '../compared/as-logged.ts';
+import { copyOf, differences } from '../compared/logged-tree.ts';
+import { RandomOperations, randomOf } from '../compared/random-operations.ts';
+import { TestCa } from './guest.ts';
+import { startMachine, type TestMachine } from './machine.ts';
+
+const ROOT = '/srv/tree';
+const OPERATIONS = 100;
+const SEED = Number(process.env['MAYFLY_TEST_SEED'] ?? '20');
+
+let machine: TestMachine;
+let keys: string;
+const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
+let run: (command: string) => Promise<string>;
+
+const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
+
+beforeAll(async () => {
+  machine = await startMachine();
+  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
+  const ca = await TestCa.make(keys);
+  const request = { sandboxId, source: machine.source, snapshotId: null, cpus: null, memoryMib: null };
+  const clone = await machine.host.cloneDisk({ ...request, egress: 'none', userCaKeys: [ca.publicKey] }, context());
+  await machine.host.bootDomain(sandboxId, context());
+  const { address } = await machine.host.awaitLease(sandboxId, context());
+  run = async (command) => (await ca.ssh(address, clone.hostKey, sandboxId, command)).stdout.trim();
+}, 180_000);
+
+afterAll(async () => {
+  await machine?.end();
+  if (keys) await rm(keys, { recursive: true, force: true });
+}, 60_000);
+
+async function save(): Promise<string> {
+  const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
+  await machine.host.snapshots.save({ snapshotId, sandboxId, kind: 'disk' }, context());
+  await machine.host.snapshots.verify(snapshotId, context());
+  return snapshotId;
+}
+
+/** @param program in Perl, whose last line says how many operations it did */
+async function perform(program: string): Promise<void> {
+  const packed = gzipSync(program).toString('base64');
+  expect(await run(`echo ${packed} | base64 -d | gunzip | sudo perl`)).toMatch(/^\d+ done$/);
+}
+
+async function compared(before: string, after: string, within: string[]): Promise<FileChange[]> {
+  const records: FileChangeRecord[] = [];
+  for await (const record of machine.host.snapshots.compare({ before, after, within }, context().signal)) {
+    records.push(record);
+  }
+  const changes = records.flatMap((record) => (record.line === 'change' ? [record] : []));
+  const count = (kind: string) => changes.filter(({ change }) => change === kind).length;
+  const [added, changed, removed, renamed] = ['added', 'changed', 'removed', 'renamed'].map(count);
+  expect(records.at(-1)).toEqual({ line: 'end', added, changed, removed, renamed });
+  return changes;
+}
+
+test(`${OPERATIONS} random operations are what is found between two snapshots`, async () => {
+  const operations = new RandomOperations(ROOT, randomOf(SEED));
+  await perform(operations.program(OPERATIONS / 2));
+  const before = await save();
+  const then = copyOf(operations.tree);
+  await perform(operations.program(OPERATIONS));
+  const after = await save();
+
+  const began = performance.now();
+  const found = await compared(before, after, [ROOT]);
+  process.stderr.write(`seed ${SEED}: ${found.length} changes in ${(performance.now() - began).toFixed(0)} ms\n`);
+  const expected = differences(then, operations.tree);
+  expect(asLogged(found, ROOT)).toEqual(expected);
+  expect(new Set(found.map(({ change }) => change)).size).toBe(4);
+
+  const back = await compared(after, before, [ROOT]);
+  expect(asLogged(back, ROOT)).toEqual(differences(operations.tree, then));
+
+  const all = await compared(before, after, []);
+  expect(all.filter(({ path }) => latin1(path).startsWith(`${ROOT}/`) || path === ROOT)).toEqual(found);
+}, 180_000);

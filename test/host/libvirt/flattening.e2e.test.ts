@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FileSystemDiff } from '../../../host/disk/file-system-diff.ts';
+import { imageChain } from '../../../host/disk/image.ts';
+import { exec } from '../../../host/exec.ts';
+import { layeredDisks } from '../../../host/libvirt/disk-layers.ts';
+import { Workspace } from '../../../host/libvirt/workspace.ts';
+import { parseXml } from '../../../host/libvirt/xml.ts';
+import { LONGEST_CHAIN } from '../../../model/snapshot.ts';
+import { diffBinary } from '../../../scripts/setup/artifacts.mjs';
+import { TestCa } from './guest.ts';
+import { beginStep, killedAfter } from './killed-step.ts';
+import { LivingGuest, stepContext } from './living-guest.ts';
+import { startMachine, type TestMachine } from './machine.ts';
+
+/** Of which the 9th makes the chain too long. */
+const SNAPSHOTS = Number(process.env['MAYFLY_TEST_CHAIN'] ?? '12');
+const SLOWER_AT_MOST = 1.2;
+
+let machine: TestMachine;
+let ca: TestCa;
+let keys: string;
+
+beforeAll(async () => {
+  machine = await startMachine();
+  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
+  ca = await TestCa.make(keys);
+}, 120_000);
+
+afterAll(async () => {
+  await machine?.end();
+  if (keys) await rm(keys, { recursive: true, force: true });
+}, 60_000);
+
+/** What QEMU has open for the disk, the layer that is written first. */
+async function liveLayers({ id }: LivingGuest): Promise<string[]> {
+  const domain = parseXml(await machine.virsh.run(['dumpxml', id]));
+  return layeredDisks(domain).flatMap(({ layers }) => layers.map(({ path }) => path));
+}
+
+/** The files of a snapshot's disk, as its images name each other. */
+async function layersOf(snapshotId: string) {
+  return await imageChain(join(machine.state.snapshot(snapshotId), 'vda.qcow2'), 'qcow2');
+}
+
+/** What a file has in a snapshot, read by no guest. */
+async function digestIn(snapshotId: string, path: string): Promise<string> {
+  const diff = new FileSystemDiff(diffBinary() ?? '');
+  const { content } = await diff.content({ layers: await layersOf(snapshotId) }, Buffer.from(path), 64 * 1_048_576);
+  return createHash('sha256').update(content).digest('hex');
+}
+
+/** Where a file of the guest lies on its disk: bytes. */
+async function extentsOf(guest: LivingGuest, path: string): Promise<[number, number][]> {
+  const rows = await guest.run(`sudo filefrag -b4096 -v ${path}`);
+  return [...rows.matchAll(/^\s*\d+:\s*\d+\.\.\s*\d+:\s*(\d+)\.\.\s*\d+:\s*(\d+):/gm)].map(([, at, blocks]) => [
+    Number(at) * 4096,
+    Number(blocks) * 4096,
+  ]);
+}
+
+/** Milliseconds to read the same bytes of a snapshot's disk a few times, through all layers. */
+async function readingTime(snapshotId: string, extents: readonly [number, number][]): Promise<number> {
+  const reads = Array.from({ length: 8 }, () => extents).flat();
+  const commands = reads.flatMap(([at, bytes]) => ['-c', `read -q ${at} ${bytes}`]);
+  const began = performance.now();
+  await exec('qemu-io', ['-r', '-f', 'qcow2', ...commands, join(machine.state.snapshot(snapshotId), 'vda.qcow2')]);
+  return performance.now() - began;
+}
+
+/** The same order every time: Lehmer's generator. */
+function shuffled<T>(items: readonly T[], seed: number): T[] {
+  let state = seed;
+  return items
+    .map((item) => {
+      state = (state * 48_271) % 2_147_483_647;
+      return { item, at: state };
+    })
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+async function killLibvirtd(): Promise<void> {
+  const folder = join(machine.state.root, '..', 'libvirt');
+  const [holder, daemon] = await Promise.all(
+    ['holder.pid', 'run/private.pid'].map(async (file) => (await readFile(join(folder, file), 'utf8')).trim()),
+  );
+  await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon ?? '']);
+}
+
+const leansOn = async ({ id }: LivingGuest) => (await new Workspace(machine.state, id).spec())?.snapshots;
+
+test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was, whatever is deleted`, async () => {
+  const { snapshots } = machine.host;
+  const guest = await LivingGuest.start(machine, ca);
+  await guest.run('dd if=/dev/urandom of=same bs=1M count=32 status=none; sync');
+  const extents = await extentsOf(guest, 'same');
+  const digests = new Map<string, string>();
+  let [deepest, most] = ['', 0];
+  for (let n = 0; n < SNAPSHOTS; n++) {
+    const digest = await guest.run(`dd if=/dev/urandom of=own bs=1M count=4 status=none; sync; sha256sum < own`);
+    const [snapshotId] = await guest.save();
+    digests.set(snapshotId, digest.slice(0, 64));
+    const layers = (await liveLayers(guest)).length;
+    if (layers > most) [deepest, most] = [snapshotId, layers];
+    if ((await snapshots.chainLength(guest.id)) <= LONGEST_CHAIN) continue;
+    const flattening = snapshots.flatten(guest.id, stepContext());
+    await guest.run('echo meanwhile > meanwhile; sync');
+    await flattening;
+    expect(await liveLayers(guest)).toHaveLength(2);
+    expect(await leansOn(guest)).toEqual([]);
+  }
+  expect(most).toBe(LONGEST_CHAIN + 3); // those snapshots, one too many, the source, and what is written to
+  const [first = '', ...others] = digests.keys();
+  const last = others.at(-1) ?? '';
+
+  const times: Record<string, number[]> = { first: [], last: [], deepest: [] };
+  for (let round = 0; round < 7; round++) {
+    for (const [name, id] of Object.entries({ first, last, deepest }))
+      times[name]?.push(await readingTime(id, extents));
+  }
+  const [ofFirst = 0, ofLast = 0, ofDeepest = 0] = Object.values(times).map((ms) => Math.min(...ms));
+  process.stderr.write(
+    `reading ${ofFirst.toFixed(0)} ms first, ${ofLast.toFixed(0)} last, ${ofDeepest.toFixed(0)} deepest\n`,
+  );
+  expect(ofLast / ofFirst).toBeLessThan(SLOWER_AT_MOST);
+
+  for (const [id, digest] of digests) expect(await digestIn(id, '/home/sandbox/own')).toBe(digest);
+  const order = shuffled([...digests.keys()], 5);
+  for (const [n, id] of order.entries()) {
+    if (n === order.length - 1) break;
+    await snapshots.remove(id);
+    digests.delete(id);
+    if (n % 3 !== 0) continue;
+    for (const [left, digest] of digests) expect(await digestIn(left, '/home/sandbox/own')).toBe(digest);
+  }
+
+  const [[survivor = '', digest = ''] = []] = digests;
+  await guest.off();
+  await snapshots.revert({ sandboxId: guest.id, snapshotId: survivor, restoreId: 'survivor' }, stepContext());
+  await guest.boot();
+  expect((await guest.run('sha256sum < own')).slice(0, 64)).toBe(digest);
+  await guest.remove();
+  expect(await snapshots.remove(survivor)).toEqual({ keptFor: null });
+  expect(await readdir(machine.state.snapshots)).toEqual([]);
+}, 600_000);
+
+test('stopped or killed anywhere in a flatten, nothing is lost, and what comes next finds the disks free', async () => {
+  const { snapshots } = machine.host;
+  const guest = await LivingGuest.start(machine, ca);
+  const taken: string[] = [];
+  const save = async () => taken.push((await guest.save())[0]);
+  const digest = await guest.run(
+    'dd if=/dev/zero of=ballast bs=1M count=224 status=none; dd if=/dev/urandom of=bulk bs=1M count=16 status=none; sha256sum < bulk',
+  );
+  await save();
+  for (const ms of [50, 150, 400]) {
+    await guest.run(`echo ${ms} >> lines; sync`);
+    await save();
+    const stop = new AbortController();
+    const stopped = snapshots.flatten(guest.id, { signal: stop.signal, alive: () => {} });
+    const ended = expect(stopped).rejects.toThrow('overtaken');
+    await delay(ms); // the moment at which it is overtaken is what is varied here
+    const began = performance.now();
+    stop.abort(new Error('overtaken'));
+    await ended;
+    process.stderr.write(`gave way in ${(performance.now() - began).toFixed(0)} ms\n`);
+    await save();
+  }
+  for (const ms of [100, 600]) {
+    await killedAfter(machine, ms, 'flatten', guest.id, '-');
+    await save();
+  }
+  for (const ms of [300]) {
+    const kill = await beginStep(machine, 'flatten', guest.id, '-');
+    await delay(ms); // the moment of its death is what is varied here
+    await killLibvirtd();
+    await kill();
+    await machine.restart();
+    await save();
+  }
+  expect(await guest.run('cat lines; sha256sum < bulk')).toBe(`50\n150\n400\n${digest}`);
+  await killedAfter(machine, 400, 'flatten', guest.id, '-');
+  await snapshots.flatten(guest.id, stepContext());
+  expect(await liveLayers(guest)).toHaveLength(2);
+  for (const id of taken) await snapshots.remove(id);
+  expect(await readdir(machine.state.snapshots)).toEqual([]);
+  expect(await guest.run('echo 3 | sudo tee /proc/sys/vm/drop_caches; sha256sum < bulk')).toBe(`3\n${digest}`);
+  await guest.remove();
+}, 600_000);
