@@ -13,22 +13,36 @@ export function createReservationActivities({ hypervisor, ledger }: { hypervisor
     return [await hypervisor.capacity(), new Map(grown)];
   }
 
+  /** Who has grown how far is only measured when there is no room without it: it is a look at every sandbox. */
+  async function withRoom(promise: (capacity: Capacity, grown: Map<string, Grown>) => Promise<void>): Promise<void> {
+    try {
+      await promise(await hypervisor.capacity(), new Map());
+    } catch (err) {
+      if (!(err instanceof MayflyError && err.code === 'capacity_exhausted')) throw err;
+      await promise(...(await measured(ledger.sandboxIds())));
+    }
+  }
+
   return {
     /**
-     * Promises memory and disk to the sandbox, or refuses. Who has grown how far is only measured when there is no
-     * room without it: it is a look at every sandbox.
+     * Promises memory and disk to the sandbox, or refuses.
      * @throws MayflyError source_not_found, source_running, source_unsafe, capacity_exhausted, host_disk_full
      */
     async reserve({ sandboxId, source, memoryMib }: ReserveInput): Promise<void> {
       refuseFull(await hypervisor.disk(), sandboxId);
       const golden = await hypervisor.source(source);
       const promise = { sandboxId, memoryMib: memoryMib ?? golden.memoryMib, diskBytes: golden.diskBytes };
-      try {
-        await ledger.reserve(promise, await hypervisor.capacity(), new Map());
-      } catch (err) {
-        if (!(err instanceof MayflyError && err.code === 'capacity_exhausted')) throw err;
-        await ledger.reserve(promise, ...(await measured(ledger.sandboxIds())));
-      }
+      await withRoom((...room) => ledger.reserve(promise, ...room));
+    },
+
+    /** The memory of a sandbox that is hibernated is free for others. */
+    async yieldMemory({ sandboxId }: StepTarget): Promise<void> {
+      await ledger.yieldMemory(sandboxId);
+    },
+
+    /** Takes it again before the sandbox is woken. @throws MayflyError capacity_exhausted */
+    async retakeMemory({ sandboxId }: StepTarget): Promise<void> {
+      await withRoom((...room) => ledger.retakeMemory(sandboxId, ...room));
     },
 
     async releaseReservation({ sandboxId }: StepTarget): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { SaveRequest } from '../host/snapshots.ts';
+import { MayflyError } from '../model/errors.ts';
 import { LONGEST_CHAIN, type VerifiedSnapshot } from '../model/snapshot.ts';
 import { refuseFull } from '../model/storage.ts';
 import type { Attendances } from './attendances.ts';
@@ -8,25 +9,34 @@ import type { StepTarget } from './steps.ts';
 import type { StorageRoom } from './storage-room.ts';
 
 export interface SnapshotDeps {
-  hypervisor: Pick<Hypervisor, 'kind' | 'snapshots' | 'pause' | 'resume' | 'disk' | 'diskBytes'>;
+  hypervisor: Pick<
+    Hypervisor,
+    'kind' | 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake' | 'disk' | 'diskBytes' | 'usage'
+  >;
   room: Pick<StorageRoom, 'check' | 'checkFlat'>;
   attendances: Pick<Attendances, 'interruptAll'>;
-  guests: { close(sandboxId: string): void };
+  guests: { close(sandboxId: string, why?: MayflyError): void };
 }
 
 export interface SnapshotTarget extends StepTarget {
   snapshotId: string;
 }
 
-/** What is done to a sandbox while it lives: saved, put back, halted. */
+/** What is done to a sandbox while it lives: saved, put back, halted, hibernated. */
 export function createSnapshotActivities({ hypervisor, attendances, guests, room }: SnapshotDeps) {
   const { snapshots } = hypervisor;
+
+  /** What saving writes: a layer of a disk only changes hands, a tree and a memory are copied. */
+  async function newBytes({ sandboxId, kind }: SaveRequest): Promise<number> {
+    const tree = hypervisor.kind === 'simulated' ? await hypervisor.diskBytes(sandboxId) : 0;
+    const memoryMib = kind === 'full' ? (await hypervisor.usage(sandboxId)).memoryMib : 0;
+    return tree + memoryMib * 1_048_576;
+  }
+
   return {
     /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported, host_disk_full */
     async saveSnapshot(request: StepTarget & SaveRequest): Promise<void> {
-      // A layer of a disk only changes hands; a tree is copied.
-      const copied = hypervisor.kind === 'simulated' ? await hypervisor.diskBytes(request.sandboxId) : 0;
-      refuseFull(await hypervisor.disk(), `A snapshot of ${request.sandboxId}`, copied);
+      refuseFull(await hypervisor.disk(), `A snapshot of ${request.sandboxId}`, await newBytes(request));
       await snapshots.save(request, stepContext());
     },
     /** @throws MayflyError snapshot_failed */
@@ -77,6 +87,20 @@ export function createSnapshotActivities({ hypervisor, attendances, guests, room
     async resume({ sandboxId, onlyWithRoom }: StepTarget & { onlyWithRoom?: boolean }): Promise<void> {
       if (onlyWithRoom) await room.check(sandboxId);
       await hypervisor.resume(sandboxId);
+    },
+    /**
+     * Lets go of the guest first: its connections would hang until it is woken. What runs in it goes on then.
+     * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported, host_disk_full
+     */
+    async hibernate({ sandboxId }: StepTarget): Promise<void> {
+      const { memoryMib } = await hypervisor.usage(sandboxId);
+      refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
+      guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
+      await hypervisor.hibernate(sandboxId, stepContext());
+    },
+    /** @throws MayflyError sandbox_not_running, wake_failed */
+    async wake({ sandboxId, wished }: StepTarget & { wished: 'running' | 'paused' }): Promise<void> {
+      await hypervisor.wake(sandboxId, wished, stepContext());
     },
   };
 }

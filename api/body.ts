@@ -18,8 +18,8 @@ const limit = bodyLimit({
  */
 export const limitBody = createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
 
-/** Standard input is bytes; a cancel, a pause and a resume say nothing. */
-const NOT_JSON = /^\/v1\/sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|resume)$/;
+/** Standard input is bytes; a cancel, a pause, a hibernation and a resume say nothing. */
+const NOT_JSON = /^\/v1\/sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)$/;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 

@@ -2,22 +2,27 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import type { CommandRecord } from '../model/command.ts';
 import { MayflyError } from '../model/errors.ts';
+import { awakeSandbox } from './awake-sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import { refusalOf, smallJsonOf } from './guests.ts';
+import { patienceOf } from './prefer.ts';
 
 const accepted = z.object({ offset: z.int().min(0) });
 
 /**
  * POST …/stdin.
- * @throws MayflyError command_ended, stdin_conflict with the offset to go on from, host_unavailable, guest_unreachable
+ * @throws MayflyError command_ended, stdin_conflict with the offset to go on from, host_unavailable, guest_unreachable,
+ *   and as {@link awakeSandbox}
  */
 export async function answerStdin(
   c: Context<Env>,
-  { store, guests }: AppDeps,
+  deps: AppDeps,
   record: CommandRecord,
   { offset = 0, close }: { offset?: number | undefined; close?: 'true' | 'false' | undefined },
 ): Promise<{ offset: number }> {
   if (record.state === 'ended') throw new MayflyError('command_ended', `The command ${record.id} has ended.`);
+  const { store, guests } = deps;
+  await awakeSandbox(c, deps, record.sandboxId, patienceOf(c.req.header('prefer')).seconds);
   const body = new Uint8Array(await c.req.arrayBuffer());
   const path = `/commands/${record.id}/stdin?offset=${offset}&close=${close ?? 'false'}`;
   const { signal } = c.req.raw;

@@ -52,6 +52,7 @@ export function specOf(request: Request, { source, snapshotId }: Origin): Sandbo
     memoryMib: request.memoryMib ?? null,
     ttlSeconds: request.ttlSeconds ?? LIMITS.ttlSeconds.default,
     idleSeconds: request.idleSeconds ?? null,
+    autoResume: request.autoResume ?? false,
     metadata: request.metadata ?? {},
     agentId: request.agentId ?? null,
     network: request.network ?? { egress: 'none' },

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'hono';
 import type { AuditKind } from '../model/audit.ts';
-import { MayflyError } from '../model/errors.ts';
-import { isFinal, type SandboxRecord } from '../model/sandbox.ts';
+import { awakeSandbox } from './awake-sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import { FilePath } from './file-path.ts';
 import { type GuestRequest, refusalOf } from './guests.ts';
-import { notRunning } from './running-sandbox.ts';
-import { existing } from './sandboxes.ts';
+import { patienceOf } from './prefer.ts';
 
 /** What an access is, in the audit. */
 export interface Access {
@@ -15,7 +13,7 @@ export interface Access {
   operation: 'stat' | 'read' | 'archive' | 'write' | 'unpack' | 'remove' | 'remove-recursive';
 }
 
-/** A path in a sandbox that runs, after the audit has been told that somebody is about to use it. */
+/** A path in a sandbox that runs, or was made to, after the audit has been told that somebody is about to use it. */
 export class FileAccess {
   private constructor(
     readonly path: FilePath,
@@ -25,10 +23,10 @@ export class FileAccess {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** @throws MayflyError invalid_request, sandbox_not_found, sandbox_not_running, sandbox_ended, temporal_unavailable */
+  /** @throws MayflyError invalid_request, temporal_unavailable, and as {@link awakeSandbox} */
   static async begin(c: Context<Env>, deps: AppDeps, sandboxId: string, access: Access): Promise<FileAccess> {
     const path = FilePath.of(c.req.path);
-    const hostId = hostOf(await existing(deps, sandboxId));
+    const { hostId } = await awakeSandbox(c, deps, sandboxId, patienceOf(c.req.header('prefer')).seconds);
     await deps.store.uses.touch(sandboxId);
     await deps.sagas.recordEvent(sandboxId, {
       eventId: randomUUID(),
@@ -81,13 +79,4 @@ export class FileAccess {
 export async function succeeded(response: Response): Promise<Response> {
   if (response.ok) return response;
   throw await refusalOf(response);
-}
-
-function hostOf(record: SandboxRecord): string {
-  const { id, state, hostId } = record;
-  if (isFinal(state) || state === 'destroying') {
-    throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
-  }
-  if (state !== 'running' || hostId === null) throw notRunning(record);
-  return hostId;
 }

@@ -3,11 +3,12 @@ import type { Context } from 'hono';
 import { parsePublicKey } from '../ca/public-key.ts';
 import type { IssuedCertificate } from '../model/certificate.ts';
 import { MayflyError } from '../model/errors.ts';
-import { isFinal, type SandboxRecord, type SshEndpoint } from '../model/sandbox.ts';
+import type { SandboxRecord, SshEndpoint } from '../model/sandbox.ts';
+import { awakeSandbox } from './awake-sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
 import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
-import { notRunning } from './running-sandbox.ts';
+import type { RunningSandbox } from './running-sandbox.ts';
 
 /**
  * POST …/credentials: one request, one certificate, however often it is sent with the same Idempotency-Key.
@@ -15,11 +16,12 @@ import { notRunning } from './running-sandbox.ts';
  */
 export async function answerIssue(
   c: Context<Env>,
-  { store, sagas }: AppDeps,
+  deps: AppDeps,
   record: SandboxRecord,
   request: z.output<typeof issueCredential>,
   key: string | undefined,
 ): Promise<Response> {
+  const { store, sagas } = deps;
   const { line } = parsePublicKey(request.publicKey);
   const apiKeyId = c.get('apiKey').id;
   const asked = { apiKeyId, key, method: c.req.method, path: c.req.path, body: request };
@@ -28,7 +30,7 @@ export async function answerIssue(
 
   let ssh: SshEndpoint;
   try {
-    ssh = endpointOf(record);
+    ssh = endpointOf(await awakeSandbox(c, deps, record.id));
   } catch (error) {
     if (attempt.claim && attempt.isFresh) await store.idempotency.release(attempt.claim);
     throw error;
@@ -45,13 +47,10 @@ export async function answerIssue(
   return response;
 }
 
-/** Where a certificate for it could be used. @throws MayflyError sandbox_not_running, sandbox_ended */
-function endpointOf(record: SandboxRecord): SshEndpoint {
-  const { id, state, ssh } = record;
-  if (isFinal(state) || state === 'destroying')
-    throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
-  if (ssh && state === 'running') return ssh;
-  throw notRunning(record);
+/** Where a certificate for it can be used. */
+function endpointOf({ id, ssh }: RunningSandbox): SshEndpoint {
+  if (ssh) return ssh;
+  throw new MayflyError('internal', `The sandbox ${id} runs, but its record has no address.`);
 }
 
 function view(principal: string, issued: IssuedCertificate, ssh: SshEndpoint): z.infer<typeof issuedAnswer> {

@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { operationIdFrom } from '../model/ids.ts';
+import type { PauseOperation } from '../model/messages.ts';
 import { requires } from './auth.ts';
 import { type App, type AppDeps, type Env, serialised } from './context.ts';
 import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
@@ -25,11 +26,21 @@ const pauseOne = createRoute({
   responses: { 200: json('It is paused', sandboxAnswer), 202: pending, ...problems },
 });
 
+const hibernateOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes/{id}/hibernate',
+  tags,
+  summary: "Put a sandbox's memory on its host's disk, and give its room in memory back",
+  middleware,
+  request,
+  responses: { 200: json('It is hibernated', sandboxAnswer), 202: pending, ...problems },
+});
+
 const resumeOne = createRoute({
   method: 'post',
   path: '/v1/sandboxes/{id}/resume',
   tags,
-  summary: 'Let a paused sandbox go on',
+  summary: 'Let a paused or hibernated sandbox go on',
   middleware,
   request,
   responses: { 200: json('It runs', sandboxAnswer), 202: pending, ...problems },
@@ -39,16 +50,19 @@ export function pauseRoutes(app: App, deps: AppDeps): void {
   app.openapi(pauseOne, async (c) => {
     return serialised(await answer(c, deps, 'pause', c.req.valid('param').id, c.req.valid('header')));
   });
+  app.openapi(hibernateOne, async (c) => {
+    return serialised(await answer(c, deps, 'hibernate', c.req.valid('param').id, c.req.valid('header')));
+  });
   app.openapi(resumeOne, async (c) => {
     return serialised(await answer(c, deps, 'resume', c.req.valid('param').id, c.req.valid('header')));
   });
 }
 
-/** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy */
+/** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy, hibernation_unsupported */
 async function answer(
   c: Context<Env>,
   deps: AppDeps,
-  kind: 'pause' | 'resume',
+  kind: PauseOperation['kind'],
   sandboxId: string,
   headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
 ): Promise<Response> {

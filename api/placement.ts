@@ -2,10 +2,18 @@ import { MayflyError } from '../model/errors.ts';
 import type { HostRecord } from '../model/host.ts';
 import { HOST_STALE_SECONDS } from '../model/host.ts';
 import type { SandboxSpec } from '../model/sandbox.ts';
+import type { SnapshotRecord } from '../model/snapshot.ts';
 import type { Store } from '../store/connect.ts';
 import { existingSnapshot } from './snapshot-view.ts';
 
 export type Origin = Pick<SandboxSpec, 'source' | 'snapshotId'>;
+
+interface OriginRequest {
+  source?: string | undefined;
+  snapshotId?: string | undefined;
+  cpus?: number | undefined;
+  memoryMib?: number | undefined;
+}
 
 export function isLive(host: HostRecord, now = Date.now()): boolean {
   return now - Date.parse(host.lastSeenAt) <= HOST_STALE_SECONDS * 1_000;
@@ -14,21 +22,35 @@ export function isLive(host: HostRecord, now = Date.now()): boolean {
 /**
  * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
  * room is its own to say, in the saga.
- * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready
+ * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, invalid_request
  */
 export async function placeableOrigin(
   store: Store,
-  { source, snapshotId }: { source?: string | undefined; snapshotId?: string | undefined },
+  { source, snapshotId, cpus, memoryMib }: OriginRequest,
 ): Promise<Origin> {
-  if (snapshotId !== undefined) return { source: await forkableSource(store, snapshotId), snapshotId };
+  if (snapshotId !== undefined) {
+    const snapshot = await existingSnapshot({ store }, snapshotId);
+    if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
+    return { source: await forkableSource(store, snapshot), snapshotId };
+  }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
   await refuseUnplaceable(store, source);
   return { source, snapshotId: null };
 }
 
+/** What runs in saved memory has seen its processors and their memory: they stay as they were. */
+function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void {
+  const problem =
+    'must be left out: the snapshot has memory (kind `full`), so its forks are as large as what was saved';
+  const fields = Object.entries(wanted).flatMap(([field, value]) => (value === undefined ? [] : [{ field, problem }]));
+  if (fields.length === 0) return;
+  const names = fields.map(({ field }) => field).join(', ');
+  throw new MayflyError('invalid_request', `${names} ${problem}.`, { fields });
+}
+
 /** The source of a snapshot, which can only be used on the host that has it. */
-async function forkableSource(store: Store, snapshotId: string): Promise<string> {
-  const { state, hostId, source } = await existingSnapshot({ store }, snapshotId);
+async function forkableSource(store: Store, snapshot: SnapshotRecord): Promise<string> {
+  const { id: snapshotId, state, hostId, source } = snapshot;
   if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
   const { live } = await knownHosts(store);
   if (live.some(({ id }) => id === hostId)) return source;

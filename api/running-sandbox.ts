@@ -1,18 +1,21 @@
 import { MayflyError } from '../model/errors.ts';
-import { isFinal, type SandboxRecord } from '../model/sandbox.ts';
+import { isAsleep, isFinal, type SandboxRecord } from '../model/sandbox.ts';
 import type { AppDeps } from './context.ts';
 import { existing } from './sandboxes.ts';
+
+export type RunningSandbox = SandboxRecord & { hostId: string };
 
 /**
  * A sandbox that can be used now, and its host.
  * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running
  */
-export async function runningSandbox(
-  deps: Pick<AppDeps, 'store'>,
-  id: string,
-): Promise<SandboxRecord & { hostId: string }> {
-  const record = await existing(deps, id);
-  const { state, hostId } = record;
+export async function runningSandbox(deps: Pick<AppDeps, 'store'>, id: string): Promise<RunningSandbox> {
+  return usable(await existing(deps, id));
+}
+
+/** @throws MayflyError sandbox_ended, sandbox_not_running */
+export function usable(record: SandboxRecord): RunningSandbox {
+  const { id, state, hostId } = record;
   if (isFinal(state) || state === 'destroying')
     throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
   if (state === 'running' && hostId !== null) return { ...record, hostId };
@@ -20,7 +23,8 @@ export async function runningSandbox(
 }
 
 /** Why it cannot be used now, though it lives. */
-export function notRunning({ id, state }: Pick<SandboxRecord, 'id' | 'state'>): MayflyError {
-  const remedy = state === 'paused' ? ` Let it go on with POST /v1/sandboxes/${id}/resume.` : '';
+function notRunning({ id, state, spec }: SandboxRecord): MayflyError {
+  const resume = spec.autoResume ? ' It is being resumed.' : ` Let it go on with POST /v1/sandboxes/${id}/resume.`;
+  const remedy = isAsleep(state) ? resume : '';
   return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.${remedy}`);
 }

@@ -9,12 +9,13 @@ export type SandboxView = z.infer<typeof sandboxAnswer>;
  * not leak out by itself.
  */
 export function sandboxView(record: SandboxRecord): SandboxView {
-  const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, metadata, agentId, network } = record.spec;
+  const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network } =
+    record.spec;
   return {
     id: record.id,
     state: record.state,
     phase: record.phase,
-    spec: { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, metadata, agentId, network },
+    spec: { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network },
     createdBy: record.createdBy,
     hostId: record.hostId,
     parentSnapshotId: record.parentSnapshotId,

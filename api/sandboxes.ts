@@ -114,12 +114,13 @@ export function sandboxRoutes(app: App, deps: AppDeps): void {
   app.openapi(getOne, async (c) => c.json(sandboxView(await existing(deps, c.req.valid('param').id)), 200));
   app.openapi(patchOne, async (c) => {
     const { id } = c.req.valid('param');
-    const { ttlSeconds, idleSeconds, metadata } = c.req.valid('json');
+    const { ttlSeconds, idleSeconds, autoResume, metadata } = c.req.valid('json');
     refuseEnded(await existing(deps, id));
     await sagas.patch(id, {
       actor: { apiKeyId: c.get('apiKey').id, agentId: null },
       ...(ttlSeconds !== undefined && { ttlSeconds }),
       ...(idleSeconds !== undefined && { idleSeconds }),
+      ...(autoResume !== undefined && { autoResume }),
       ...(metadata !== undefined && { metadata }),
     });
     return c.json(sandboxView(await existing(deps, id)), 200);

@@ -62,6 +62,7 @@ export const createSandbox = z
     memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
     ttlSeconds: ttlSeconds.optional(),
     idleSeconds: idleSeconds.optional(),
+    autoResume: z.boolean().optional(),
     metadata: metadata.optional(),
     agentId: printable(LIMITS.agentId.maxLength).optional(),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
@@ -81,6 +82,7 @@ export const patchSandbox = z
   .strictObject({
     ttlSeconds: ttlSeconds.optional(),
     idleSeconds: idleSeconds.nullable().optional(),
+    autoResume: z.boolean().optional(),
     metadata: metadata.optional(),
   })
   .refine((patch) => Object.keys(patch).length > 0, { message: 'must change something' })
@@ -155,6 +157,7 @@ export const sandboxAnswer = z
       memoryMib: z.int().nullable(),
       ttlSeconds: z.int(),
       idleSeconds: z.int().nullable(),
+      autoResume: z.boolean(),
       metadata: z.record(z.string(), z.string()),
       agentId: z.string().nullable(),
       network: z.object({ egress: z.enum(['none', 'internet']) }),

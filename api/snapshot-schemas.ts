@@ -52,6 +52,7 @@ export const snapshotAnswer = z
         disks: z.array(
           z.object({ target: z.string(), sha256: z.string(), virtualBytes: z.int(), storedBytes: z.int() }),
         ),
+        memoryBytes: z.int().nullable(),
         sizeBytes: z.int(),
         quiesced: z.boolean(),
         savedAt: instant,

@@ -27,14 +27,14 @@ export function snapshotView(record: SnapshotRecord): SnapshotView {
   };
 }
 
-function savedView({ kind, disks, sizeBytes, quiesced, savedAt }: NonNullable<SnapshotRecord['saved']>) {
+function savedView({ kind, disks, memoryBytes, sizeBytes, quiesced, savedAt }: NonNullable<SnapshotRecord['saved']>) {
   const shown = disks.map(({ target, sha256, virtualBytes, storedBytes }) => ({
     target,
     sha256,
     virtualBytes,
     storedBytes,
   }));
-  return { kind, disks: shown, sizeBytes, quiesced, savedAt };
+  return { kind, disks: shown, memoryBytes: memoryBytes ?? null, sizeBytes, quiesced, savedAt };
 }
 
 /** @throws MayflyError snapshot_not_found */

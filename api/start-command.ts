@@ -6,6 +6,7 @@ import { MayflyError } from '../model/errors.ts';
 import { commandIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Actor } from '../model/sandbox.ts';
+import { beginResume, canBeRoused, roused } from './awake-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
 import { commandView, commandViewWithOutput } from './command-view.ts';
 import type { AppDeps, Env } from './context.ts';
@@ -13,7 +14,8 @@ import { refusalOf } from './guests.ts';
 import { type Attempt, beginAttempt, keepAnswer, REPLAYED, repeatAnswer } from './idempotency.ts';
 import { type Patience, patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
-import { runningSandbox } from './running-sandbox.ts';
+import { usable } from './running-sandbox.ts';
+import { existing } from './sandboxes.ts';
 import { waitWithin } from './waiting.ts';
 
 type Request = z.output<typeof startCommand>;
@@ -36,11 +38,12 @@ export async function answerStart(
   const attempt = await beginAttempt(store, commandIdFrom, { apiKeyId, key, method, path, body: request });
   if (attempt.answer) return repeatAnswer(c, attempt.answer);
 
-  const hostId = await start(deps, attempt, sandboxId, request, { apiKeyId, agentId: null });
   const patience = patienceOf(headers.prefer);
-  await waitWithin(c, deps, patience.seconds, (signal) =>
-    ended(deps, { id: attempt.subjectId, hostId }, patience.seconds, signal),
-  );
+  const began = Date.now();
+  const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, patience.seconds) };
+  const hostId = await start(deps, attempt, sandbox, request, { apiKeyId, agentId: null });
+  const left = Math.max(0, patience.seconds - Math.floor((Date.now() - began) / 1_000));
+  await waitWithin(c, deps, left, (signal) => ended(deps, { id: attempt.subjectId, hostId }, left, signal));
   const record = await store.commands.get(attempt.subjectId);
   if (!record) throw new MayflyError('internal', `The store has lost the record of ${attempt.subjectId}.`);
   if (!attempt.isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
@@ -52,12 +55,13 @@ export async function answerStart(
 /**
  * Records the command, then hands it over to Temporal. A claim without a record, or with one that is still `requested`,
  * means that an earlier request died in between: this one goes on with the same id, and Temporal joins the two.
+ * @param sandbox `awake` makes it one that can be used, and says its host
  * @returns the host of the command
  */
 async function start(
   deps: AppDeps,
   attempt: Attempt,
-  sandboxId: string,
+  { id: sandboxId, awake }: { id: string; awake: () => Promise<string> },
   request: Request,
   createdBy: Actor,
 ): Promise<string> {
@@ -65,7 +69,7 @@ async function start(
   const { subjectId: commandId, claim, isFresh } = attempt;
   const present = isFresh ? null : await store.commands.get(commandId);
   if (present && present.state !== 'requested') return present.hostId;
-  const hostId = present?.hostId ?? (await hostOf(deps, sandboxId, attempt));
+  const hostId = present?.hostId ?? (await hostOf(deps, attempt, awake));
   const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
   try {
     // What an earlier request has written of it stays; it may have died before it came to the rest.
@@ -78,16 +82,37 @@ async function start(
     if (claim && isFresh) await store.idempotency.release(claim);
     throw error;
   }
-  await sagas.startCommand({ commandId, sandboxId, hostId });
+  await Promise.all([sagas.startCommand({ commandId, sandboxId, hostId }), rouseAgain(deps, sandboxId, createdBy)]);
   return hostId;
 }
 
-/** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running: then the key is free again */
-async function hostOf(deps: AppDeps, sandboxId: string, { claim, isFresh }: Attempt): Promise<string> {
+/**
+ * For a sandbox that went to sleep after it was found awake. What puts it to sleep looks, after it has said so, for what is
+ * recorded by now; so one of the two sees the other.
+ */
+async function rouseAgain(deps: AppDeps, sandboxId: string, actor: Actor): Promise<void> {
+  if (!canBeRoused(await existing(deps, sandboxId))) return;
   try {
-    return (await runningSandbox(deps, sandboxId)).hostId;
+    await beginResume(deps, sandboxId, actor);
+  } catch (err) {
+    if (!(err instanceof MayflyError)) throw err;
+    deps.logger.info({ err, sandboxId }, 'a sandbox is not resumed for its command, which starts when it is');
+  }
+}
+
+/** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */
+async function awakeHost(c: Context<Env>, deps: AppDeps, sandboxId: string, seconds: number): Promise<string> {
+  const record = await roused(c, deps, sandboxId, seconds);
+  if (canBeRoused(record) && record.hostId !== null) return record.hostId;
+  return usable(record).hostId;
+}
+
+/** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running: then the key is free again */
+async function hostOf({ store }: AppDeps, { claim, isFresh }: Attempt, awake: () => Promise<string>): Promise<string> {
+  try {
+    return await awake();
   } catch (error) {
-    if (claim && isFresh) await deps.store.idempotency.release(claim);
+    if (claim && isFresh) await store.idempotency.release(claim);
     throw error;
   }
 }

@@ -27,7 +27,6 @@ export async function answerTake(
   const { id: apiKeyId } = c.get('apiKey');
   const { method, path } = c.req;
   await existing(deps, sandboxId);
-  refuseUnsupported(request);
   const key = headers['idempotency-key'];
   const attempt = await beginAttempt(deps.store, snapshotIdFrom, { apiKeyId, key, method, path, body: request });
   if (attempt.answer) return repeatAnswer(c, attempt.answer);
@@ -38,11 +37,6 @@ export async function answerTake(
   // Who has left got no answer, so the same request may still wait for the end.
   if (!c.req.raw.signal.aborted) await keepAnswer(deps.store, attempt.claim, response);
   return response;
-}
-
-function refuseUnsupported({ kind }: Request): void {
-  if (kind !== 'full') return;
-  throw new MayflyError('snapshot_unsupported', 'Snapshots with memory (kind `full`) are not there yet.');
 }
 
 /** A claim with a record has been begun; its sandbox may have ended since then. */

@@ -43,6 +43,7 @@ function endedRecord(source: string): SandboxRecord {
       memoryMib: null,
       ttlSeconds,
       idleSeconds: null,
+      autoResume: false,
       metadata: {},
       agentId: null,
       network,

@@ -9,7 +9,7 @@ import { doctorCommand } from './doctor/command.ts';
 import { hostCommand } from './host.ts';
 import type { Io } from './io.ts';
 import { keyCommand } from './key.ts';
-import { pauseCommand, resumeCommand } from './pause.ts';
+import { hibernateCommand, pauseCommand, resumeCommand } from './pause.ts';
 import { runCommand } from './run.ts';
 import { createCommand } from './sandbox/create.ts';
 import { destroyCommand } from './sandbox/destroy.ts';
@@ -44,6 +44,7 @@ export function createCommands(io: Io) {
       doctor: doctorCommand(io),
       sandbox,
       pause: pauseCommand(io),
+      hibernate: hibernateCommand(io),
       resume: resumeCommand(io),
       snapshot: snapshotCommand(io),
       restore: restoreCommand(io),

@@ -1,4 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import type { MayflyClient } from '../client/mayfly-client.ts';
+import type { SandboxState } from '../model/sandbox.ts';
 import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from './arguments.ts';
 import { connect } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
@@ -11,20 +13,35 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
+type Options = Parameters<MayflyClient['pauseSandbox']>[1];
+
+const SWITCHES = {
+  pause: (client: MayflyClient, id: string, options: Options) => client.pauseSandbox(id, options),
+  hibernate: (client: MayflyClient, id: string, options: Options) => client.hibernateSandbox(id, options),
+  resume: (client: MayflyClient, id: string, options: Options) => client.resumeSandbox(id, options),
+};
+
 /** `mayfly pause` */
 export function pauseCommand(io: Io) {
   const description = 'Stop the processors of a sandbox; its memory is kept';
   return switchCommand(io, { name: 'pause', description, goal: 'paused' });
 }
 
+/** `mayfly hibernate` */
+export function hibernateCommand(io: Io) {
+  const description = "Put a sandbox's memory on its host's disk, and give its room in memory back";
+  return switchCommand(io, { name: 'hibernate', description, goal: 'hibernated' });
+}
+
 /** `mayfly resume` */
 export function resumeCommand(io: Io) {
-  return switchCommand(io, { name: 'resume', description: 'Let a paused sandbox go on', goal: 'running' });
+  const description = 'Let a paused or hibernated sandbox go on';
+  return switchCommand(io, { name: 'resume', description, goal: 'running' });
 }
 
 function switchCommand(
   io: Io,
-  { name, description, goal }: { name: 'pause' | 'resume'; description: string; goal: 'paused' | 'running' },
+  { name, description, goal }: { name: keyof typeof SWITCHES; description: string; goal: SandboxState },
 ) {
   return defineCommand({
     meta: { name, description },
@@ -33,9 +50,7 @@ function switchCommand(
       checkArguments(rawArgs, ARGS);
       const id = sandboxId(args.id);
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
-      const client = connect(io);
-      const record =
-        name === 'pause' ? await client.pauseSandbox(id, options) : await client.resumeSandbox(id, options);
+      const record = await SWITCHES[name](connect(io), id, options);
       if (args.json) io.printJson(record);
       else for (const line of sandboxLines(io, record)) io.print(line);
       return record.state === goal ? EXIT.ok : EXIT.waitedTooLong;

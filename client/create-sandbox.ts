@@ -10,6 +10,8 @@ export interface CreateSandbox {
   memoryMib?: number;
   ttlSeconds?: number;
   idleSeconds?: number;
+  /** Whether a command or another use of it, while it is paused or hibernated, resumes it. `@default` false */
+  autoResume?: boolean;
   metadata?: Record<string, string>;
   agentId?: string;
   network?: { egress: Egress };

@@ -19,6 +19,7 @@ export interface ExtendSandbox {
   ttlSeconds?: number;
   /** Seconds without use; null switches the idle timer off. */
   idleSeconds?: number | null;
+  autoResume?: boolean;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;
 }
@@ -131,7 +132,13 @@ export class MayflyClient {
     return this.#transport.json({ method: 'POST', path: `${sandboxPath(id)}/pause`, headers }, options);
   }
 
-  /** Lets a paused sandbox go on. Returns the record: not yet `running` when the wait was over first. */
+  /** Puts its memory on its host's disk. Returns the record: not yet `hibernated` when the wait was over first. */
+  hibernateSandbox(id: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'POST', path: `${sandboxPath(id)}/hibernate`, headers }, options);
+  }
+
+  /** Lets a paused or hibernated sandbox go on. Returns the record: not yet `running` when the wait was over first. */
   resumeSandbox(id: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
     const headers = prefer(options.waitSeconds);
     return this.#transport.json({ method: 'POST', path: `${sandboxPath(id)}/resume`, headers }, options);

@@ -38,7 +38,7 @@ export interface Lease {
 
 /** Where a sandbox is right now: read from the machine, not from what was once written down. */
 export interface Whereabouts {
-  domain: 'running' | 'paused' | 'off' | 'absent';
+  domain: 'running' | 'paused' | 'hibernated' | 'off' | 'absent';
   /** For the MAC that its domain has; null when there is none, or it has run out. */
   lease: Lease | null;
 }
@@ -105,6 +105,19 @@ export interface Hypervisor {
   pause(sandboxId: string): Promise<void>;
   /** Lets it go on. @throws MayflyError sandbox_not_running when it is off or gone */
   resume(sandboxId: string): Promise<void>;
+
+  /**
+   * Writes its memory to this machine's disk and lets go of its processors and its RAM, whether it runs or is paused.
+   * @throws MayflyError sandbox_not_running when it is off or gone, hibernate_failed, hibernation_unsupported
+   */
+  hibernate(sandboxId: string, context: StepContext): Promise<void>;
+  /**
+   * Takes back a hibernation, whole or half made: it goes on from the memory that was saved, never from anything else.
+   * One that is paused in RAM, or runs, is brought to the wished state. It may have another address then: its lease runs
+   * out while it sleeps.
+   * @throws MayflyError sandbox_not_running when it is off or gone, wake_failed when its memory cannot be read
+   */
+  wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void>;
 
   /** Asked before every connection: an address may have changed hands since the last. Takes milliseconds. */
   whereabouts(sandboxId: string): Promise<Whereabouts>;

@@ -12,11 +12,14 @@ import type { StateDir } from './state-dir.ts';
 
 /** Part of what is free now that is never promised: the host's own needs, and what no measurement shows. */
 const BUFFER = 0.2;
+const BYTES_PER_MIB = 1024 * 1024;
 
 const Reservation = z.strictObject({
   sandboxId: z.string().refine(isSandboxId),
   memoryMib: z.int().nonnegative(),
   diskBytes: z.int().nonnegative(),
+  /** While it is hibernated: the memory that it has given back and is to have again, and takes on the disk meanwhile. */
+  savedMib: z.int().nonnegative().optional(),
 });
 /** What one sandbox may grow to. */
 export type Reservation = z.infer<typeof Reservation>;
@@ -68,10 +71,39 @@ export class Ledger {
       const room = this.room(capacity, grown);
       if (checked.memoryMib > room.memoryMib) refuse('memory', checked.memoryMib, room.memoryMib, 'MiB');
       if (checked.diskBytes > room.diskBytes) refuse('disk', checked.diskBytes, room.diskBytes, 'bytes');
-      const path = this.#state.reservationOf(checked.sandboxId);
-      await writeFileAtomic(path, `${JSON.stringify(checked)}\n`, 0o600);
-      this.#promises.set(checked.sandboxId, checked);
+      await this.#write(checked);
     });
+  }
+
+  /** A sandbox has gone to the disk: its memory is free for others. Repeating it counts once. */
+  yieldMemory(sandboxId: string): Promise<void> {
+    return this.#mutex.runExclusive(async () => {
+      const promise = this.#promises.get(sandboxId);
+      if (!promise || promise.savedMib !== undefined) return;
+      const { memoryMib: savedMib, diskBytes } = promise;
+      await this.#write({ sandboxId, memoryMib: 0, diskBytes: diskBytes + savedMib * BYTES_PER_MIB, savedMib });
+    });
+  }
+
+  /**
+   * Promises a sandbox the memory again that it had given back. Repeating it counts once.
+   * @param grown as for {@link reserve}
+   * @throws MayflyError capacity_exhausted, with the figures
+   */
+  retakeMemory(sandboxId: string, capacity: Capacity, grown: ReadonlyMap<string, Grown>): Promise<void> {
+    return this.#mutex.runExclusive(async () => {
+      const promise = this.#promises.get(sandboxId);
+      if (promise?.savedMib === undefined) return;
+      const { savedMib: memoryMib, diskBytes } = promise;
+      const room = this.room(capacity, grown);
+      if (memoryMib > room.memoryMib) refuse('memory', memoryMib, room.memoryMib, 'MiB');
+      await this.#write({ sandboxId, memoryMib, diskBytes: diskBytes - memoryMib * BYTES_PER_MIB });
+    });
+  }
+
+  async #write(promise: Reservation): Promise<void> {
+    await writeFileAtomic(this.#state.reservationOf(promise.sandboxId), `${JSON.stringify(promise)}\n`, 0o600);
+    this.#promises.set(promise.sandboxId, promise);
   }
 
   /** Takes a promise back; succeeds when there is none. */

@@ -10,6 +10,7 @@ export type AuditKind =
   | 'sandbox.cleanup'
   | 'sandbox.proof'
   | 'sandbox.paused'
+  | 'sandbox.hibernated'
   | 'sandbox.resumed'
   | 'sandbox.stalled'
   | 'sandbox.unstalled'

@@ -117,6 +117,24 @@ export const ERRORS = {
     title: 'The sandbox could not be restored',
     remedy: "See `detail` and the audit; the sandbox's `state` says what it is now.",
   },
+  hibernation_unsupported: {
+    status: 422,
+    retryable: false,
+    title: 'This host cannot hibernate sandboxes',
+    remedy: 'Pause it instead, or use a host with virtual machines.',
+  },
+  hibernate_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The memory of the sandbox could not be saved',
+    remedy: 'See `detail`: it may be room on the host. The sandbox goes on.',
+  },
+  wake_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The hibernated sandbox could not be woken',
+    remedy: 'See `detail`; it stays hibernated, and nothing of it is given up until it is destroyed.',
+  },
   flatten_failed: {
     status: 502,
     retryable: true,

@@ -59,7 +59,7 @@ export interface RestoreOperation extends OperationBase {
   keepAs: string | null;
 }
 export interface PauseOperation extends OperationBase {
-  kind: 'pause' | 'resume';
+  kind: 'pause' | 'hibernate' | 'resume';
 }
 /** The host of the sandbox keeps it from growing, until there is room; or lets it go on. Nobody else asks for that. */
 export interface StallOperation extends Pick<OperationBase, 'operationId'> {
@@ -89,6 +89,7 @@ export interface SandboxPatch {
   ttlSeconds?: number;
   /** Seconds without use; null switches the idle timer off. */
   idleSeconds?: number | null;
+  autoResume?: boolean;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;
   actor: Actor;

@@ -3,18 +3,19 @@ import type { Proof } from './proof.ts';
 
 /**
  * requested → creating(placing, cloning, booting, awaiting-ip, verifying-ssh) → running → destroying → destroyed
- *                                                       running ⇄ paused, running | paused → restoring → running
+ *                              running ⇄ paused, running | paused → hibernated → running, running | paused → restoring → running
  *
  * `creating` ends in `running`, or on failure, cancel, delete or expiry in `destroying`. `destroying` ends in
  * `destroyed` when somebody asked for it (delete, ttl, idle) and in `failed` when the create itself failed; both
- * mean that the cleanup was proved. While `restoring` its machine goes off and comes back from a snapshot. `warm` is
- * named here so that later work renames nothing.
+ * mean that the cleanup was proved. While `restoring` its machine goes off and comes back from a snapshot. What is
+ * `hibernated` has no machine: its memory is on the host's disk. `warm` is named here so that later work renames nothing.
  */
 export const SANDBOX_STATES = [
   'requested',
   'creating',
   'running',
   'paused',
+  'hibernated',
   'restoring',
   'warm',
   'destroying',
@@ -41,7 +42,12 @@ export function isFinal(state: SandboxState): boolean {
 
 /** Whether the outcome of its create can be told: it came to run, or nothing of it is left. */
 export function isSettled(state: SandboxState): boolean {
-  return state === 'running' || state === 'paused' || state === 'restoring' || isFinal(state);
+  return state === 'running' || isAsleep(state) || state === 'restoring' || isFinal(state);
+}
+
+/** Whether nothing in it moves until it is resumed. */
+export function isAsleep(state: SandboxState): boolean {
+  return state === 'paused' || state === 'hibernated';
 }
 
 export type Egress = 'none' | 'internet';
@@ -60,6 +66,8 @@ export interface SandboxSpec {
   ttlSeconds: number;
   /** Seconds without use until the sandbox's end; null: never. */
   idleSeconds: number | null;
+  /** Whether a command or another use of it, while it is paused or hibernated, resumes it. */
+  autoResume: boolean;
   metadata: Record<string, string>;
   agentId: string | null;
   network: { egress: Egress };

@@ -41,9 +41,14 @@ export interface SavedDisk {
 export interface SavedSnapshot {
   kind: SnapshotKind;
   disks: SavedDisk[];
+  /** What its memory takes on the host; null: it has none. */
+  memoryBytes: number | null;
   /** What all of it takes on the host, bytes. */
   sizeBytes: number;
-  /** The guest's file systems were frozen meanwhile; otherwise they are as after a power cut. */
+  /**
+   * The guest's file systems were frozen meanwhile, or, with memory, its processes, and all had been written; otherwise
+   * they are as after a power cut.
+   */
   quiesced: boolean;
   /** ISO 8601. */
   savedAt: string;

@@ -15,7 +15,10 @@ export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocumen
   return { _id: id, ...rest, spec: storedSpec(spec) };
 }
 
-/** Records that were written before there were snapshots lean on none, and none was stalled. */
+/**
+ * Records that were written before there were snapshots lean on none; before there was auto-resume, none wanted it;
+ * before there were quotas, none was stalled.
+ */
 export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
   return {
@@ -23,7 +26,7 @@ export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord
     ...rest,
     parentSnapshotId: rest.parentSnapshotId ?? null,
     stalledBy: rest.stalledBy ?? null,
-    spec: { ...spec, snapshotId: spec.snapshotId ?? null, metadata },
+    spec: { ...spec, snapshotId: spec.snapshotId ?? null, autoResume: spec.autoResume ?? false, metadata },
   };
 }
 
@@ -68,6 +71,7 @@ function specPart(): Schema {
     memoryMib: NULLABLE_NUMBER,
     ttlSeconds: NUMBER,
     idleSeconds: NULLABLE_NUMBER,
+    autoResume: { type: Boolean, default: false },
     metadata: [strictPart({ name: TEXT, value: TEXT })],
     agentId: NULLABLE_TEXT,
     network: { type: strictPart({ egress: NAME }), required: true },

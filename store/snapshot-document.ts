@@ -21,6 +21,7 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
   const kind = { type: String, required: true, enum: SNAPSHOT_KINDS };
   const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
   const quiesced = { type: Boolean, required: true };
+  const saved = { kind, disks: [disk], memoryBytes: NULLABLE_NUMBER, sizeBytes: NUMBER, quiesced, savedAt: NAME };
   return strictSchema<SnapshotDocument>({
     _id: NAME,
     sandboxId: NAME,
@@ -34,7 +35,7 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
     createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
     createdAt: NAME,
     readyAt: NULLABLE_TEXT,
-    saved: { type: strictPart({ kind, disks: [disk], sizeBytes: NUMBER, quiesced, savedAt: NAME }), default: null },
+    saved: { type: strictPart(saved), default: null },
     failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
     keptFor: NULLABLE_TEXT,
     expectedBytes: NULLABLE_NUMBER,

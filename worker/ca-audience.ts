@@ -51,7 +51,7 @@ export async function tellAudience(client: Client, store: Store, options: TellOp
 
 /** Those whose guests trust something. */
 export function sandboxesAlive(store: Store): Promise<SandboxRecord[]> {
-  return store.sandboxes.all(['requested', 'creating', 'running', 'paused', 'warm']);
+  return store.sandboxes.all(['requested', 'creating', 'running', 'paused', 'hibernated', 'warm']);
 }
 
 async function withinLimit(limit: AbortSignal, tell: () => Promise<boolean>): Promise<boolean> {

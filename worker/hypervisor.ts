@@ -15,6 +15,7 @@ import {
   leaseFolderOf,
   startPrivateLibvirtd,
 } from '../host/libvirt/private-libvirtd.ts';
+import { SavedMemory, savedMemoryFolder } from '../host/libvirt/saved-memory.ts';
 import { Virsh } from '../host/libvirt/virsh.ts';
 import { SimulatedHypervisor } from '../host/simulated/driver.ts';
 import type { KeptSnapshot } from '../host/snapshots.ts';
@@ -57,7 +58,8 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
   const running = await findPrivateLibvirtd(folder);
   if (running) return new LibvirtHypervisor({ uri: running.uri, state, networks, leaseFolder }).marks();
   const bridges = [networks.isolated.bridge, networks.internet.bridge];
-  return marksAtRest(definitionsOf(folder), new Leases(leaseFolder, bridges), state);
+  const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
+  return marksAtRest(definitionsOf(folder), saved, new Leases(leaseFolder, bridges), state);
 }
 
 /** What `HostSnapshots.list` says, without opening the hypervisor: it looks at files alone. */

@@ -136,6 +136,7 @@ async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
     'creating',
     'running',
     'paused',
+    'hibernated',
     'restoring',
     'warm',
     'destroying',

@@ -13,12 +13,19 @@ export interface Disks {
 /** Milliseconds. */
 const LONGEST_PAUSE_MS = 300_000;
 
-/** Boots a sandbox from the disks that it has, and proves that it works; where it can be reached then. */
-export async function startAgain(life: Life, host: OperationSteps): Promise<SshEndpoint> {
+/**
+ * Starts a sandbox that was off, and proves that it works; where it can be reached then.
+ * @param start `@default` boots it from the disks that it has
+ */
+export async function startAgain(
+  life: Life,
+  host: OperationSteps,
+  start: () => Promise<void> = host.bootDomain,
+): Promise<SshEndpoint> {
   const { ssh } = life.record;
   const publicKey = await host.ownPublicKey();
   if (!ssh || publicKey === null) throw refusal('internal', `${life.id} ran, but has no key or no address.`);
-  await host.bootDomain();
+  await start();
   const { address, port } = await host.awaitIp();
   const { certificate } = await host.signCertificate(publicKey);
   const endpoint = { ...ssh, address, port };
@@ -31,13 +38,26 @@ export async function startAgain(life: Life, host: OperationSteps): Promise<SshE
  * @param disks null: those that it has
  * @throws CancelledFailure when the sandbox ends
  */
-export async function bringBack(life: Life, host: OperationSteps, disks: Disks | null): Promise<SshEndpoint> {
+export function bringBack(life: Life, host: OperationSteps, disks: Disks | null): Promise<SshEndpoint> {
+  return untilItWorks(life, host, async () => {
+    await host.removeDomain();
+    if (disks) await host.revertDisk(disks);
+    return startAgain(life, host);
+  });
+}
+
+/**
+ * Tries until it works, or until the sandbox ends. The record says meanwhile what it waits for, and afterwards too.
+ * @throws CancelledFailure when the sandbox ends
+ */
+export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt: () => Promise<T>): Promise<T> {
+  const { failedStep } = life; // the one that made this necessary
   let told = '';
   for (let pauseMs = life.timeouts.cleanupPauseMs; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {
-      await host.removeDomain();
-      if (disks) await host.revertDisk(disks);
-      return await startAgain(life, host);
+      const result = await attempt();
+      life.failedStep = failedStep;
+      return result;
     } catch (err) {
       if (isCancellation(err)) throw err;
       const { step, message } = failureOf(err, life.failedStep);

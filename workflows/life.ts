@@ -215,18 +215,14 @@ export class Life {
     });
   }
 
-  private async change({ ttlSeconds, idleSeconds, metadata, actor }: SandboxPatch): Promise<SandboxRecord> {
+  private async change({ actor, ...wished }: SandboxPatch): Promise<SandboxRecord> {
     await condition(() => this.written);
     if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended`);
-    const spec = {
-      ...this.record.spec,
-      ...(ttlSeconds !== undefined && { ttlSeconds }),
-      ...(idleSeconds !== undefined && { idleSeconds }),
-      ...(metadata !== undefined && { metadata }),
-    };
+    const { ttlSeconds } = wished;
+    const spec = { ...this.record.spec, ...wished };
     const expiresAt =
       ttlSeconds === undefined ? this.record.expiresAt : new Date(Date.now() + ttlSeconds * 1000).toISOString();
-    await this.tell('sandbox.patched', { spec, expiresAt }, { ttlSeconds, idleSeconds, metadata, expiresAt }, actor);
+    await this.tell('sandbox.patched', { spec, expiresAt }, { ...wished, expiresAt }, actor);
     this.used();
     return this.record;
   }

@@ -104,6 +104,17 @@ function operationSteps(life: Life, hostId: string, generation: number) {
       life.timed('resume', () =>
         host.resume.executeWithOptions(step(timeouts.pauseMs, id), [{ ...target, onlyWithRoom: true }]),
       ),
+    hibernate: () =>
+      life.timed('hibernate', () => host.hibernate.executeWithOptions(step(timeouts.hibernateMs, id), [target])),
+    wake: (wished: 'running' | 'paused') =>
+      life.timed('wake', () => host.wake.executeWithOptions(step(timeouts.hibernateMs, id), [{ ...target, wished }])),
+    yieldMemory: undo('yieldMemory', (options) =>
+      host.yieldMemory.executeWithOptions({ ...options, summary: id }, [target]),
+    ),
+    retakeMemory: () =>
+      life.timed('retakeMemory', () =>
+        host.retakeMemory.executeWithOptions(step(timeouts.reserveMs, `${id} on ${hostId}`), [target]),
+      ),
     takeBackPause: undo('resume', (options) =>
       unlessOff(host.resume.executeWithOptions({ ...options, summary: id }, [newer])),
     ),
@@ -116,7 +127,7 @@ function operationSteps(life: Life, hostId: string, generation: number) {
 export type OperationSteps = ReturnType<typeof operationSteps>;
 
 /** A machine that went off by itself is neither paused nor to be resumed: there is nothing to take back. */
-async function unlessOff(undo: Promise<void>): Promise<void> {
+export async function unlessOff(undo: Promise<void>): Promise<void> {
   try {
     await undo;
   } catch (err) {

@@ -1,8 +1,9 @@
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
 import type { Operation, OperationReport } from '../model/messages.ts';
-import type { StopReason } from '../model/sandbox.ts';
+import { isAsleep, type StopReason } from '../model/sandbox.ts';
 import { refusal } from './failure.ts';
 import { flattenDisks, isChainTooLong } from './flatten-disks.ts';
+import { hibernateSandbox } from './hibernate-sandbox.ts';
 import type { Life } from './life.ts';
 import { operate, operated } from './messages.ts';
 import { OperationRun } from './operation-run.ts';
@@ -13,7 +14,7 @@ import { stallSandbox, unstallSandbox } from './stall-sandbox.ts';
 import { operationGeneration } from './steps.ts';
 
 /**
- * What is done to a sandbox between its create and its end: snapshots, restores, pauses, one at a time, so that they
+ * What is done to a sandbox between its create and its end: snapshots, restores, pauses, hibernation, one at a time, so that they
  * meet neither each other nor the end. The end cuts them short; what they had half made is taken back first.
  */
 export class Operations {
@@ -95,11 +96,11 @@ export class Operations {
       const { operation } = this.current;
       throw refusal('sandbox_busy', `${id} is busy: ${operation.kind} ${operation.operationId} is under way.`);
     }
-    if (record.state !== 'running' && record.state !== 'paused') {
+    if (record.state !== 'running' && !isAsleep(record.state)) {
       throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
     }
-    if (wanted.kind === 'snapshot' && wanted.snapshotKind !== 'disk') {
-      throw refusal('snapshot_unsupported', `Only the disks of ${id} can be saved, not its memory.`);
+    if (record.state === 'hibernated' && wanted.kind !== 'resume' && wanted.kind !== 'hibernate') {
+      throw refusal('sandbox_not_running', `${id} is hibernated; resume it first.`);
     }
   }
 }
@@ -113,6 +114,8 @@ async function perform(life: Life, run: OperationRun, generation: number): Promi
       return restoreSandbox(life, run, operation, generation);
     case 'pause':
       return pauseSandbox(life, run, operation, generation);
+    case 'hibernate':
+      return hibernateSandbox(life, run, operation, generation);
     case 'resume':
       return resumeSandbox(life, run, operation, generation);
     case 'stall':

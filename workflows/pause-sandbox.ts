@@ -1,4 +1,5 @@
 import type { PauseOperation } from '../model/messages.ts';
+import { wakeSandbox } from './hibernate-sandbox.ts';
 import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
 import { stepsOn } from './operation-steps.ts';
@@ -26,15 +27,16 @@ export async function pauseSandbox(
   await life.tell('sandbox.paused', { state: 'paused' }, {}, actor);
 }
 
-/** Lets it go on where it was, if its host finds room for it. A running one just runs. */
+/** Lets it go on where it was, from its memory, if its host finds room for it, or from its host's disk. A running one just runs. */
 export async function resumeSandbox(
   life: Life,
   run: OperationRun,
-  { actor }: PauseOperation,
+  operation: PauseOperation,
   generation: number,
 ): Promise<void> {
   run.accept();
   if (life.record.state === 'running') return;
+  if (life.record.state === 'hibernated') return wakeSandbox(life, operation, generation);
   const host = stepsOn(life, generation);
   await saga(
     async (undo) => {
@@ -43,5 +45,6 @@ export async function resumeSandbox(
     },
     async () => {},
   );
-  await life.tell('sandbox.resumed', { state: 'running', ...(life.record.stalledBy && NOT_STALLED) }, {}, actor);
+  const change = { state: 'running', ...(life.record.stalledBy && NOT_STALLED) } as const;
+  await life.tell('sandbox.resumed', change, {}, operation.actor);
 }

@@ -18,6 +18,7 @@ const ARGS = {
   'memory-mib': { type: 'string', valueHint: 'MiB', description: "Memory, else the source's" },
   ttl: { type: 'string', valueHint: 'seconds', description: 'Seconds until it ends by itself (server default: 3600)' },
   idle: { type: 'string', valueHint: 'seconds', description: 'Seconds without use until it ends by itself' },
+  'auto-resume': { type: 'boolean', description: 'Resume it when it is used while paused or hibernated' },
   egress: {
     type: 'enum',
     options: ['none', 'internet'],
@@ -36,6 +37,7 @@ interface CreateArgs {
   'memory-mib'?: string | undefined;
   ttl?: string | undefined;
   idle?: string | undefined;
+  'auto-resume'?: boolean | undefined;
   egress?: 'none' | 'internet' | undefined;
   agent?: string | undefined;
 }
@@ -49,6 +51,7 @@ function requestFrom(args: CreateArgs, metadata: string[]): CreateSandbox {
     ...(memory && { memoryMib: wholeNumber('memory-mib', memory, memoryMib.min, memoryMib.max) }),
     ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, ttlSeconds.min, ttlSeconds.max) }),
     ...(args.idle && { idleSeconds: wholeNumber('idle', args.idle, idleSeconds.min, idleSeconds.max) }),
+    ...(args['auto-resume'] && { autoResume: true }),
     ...(args.egress && { network: { egress: args.egress } }),
     ...(args.agent && { agentId: args.agent }),
     ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata.map(pairOf)) }),

@@ -11,6 +11,11 @@ const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
   ttl: { type: 'string', valueHint: 'seconds', description: 'Seconds from now to its new end' },
   idle: { type: 'string', valueHint: 'seconds|off', description: 'Seconds without use until it ends' },
+  'auto-resume': {
+    type: 'enum',
+    options: ['on', 'off'],
+    description: 'Resume it when it is used while paused or hibernated',
+  },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
@@ -18,7 +23,7 @@ function idleFrom(text: string): number | null {
   return text === 'off' ? null : wholeNumber('idle', text, LIMITS.idleSeconds.min, LIMITS.idleSeconds.max);
 }
 
-/** `mayfly sandbox extend`: moves the end of a running sandbox. */
+/** `mayfly sandbox extend`: moves the end of a sandbox, or says whether it is resumed by being used. */
 export function extendCommand(io: Io) {
   return defineCommand({
     meta: { name: 'extend', description: 'Give a sandbox more (or less) time' },
@@ -26,11 +31,13 @@ export function extendCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const id = sandboxId(args.id);
-      if (!args.ttl && !args.idle) throw usageError('give --ttl or --idle');
+      const autoResume = args['auto-resume'];
+      if (!args.ttl && !args.idle && !autoResume) throw usageError('give --ttl, --idle or --auto-resume');
       const { min, max } = LIMITS.ttlSeconds;
       const change = {
         ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, min, max) }),
         ...(args.idle && { idleSeconds: idleFrom(args.idle) }),
+        ...(autoResume && { autoResume: autoResume === 'on' }),
       };
       const record = await connect(io).extendSandbox(id, change, { signal: io.signal });
       if (args.json) io.printJson(record);

@@ -14,6 +14,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['source', spec.source],
     ['fork of', spec.snapshotId],
     ['stands on', record.parentSnapshotId === spec.snapshotId ? null : record.parentSnapshotId],
+    ['resumes', spec.autoResume ? 'when it is used' : null],
     ['host', record.hostId],
     ['address', ssh && `${ssh.user}@${ssh.address} port ${ssh.port}`],
     ['created', record.createdAt],

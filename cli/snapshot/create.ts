@@ -9,6 +9,7 @@ import { snapshotLines } from './snapshot-text.ts';
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
   name: { type: 'string', description: 'Unique in the sandbox (default: the id of the snapshot)' },
+  full: { type: 'boolean', description: 'With the memory: processes come back as they were', default: false },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -16,7 +17,7 @@ const ARGS = {
 /** `mayfly snapshot create`: done when it was saved and checked. */
 export function createCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'create', description: 'Save what the disks of a sandbox hold, while it goes on' },
+    meta: { name: 'create', description: 'Save what a sandbox holds, while it goes on' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
@@ -24,7 +25,7 @@ export function createCommand(io: Io) {
       const seconds = waitSeconds(args.wait);
       const client = connect(io);
       const watch = await OperationWatch.begin(io, client, id);
-      const request = args.name ? { name: args.name } : {};
+      const request = { ...(args.name && { name: args.name }), ...(args.full && { kind: 'full' as const }) };
       const accepted = await client.snapshots.take(id, request, { waitSeconds: 0, signal: io.signal });
       io.note(`${accepted.id} of ${id}`);
       const isEnd = ({ kind, detail }: { kind: string; detail: Record<string, unknown> }) =>

@@ -13,6 +13,11 @@ export function size(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${UNITS[power] ?? ''}`;
 }
 
+function filesOf({ kind, quiesced }: NonNullable<Snapshot['saved']>): string {
+  if (!quiesced) return 'not frozen: as after a power cut';
+  return kind === 'full' ? 'written, and processes frozen, while it was taken' : 'frozen while it was taken';
+}
+
 /** A snapshot as a person reads it; null fields are left out. */
 export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
   const { saved, failure } = snapshot;
@@ -26,7 +31,8 @@ export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
     ['parent', snapshot.parentId],
     ['taken', saved?.savedAt ?? null],
     ['why', snapshot.reason === 'before-restore' ? 'what a restore left' : null],
-    ['files', saved && (saved.quiesced ? 'frozen while it was taken' : 'not frozen: as after a power cut')],
+    ['files', saved && filesOf(saved)],
+    ['memory', saved?.memoryBytes ? size(saved.memoryBytes) : null],
     ['takes', saved && `${size(saved.sizeBytes)} on the host`],
     ['kept for', snapshot.keptFor],
     ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],

@@ -33,12 +33,13 @@ export class BaseDigests {
   /**
    * Makes the disk read-only and returns its SHA-256 in hex; null for a block device, which has no stamp.
    * An ENOENT passes through.
+   * @param mode `@default` everybody may read it: QEMU is another user
    */
-  async protect(disk: string): Promise<string | null> {
+  async protect(disk: string, mode = READ_ONLY): Promise<string | null> {
     return await this.mutex.runExclusive(async () => {
       const before = await stat(disk);
       if (!before.isFile()) return null;
-      if ((before.mode & 0o777) !== READ_ONLY) await chmod(disk, READ_ONLY);
+      if ((before.mode & 0o777) !== mode) await chmod(disk, mode);
       const known = await this.load();
       const stamp = await stampOf(disk);
       const found = known.get(disk);

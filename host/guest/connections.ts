@@ -59,14 +59,13 @@ export class GuestConnections {
     }
   }
 
-  /** Ends the connection of a sandbox, made or in the making; its requests fail. */
-  close(sandboxId: string): void {
-    const ended = new MayflyError(
-      'sandbox_ended',
-      `The connection to ${sandboxId} was closed: its credentials are removed.`,
-    );
+  /**
+   * Ends the connection of a sandbox, made or in the making; its requests fail.
+   * @param why `@default` its credentials are removed
+   */
+  close(sandboxId: string, why: MayflyError = credentialsRemoved(sandboxId)): void {
     const dialling = this.#dialling.get(sandboxId);
-    if (dialling) this.#abandon(sandboxId, dialling, ended);
+    if (dialling) this.#abandon(sandboxId, dialling, why);
     this.#open.get(sandboxId)?.close();
   }
 
@@ -143,6 +142,10 @@ export class GuestConnections {
       if (session.openRequests === 0 && now - session.lastUsed > IDLE_MS) session.close();
     }
   }
+}
+
+function credentialsRemoved(sandboxId: string): MayflyError {
+  return new MayflyError('sandbox_ended', `The connection to ${sandboxId} was closed: its credentials are removed.`);
 }
 
 function notStarted({ exitCode, complaint }: AgentNotThere): MayflyError {

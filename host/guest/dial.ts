@@ -6,7 +6,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { SshEndpoint } from '../../model/sandbox.ts';
 import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../credentials.ts';
-import type { Hypervisor, StepContext } from '../hypervisor.ts';
+import type { Hypervisor, StepContext, Whereabouts } from '../hypervisor.ts';
 import { type CertClient, keyWithCertificate } from '../ssh/cert-client.ts';
 import { validBefore } from '../ssh/certificate-validity.ts';
 import { LoginFailure, login } from '../ssh/login.ts';
@@ -122,7 +122,7 @@ async function currentKey({ credentials, renew }: DialDeps, sandboxId: string): 
   }
 }
 
-function notRunning(sandboxId: string, domain: 'paused' | 'off' | 'absent'): MayflyError {
+function notRunning(sandboxId: string, domain: Exclude<Whereabouts['domain'], 'running'>): MayflyError {
   switch (domain) {
     case 'absent':
       return new MayflyError('sandbox_ended', `There is no machine of ${sandboxId} on its host any more.`);
@@ -130,6 +130,8 @@ function notRunning(sandboxId: string, domain: 'paused' | 'off' | 'absent'): May
       return new MayflyError('guest_unreachable', `The machine of ${sandboxId} is off: it was shut down, or crashed.`);
     case 'paused':
       return new MayflyError('guest_unreachable', `The machine of ${sandboxId} is paused: resume it.`);
+    case 'hibernated':
+      return new MayflyError('guest_unreachable', `The machine of ${sandboxId} is hibernated: resume it.`);
   }
 }
 

@@ -39,7 +39,7 @@ export class AgentConsole implements SourceConsole {
     const deadline = Date.now() + (options.timeoutMs ?? CONSOLE_TIMEOUT_MS);
     const input = options.stdin === undefined ? {} : { 'input-data': Buffer.from(options.stdin).toString('base64') };
     const { pid } = Started.parse(
-      await this.#call('guest-exec', { path, arg, 'capture-output': true, ...input }, signal),
+      await this.#call('guest-exec', { path, arg, 'capture-output': true, ...input }, signal, options.isSecret),
     );
     for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 2, LONGEST_POLL_MS)) {
       const status = Status.parse(await this.#call('guest-exec-status', { pid }, signal));
@@ -68,11 +68,19 @@ export class AgentConsole implements SourceConsole {
     }
   }
 
-  async #call(command: string, args: Record<string, unknown>, signal?: AbortSignal): Promise<unknown> {
+  async #call(
+    command: string,
+    args: Record<string, unknown>,
+    signal?: AbortSignal,
+    isSecret = false,
+  ): Promise<unknown> {
     const request = JSON.stringify({ execute: command, arguments: args });
     try {
       const words = [`--domain=${this.domain}`, `--timeout=${ANSWER_SECONDS}`, '--', request];
-      const text = await this.virsh.run(['qemu-agent-command', ...words], signal && { signal });
+      const run = ['qemu-agent-command', ...words];
+      const text = await (isSecret
+        ? this.virsh.runUnseen(run, signal && { signal })
+        : this.virsh.run(run, signal && { signal }));
       return z.object({ return: z.unknown() }).parse(JSON.parse(text)).return;
     } catch (error) {
       if (error instanceof VirshError) throw refused(error, command);

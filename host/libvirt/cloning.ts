@@ -33,6 +33,8 @@ interface Origin {
   xml: string;
   /** Ids of the snapshots that it leans on, the newest first. */
   snapshots: string[];
+  /** The snapshot whose memory it wakes up with; null: it boots. */
+  wakesFrom: string | null;
 }
 
 /** Makes a clone's workspace: overlays, host key, seed and domain XML. Nothing of it runs yet. */
@@ -42,18 +44,19 @@ export async function cloneDisk(deps: CloningDeps, request: CloneRequest, contex
   if (request.snapshotId) {
     return await deps.leaning.on(request.snapshotId, async ({ snapshotId, domain, spec }) => {
       const snapshots = [snapshotId, ...spec.snapshots];
-      return await cloneOrigin(deps, request, { xml: buildXml(domain), snapshots }, context);
+      const wakesFrom = spec.kind === 'full' ? snapshotId : null;
+      return await cloneOrigin(deps, request, { xml: buildXml(domain), snapshots, wakesFrom }, context);
     });
   }
   const source = await deps.sources.get(request.source);
   if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);
-  return await cloneOrigin(deps, request, { xml: source.xml, snapshots: [] }, context);
+  return await cloneOrigin(deps, request, { xml: source.xml, snapshots: [], wakesFrom: null }, context);
 }
 
 async function cloneOrigin(
   deps: CloningDeps,
   request: CloneRequest,
-  { xml, snapshots }: Origin,
+  { xml, snapshots, wakesFrom }: Origin,
   context: StepContext,
 ): Promise<Clone> {
   const { sandboxId } = request;
@@ -78,7 +81,7 @@ async function cloneOrigin(
   await ensureSeed(workspace.seed, { sandboxId, hostKey, user, userCaKeys: request.userCaKeys });
   const clone = { hostKey: hostKey.publicKey, macAddress: macAddress(sandboxId), user };
   context.signal.throwIfAborted();
-  const spec = { request, clone, bases, snapshots, restoreId: null };
+  const spec = { request, clone, bases, snapshots, restoreId: null, wakesFrom };
   await workspace.finish(spec, domainXmlOf(deps, request, xml, chains, workspace));
   return clone;
 }

@@ -112,6 +112,11 @@ export class Domains {
     }
   }
 
+  /** Plugs a network cable, or pulls it, as the guest sees it. */
+  async setLink(sandboxId: string, macAddress: string, wished: 'up' | 'down'): Promise<void> {
+    await this.virsh.run(['domif-setlink', sandboxId, macAddress, wished]);
+  }
+
   /**
    * Those that QEMU has stopped since their disk failed to write. One question for all, and one more for each that is
    * paused, for whatever reason.

@@ -15,7 +15,9 @@ import { BlockPull } from './block-pull.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
 import { Flattening } from './flattening.ts';
+import { Freezer } from './freezer.ts';
 import { GuestAgent } from './guest-agent.ts';
+import { Hibernation } from './hibernation.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
 import { Leases } from './leases.ts';
@@ -25,9 +27,11 @@ import { type DomainState, isActive } from './output/domain-state.ts';
 import { nodeInfo, nodeMemory } from './output/node.ts';
 import { macsOf, Residue } from './residue.ts';
 import { runningSource } from './running-source.ts';
+import { SavedMemory, savedMemoryFolder } from './saved-memory.ts';
 import { LibvirtSnapshots } from './snapshots.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
+import { Waking } from './waking.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
 export interface LibvirtOptions {
@@ -60,6 +64,9 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly leaning: Leaning;
   private readonly flattening: Flattening;
   private readonly residue: Residue;
+  private readonly waking: Waking;
+  private readonly saved: SavedMemory;
+  private readonly hibernation: Hibernation;
   private accelerator: 'kvm' | 'tcg' = 'tcg';
 
   constructor(options: LibvirtOptions) {
@@ -68,19 +75,26 @@ export class LibvirtHypervisor implements Hypervisor {
     this.state = options.state;
     this.networks = options.networks ?? DEFAULT_NETWORKS;
     const bridges = [this.networks.isolated.bridge, this.networks.internet.bridge];
-    this.leases = new Leases(options.leaseFolder ?? '/var/lib/libvirt/dnsmasq', bridges);
+    const leaseFolder = options.leaseFolder ?? '/var/lib/libvirt/dnsmasq';
+    this.leases = new Leases(leaseFolder, bridges);
+    this.saved = new SavedMemory(savedMemoryFolder(leaseFolder));
     this.domains = new Domains(this.virsh);
     this.known = new Sources(this.virsh);
     this.digests = new BaseDigests(options.state.images);
     this.agent = new GuestAgent(this.virsh, this.domains);
     const { state, virsh, domains, digests, agent } = this;
-    this.residue = new Residue(domains, this.leases, state);
+    const { saved, leases } = this;
+    this.residue = new Residue({ domains, leases, saved, state });
     this.leaning = new Leaning(state, digests);
     const { leaning } = this;
     this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
     const { flattening } = this;
+    this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening });
     const { diffProgram = null } = options;
-    this.snapshots = new LibvirtSnapshots({ state, virsh, domains, digests, agent, leaning, flattening, diffProgram });
+    const freezer = new Freezer(virsh, domains);
+    const common = { state, virsh, domains, digests, agent };
+    this.snapshots = new LibvirtSnapshots({ ...common, freezer, leaning, flattening, diffProgram });
+    this.waking = new Waking(common);
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -140,7 +154,11 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async diskBytes(sandboxId: string): Promise<number> {
-    return await new Workspace(this.state, sandboxId).allocatedBytes();
+    const [workspace, saved] = await Promise.all([
+      new Workspace(this.state, sandboxId).allocatedBytes(),
+      this.saved.allocatedBytes(sandboxId),
+    ]);
+    return workspace + saved;
   }
 
   async stopped(): Promise<string[]> {
@@ -154,7 +172,8 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {
     const workspace = new Workspace(this.state, sandboxId);
-    if ((await workspace.spec()) === null) {
+    const spec = await workspace.spec();
+    if (spec === null) {
       throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
     }
     await this.flattening.stop(sandboxId);
@@ -163,6 +182,7 @@ export class LibvirtHypervisor implements Hypervisor {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
       throw new MayflyError('address_conflict', `${sandboxId} would have a MAC address of ${other}.`);
     }
+    if (spec.wakesFrom !== null) return await this.waking.wake(workspace, spec, spec.wakesFrom, context.signal);
     await this.domains.start(sandboxId, workspace.domainXml, context.signal);
   }
 
@@ -184,17 +204,28 @@ export class LibvirtHypervisor implements Hypervisor {
     await this.agent.setClock(sandboxId);
   }
 
+  async hibernate(sandboxId: string, context: StepContext): Promise<void> {
+    await this.hibernation.hibernate(checked(sandboxId), context);
+  }
+
+  async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
+    await this.hibernation.wake(checked(sandboxId), wished, context);
+  }
+
   async whereabouts(sandboxId: string): Promise<Whereabouts> {
     const mac = macAddress(sandboxId);
     const [domain, leased] = await Promise.all([this.domains.describe(checked(sandboxId)), this.leases.current(mac)]);
     if (domain === null) return { domain: 'absent', lease: null };
     const noticedAt = new Date().toISOString();
     const lease = leased && { address: leased.address, port: SSH_PORT, macAddress: mac, noticedAt };
-    return { domain: inFewWords(domain.state), lease: domain.macs.includes(mac) ? lease : null };
+    const isHibernated = domain.state === 'shut_off' && (await this.hibernation.holds(sandboxId));
+    const state = isHibernated ? 'hibernated' : inFewWords(domain.state);
+    return { domain: state, lease: domain.macs.includes(mac) ? lease : null };
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
     await this.domains.remove(sandboxId);
+    await this.saved.remove(sandboxId);
   }
 
   async releaseLease(sandboxId: string): Promise<void> {

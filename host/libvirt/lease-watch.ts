@@ -5,7 +5,7 @@ import type { DhcpLease, Leases } from './leases.ts';
 const LOOK_AT_LEAST_MS = 1_000;
 
 /**
- * Waits for a lease of this MAC: every change in dnsmasq's folder is followed by a look. Between the looks, at least
+ * Waits for a valid lease of this MAC: every change in dnsmasq's folder is followed by a look. Between the looks, at least
  * once a second, `meanwhile` is called; what it throws ends the wait.
  * @throws the signal's reason when aborted
  */
@@ -29,7 +29,7 @@ export async function watchForLease(
   try {
     for (let checkedAt = 0; ; ) {
       changed = false;
-      const [lease] = await leases.find(new Set([macAddress]));
+      const lease = await leases.current(macAddress);
       signal.throwIfAborted();
       if (lease) return lease;
       if (Date.now() - checkedAt >= LOOK_AT_LEAST_MS) {

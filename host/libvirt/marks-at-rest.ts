@@ -6,6 +6,7 @@ import type { Mark } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { Leases } from './leases.ts';
 import { macsOf } from './residue.ts';
+import type { SavedMemory } from './saved-memory.ts';
 import { workspaceIds } from './workspace.ts';
 
 /**
@@ -13,21 +14,32 @@ import { workspaceIds } from './workspace.ts';
  * files, as workspaces are.
  * @param definitions libvirt's folder of domain definitions
  */
-export async function marksAtRest(definitions: string, leases: Leases, state: StateDir): Promise<Mark[]> {
+export async function marksAtRest(
+  definitions: string,
+  saved: SavedMemory,
+  leases: Leases,
+  state: StateDir,
+): Promise<Mark[]> {
   const files = (await entriesOf(definitions)) ?? [];
   const defined = files.filter((name) => name.endsWith('.xml')).map((name) => basename(name, '.xml'));
-  const [leased, workspaces] = await Promise.all([leases.all(), workspaceIds(state)]);
+  const [memories, leased, workspaces] = await Promise.all([saved.sandboxIds(), leases.all(), workspaceIds(state)]);
   const hostnames = leased.flatMap(({ hostname }) => (hostname === null ? [] : [hostname]));
-  return [...new Set([...defined, ...hostnames, ...workspaces])].filter(isSandboxId).flatMap((sandboxId) => {
-    const macs = macsOf(sandboxId);
-    const addresses = leased.filter((lease) => macs.has(lease.macAddress)).map(({ address }) => address);
-    const folder = state.workspace(sandboxId);
-    return [
-      ...(defined.includes(sandboxId) ? [seen('domain', definitions, `${sandboxId} (${domainUuid(sandboxId)})`)] : []),
-      ...(addresses.length > 0 ? [seen('lease', leases.files.join(', '), addresses.join(', '))] : []),
-      ...(workspaces.includes(sandboxId) ? [seen('workspace', folder, folder)] : []),
-    ].map((observation) => ({ sandboxId, observation }));
-  });
+  return [...new Set([...defined, ...memories, ...hostnames, ...workspaces])]
+    .filter(isSandboxId)
+    .flatMap((sandboxId) => {
+      const macs = macsOf(sandboxId);
+      const addresses = leased.filter((lease) => macs.has(lease.macAddress)).map(({ address }) => address);
+      const machine = [
+        ...(defined.includes(sandboxId) ? [`${sandboxId} (${domainUuid(sandboxId)})`] : []),
+        ...(memories.includes(sandboxId) ? [saved.of(sandboxId)] : []),
+      ];
+      const folder = state.workspace(sandboxId);
+      return [
+        ...(machine.length > 0 ? [seen('domain', `${definitions}, ${saved.folder}`, machine.join(', '))] : []),
+        ...(addresses.length > 0 ? [seen('lease', leases.files.join(', '), addresses.join(', '))] : []),
+        ...(workspaces.includes(sandboxId) ? [seen('workspace', folder, folder)] : []),
+      ].map((observation) => ({ sandboxId, observation }));
+    });
 }
 
 function seen(layer: Observation['layer'], lookedAt: string, found: string): Observation {

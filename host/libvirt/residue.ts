@@ -4,8 +4,9 @@ import type { Observation } from '../../model/proof.ts';
 import { orAbsent } from '../disk/absent.ts';
 import type { Mark } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
-import type { Domains } from './domains.ts';
+import type { Domains, ListedDomain } from './domains.ts';
 import type { DhcpLease, Leases } from './leases.ts';
+import type { SavedMemory } from './saved-memory.ts';
 import { workspaceIds } from './workspace.ts';
 
 /** Interfaces of a sandbox whose leases are looked for: more than any source has that was seen. */
@@ -13,56 +14,60 @@ const MAX_NICS = 8;
 
 /** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
 export class Residue {
-  constructor(
-    private readonly domains: Domains,
-    private readonly leases: Leases,
-    private readonly state: StateDir,
-  ) {}
+  constructor(private readonly deps: { domains: Domains; leases: Leases; saved: SavedMemory; state: StateDir }) {}
 
   async look(sandboxId: string): Promise<Observation[]> {
-    const folder = this.state.workspace(sandboxId);
-    const [domain, leases, workspace] = await Promise.all([
-      this.domains.find(sandboxId),
-      this.leases.find(macsOf(sandboxId)),
+    const { domains, saved, state } = this.deps;
+    const folder = state.workspace(sandboxId);
+    const [domain, memory, leases, workspace] = await Promise.all([
+      domains.find(sandboxId),
+      orAbsent(stat(saved.of(sandboxId))),
+      this.deps.leases.find(macsOf(sandboxId)),
       orAbsent(stat(folder)),
     ]);
     return [
-      this.domainSeen(domain && `${domain.name} (${domain.uuid})`),
+      this.domainSeen(sandboxId, domain, memory !== null),
       this.leaseSeen(leases),
       seen('workspace', folder, workspace && folder),
     ];
   }
 
   async marks(): Promise<Mark[]> {
-    const [domains, leases, workspaces] = await Promise.all([
-      this.domains.list(),
-      this.leases.all(),
-      workspaceIds(this.state),
+    const { saved, state } = this.deps;
+    const [domains, memories, leases, workspaces] = await Promise.all([
+      this.deps.domains.list(),
+      saved.sandboxIds(),
+      this.deps.leases.all(),
+      workspaceIds(state),
     ]);
     const named = domains.filter(({ name }) => isSandboxId(name));
-    const ids = new Set([...named.map(({ name }) => name), ...workspaces]);
+    const ids = new Set([...named.map(({ name }) => name), ...memories, ...workspaces]);
     // a lease tells whose it is by the name its guest gave, which counts when the MAC is that sandbox's too
     for (const { hostname } of leases) if (hostname !== null && isSandboxId(hostname)) ids.add(hostname);
     return [...ids].flatMap((sandboxId) => {
       const macs = macsOf(sandboxId);
       const found: Observation[] = [];
       const domain = named.find(({ name, uuid }) => name === sandboxId || uuid === domainUuid(sandboxId));
-      if (domain) found.push(this.domainSeen(`${domain.name} (${domain.uuid})`));
+      const hasMemory = memories.includes(sandboxId);
+      if (domain || hasMemory) found.push(this.domainSeen(sandboxId, domain ?? null, hasMemory));
       const leased = leases.filter((lease) => macs.has(lease.macAddress));
       if (leased.length > 0) found.push(this.leaseSeen(leased));
-      const folder = this.state.workspace(sandboxId);
+      const folder = state.workspace(sandboxId);
       if (workspaces.includes(sandboxId)) found.push(seen('workspace', folder, folder));
       return found.map((observation) => ({ sandboxId, observation }));
     });
   }
 
-  private domainSeen(found: string | null): Observation {
-    return seen('domain', this.domains.lookedAt, found);
+  /** A machine, or what was saved of its memory. */
+  private domainSeen(sandboxId: string, domain: ListedDomain | null, hasMemory: boolean): Observation {
+    const memory = this.deps.saved.of(sandboxId);
+    const found = [...(domain ? [`${domain.name} (${domain.uuid})`] : []), ...(hasMemory ? [memory] : [])].join(', ');
+    return seen('domain', `${this.deps.domains.lookedAt}, ${memory}`, found === '' ? null : found);
   }
 
   private leaseSeen(leases: readonly DhcpLease[]): Observation {
     const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`).join(', ');
-    return seen('lease', this.leases.files.join(', '), found === '' ? null : found);
+    return seen('lease', this.deps.leases.files.join(', '), found === '' ? null : found);
   }
 }
 

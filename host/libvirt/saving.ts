@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { orAbsent } from '../disk/absent.ts';
@@ -10,8 +10,10 @@ import type { StateDir } from '../state-dir.ts';
 import { driveTargets, layeredDisks, putLayers } from './disk-layers.ts';
 import type { Domains } from './domains.ts';
 import type { Flattening } from './flattening.ts';
+import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
-import { SnapshotFolder } from './snapshot-folder.ts';
+import { type Move, snapshotCommand } from './snapshot-command.ts';
+import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { Workspace } from './workspace.ts';
 import { child, type Element, textOf } from './xml.ts';
@@ -21,15 +23,12 @@ export interface SavingDeps {
   virsh: Virsh;
   domains: Domains;
   agent: GuestAgent;
+  freezer: Freezer;
   flattening: Flattening;
 }
 
-/** A disk that goes over from its present layer, by then the snapshot's, to an empty one. */
-interface Move {
-  target: string;
-  frozen: string;
-  overlay: string;
-}
+/** Writing a large memory to a slow disk takes longest. Milliseconds. */
+const SAVE_TIMEOUT_MS = 110_000;
 
 /**
  * Saves the disks of a domain that runs or is paused: the layers that it writes to get a second name in the snapshot's
@@ -41,17 +40,16 @@ export class Saving {
 
   /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
   async save({ snapshotId, sandboxId, kind }: SaveRequest, context: StepContext): Promise<void> {
-    if (kind !== 'disk') {
-      throw new MayflyError('snapshot_unsupported', 'The memory of a sandbox cannot be saved on this host yet.');
-    }
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
     const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId, context));
     const moves = this.moves(folder, sandboxId, frozen);
-    if (await this.hasMoved(sandboxId, moves)) {
-      if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
-    } else {
-      await this.move(folder, sandboxId, moves, context.signal);
+    const hasMoved = await this.hasMoved(sandboxId, moves);
+    await this.thaw(await folder.attempt());
+    if (!hasMoved) {
+      const answers = await this.prepare(folder, sandboxId, moves, context.signal);
+      if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
+      else await this.move(folder, sandboxId, moves, answers);
     }
     await this.settle(folder, sandboxId, frozen);
   }
@@ -64,7 +62,7 @@ export class Saving {
     const frozen = await folder.domain();
     if (frozen === null) return await folder.drop();
     const sandboxId = textOf(child(frozen, 'name'));
-    if ((await folder.attempt())?.quiesce) await this.deps.agent.thaw(sandboxId);
+    await this.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
     if (spec !== null && (await this.hasMoved(sandboxId, this.moves(folder, sandboxId, frozen)))) {
@@ -72,6 +70,12 @@ export class Saving {
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
     await folder.drop();
+  }
+
+  /** Ends what an attempt may have frozen in its guest. */
+  async thaw(attempt: Attempt | null): Promise<void> {
+    if (attempt?.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
+    if (attempt?.kind === 'full') await this.deps.freezer.thaw(attempt);
   }
 
   /** libvirt saves no disk that is being flattened, and none that leans on too many files. */
@@ -125,47 +129,83 @@ export class Saving {
     return (await Promise.all(overlays.map(isBeingWritten))).includes(true);
   }
 
-  private async move(
+  /**
+   * Gives the live layers their second names, and makes what lies above them.
+   * @returns whether the guest agent answers
+   */
+  private async prepare(
     folder: SnapshotFolder,
     sandboxId: string,
     moves: readonly Move[],
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
       if (writable) await folder.adopt(layers[0].path, target);
     }
-    const canQuiesce = this.deps.agent.answers(sandboxId);
+    const answers = this.deps.agent.answers(sandboxId);
     const overlays = makeOverlays(moves, signal);
-    await Promise.allSettled([canQuiesce, overlays]); // neither goes on when the other has failed
+    await Promise.allSettled([answers, overlays]); // neither goes on when the other has failed
     await overlays;
     signal.throwIfAborted();
-    if ((await canQuiesce) && (await this.moveAtOnce(folder, sandboxId, moves, true))) return;
-    const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
-    if (state !== 'running' && state !== 'paused') {
-      throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
+    return await answers;
+  }
+
+  private async move(
+    folder: SnapshotFolder,
+    sandboxId: string,
+    moves: readonly Move[],
+    canQuiesce: boolean,
+  ): Promise<void> {
+    const attempt = { sandboxId, kind: 'disk', quiesce: false } as const;
+    if (canQuiesce && (await this.moveAtOnce(folder, { ...attempt, quiesce: true, at: now() }, moves))) return;
+    await this.checkOn(sandboxId);
+    await this.moveAtOnce(folder, { ...attempt, at: now() }, moves);
+  }
+
+  /** The processes are frozen, not the file systems: what is not on the disks yet is in the memory, or has been written. */
+  private async moveWithMemory(
+    folder: SnapshotFolder,
+    sandboxId: string,
+    moves: readonly Move[],
+    answers: boolean,
+  ): Promise<void> {
+    if (!answers) {
+      const why =
+        (await this.checkOn(sandboxId)) === 'paused'
+          ? 'it is paused: resume it first'
+          : 'its QEMU guest agent does not answer';
+      throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be saved with its memory: ${why}.`);
     }
-    await this.moveAtOnce(folder, sandboxId, moves, false);
+    const attempt: Attempt = { sandboxId, kind: 'full', quiesce: false, at: now() };
+    await rm(folder.memory, { force: true });
+    await folder.writeAttempt(attempt);
+    try {
+      await this.deps.freezer.freeze(attempt);
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'snapshot_unsupported') await folder.forgetAttempt();
+      throw error;
+    }
+    await this.moveAtOnce(folder, attempt, moves);
+    await this.thaw(attempt);
   }
 
   /**
    * Without a signal: a virsh that is killed leaves libvirtd at work, so it is let end.
    * @returns false when the guest can't quiesce, and nothing has happened
    */
-  private async moveAtOnce(
-    folder: SnapshotFolder,
-    sandboxId: string,
-    moves: readonly Move[],
-    quiesce: boolean,
-  ): Promise<boolean> {
-    await folder.writeAttempt({ sandboxId, quiesce, at: new Date().toISOString() });
-    const workspace = new Workspace(this.deps.state, sandboxId);
-    const targets = driveTargets(await workspace.domain());
+  private async moveAtOnce(folder: SnapshotFolder, attempt: Attempt, moves: readonly Move[]): Promise<boolean> {
+    const { sandboxId, kind, quiesce } = attempt;
+    await folder.writeAttempt(attempt);
+    const targets = driveTargets(await new Workspace(this.deps.state, sandboxId).domain());
+    const memory = kind === 'full' ? folder.memory : null;
     try {
-      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, quiesce));
+      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, { quiesce, memory }), {
+        timeoutMs: SAVE_TIMEOUT_MS,
+      });
       return true;
     } catch (error) {
-      if (quiesce) await this.deps.agent.thaw(sandboxId);
+      await this.thaw(attempt);
       if (await this.hasMoved(sandboxId, moves)) return true;
       if (quiesce && isQuiesceRefused(error)) return false;
       if (!(error instanceof VirshError) && !isAgentSilent(error)) throw error;
@@ -173,6 +213,12 @@ export class Saving {
         cause: error,
       });
     }
+  }
+
+  private async checkOn(sandboxId: string): Promise<'running' | 'paused'> {
+    const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
+    if (state === 'running' || state === 'paused') return state;
+    throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
   }
 
   /** Writes down what has happened, from any point after it. */
@@ -189,9 +235,11 @@ export class Saving {
     }
     const older = spec.snapshots.filter((id) => id !== folder.snapshotId);
     await workspace.change({ ...spec, snapshots: [folder.snapshotId, ...older] }, domain);
-    const { quiesce: quiesced, at: savedAt } = attempt;
+    const { kind, quiesce, at: savedAt } = attempt;
+    const quiesced = quiesce || kind === 'full';
     const { bases } = spec;
-    await folder.writeSpec({ sandboxId, kind: 'disk', quiesced, savedAt, bases, snapshots: older, saved: null });
+    const unchecked = { saved: null, memorySha256: null };
+    await folder.writeSpec({ sandboxId, kind, quiesced, savedAt, bases, snapshots: older, ...unchecked });
   }
 }
 
@@ -199,19 +247,8 @@ async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promis
   for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
 }
 
-function snapshotCommand(
-  sandboxId: string,
-  targets: readonly string[],
-  moves: readonly Move[],
-  quiesce: boolean,
-): string[] {
-  const flags = ['--no-metadata', '--disk-only', '--atomic', '--reuse-external', ...(quiesce ? ['--quiesce'] : [])];
-  const disks = targets.flatMap((target) => {
-    const move = moves.find((m) => m.target === target);
-    // a comma in a value is written twice (virsh(1))
-    return ['--diskspec', `${target},${move ? `file=${move.overlay.replaceAll(',', ',,')}` : 'snapshot=no'}`];
-  });
-  return ['snapshot-create-as', sandboxId, ...flags, ...disks];
+function now(): string {
+  return new Date().toISOString();
 }
 
 function messageOf(error: unknown): string {

@@ -11,9 +11,14 @@ import type { StateDir } from '../state-dir.ts';
 import { SEARCHABLE } from './workspace.ts';
 import { buildXml, type Element, parseXml } from './xml.ts';
 
+/** Nobody but libvirtd reads saved memory, which holds what the guest's processes held. */
+export const MEMORY_MODE = 0o400;
+
 /** What a save was about to ask libvirt for, so that whoever comes after a crash knows. */
 const Attempt = z.strictObject({
   sandboxId: z.string().refine(isSandboxId),
+  /** With `full`, the guest's processes were to be frozen. */
+  kind: z.enum(SNAPSHOT_KINDS).default('disk'),
   /** The guest's file systems were to be frozen. */
   quiesce: z.boolean(),
   /** ISO 8601. */
@@ -31,6 +36,7 @@ const Saved = z.strictObject({
       storedBytes: z.number(),
     }),
   ),
+  memoryBytes: z.number().nullable().default(null),
   sizeBytes: z.number(),
   quiesced: z.boolean(),
   savedAt: z.iso.datetime(),
@@ -48,6 +54,8 @@ const Spec = z.strictObject({
   snapshots: z.array(z.string().refine(isSnapshotId)),
   /** What it was found to be; null until it was looked at. */
   saved: Saved.nullable(),
+  /** Of the saved memory, hex; null before it was looked at, and where there is none. */
+  memorySha256: z.string().nullable().default(null),
 });
 export type SnapshotSpec = z.infer<typeof Spec>;
 
@@ -67,6 +75,11 @@ export class SnapshotFolder {
 
   layerOf(target: string): string {
     return join(this.path, `${target}.qcow2`);
+  }
+
+  /** The memory of a `full` one, as libvirt saves it. */
+  get memory(): string {
+    return join(this.path, 'memory.save');
   }
 
   async exists(): Promise<boolean> {
@@ -94,6 +107,9 @@ export class SnapshotFolder {
   }
   async writeAttempt(attempt: Attempt): Promise<void> {
     await this.#write('attempt.json', attempt);
+  }
+  async forgetAttempt(): Promise<void> {
+    await rm(join(this.path, 'attempt.json'), { force: true });
   }
 
   async spec(): Promise<SnapshotSpec | null> {

@@ -21,8 +21,9 @@ import { Comparing } from './comparing.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';
 import type { Foundation, Leaning } from './leaning.ts';
 import { isActive } from './output/domain-state.ts';
+import { readSaveImage } from './save-image.ts';
 import { Saving, type SavingDeps } from './saving.ts';
-import { SnapshotFolder, snapshotFolders } from './snapshot-folder.ts';
+import { MEMORY_MODE, SnapshotFolder, snapshotFolders } from './snapshot-folder.ts';
 import { Workspace } from './workspace.ts';
 
 export interface LibvirtSnapshotsDeps extends SavingDeps {
@@ -49,8 +50,8 @@ export class LibvirtSnapshots implements HostSnapshots {
   async thaw(sandboxId: string): Promise<void> {
     for (const folder of await snapshotFolders(this.deps.state)) {
       const attempt = await folder.attempt();
-      if (attempt?.sandboxId !== sandboxId || !attempt.quiesce || (await folder.spec()) !== null) continue;
-      await this.deps.agent.thaw(sandboxId);
+      if (attempt?.sandboxId !== sandboxId || (await folder.spec()) !== null) continue;
+      await this.saving.thaw(attempt);
     }
   }
 
@@ -70,10 +71,12 @@ export class LibvirtSnapshots implements HostSnapshots {
       context.alive(`checking ${target}`);
       disks.push({ target, ...(await this.checked(layers[0].path, context.signal)) });
     }
-    const sizeBytes = disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0);
     const { kind, quiesced, savedAt } = spec;
-    const saved = { kind, disks, sizeBytes, quiesced, savedAt };
-    await folder.writeSpec({ ...spec, saved });
+    const memory = kind === 'full' ? await this.checkedMemory(folder, context) : null;
+    const memoryBytes = memory?.storedBytes ?? null;
+    const sizeBytes = disks.reduce((sum, { storedBytes }) => sum + storedBytes, memoryBytes ?? 0);
+    const saved = { kind, disks, memoryBytes, sizeBytes, quiesced, savedAt };
+    await folder.writeSpec({ ...spec, saved, memorySha256: memory?.sha256 ?? null });
     return saved;
   }
 
@@ -153,9 +156,30 @@ export class LibvirtSnapshots implements HostSnapshots {
     }
   }
 
+  private async checkedMemory(
+    { memory }: SnapshotFolder,
+    context: StepContext,
+  ): Promise<{ sha256: string; storedBytes: number }> {
+    context.alive('checking the memory');
+    try {
+      await readSaveImage(memory);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      throw new MayflyError('snapshot_failed', `The saved memory ${memory} is damaged: ${error.message}`);
+    }
+    await chown(memory, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
+    const [sha256, { blocks }] = await Promise.all([
+      this.deps.digests.protect(memory, MEMORY_MODE),
+      stat(memory),
+      flushFile(memory),
+    ]);
+    if (sha256 === null) throw new MayflyError('snapshot_failed', `${memory} is not a file.`);
+    return { sha256, storedBytes: blocks * 512 };
+  }
+
   private async revertDisks(
     workspace: Workspace,
-    { snapshotId, domain: frozen, bases, spec: { snapshots } }: Foundation,
+    { snapshotId, domain: frozen, bases, spec: { kind, snapshots } }: Foundation,
     restoreId: string,
     signal: AbortSignal,
   ): Promise<void> {
@@ -169,6 +193,7 @@ export class LibvirtSnapshots implements HostSnapshots {
       putLayers(domain, target, [{ path: overlay, format: 'qcow2' }, ...layers]);
     }
     signal.throwIfAborted();
-    await workspace.change({ ...spec, bases, snapshots: [snapshotId, ...snapshots], restoreId }, domain);
+    const wakesFrom = kind === 'full' ? snapshotId : null;
+    await workspace.change({ ...spec, bases, snapshots: [snapshotId, ...snapshots], restoreId, wakesFrom }, domain);
   }
 }

@@ -44,6 +44,28 @@ export class Virsh {
     }
   }
 
+  /**
+   * As {@link run}, for one line of answer, with words that no list of processes shows: virsh reads them as a person
+   * would type them, and answers between two prompts.
+   */
+  async runUnseen(args: readonly string[], options: ExecOptions = {}): Promise<string> {
+    const input = `${args.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}\n`;
+    try {
+      const { stdout, stderr } = await exec('virsh', ['--quiet', '--connect', this.uri], {
+        timeoutMs: COMMAND_TIMEOUT_MS,
+        ...options,
+        input,
+        env: { TERM: 'dumb' },
+      });
+      const [, answer] = /\n([^\n]*)\n+virsh # *\n?$/.exec(stdout) ?? [];
+      if (stderr.trim() === '' && answer !== undefined) return answer;
+      throw new ExecError('virsh', [args[0] ?? ''], 1, stderr, '', null);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw this.explain(args[0] ?? '', error);
+    }
+  }
+
   /** Runs `define` or `net-define` on a document, which virsh takes only from a file. Throws as {@link run}. */
   async define(command: 'define' | 'net-define', xml: string): Promise<void> {
     const folder = await mkdtemp(join(tmpdir(), 'mayfly-define-'));

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
@@ -20,7 +21,11 @@ export interface CloneSpec {
   snapshots: string[];
   /** The restore that gave it the disks which it has; null: none did. */
   restoreId: string | null;
+  /** The snapshot from whose memory it starts the next time; null: it boots. */
+  wakesFrom: string | null;
 }
+
+const MEMORY = 'memory.';
 
 /** QEMU, which is another user, must get through to the files it is given. */
 export const SEARCHABLE = 0o711;
@@ -87,7 +92,10 @@ export class Workspace {
 
   /** What bootDomain defines. */
   async domain(): Promise<Element> {
-    return parseXml(await readFile(this.domainXml, 'utf8'));
+    return parseXml(await this.domainText());
+  }
+  async domainText(): Promise<string> {
+    return await readFile(this.domainXml, 'utf8');
   }
 
   /** Gives a clone that is there other disks; what none of them leans on any more goes. */
@@ -98,6 +106,17 @@ export class Workspace {
       const path = join(this.folder, name);
       if (/\.qcow2(?:\.new)?$/.test(name) && !used.has(path)) await rm(path);
     }
+  }
+
+  /**
+   * Where memory is put for libvirt to read. A new place each time: libvirtd may still be reading the one before, whose
+   * worker was killed.
+   */
+  async newMemory(): Promise<string> {
+    for (const name of await readdir(this.folder)) {
+      if (name.startsWith(MEMORY)) await rm(join(this.folder, name), { force: true });
+    }
+    return join(this.folder, `${MEMORY}${randomBytes(8).toString('hex')}`);
   }
 
   /** Bytes its files take on the host; 0 when it is not there. */
@@ -118,7 +137,7 @@ export async function workspaceIds(state: StateDir): Promise<string[]> {
 }
 
 /** What a spec lacks that was written before there were snapshots. */
-const NOTHING_SAVED = { snapshots: [], restoreId: null };
+const NOTHING_SAVED = { snapshots: [], restoreId: null, wakesFrom: null };
 
 function isSpec(value: unknown): value is Omit<CloneSpec, keyof typeof NOTHING_SAVED> & Partial<CloneSpec> {
   if (typeof value !== 'object' || value === null || !('request' in value && 'clone' in value)) return false;

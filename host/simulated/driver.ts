@@ -197,6 +197,18 @@ export class SimulatedHypervisor implements Hypervisor {
     await suspension.resume(() => this.#failpoints.hit('resume', 'during'));
   }
 
+  async hibernate(sandboxId: string): Promise<void> {
+    throw new MayflyError(
+      'hibernation_unsupported',
+      `${sandboxId} is a process tree on a simulated host: it has no memory that could be saved.`,
+    );
+  }
+
+  /** None is hibernated here, so there is only what is paused. */
+  async wake(sandboxId: string, wished: 'running' | 'paused'): Promise<void> {
+    await (wished === 'paused' ? this.pause(sandboxId) : this.resume(sandboxId));
+  }
+
   async removeDomain(sandboxId: string): Promise<void> {
     await killDomain(sandboxId, this.#processes);
     await (await this.#suspension(sandboxId)).forget();

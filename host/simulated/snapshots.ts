@@ -204,6 +204,7 @@ async function describe(disk: string, spec: SnapshotSpec, sha256: string): Promi
   return {
     kind: spec.kind,
     disks: [{ target: 'root', sha256, virtualBytes, storedBytes }],
+    memoryBytes: null,
     sizeBytes: storedBytes,
     quiesced: true, // nothing of the sandbox moved, and what it had written is in its tree at once
     savedAt: spec.savedAt,

@@ -10,6 +10,8 @@ export interface ConsoleResult {
 export interface ConsoleOptions {
   /** Written to standard input. */
   stdin?: string;
+  /** What is written must not be seen in the list of the host's processes. */
+  isSecret?: boolean;
   /** Milliseconds. `@default` {@link CONSOLE_TIMEOUT_MS} */
   timeoutMs?: number;
   signal?: AbortSignal;

@@ -44,6 +44,7 @@ describe('creating', () => {
       memoryMib: null,
       ttlSeconds: 3_600,
       idleSeconds: null,
+      autoResume: false,
       metadata: { 'a.b/c': 'ü' },
       agentId: 'agent-7',
       network: { egress: 'none' },

@@ -76,7 +76,6 @@ describe('taking a snapshot', () => {
   });
 
   it.each<[string, object, string]>([
-    ['snapshot_unsupported', { kind: 'full' }, ''],
     ['invalid_request', { kind: 'memory' }, 'kind'],
     ['invalid_request', { name: '' }, 'name'],
     ['invalid_request', { name: '../x' }, 'name'],
@@ -130,6 +129,7 @@ describe('taking a snapshot', () => {
       ['POST', `/v1/sandboxes/${sandboxId}/snapshots`],
       ['POST', `/v1/sandboxes/${sandboxId}/restore`],
       ['POST', `/v1/sandboxes/${sandboxId}/pause`],
+      ['POST', `/v1/sandboxes/${sandboxId}/hibernate`],
       ['DELETE', '/v1/snapshots/snp-0000000000000000'],
     ] as const) {
       const body = method === 'POST' ? { snapshotId: 'snp-0000000000000000' } : undefined;
@@ -336,6 +336,19 @@ describe('forking', () => {
     const problem = await problemOf(await fork(body));
     expect([problem.code, problem.errors?.map((error) => error.field)]).toEqual(['invalid_request', [field]]);
     expect(door.sagas.started).toEqual([]);
+  });
+
+  it('of saved memory are as large as it is: another size is refused, and named', async () => {
+    const { id: snapshotId } = (await (await take({ kind: 'full' })).json()) as SnapshotView;
+    expect(door.sagas.operations.at(-1)).toMatchObject({ kind: 'snapshot', snapshotKind: 'full' });
+    for (const size of [{ cpus: 2 }, { memoryMib: 256 }, { cpus: 1, memoryMib: 512, count: 2 }]) {
+      const problem = await problemOf(await door.call('POST', '/v1/sandboxes', { snapshotId, ...size }));
+      const fields = Object.keys(size).filter((field) => field !== 'count');
+      expect([problem.code, problem.errors?.map(({ field }) => field)]).toEqual(['invalid_request', fields]);
+    }
+    expect((await door.call('POST', '/v1/sandboxes', { snapshotId })).status).toBe(201);
+    const { id: disk } = await taken();
+    expect((await door.call('POST', '/v1/sandboxes', { snapshotId: disk, cpus: 2 })).status).toBe(201);
   });
 
   it('of a snapshot that is none is refused', async () => {

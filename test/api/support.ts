@@ -9,12 +9,15 @@ import type { CommandInput } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { Operation, SandboxInput, SandboxPatch } from '../../model/messages.ts';
-import type { SandboxFailure, SandboxRecord } from '../../model/sandbox.ts';
+import type { SandboxFailure, SandboxRecord, SandboxState } from '../../model/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshot.ts';
 import type { SourceInput } from '../../model/source-access.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { startStoreServer } from '../support/store-server.ts';
+
+/** What operations make of a sandbox; `running` otherwise. */
+const STATES: Partial<Record<string, SandboxState>> = { pause: 'paused', hibernate: 'hibernated' };
 
 /** Sagas without Temporal, for what is not about Temporal: they write the store's real records. */
 export class ImmediateSagas implements Sagas {
@@ -96,7 +99,7 @@ export class ImmediateSagas implements Sagas {
     if (kind === 'snapshot') {
       await this.#store.snapshots.update(operationId, isFailed ? { state: 'failed', failure } : { state: 'ready' });
     } else if (!isFailed) {
-      await this.#store.sandboxes.update(sandboxId, { state: kind === 'pause' ? 'paused' : 'running' });
+      await this.#store.sandboxes.update(sandboxId, { state: STATES[kind ?? ''] ?? 'running' });
     }
     return failure;
   }

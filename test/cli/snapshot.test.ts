@@ -71,6 +71,20 @@ describe('mayfly snapshot', () => {
     expect(err).toContain(`${SNAPSHOT} of ${ID}`);
   });
 
+  it('saves the memory too with --full, and shows what it takes', async () => {
+    const { saved } = snapshotRecord();
+    const full = saved && { ...saved, kind: 'full' as const, memoryBytes: 128 * 1024 * 1024 };
+    const answers: Record<string, [number, unknown]> = {
+      [`POST ${path}`]: [202, creating],
+      [`GET /v1/snapshots/${SNAPSHOT}`]: [200, snapshotRecord({ kind: 'full', saved: full })],
+    };
+    const told = [audit(8, 'snapshot.ready', { snapshotId: SNAPSHOT })];
+    const { code, out } = await cli(['snapshot', 'create', ID, '--full'], answers, told);
+    expect([code, bodyOf(path)]).toEqual([0, { kind: 'full' }]);
+    expect(out).toMatch(/memory +128\.0 MiB/);
+    expect(out).toContain('processes frozen');
+  });
+
   it('says why there is none, with the exit code of that', async () => {
     const failure = { code: 'host_unavailable', step: 'saveSnapshot', message: 'its worker is away' } as const;
     const failed = snapshotRecord({ state: 'failed', readyAt: null, saved: null, failure });
@@ -180,6 +194,10 @@ describe('mayfly pause', () => {
     const path = `POST /v1/sandboxes/${ID}/pause`;
     expect((await cli(['pause', ID], { [path]: [200, sandboxRecord({ state: 'paused' })] })).code).toBe(0);
     expect((await cli(['pause', ID], { [path]: [202, sandboxRecord()] })).code).toBe(124);
+    const asleep = {
+      [`POST /v1/sandboxes/${ID}/hibernate`]: [200, sandboxRecord({ state: 'hibernated' })] as [number, unknown],
+    };
+    expect((await cli(['hibernate', ID], asleep)).code).toBe(0);
     expect((await cli(['resume', ID], { [`POST /v1/sandboxes/${ID}/resume`]: [200, sandboxRecord()] })).code).toBe(0);
   });
 });

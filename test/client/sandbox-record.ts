@@ -15,6 +15,7 @@ export function sandboxRecord(changes: Partial<SandboxRecord> = {}): SandboxReco
       memoryMib: null,
       ttlSeconds: 3_600,
       idleSeconds: null,
+      autoResume: false,
       metadata: {},
       agentId: null,
       network: { egress: 'none' },

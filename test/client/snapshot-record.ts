@@ -22,6 +22,7 @@ export function snapshotRecord(changes: Partial<SnapshotRecord> = {}): SnapshotR
     saved: {
       kind: 'disk',
       disks: [{ target: 'vda', sha256: 'a'.repeat(64), virtualBytes: 3_221_225_472, storedBytes: 1_572_864 }],
+      memoryBytes: null,
       sizeBytes: 1_572_864,
       quiesced: true,
       savedAt,

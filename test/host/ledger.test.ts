@@ -56,6 +56,30 @@ describe('Ledger', () => {
     expect(ledger.room(CAPACITY, grown).memoryMib).toBe(700);
   });
 
+  test('who hibernates gives its memory to others, and gets it back when there is room', async () => {
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 10 }, CAPACITY, NOBODY);
+    for (let twice = 0; twice < 2; twice++) await ledger.yieldMemory(idOf(1));
+    const saved = { memoryMib: 0, diskBytes: 10 + 700 * 1024 * 1024, sandboxes: 1 };
+    expect(ledger.totals()).toEqual(saved);
+    await ledger.reserve(
+      { sandboxId: idOf(2), memoryMib: 1, diskBytes: 0 },
+      { ...CAPACITY, diskAvailableBytes: 2e9 },
+      NOBODY,
+    );
+
+    ledger = new Ledger(state); // as after the worker's death
+    await ledger.open();
+    expect(ledger.totals()).toEqual({ ...saved, memoryMib: 1, sandboxes: 2 });
+    const refused = ledger.retakeMemory(idOf(1), CAPACITY, NOBODY);
+    await expect(refused).rejects.toThrow('needs 700 MiB of memory, but this host can promise 699 MiB more');
+    expect(ledger.totals()).toMatchObject({ memoryMib: 1 });
+    await ledger.release(idOf(2));
+    for (let twice = 0; twice < 2; twice++) await ledger.retakeMemory(idOf(1), CAPACITY, NOBODY);
+    expect(ledger.totals()).toEqual({ memoryMib: 700, diskBytes: 10, sandboxes: 1 });
+    await ledger.yieldMemory(idOf(3)); // one that is gone
+    await ledger.retakeMemory(idOf(3), CAPACITY, NOBODY);
+  });
+
   test('the same id again succeeds, counts once, and release is idempotent', async () => {
     const promise = { sandboxId: idOf(1), memoryMib: 700, diskBytes: 7_000 };
     await ledger.reserve(promise, CAPACITY, NOBODY);

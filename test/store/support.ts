@@ -21,6 +21,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
       memoryMib: null,
       ttlSeconds: 3_600,
       idleSeconds: null,
+      autoResume: false,
       metadata: {},
       agentId: null,
       network: { egress: 'none' },

@@ -47,6 +47,7 @@ export const TEST_TIMEOUTS: Timeouts = {
   revertDiskMs: 5_000,
   flattenMs: 10_000,
   pauseMs: 3_000,
+  hibernateMs: 5_000,
   cleanupMs: 10_000,
   cleanupPauseMs: 200,
 };
@@ -146,6 +147,7 @@ export class TestMayfly {
         memoryMib: 64,
         ttlSeconds: 600,
         idleSeconds: null,
+        autoResume: false,
         metadata: {},
         agentId: null,
         network: { egress: 'none' },
@@ -240,6 +242,7 @@ export function useMayfly(env: () => NodeJS.ProcessEnv = () => ({})): () => Test
       'creating',
       'running',
       'paused',
+      'hibernated',
       'restoring',
       'destroying',
     ])) {

@@ -62,7 +62,7 @@ export class TestOperations {
     return { failure, kept: keepAs === null ? null : await this.mayfly.store.snapshots.get(keepAs) };
   }
 
-  async beginPause(sandboxId: string, kind: 'pause' | 'resume'): Promise<string> {
+  async beginPause(sandboxId: string, kind: 'pause' | 'hibernate' | 'resume'): Promise<string> {
     const operationId = operationIdFrom(randomBytes(ID_BYTES));
     await this.begin(sandboxId, { kind, operationId, actor });
     return operationId;
@@ -70,6 +70,10 @@ export class TestOperations {
 
   async pause(sandboxId: string): Promise<SandboxFailure | null> {
     return this.ended(sandboxId, await this.beginPause(sandboxId, 'pause'));
+  }
+
+  async hibernate(sandboxId: string): Promise<SandboxFailure | null> {
+    return this.ended(sandboxId, await this.beginPause(sandboxId, 'hibernate'));
   }
 
   async resume(sandboxId: string): Promise<SandboxFailure | null> {

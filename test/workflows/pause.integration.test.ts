@@ -51,6 +51,13 @@ test('a paused sandbox is restored, and runs then', async () => {
   expect(await operations().read(id)).toBe('old');
 });
 
+test('a simulated host cannot hibernate, and says so; the sandbox goes on', async () => {
+  const { id } = await mayfly().create();
+  expect(await operations().hibernate(id)).toMatchObject({ code: 'hibernation_unsupported', step: 'hibernate' });
+  expect(await mayfly().record(id)).toMatchObject({ state: 'running', waitingFor: null });
+  expect(await operations().sh(id, 'echo here')).toBe('here\n');
+});
+
 test('a paused sandbox ends by its TTL, not by being idle', async () => {
   const input = mayfly().input({ ttlSeconds: 5, idleSeconds: 1 });
   await mayfly().create(input);

@@ -18,7 +18,7 @@ Runtime.install({ logger: new DefaultLogger('ERROR') });
 let options: ReplayWorkerOptions;
 beforeAll(async () => {
   options = { workflowBundle: await bundleWorkflows(new DefaultLogger('ERROR')) };
-});
+}, 60_000);
 
 async function recorded(name: string): Promise<string> {
   return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');
@@ -32,11 +32,15 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'create-failed.json',
     'deleted-while-creating.json',
     'deleted-while-flattening.json',
+    'deleted-while-hibernating.json',
     'deleted-while-restoring.json',
     'deleted-while-saving.json',
+    'deleted-while-waking.json',
     'deleted.json',
     'flattened.json',
     'fork.json',
+    'hibernate-failed.json',
+    'hibernated.json',
     'idle-after-use.json',
     'idle.json',
     'no-room.json',
@@ -51,6 +55,8 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
+    'used-while-hibernating.json',
+    'wake-failed.json',
   ]);
 });
 

@@ -130,7 +130,7 @@ describe('one operation at a time', () => {
     expect(await operations().snapshot(id, 'base')).toMatchObject({ state: 'ready' });
   });
 
-  test('memory is refused, and so is what does not run or has ended', async () => {
+  test('what does not run or has ended is refused; a host that cannot save memory says so, and nothing is left', async () => {
     const input = mayfly().input();
     mayfly().failpoints.arm('awaitIp.before=hang');
     await mayfly().sagas.create(input);
@@ -141,7 +141,9 @@ describe('one operation at a time', () => {
     const { id } = await mayfly().create();
     const full = { kind: 'snapshot', snapshotKind: 'full', name: 'x', operationId: 'snp-0000000000000000' } as const;
     const actor = { apiKeyId: 'test', agentId: null };
-    await expect(operations().begin(id, { ...full, actor })).rejects.toMatchObject({ code: 'snapshot_unsupported' });
+    await operations().begin(id, { ...full, actor });
+    expect(await operations().ended(id, full.operationId)).toMatchObject({ code: 'snapshot_unsupported' });
+    expect(await operations().snapshot(id)).toMatchObject({ state: 'ready', kind: 'disk' });
   });
 
   test('an operation is use: the idle timer does not end it, and counts from its end', async () => {

@@ -39,8 +39,17 @@ async function snapshot(...below: string[]): Promise<SnapshotFolder> {
   await folder.writeDomain(parseXml('<domain/>'));
   const [kind, quiesced, savedAt] = ['disk' as const, true, new Date().toISOString()];
   const disks = [{ target: 'vda', sha256, virtualBytes: 1, storedBytes: 1 }];
-  const saved = { kind, disks, sizeBytes: 1, quiesced, savedAt };
-  await folder.writeSpec({ sandboxId: newId(), kind, quiesced, savedAt, bases: [], snapshots: below, saved });
+  const saved = { kind, disks, memoryBytes: null, sizeBytes: 1, quiesced, savedAt };
+  await folder.writeSpec({
+    sandboxId: newId(),
+    kind,
+    quiesced,
+    savedAt,
+    bases: [],
+    snapshots: below,
+    saved,
+    memorySha256: null,
+  });
   return folder;
 }
 
@@ -50,7 +59,14 @@ async function sandbox(...snapshots: string[]): Promise<Workspace> {
   const { sandboxId } = workspace;
   const request = { sandboxId, source: 's', snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [] };
   const clone = { hostKey: '', macAddress: '', user: '' };
-  const spec = { request: { ...request, egress: 'none' as const }, clone, bases: [], snapshots, restoreId: null };
+  const spec = {
+    request: { ...request, egress: 'none' as const },
+    clone,
+    bases: [],
+    snapshots,
+    restoreId: null,
+    wakesFrom: null,
+  };
   await workspace.finish(spec, '<domain/>');
   return workspace;
 }

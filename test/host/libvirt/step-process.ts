@@ -18,10 +18,13 @@ const steps: Record<string, () => Promise<unknown>> = {
   cloneDisk: () => host.cloneDisk(request, context),
   bootDomain: () => host.bootDomain(sandboxId, context),
   save: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'disk' }, context),
+  saveFull: () => host.snapshots.save({ snapshotId: source, sandboxId, kind: 'full' }, context),
   verify: () => host.snapshots.verify(source, context),
   flatten: () => host.snapshots.flatten(sandboxId, context),
   revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
   removeSnapshot: () => host.snapshots.remove(source),
+  hibernate: () => host.hibernate(sandboxId, context),
+  wake: () => host.wake(sandboxId, 'running', context),
   removeDomain: () => host.removeDomain(sandboxId),
   removeWorkspace: () => host.removeWorkspace(sandboxId),
 };

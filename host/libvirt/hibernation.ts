@@ -1,0 +1,149 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { MayflyError } from '../../model/errors.ts';
+import { macAddress } from '../../model/ids.ts';
+import type { StepContext } from '../hypervisor.ts';
+import type { Domains } from './domains.ts';
+import type { Flattening } from './flattening.ts';
+import type { GuestAgent } from './guest-agent.ts';
+import type { Leases } from './leases.ts';
+import { jobOf, maxMemoryKib } from './output/job-info.ts';
+import type { SavedMemory } from './saved-memory.ts';
+import { type Virsh, VirshError } from './virsh.ts';
+
+export interface HibernationDeps {
+  virsh: Virsh;
+  domains: Domains;
+  saved: SavedMemory;
+  leases: Leases;
+  agent: GuestAgent;
+  flattening: Flattening;
+}
+
+/** How long virsh may wait for memory to be written or read. Milliseconds. */
+const MEMORY_TIMEOUT_MS = 600_000;
+const LOOK_EVERY_MS = 50;
+
+/**
+ * Domains whose memory libvirt has saved (`virsh managedsave`) and which are off meanwhile. The processors of a domain
+ * never run while there is a saved memory of it: it is suspended before it is saved, and what was saved is forgotten
+ * before it goes on. So what is there can always be gone back to, whatever was killed in between
+ * (docs/decisions/0023-hibernate.md).
+ */
+export class Hibernation {
+  constructor(private readonly deps: HibernationDeps) {}
+
+  /** Whether it is off and can be woken. */
+  async holds(sandboxId: string): Promise<boolean> {
+    return (await this.flawOf(sandboxId)) === null;
+  }
+
+  /** @throws MayflyError sandbox_not_running, hibernate_failed */
+  async hibernate(sandboxId: string, context: StepContext): Promise<void> {
+    const { domains, saved, virsh, flattening } = this.deps;
+    await this.settled(sandboxId, context);
+    const state = (await domains.describe(sandboxId))?.state;
+    if (state === 'shut_off' && (await this.holds(sandboxId))) return;
+    if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'hibernated', state);
+    await flattening.stop(sandboxId); // libvirt saves no machine while a disk of it is copied
+    const memoryKib = maxMemoryKib(await virsh.run(['dominfo', sandboxId]));
+    if (memoryKib === null)
+      throw new MayflyError('hibernate_failed', `libvirt does not say how large ${sandboxId} is.`);
+    await saved.refuseWithoutRoom(sandboxId, memoryKib);
+    await domains.bring(sandboxId, 'paused');
+    context.alive('its memory is being saved');
+    await this.run('hibernate_failed', ['managedsave', sandboxId], context.signal);
+  }
+
+  /** @throws MayflyError sandbox_not_running, wake_failed */
+  async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
+    await this.bringBack(sandboxId, context);
+    const { domains, leases, agent } = this.deps;
+    if (wished === 'paused') return await domains.bring(sandboxId, 'paused');
+    const mac = macAddress(sandboxId);
+    // Somebody else may have the address by now: the guest asks for one anew when its link comes back.
+    const isLost = (await leases.current(mac)) === null;
+    if (isLost) await domains.setLink(sandboxId, mac, 'down');
+    await domains.bring(sandboxId, 'running');
+    await agent.setClock(sandboxId);
+    if (isLost) await domains.setLink(sandboxId, mac, 'up');
+  }
+
+  /** Has its memory in RAM, and nothing saved of it. A domain that was off is paused then. */
+  private async bringBack(sandboxId: string, context: StepContext): Promise<void> {
+    const { domains, virsh } = this.deps;
+    if ((await this.work(sandboxId)) === 'Save') await this.abort(sandboxId);
+    await this.settled(sandboxId, context);
+    const state = (await domains.describe(sandboxId))?.state;
+    if (state === 'shut_off') await this.load(sandboxId, context);
+    else if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'woken', state);
+    await virsh.run(['managedsave-remove', sandboxId]);
+  }
+
+  /** libvirt would start the machine afresh where it finds that a save was cut off. */
+  private async load(sandboxId: string, context: StepContext): Promise<void> {
+    const flaw = await this.flawOf(sandboxId);
+    if (flaw === 'none') throw notRunning(sandboxId, 'woken', 'off, and its memory was not saved');
+    if (flaw !== null) {
+      throw new MayflyError('wake_failed', `What was saved of the memory of ${sandboxId} cannot be read: ${flaw}`);
+    }
+    context.alive('its memory is being read');
+    await this.run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
+  }
+
+  /** Why it can't be woken from what is saved; `none` when nothing is, null when it can be. */
+  private async flawOf(sandboxId: string): Promise<string | null> {
+    try {
+      await this.deps.virsh.run(['managedsave-dumpxml', sandboxId]);
+      return null;
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      return /does not have managed save image/i.test(error.stderr) ? 'none' : error.message;
+    }
+  }
+
+  /** Waits until libvirt has ended what it is at: it goes on with that when whoever asked for it was killed. */
+  private async settled(sandboxId: string, context: StepContext): Promise<void> {
+    for (let work = await this.work(sandboxId); work !== null; work = await this.work(sandboxId)) {
+      context.alive(`libvirt is at work on it: ${work}`);
+      await delay(LOOK_EVERY_MS);
+      context.signal.throwIfAborted();
+    }
+  }
+
+  /** What libvirt is at with the domain; null when it is nothing. */
+  private async work(sandboxId: string): Promise<string | null> {
+    try {
+      const state = await this.deps.virsh.run(['domstate', sandboxId, '--reason']);
+      if (/\(starting up\)/.test(state)) return 'Start';
+      return jobOf(await this.deps.virsh.run(['domjobinfo', sandboxId]));
+    } catch (error) {
+      if (error instanceof VirshError) return null; // not active, or not there
+      throw error;
+    }
+  }
+
+  private async abort(sandboxId: string): Promise<void> {
+    try {
+      await this.deps.virsh.run(['domjobabort', sandboxId]);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error; // it has just ended
+    }
+  }
+
+  private async run(
+    code: 'hibernate_failed' | 'wake_failed',
+    argv: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await this.deps.virsh.run(argv, { signal, timeoutMs: MEMORY_TIMEOUT_MS });
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      throw new MayflyError(code, `libvirt refused: ${error.message}`, { cause: error });
+    }
+  }
+}
+
+function notRunning(sandboxId: string, wished: string, state: string | undefined): MayflyError {
+  return new MayflyError('sandbox_not_running', `${sandboxId} cannot be ${wished}: it is ${state ?? 'not there'}.`);
+}

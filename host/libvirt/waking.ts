@@ -1,0 +1,96 @@
+import { constants } from 'node:fs';
+import { chmod, copyFile, rm } from 'node:fs/promises';
+import { MayflyError } from '../../model/errors.ts';
+import type { BaseDigests } from '../disk/base-digest.ts';
+import { ensureHostKey } from '../disk/host-key.ts';
+import type { StateDir } from '../state-dir.ts';
+import type { Domains } from './domains.ts';
+import type { GuestAgent } from './guest-agent.ts';
+import { Renewal, type Wish } from './renewal.ts';
+import { readSaveImage, rewriteSaveImage } from './save-image.ts';
+import { MEMORY_MODE, SnapshotFolder } from './snapshot-folder.ts';
+import type { Virsh } from './virsh.ts';
+import { macAddresses, wakingXml } from './waking-xml.ts';
+import type { CloneSpec, Workspace } from './workspace.ts';
+import { parseXml } from './xml.ts';
+
+export interface WakingDeps {
+  state: StateDir;
+  virsh: Virsh;
+  domains: Domains;
+  digests: BaseDigests;
+  agent: GuestAgent;
+}
+
+/**
+ * Starts a domain from the memory of a snapshot. Nothing that ran when it was saved runs before the guest has confirmed
+ * that it is renewed: until then it is stopped by its own kernel, and its cable is out. When anything of that fails, the
+ * domain goes; so does one whose waking was cut short, and it is woken from the start.
+ */
+export class Waking {
+  constructor(private readonly deps: WakingDeps) {}
+
+  /** @throws MayflyError boot_failed, source_changed */
+  async wake(workspace: Workspace, spec: CloneSpec, snapshotId: string, signal: AbortSignal): Promise<void> {
+    const { sandboxId } = workspace;
+    await this.deps.domains.remove(sandboxId);
+    const image = await workspace.newMemory();
+    try {
+      const wish = await this.prepare(workspace, spec, snapshotId, image);
+      signal.throwIfAborted();
+      await this.restore(workspace, image, wish);
+      signal.throwIfAborted();
+      await this.renew(sandboxId, wish, signal);
+    } catch (error) {
+      await this.deps.domains.remove(sandboxId);
+      if (error instanceof MayflyError && error.code !== 'prepare_failed') throw error;
+      signal.throwIfAborted();
+      const why = error instanceof Error ? error.message : String(error);
+      throw new MayflyError('boot_failed', `${sandboxId} did not wake from ${snapshotId}: ${why}`, { cause: error });
+    } finally {
+      await rm(image, { force: true });
+    }
+    await workspace.finish({ ...spec, wakesFrom: null }, await workspace.domainText());
+  }
+
+  /** Makes a save image of its own for the domain; the snapshot's is never changed. */
+  private async prepare(
+    workspace: Workspace,
+    { request }: CloneSpec,
+    snapshotId: string,
+    image: string,
+  ): Promise<Wish> {
+    const { sandboxId } = workspace;
+    const folder = new SnapshotFolder(this.deps.state, snapshotId);
+    const spec = await folder.spec();
+    if (!spec?.memorySha256) throw new MayflyError('boot_failed', `${snapshotId} has no memory that was checked.`);
+    if ((await this.deps.digests.protect(folder.memory, MEMORY_MODE)) !== spec.memorySha256) {
+      throw new MayflyError('source_changed', `${folder.memory} has changed since ${snapshotId} was saved.`);
+    }
+    const own = await workspace.domain();
+    const { xml } = await readSaveImage(folder.memory);
+    await copyFile(folder.memory, image, constants.COPYFILE_FICLONE);
+    await chmod(image, 0o600);
+    await rewriteSaveImage(image, wakingXml(xml, own));
+    const woke = macAddresses(parseXml(xml));
+    const macs = macAddresses(own).map((mac, nth) => ({ woke: woke[nth] ?? '', own: mac }));
+    if (spec.sandboxId === sandboxId) return { macs, identity: null };
+    const hostKey = await ensureHostKey(workspace.folder, sandboxId);
+    return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys } };
+  }
+
+  private async restore({ sandboxId, domainXml }: Workspace, image: string, { macs }: Wish): Promise<void> {
+    const { virsh, domains } = this.deps;
+    await virsh.run(['define', domainXml]);
+    await virsh.run(['restore', '--paused', image]);
+    // while it is paused: that there is a cable is part of what wakes up
+    for (const { own } of macs) await domains.setLink(sandboxId, own, 'down');
+    await virsh.run(['resume', sandboxId]);
+  }
+
+  private async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
+    const { virsh, domains, agent } = this.deps;
+    await new Renewal(virsh, agent).renew(sandboxId, wish, signal);
+    for (const { own } of wish.macs) await domains.setLink(sandboxId, own, 'up');
+  }
+}

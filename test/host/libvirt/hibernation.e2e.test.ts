@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { exec } from '../../../host/exec.ts';
+import type { Clone, StepContext } from '../../../host/hypervisor.ts';
+import { savedMemoryFolder } from '../../../host/libvirt/saved-memory.ts';
+import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import { TestCa } from './guest.ts';
+import { beginStep, killedAfter } from './killed-step.ts';
+import { startMachine, type TestMachine } from './machine.ts';
+
+/** One machine for all tests: what a test leaves running is the next one's. */
+let machine: TestMachine;
+let ca: TestCa;
+let keys: string;
+let clone: Clone;
+let image: string;
+const id = sandboxIdFrom(randomBytes(ID_BYTES));
+const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
+
+beforeAll(async () => {
+  machine = await startMachine();
+  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
+  ca = await TestCa.make(keys);
+  const { host, source, leaseFolder } = machine;
+  image = join(savedMemoryFolder(leaseFolder), `${id}.save`);
+  const request = { sandboxId: id, source, snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [ca.publicKey] };
+  clone = await host.cloneDisk({ ...request, egress: 'none' }, context());
+  await host.bootDomain(id, context());
+  // a counter in memory alone, and a process that only this boot has
+  await run(
+    'nohup sh -c "i=0; while :; do i=\\$((i+1)); echo \\$i > /dev/shm/count; sleep 0.05; done" >/dev/null 2>&1 &',
+  );
+}, 240_000);
+afterAll(async () => {
+  await machine?.end();
+  if (keys) await rm(keys, { recursive: true, force: true });
+}, 60_000);
+
+async function run(command: string): Promise<string> {
+  const { address } = await machine.host.awaitLease(id, context());
+  return (await ca.ssh(address, clone.hostKey, id, command)).stdout.trim();
+}
+
+const counted = async () => Number(await run('cat /dev/shm/count'));
+const whereabouts = async () => (await machine.host.whereabouts(id)).domain;
+
+async function killLibvirtd(): Promise<void> {
+  const folder = join(machine.state.root, '..', 'libvirt');
+  const [holder, daemon] = await Promise.all(
+    ['holder.pid', 'run/private.pid'].map(async (file) => (await readFile(join(folder, file), 'utf8')).trim()),
+  );
+  await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon ?? '']);
+}
+
+/** Pids of QEMU processes of the sandbox. */
+async function machines(): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return pids.filter((_, n) => commands[n]?.includes(`guest=${id}`));
+}
+
+test('its RAM is given back, and it goes on where it was, with another lease and the right time', async () => {
+  const { host } = machine;
+  const before = [await counted(), await run('cat /proc/sys/kernel/random/boot_id')] as const;
+  const used = await host.usage(id);
+  expect(await machines()).toHaveLength(1);
+  const began = performance.now();
+  for (let twice = 0; twice < 2; twice++) await host.hibernate(id, context());
+  process.stderr.write(`hibernated twice in ${(performance.now() - began).toFixed(0)} ms\n`);
+  expect(await whereabouts()).toBe('hibernated');
+  expect(await machines()).toEqual([]);
+  const asleep = await host.usage(id);
+  expect(asleep.memoryMib).toBe(0);
+  expect(asleep.diskBytes - used.diskBytes).toBeGreaterThan(50_000_000);
+  expect((await host.look(id))[0]).toMatchObject({
+    layer: 'domain',
+    absent: false,
+    found: expect.stringContaining(image),
+  });
+  await host.releaseLease(id); // as if it had slept longer than its lease
+
+  const woke = performance.now();
+  for (let twice = 0; twice < 2; twice++) await host.wake(id, 'running', context());
+  process.stderr.write(`woken twice in ${(performance.now() - woke).toFixed(0)} ms\n`);
+  expect(await whereabouts()).toBe('running');
+  expect(await run('cat /proc/sys/kernel/random/boot_id')).toBe(before[1]);
+  expect(await counted()).toBeGreaterThan(before[0]);
+  expect(Math.abs(Number(await run('date +%s')) - Date.now() / 1000)).toBeLessThan(3);
+  expect((await host.usage(id)).diskBytes).toBeLessThan(asleep.diskBytes - 50_000_000);
+}, 120_000);
+
+test('paused, it is hibernated, and paused again when that is taken back', async () => {
+  const { host } = machine;
+  await host.pause(id);
+  await host.hibernate(id, context());
+  await host.wake(id, 'paused', context());
+  expect(await whereabouts()).toBe('paused');
+  await host.wake(id, 'running', context());
+  expect(await whereabouts()).toBe('running');
+}, 60_000);
+
+test('killed anywhere, it is repeated or taken back', async () => {
+  const { host } = machine;
+  let count = await counted();
+  for (const [nth, ms] of [100, 250, 400, 600].entries()) {
+    await killedAfter(machine, ms, 'hibernate', id, '');
+    if (nth % 2 === 0) await host.hibernate(id, context());
+    await killedAfter(machine, ms * 2, nth % 2 === 0 ? 'wake' : 'hibernate', id, '');
+    await host.wake(id, 'running', context());
+    expect(await whereabouts()).toBe('running');
+    const now = await counted();
+    expect(now).toBeGreaterThan(count);
+    count = now;
+  }
+}, 180_000);
+
+test('a libvirtd that dies in the middle leaves a machine that goes on or can be woken', async () => {
+  const { host } = machine;
+  let count = await counted();
+  for (const ms of [300, 600]) {
+    const hibernating = await beginStep(machine, 'hibernate', id, '');
+    await delay(ms); // the moment of its death is what is varied here
+    await killLibvirtd();
+    await hibernating();
+    await machine.restart();
+    await host.hibernate(id, context());
+    const waking = await beginStep(machine, 'wake', id, '');
+    await delay(ms);
+    await killLibvirtd();
+    await waking();
+    await machine.restart();
+    await host.wake(id, 'running', context());
+    const now = await counted();
+    expect(now).toBeGreaterThan(count);
+    count = now;
+  }
+}, 180_000);
+
+test('what cannot be read is said, never booted afresh, and stays; and a delete leaves nothing', async () => {
+  const { host, virsh } = machine;
+  await host.hibernate(id, context());
+  const saved = await readFile(image);
+  await truncate(image, Math.floor(saved.length / 2));
+  await expect(host.wake(id, 'running', context())).rejects.toMatchObject({ code: 'wake_failed' });
+  expect(await machines()).toEqual([]);
+  await writeFile(image, saved);
+  const file = await open(image, 'r+');
+  await file.write('LibvirtQemudPart', 0); // a save that was cut off: libvirt itself would boot the machine
+  await file.close();
+  await expect(host.wake(id, 'running', context())).rejects.toMatchObject({
+    code: 'wake_failed',
+    message: expect.stringContaining('incomplete'),
+  });
+  expect((await virsh.run(['domstate', id])).trim()).toBe('shut off');
+  await writeFile(image, saved);
+  expect(await whereabouts()).toBe('hibernated');
+  const { domain } = await host.whereabouts(id);
+  expect(domain).toBe('hibernated');
+
+  expect(
+    (await host.marks()).filter((mark) => mark.sandboxId === id && mark.observation.layer === 'domain'),
+  ).toHaveLength(1);
+  await host.removeDomain(id);
+  await writeFile(image, 'an image whose domain is gone');
+  expect((await host.look(id))[0]?.absent).toBe(false);
+  for (let twice = 0; twice < 2; twice++) await host.removeDomain(id);
+  await host.releaseLease(id);
+  await host.removeWorkspace(id);
+  expect((await host.look(id)).map((seen) => seen.absent)).toEqual([true, true, true]);
+  await expect(host.hibernate(id, context())).rejects.toMatchObject({ code: 'sandbox_not_running' });
+  await expect(host.wake(id, 'running', context())).rejects.toMatchObject({ code: 'sandbox_not_running' });
+}, 120_000);

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { request } from '../../../host/libvirt/renewal.ts';
+
+const macs = [{ woke: '52:54:00:00:00:01', own: '52:54:00:00:00:02' }];
+const hostKey = { privateKey: '-----BEGIN-----\nsecret\n-----END-----\n', publicKey: 'ssh-ed25519 AAAA sbx-a' };
+
+test('a fork is told who it is; a sandbox that goes on is not', () => {
+  const identity = { sandboxId: 'sbx-0123456789abcdef', hostKey, userCaKeys: ['ssh-ed25519 CA\n'] };
+  const [time, entropy, ...rest] = request({ macs, identity }, 'abc').split('\n');
+  expect(time).toMatch(/^time \d{10}\.\d{3}$/);
+  expect(entropy).toMatch(/^entropy [0-9a-f]{128}$/);
+  expect(rest).toEqual([
+    'nic 52:54:00:00:00:01 52:54:00:00:00:02',
+    'name sbx-0123456789abcdef',
+    'file host-key',
+    '| -----BEGIN-----',
+    '| secret',
+    '| -----END-----',
+    'file host-key.pub',
+    '| ssh-ed25519 AAAA sbx-a',
+    'file user_ca.pub',
+    '| ssh-ed25519 CA',
+    'file principals',
+    '| sbx-0123456789abcdef',
+    'file revoked_keys',
+    'nonce abc',
+    '',
+  ]);
+  const again = request({ macs, identity: null }, 'abc').split('\n');
+  expect(again[1]).not.toBe(entropy);
+  expect(again.slice(2)).toEqual(['nic 52:54:00:00:00:01 52:54:00:00:00:02', 'nonce abc', '']);
+});

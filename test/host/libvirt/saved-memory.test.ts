@@ -1,0 +1,56 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { jobOf, maxMemoryKib } from '../../../host/libvirt/output/job-info.ts';
+import { SavedMemory } from '../../../host/libvirt/saved-memory.ts';
+import { sandboxId } from '../../store/support.ts';
+
+const ID = sandboxId(1);
+let folder: string;
+let saved: SavedMemory;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mf-save-'));
+  saved = new SavedMemory(folder);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('memory that there is no room for is refused, with the figures and the folder', async () => {
+  await saved.refuseWithoutRoom(ID, 1024);
+  await expect(saved.refuseWithoutRoom(ID, 1e15)).rejects.toMatchObject({
+    code: 'hibernate_failed',
+    message: expect.stringMatching(new RegExp(`may need \\d+ MiB in ${folder} of its host, which has \\d+ MiB left`)),
+  });
+});
+
+test('only what is named as a sandbox is one, and it counts', async () => {
+  expect(await new SavedMemory(join(folder, 'not-there')).sandboxIds()).toEqual([]);
+  for (const name of [`${ID}.save`, 'golden.save', `${ID}.save.new`]) await writeFile(join(folder, name), 'memory');
+  expect(await saved.sandboxIds()).toEqual([ID]);
+  expect(await saved.allocatedBytes(ID)).toBeGreaterThan(0);
+  for (let twice = 0; twice < 2; twice++) await saved.remove(ID);
+  expect([await saved.sandboxIds(), await saved.allocatedBytes(ID)]).toEqual([[], 0]);
+});
+
+// as virsh 9.0 printed it
+const SAVING = `Job type:         Unbounded   
+Operation:        Save
+Time elapsed:     287          ms
+Data processed:   79.016 MiB
+Data remaining:   393.797 MiB
+`;
+const INFO = `Id:             3
+Name:           sbx-14m1m7cz973c4hrt
+UUID:           171cf3d8-0aa2-54b2-8759-8691ee153a2d
+Max memory:     524288 KiB
+Used memory:    262144 KiB
+Managed save:   no
+`;
+
+test('what virsh says of a job and of memory is read', () => {
+  expect(jobOf(SAVING)).toBe('Save');
+  expect(jobOf('Job type:         None        \n\n')).toBeNull();
+  expect(jobOf('')).toBeNull();
+  expect(maxMemoryKib(INFO)).toBe(524_288);
+  expect(maxMemoryKib('Max memory:     no limit\n')).toBeNull();
+});
