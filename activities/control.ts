@@ -1,5 +1,6 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import type { Store } from '../store/connect.ts';
+import { createBakedSourceActivities } from './baked-source.ts';
 import { createCertificateActivities } from './certificate.ts';
 import { createCommandAuditActivities } from './command-audit.ts';
 import { createEventActivities } from './event.ts';
@@ -26,6 +27,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createEventActivities(deps),
     ...createCommandAuditActivities(deps),
     ...createSourceRecordActivities(deps),
+    ...createBakedSourceActivities(deps),
     ...createSnapshotRecordActivities(deps),
   };
 }

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../model/audit.ts';
+import type { BakeSourceInput, DeleteSourceInput } from '../model/baked-source.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import type { CommandInput } from '../model/command.ts';
 import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
@@ -49,6 +50,15 @@ export interface Sagas {
   sourceTask(input: SourceInput): Promise<void>;
   /** Resolves when no task runs on the source. @throws the signal's reason when it fires first */
   sourceTaskEnded(source: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void>;
+  /**
+   * Begins to make a source of a snapshot; the same bake id again joins it.
+   * @throws MayflyError source_exists while another one works on that name
+   */
+  bakeSource(input: BakeSourceInput): Promise<void>;
+  /** Begins to delete a baked source; joins the deletion that runs already. @throws MayflyError too_many_requests while it is baked */
+  deleteSource(input: DeleteSourceInput): Promise<void>;
+  /** Resolves when no bake and no deletion of that name runs. @throws the signal's reason when it fires first */
+  bakeEnded(source: Pick<BakeSourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void>;
   /**
    * Signs a public key; the one answer that is not in the store. The same request id again gets the same certificate.
    * @throws MayflyError sandbox_ended, temporal_unavailable

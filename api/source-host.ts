@@ -1,3 +1,4 @@
+import type { BakedSource } from '../model/baked-source.ts';
 import { MayflyError } from '../model/errors.ts';
 import { sourceIdOf } from '../model/ids.ts';
 import type { SourceAccess } from '../model/source-access.ts';
@@ -63,6 +64,41 @@ export async function changedSource(store: Store, name: string, wish: string | u
       changed.map(({ hostId }) => hostId),
     );
   return one ? { id: one.id, hostId: one.hostId, name } : placeSource(store, name, wish);
+}
+
+/**
+ * The source of that name that was made of a snapshot, also when it is gone.
+ * @throws MayflyError source_not_baked, source_not_found, no_host; invalid_request when several hosts have one
+ */
+export async function bakedSourceOf(store: Store, name: string, wish: string | undefined): Promise<BakedSource> {
+  const known = await store.bakedSources.named(name);
+  const here = known.filter(({ hostId }) => wish === undefined || hostId === wish);
+  const present = here.filter(({ state }) => state !== 'deleted' && state !== 'failed');
+  const [one, ...others] = present;
+  if (others.length > 0)
+    throw ambiguous(
+      name,
+      present.map(({ hostId }) => hostId),
+    );
+  if (one) return one;
+  const [gone] = here;
+  const live = (await store.hosts.list()).filter((host) => isLive(host));
+  const isListed = live.some(({ id, sources }) => {
+    return (wish === undefined || id === wish) && sources.some((source) => source.name === name);
+  });
+  if (gone && !isListed) return gone;
+  await placeSource(store, name, wish);
+  throw new MayflyError('source_not_baked', `The source ${JSON.stringify(name)} was not made by Mayfly, and stays.`);
+}
+
+/**
+ * Whose audit trail is meant: also that of a baked source which is gone.
+ * @throws MayflyError as {@link placeSource}
+ */
+export async function auditedSource(store: Store, name: string, wish: string | undefined): Promise<PlacedSource> {
+  const known = await store.bakedSources.named(name);
+  const [one, ...others] = known.filter(({ hostId }) => wish === undefined || hostId === wish);
+  return one && others.length === 0 ? one : changedSource(store, name, wish);
 }
 
 function ambiguous(name: string, hostIds: string[]): MayflyError {

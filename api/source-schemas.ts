@@ -1,9 +1,10 @@
 import { z } from '@hono/zod-openapi';
+import { BAKED_SOURCE_STATES, isBakedSourceName } from '../model/baked-source.ts';
 import { isHostId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { SOURCE_ACCESS_STATES } from '../model/source-access.ts';
 import { sourceFields } from './hosts.ts';
-import { auditQuery, printable, whole } from './schemas.ts';
+import { auditQuery, printable, snapshotId, whole } from './schemas.ts';
 
 const hostId = z
   .string()
@@ -57,9 +58,46 @@ export const sourceAccess = z
   })
   .openapi('SourceAccess');
 
+export const bakeSource = z
+  .strictObject({
+    name: z
+      .string()
+      .refine(isBakedSourceName, {
+        message: `must be 1 to ${LIMITS.bakedSourceName.maxLength} of A-Z a-z 0-9 . _ -, begin with a letter, and look like no id`,
+      })
+      .openapi({ example: 'debian-with-tools' }),
+    fromSnapshot: snapshotId,
+  })
+  .openapi('BakeSource');
+
+const failure = z.object({ code: z.string(), step: z.string(), message: z.string() });
+const bakedDisk = z.object({ target: z.string(), sha256: z.string(), virtualBytes: z.int(), storedBytes: z.int() });
+
+export const bakedSource = z
+  .object({
+    id: z.string(),
+    hostId: z.string(),
+    name: z.string(),
+    state: z.enum(BAKED_SOURCE_STATES),
+    snapshotId: z.string(),
+    sandboxId: z.string().openapi({ description: 'Whose snapshot that is' }),
+    builderId: z.string().openapi({ description: 'The sandbox in which it was cleaned; it ends with the bake' }),
+    createdBy: z.object({ apiKeyId: z.string(), agentId: z.string().nullable() }),
+    createdAt: instant,
+    readyAt: instant.nullable(),
+    image: z.object({ disks: z.array(bakedDisk), sizeBytes: z.int() }).nullable(),
+    failure: failure.nullable(),
+    waitingFor: z.string().nullable(),
+    updatedAt: instant,
+  })
+  .openapi('BakedSource');
+
 export const sourceAnswer = z.object({ ...sourceFields, hosts: z.array(z.string()) }).openapi('Source');
 export const sourceDetail = sourceAnswer
-  .extend({ access: z.array(sourceAccess).openapi({ description: 'Whether it can be looked at, by host' }) })
+  .extend({
+    access: z.array(sourceAccess).openapi({ description: 'Whether it can be looked at, by host' }),
+    baked: z.array(bakedSource).openapi({ description: 'Where it was made of a snapshot, by host' }),
+  })
   .openapi('SourceDetail');
 
 const output = z.object({

@@ -3,10 +3,12 @@ import { MayflyError } from '../model/errors.ts';
 import type { HostRecord } from '../model/host.ts';
 import { auditPage, pageOfChain } from './audit.ts';
 import { requires } from './auth.ts';
+import { bakedView } from './baked-view.ts';
 import type { App, AppDeps } from './context.ts';
 import { isLive, refuseUnplaceable } from './placement.ts';
 import { json, noQuery, pageOf, problems } from './schemas.ts';
-import { changedSource } from './source-host.ts';
+import { sourceBakingRoutes } from './source-baking.ts';
+import { auditedSource } from './source-host.ts';
 import { sourceLookRoutes } from './source-looks.ts';
 import { sourcePreparationRoutes } from './source-preparation.ts';
 import { sourceAnswer, sourceAuditQuery, sourceDetail, sourceParams } from './source-schemas.ts';
@@ -47,23 +49,32 @@ export function sourceRoutes(app: App, deps: AppDeps): void {
   const { store } = deps;
   sourcePreparationRoutes(app, deps);
   sourceLookRoutes(app, deps);
+  sourceBakingRoutes(app, deps);
   app.openapi(getOne, async (c) => {
     const { name } = c.req.valid('param');
-    await refuseUnplaceable(store, name);
+    const baked = (await store.bakedSources.named(name)).map(bakedView);
     const live = (await store.hosts.list()).filter((host) => isLive(host));
-    const source = mergeSources(live).find((one) => one.name === name);
+    const source = mergeSources(live).find((one) => one.name === name) ?? inTheMaking(name, baked);
+    if (!source) await refuseUnplaceable(store, name);
     if (!source) throw new MayflyError('source_not_found', `No live host has a source ${JSON.stringify(name)}.`);
-    return c.json({ ...source, access: await store.sources.named(name) }, 200);
+    return c.json({ ...source, access: await store.sources.named(name), baked }, 200);
   });
   app.openapi(auditOfOne, async (c) => {
     const { hostId, ...range } = c.req.valid('query');
-    const { id } = await changedSource(store, c.req.valid('param').name, hostId);
+    const { id } = await auditedSource(store, c.req.valid('param').name, hostId);
     return c.json(await pageOfChain(deps, id, range), 200);
   });
   app.openapi(listSources, async (c) => {
     const live = (await store.hosts.list()).filter((host) => isLive(host));
     return c.json({ items: mergeSources(live), nextCursor: null }, 200);
   });
+}
+
+/** What no host lists, but has been asked for: how far that came. */
+function inTheMaking(name: string, baked: z.infer<typeof sourceDetail>['baked']): SourceView | null {
+  const [one] = baked;
+  if (!one) return null;
+  return { name, cloneable: false, problem: `It is ${one.state}.`, cpus: 0, memoryMib: 0, diskBytes: 0, hosts: [] };
 }
 
 /**

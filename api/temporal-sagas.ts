@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import { WithStartWorkflowOperation, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { AuditEvent } from '../model/audit.ts';
+import type { BakeSourceInput, DeleteSourceInput } from '../model/baked-source.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/command.ts';
 import { MayflyError } from '../model/errors.ts';
@@ -20,6 +21,7 @@ import type { Actor, SandboxFailure } from '../model/sandbox.ts';
 import type { DeleteSnapshotInput } from '../model/snapshot.ts';
 import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
+import { bakeEnded, bakeSource, deleteSource } from './temporal-baking.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 import { isGone, rethrow } from './temporal-failure.ts';
 import { deleteSnapshot, operate, operated, snapshotDeleted } from './temporal-operations.ts';
@@ -165,6 +167,18 @@ export class TemporalSagas implements Sagas {
 
   async sourceTaskEnded({ hostId, name }: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => this.#client.workflow.getHandle(sourceWorkflowIdOf(hostId, name)).result());
+  }
+
+  async bakeSource(input: BakeSourceInput): Promise<void> {
+    await this.#call(() => bakeSource(this.#client, input));
+  }
+
+  async deleteSource(input: DeleteSourceInput): Promise<void> {
+    await this.#call(() => deleteSource(this.#client, input));
+  }
+
+  async bakeEnded(source: Pick<BakeSourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => bakeEnded(this.#client, source));
   }
 
   issueCertificate(requestId: string, input: CertificateInput): Promise<IssuedCertificate> {

@@ -1,3 +1,4 @@
+import type { BakedSource as BakedRecord } from '../model/baked-source.ts';
 import { filePathInUrl } from '../model/file-path.ts';
 import type { SourceInfo } from '../model/host.ts';
 import type { SourceAccess, SourceCommandResult } from '../model/source-access.ts';
@@ -11,9 +12,19 @@ export interface Source extends SourceInfo {
   hosts: string[];
 }
 
-/** A source, and whether it can be looked at, by host. */
+/** A source that was made of a snapshot, on one host. */
+export type BakedSource = Omit<BakedRecord, 'bakeId'>;
+
+/** A source, whether it can be looked at, and what it was made of, by host. */
 export interface SourceDetail extends Source {
   access: SourceAccess[];
+  baked: BakedSource[];
+}
+
+export interface BakeSource {
+  /** 1 to 63 of `A-Za-z0-9._-`, the first a letter. */
+  name: string;
+  fromSnapshot: string;
 }
 
 /** Which of several hosts that have a source of that name. */
@@ -44,6 +55,18 @@ export class Sources {
 
   get(name: string, options: CallOptions = {}): Promise<SourceDetail> {
     return this.#transport.json({ method: 'GET', path: sourcePath(name) }, options);
+  }
+
+  /** Makes a source of a snapshot. Returns the record: `ready`, or `baking` when the wait was over first. */
+  bake(request: BakeSource, options: WaitOptions & PostOptions = {}): Promise<BakedSource> {
+    const shape = { method: 'POST', path: '/v1/sources', body: request, headers: prefer(options.waitSeconds) } as const;
+    return this.#transport.json(shape, options);
+  }
+
+  /** Deletes a source that was made of a snapshot. Returns the record: `deleted`, or `deleting` when the wait was over first. */
+  delete(name: string, { hostId }: OnHost = {}, options: WaitOptions & CallOptions = {}): Promise<BakedSource> {
+    const shape = { method: 'DELETE', path: sourcePath(name), query: { hostId } } as const;
+    return this.#transport.json({ ...shape, headers: prefer(options.waitSeconds) }, options);
   }
 
   /** Returns the record: `prepared`, or an earlier state when the wait was over first. */

@@ -2,6 +2,7 @@ import type { Capacity, SourceInfo } from '../model/host.ts';
 import type { Observation } from '../model/proof.ts';
 import type { Egress } from '../model/sandbox.ts';
 import type { HostDisk } from '../model/storage.ts';
+import type { HostBaking } from './baking.ts';
 import type { HostSnapshots } from './snapshots.ts';
 import type { RunningSource } from './source/console.ts';
 
@@ -71,6 +72,8 @@ export interface Hypervisor {
   readonly uri: string | null;
   /** What it saved of its sandboxes. */
   readonly snapshots: HostSnapshots;
+  /** How it makes sources of snapshots. */
+  readonly baking: HostBaking;
   /** The files in which leases stand, for people and their tools. */
   leaseFiles(): string[];
 

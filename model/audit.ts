@@ -35,6 +35,12 @@ export type AuditKind =
   | 'source.prepared'
   | 'source.prepare-failed'
   | 'source.unprepared'
+  | 'source.baking'
+  | 'source.baked'
+  | 'source.bake-failed'
+  | 'source.deleting'
+  | 'source.delete-refused'
+  | 'source.deleted'
   | 'source.command'
   | 'source.file';
 

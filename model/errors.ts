@@ -276,6 +276,30 @@ export const ERRORS = {
     title: "The source's disk has changed under its clones",
     remedy: 'Restore the disk, or destroy the clones and register the new disk.',
   },
+  source_exists: {
+    status: 409,
+    retryable: false,
+    title: 'There is a source of that name',
+    remedy: 'Choose another name, or delete that source.',
+  },
+  source_in_use: {
+    status: 409,
+    retryable: true,
+    title: 'Something leans on the source',
+    remedy: 'Destroy the sandboxes and delete the snapshots that `detail` names, then delete the source.',
+  },
+  source_not_baked: {
+    status: 409,
+    retryable: false,
+    title: 'Mayfly did not make that source',
+    remedy: 'Remove it where it was made: with virsh, for example.',
+  },
+  bake_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The source could not be baked',
+    remedy: 'See `detail` for the step and the reason; what was made of it has been removed.',
+  },
   idempotency_key_reused: {
     status: 422,
     retryable: false,

@@ -9,6 +9,8 @@ export const LIMITS = {
   metadata: { maxEntries: 32, maxKeyLength: 63, maxValueLength: 1_024 },
   agentId: { maxLength: 128 },
   sourceName: { maxLength: 128 },
+  /** 1 to so many of `A-Za-z0-9._-`, the first a letter. */
+  bakedSourceName: { maxLength: 63 },
   idempotencyKey: { maxLength: 255 },
   /** How long an idempotent answer is kept. */
   idempotencyHours: 24,

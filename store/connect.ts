@@ -3,6 +3,7 @@ import { MayflyError } from '../model/errors.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Audit } from './audit.ts';
 import { ChainKey } from './audit-chain.ts';
+import { BakedSources } from './baked-sources.ts';
 import { Certificates } from './certificates.ts';
 import { Commands } from './commands.ts';
 import { reaching } from './failure.ts';
@@ -30,6 +31,7 @@ export interface Store {
   measuredDisks: MeasuredDisks;
   serials: Serials;
   sources: Sources;
+  bakedSources: BakedSources;
   certificates: Certificates;
   uses: Uses;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
@@ -74,6 +76,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     measuredDisks: new MeasuredDisks(connection),
     serials: new Serials(connection),
     sources: new Sources(connection),
+    bakedSources: new BakedSources(connection),
     certificates,
     uses: new Uses(connection),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),

@@ -1,6 +1,8 @@
+export { bakeSource } from './bake-source.ts';
 export { certificate } from './certificate.ts';
 export { command } from './command.ts';
 export { deleteSnapshot } from './delete-snapshot.ts';
+export { deleteSource } from './delete-source.ts';
 export { recordEvent } from './record-event.ts';
 export { sandbox } from './sandbox.ts';
 export { source } from './source.ts';

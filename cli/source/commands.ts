@@ -1,18 +1,22 @@
 import { defineCommand } from 'citty';
 import type { Io } from '../io.ts';
+import { bakeCommand } from './bake.ts';
 import { catCommand } from './cat.ts';
+import { deleteCommand } from './delete.ts';
 import { listCommand } from './list.ts';
 import { prepareCommand, unprepareCommand } from './prepare.ts';
 import { runCommand } from './run.ts';
 import { showCommand } from './show.ts';
 
-/** `mayfly source list|show|prepare|unprepare|run|cat` */
+/** `mayfly source list|show|bake|delete|prepare|unprepare|run|cat` */
 export function sourceCommand(io: Io) {
   return defineCommand({
     meta: { name: 'source', description: 'Golden VMs' },
     subCommands: {
       list: listCommand(io),
       show: showCommand(io),
+      bake: bakeCommand(io),
+      delete: deleteCommand(io),
       prepare: prepareCommand(io),
       unprepare: unprepareCommand(io),
       run: runCommand(io),

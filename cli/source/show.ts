@@ -5,6 +5,7 @@ import { EXIT } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 import { accessLines } from './access-text.ts';
+import { bakedLines } from './baked-text.ts';
 
 const ARGS = {
   name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
@@ -24,6 +25,7 @@ export function showCommand(io: Io) {
         return EXIT.ok;
       }
       io.print(`cloneable: ${source.cloneable ? 'yes' : `no: ${printable(source.problem ?? 'not said why')}`}`);
+      for (const baked of source.baked) for (const line of bakedLines(io, baked)) io.print(line);
       for (const access of source.access) for (const line of accessLines(io, access)) io.print(line);
       if (source.access.length === 0) io.print('never prepared for looking');
       return EXIT.ok;

@@ -11,6 +11,7 @@ import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereab
 import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
+import { LibvirtBaking } from './baking.ts';
 import { BlockPull } from './block-pull.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
@@ -29,6 +30,7 @@ import { macsOf, Residue } from './residue.ts';
 import { runningSource } from './running-source.ts';
 import { SavedMemory, savedMemoryFolder } from './saved-memory.ts';
 import { LibvirtSnapshots } from './snapshots.ts';
+import { SourceUse } from './source-use.ts';
 import { Sources } from './sources.ts';
 import { Virsh } from './virsh.ts';
 import { Waking } from './waking.ts';
@@ -53,6 +55,7 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly kind = 'libvirt';
   readonly uri: string;
   readonly snapshots: LibvirtSnapshots;
+  readonly baking: LibvirtBaking;
   private readonly virsh: Virsh;
   private readonly state: StateDir;
   private readonly networks: NetworkPlans;
@@ -64,6 +67,7 @@ export class LibvirtHypervisor implements Hypervisor {
   private readonly leaning: Leaning;
   private readonly flattening: Flattening;
   private readonly residue: Residue;
+  private readonly use = new SourceUse();
   private readonly waking: Waking;
   private readonly saved: SavedMemory;
   private readonly hibernation: Hibernation;
@@ -86,7 +90,7 @@ export class LibvirtHypervisor implements Hypervisor {
     const { saved, leases } = this;
     this.residue = new Residue({ domains, leases, saved, state });
     this.leaning = new Leaning(state, digests);
-    const { leaning } = this;
+    const { leaning, use, known: sources } = this;
     this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
     const { flattening } = this;
     this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening });
@@ -95,6 +99,7 @@ export class LibvirtHypervisor implements Hypervisor {
     const common = { state, virsh, domains, digests, agent };
     this.snapshots = new LibvirtSnapshots({ ...common, freezer, leaning, flattening, diffProgram });
     this.waking = new Waking(common);
+    this.baking = new LibvirtBaking({ ...common, sources, leaning, use });
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -167,7 +172,9 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
     const { state, known: sources, digests, leaning, networks, accelerator } = this;
-    return await cloneDisk({ state, sources, digests, leaning, networks, accelerator }, request, context);
+    const deps = { state, sources, digests, leaning, networks, accelerator };
+    const clone = () => cloneDisk(deps, request, context);
+    return await (request.snapshotId === null ? this.use.by(request.source, clone) : clone());
   }
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { Mutex } from 'async-mutex';
 import { ZodError } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
@@ -73,6 +74,20 @@ export class Leaning {
     return found.length === 0 ? null : found.join(', ');
   }
 
+  /** What leans on the files of a source in that folder, in words for a person; null when nothing does. */
+  async onFiles(folder: string): Promise<string | null> {
+    const isBelow = async (thing: Workspace | SnapshotFolder) =>
+      unlessUnreadable(async () => (await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false);
+    const found: string[] = [];
+    for (const id of await workspaceIds(this.state)) {
+      if (await isBelow(new Workspace(this.state, id))) found.push(`sandbox ${id}`);
+    }
+    for (const layer of await snapshotFolders(this.state)) {
+      if (await isBelow(layer)) found.push(`snapshot ${layer.snapshotId}`);
+    }
+    return found.length === 0 ? null : found.join(', ');
+  }
+
   /** Frees every deleted snapshot that nothing leans on any more, and then those which only it leaned on. */
   async sweep(): Promise<void> {
     await this.sweeping.runExclusive(async () => {
@@ -123,10 +138,14 @@ export class Leaning {
   }
 }
 
-/** What can't be read may lean on anything. */
 async function leans(thing: Workspace | SnapshotFolder, snapshotId: string): Promise<boolean> {
+  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false);
+}
+
+/** What can't be read may lean on anything. */
+async function unlessUnreadable(leans: () => Promise<boolean>): Promise<boolean> {
   try {
-    return (await thing.spec())?.snapshots.includes(snapshotId) ?? false;
+    return await leans();
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return true;
     throw error;

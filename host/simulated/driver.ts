@@ -11,6 +11,7 @@ import { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
 import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
+import { SimulatedBaking } from './baking.ts';
 import { measureCapacity } from './capacity.ts';
 import { DiskUsage } from './disk-usage.ts';
 import { BOOT_SCRIPT, consoleTail, killDomain, startDomain } from './domain.ts';
@@ -48,6 +49,7 @@ export class SimulatedHypervisor implements Hypervisor {
   /** For tests and demonstrations: starts and stops sources. */
   readonly runningSources: SimulatedSources;
   readonly snapshots: SimulatedSnapshots;
+  readonly baking: SimulatedBaking;
   readonly #state: StateDir;
   readonly #failpoints: Failpoints;
   readonly #agentFolder: string | null;
@@ -68,6 +70,16 @@ export class SimulatedHypervisor implements Hypervisor {
         suspension: (sandboxId) => this.#suspension(sandboxId),
         workspace: (sandboxId) => this.#workspace(sandboxId),
       },
+    });
+    this.baking = new SimulatedBaking({
+      state: options.state,
+      failpoints: this.#failpoints,
+      builder: {
+        isOn: async (sandboxId) => (await this.#processes.of(sandboxId)).length > 0,
+        stop: (sandboxId) => killDomain(sandboxId, this.#processes),
+        workspace: (sandboxId) => this.#workspace(sandboxId),
+      },
+      isRunning: (source) => this.runningSources.isRunning(source),
     });
     this.#leases = new SimulatedLeases(join(options.state.root, 'simulated.leases'));
   }

@@ -56,9 +56,14 @@ export async function ensureDefaultImage(images: string): Promise<void> {
   const staging = join(images, `.${DEFAULT_IMAGE}.new`);
   await rm(staging, { recursive: true, force: true });
   await makeTree(imageRoot(staging, '.'));
-  const about = { cpus: 1, memoryMib: 64, diskBytes: 64 * 1024 * 1024 };
-  await writeFile(join(staging, SOURCE_FILE), `${JSON.stringify(about)}\n`);
+  await describeImage(staging, 0);
   await rename(staging, join(images, DEFAULT_IMAGE));
+}
+
+/** Writes down what a clone of the image in a folder gets. @param usedBytes of its tree */
+export async function describeImage(folder: string, usedBytes: number): Promise<void> {
+  const about = { cpus: 1, memoryMib: 64, diskBytes: Math.max(usedBytes, 64 * 1024 * 1024) };
+  await writeFile(join(folder, SOURCE_FILE), `${JSON.stringify(about)}\n`);
 }
 
 /** The images of a host, by name. A folder that is not a whole image is listed with its problem. */

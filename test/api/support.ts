@@ -4,6 +4,7 @@ import type { App } from '../../api/context.ts';
 import type { Guests } from '../../api/guests.ts';
 import type { Sagas } from '../../api/sagas.ts';
 import type { AuditEvent } from '../../model/audit.ts';
+import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/baked-source.ts';
 import type { IssuedCertificate } from '../../model/certificate.ts';
 import type { CommandInput } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -131,6 +132,28 @@ export class ImmediateSagas implements Sagas {
   }
 
   async sourceTaskEnded(_source: unknown, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') await aborted(signal);
+  }
+
+  async bakeSource(input: BakeSourceInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`bake ${input.name} of ${input.snapshot.id} on ${input.hostId}`);
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'bake_failed', step: 'cleanGuest', message: 'no' } as const) : null;
+    if (this.outcome === 'never') return;
+    await this.#store.bakedSources.begin({ ...requestedBake(input), state: isFailed ? 'failed' : 'ready', failure });
+  }
+
+  async deleteSource({ sourceId, name }: DeleteSourceInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`delete ${name}`);
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'source_in_use', step: 'removeSource', message: 'by sbx-' } as const) : null;
+    if (this.outcome === 'never') return;
+    await this.#store.bakedSources.update(sourceId, { state: isFailed ? 'ready' : 'deleted', failure });
+  }
+
+  async bakeEnded(_source: unknown, signal: AbortSignal): Promise<void> {
     if (this.outcome === 'never') await aborted(signal);
   }
 

@@ -102,3 +102,46 @@ describe('mayfly source cat', () => {
     expect(out).toMatch(/0644 +root +7 .*hosts/);
   });
 });
+
+describe('mayfly source bake and delete', () => {
+  const baked = {
+    id: 'src-0123456789abcdef',
+    hostId: 'kvm-1',
+    name: 'tools',
+    state: 'ready',
+    snapshotId: 'snp-0123456789abcdef',
+    sandboxId: 'sbx-0123456789abcdef',
+    builderId: 'sbx-1123456789abcdef',
+    createdBy: { apiKeyId: 'key-1', agentId: null },
+    createdAt: '2026-11-21T00:00:00.000Z',
+    readyAt: '2026-11-21T00:01:00.000Z',
+    image: { disks: [{ target: 'vda', sha256: 'ab', virtualBytes: 9, storedBytes: 2048 }], sizeBytes: 2048 },
+    failure: null,
+    waitingFor: null,
+    updatedAt: '2026-11-21T00:01:00.000Z',
+  };
+
+  it('says what was made, and of what', async () => {
+    const { code, out, asked } = await run(['bake', 'tools', '--from', 'snp-0123456789abcdef'], baked, 201);
+    expect(code).toBe(0);
+    expect(out).toContain('tools on kvm-1: ready');
+    expect(out).toContain('baked of snp-0123456789abcdef, a snapshot of sbx-0123456789abcdef');
+    expect(out).toContain('takes 2.0 KiB on the host');
+    expect([asked?.method, asked?.path]).toEqual(['POST', '/v1/sources']);
+    expect(JSON.parse(asked?.body ?? '')).toEqual({ name: 'tools', fromSnapshot: 'snp-0123456789abcdef' });
+  });
+
+  it('ends with 124 when the wait was over first, and with 2 for what is no snapshot', async () => {
+    expect(
+      (await run(['bake', 'tools', '--from', 'snp-0123456789abcdef'], { ...baked, state: 'baking' }, 202)).code,
+    ).toBe(124);
+    expect((await run(['bake', 'tools', '--from', 'tools'], baked)).code).toBe(2);
+  });
+
+  it('deletes on the host that is named', async () => {
+    const { code, asked } = await run(['delete', 'tools', '--host', 'kvm-1'], { ...baked, state: 'deleted' });
+    expect([code, asked?.method, asked?.path]).toEqual([0, 'DELETE', '/v1/sources/tools?hostId=kvm-1']);
+    const deleting = await run(['delete', 'tools', '--wait', '0'], { ...baked, state: 'deleting' }, 202);
+    expect(deleting.code).toBe(124);
+  });
+});

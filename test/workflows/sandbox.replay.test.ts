@@ -26,6 +26,8 @@ async function recorded(name: string): Promise<string> {
 
 test('the ways a sandbox, a command and a snapshot can live are all recorded', () => {
   expect(names.sort()).toEqual([
+    'bake-failed.json',
+    'baked.json',
     'cleanup-that-waits.json',
     'command-cancelled.json',
     'command.json',
@@ -51,6 +53,8 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'snapshot-deleted.json',
     'snapshot-failed.json',
     'snapshot.json',
+    'source-delete-refused.json',
+    'source-deleted.json',
     'stalled.json',
     'taken-over-while-saving.json',
     'taken-over.json',

@@ -1,0 +1,30 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { checkArguments, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds } from '../arguments.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { bakedLines } from './baked-text.ts';
+
+const ARGS = {
+  name: { type: 'positional', description: 'What it shall be called', required: true },
+  from: { type: 'string', valueHint: 'snapshot', description: 'Snapshot id', required: true },
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly source bake`: done when sandboxes can be made of it. */
+export function bakeCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'bake', description: 'Make a source of a snapshot, cleaned of its identity and leaning on nothing' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const request = { name: args.name, fromSnapshot: snapshotId(args.from) };
+      const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
+      const baked = await connect(io).sources.bake(request, options);
+      if (args.json) io.printJson(baked);
+      else for (const line of bakedLines(io, baked)) io.print(line);
+      return baked.state === 'baking' ? EXIT.waitedTooLong : EXIT.ok;
+    },
+  });
+}

@@ -1,0 +1,40 @@
+import type { BakedImage } from '../model/baked-source.ts';
+import type { StepContext } from './hypervisor.ts';
+
+export interface BakeRequest {
+  /** Names this one bake. */
+  bakeId: string;
+  sourceId: string;
+  /** What the source will be called; {@link isBakedSourceName} of model/baked-source.ts. */
+  name: string;
+  snapshotId: string;
+  /** The sandbox that was made of the snapshot, to be cleaned, shut down and taken for the source's disks. */
+  builderId: string;
+}
+
+/**
+ * How a machine makes a source of a snapshot. As with {@link Hypervisor}, every method that changes something is an
+ * "ensure", keyed by the bake, and "remove" of what is not there succeeds. Nobody else works on the same name meanwhile.
+ */
+export interface HostBaking {
+  /** Takes the name. @throws MayflyError source_exists */
+  claim(request: BakeRequest): Promise<void>;
+  /** Takes from the running builder what makes it that sandbox. @throws MayflyError bake_failed */
+  clean(request: BakeRequest, context: StepContext): Promise<void>;
+  /** Has the builder shut itself down, and returns when it is off. @throws MayflyError bake_failed */
+  shutDown(request: BakeRequest, context: StepContext): Promise<void>;
+  /** Copies the builder's disks to images that lean on nothing, under the claimed name's temporary one, and checks them. @throws MayflyError bake_failed */
+  flatten(request: BakeRequest, context: StepContext): Promise<BakedImage>;
+  /** Gives the images their name and makes them a source. @throws MayflyError bake_failed, source_exists */
+  publish(request: BakeRequest, context: StepContext): Promise<void>;
+
+  /** Takes back {@link publish}. @throws MayflyError source_in_use when somebody has cloned it already */
+  retract(request: BakeRequest): Promise<void>;
+  /** Takes back {@link claim} and {@link flatten}. */
+  discard(request: BakeRequest): Promise<void>;
+  /**
+   * Removes a source that was baked, with its images.
+   * @throws MayflyError source_not_baked, source_running, source_in_use
+   */
+  remove(source: { sourceId: string; name: string }): Promise<void>;
+}

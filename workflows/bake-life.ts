@@ -1,0 +1,103 @@
+import {
+  type ActivityOptions,
+  CancellationScope,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { BakedRemembrance } from '../activities/baked-source.ts';
+import type { ControlActivities } from '../activities/control.ts';
+import type { AuditEvent, AuditKind } from '../model/audit.ts';
+import type { BakedSource } from '../model/baked-source.ts';
+import type { Actor } from '../model/sandbox.ts';
+import { failureOf } from './failure.ts';
+import { now } from './life.ts';
+
+const store = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
+
+/** A host, or a store, that is down gets its work when it is back. */
+export const PATIENTLY: ActivityOptions = {
+  startToCloseTimeout: '5m',
+  heartbeatTimeout: '4s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+};
+const PAUSE = '2s';
+
+const { awaitListed } = proxyActivities<ControlActivities>(PATIENTLY);
+
+/** What is done to one baked source, as its workflow knows it. All writes of its record go through here. */
+export class BakeLife {
+  /** The step that failed last, before any undo. */
+  failedStep = 'workflow';
+  /** Later runs are newer than earlier ones; an undo is newer than its step. */
+  readonly generation = workflowInfo().startTime.getTime();
+  private events = 0;
+
+  constructor(
+    readonly sourceId: string,
+    readonly hostId: string,
+    readonly name: string,
+    private readonly actor: Actor,
+  ) {}
+
+  /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */
+  async begin(record: BakedSource): Promise<BakedSource> {
+    const event = this.event('source.baking', { snapshotId: record.snapshotId, builderId: record.builderId });
+    return CancellationScope.nonCancellable(() => store.recordBake({ record, event }));
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  async tell(
+    changes: BakedRemembrance['changes'],
+    said?: { kind: AuditKind; detail: Record<string, unknown> },
+  ): Promise<BakedSource> {
+    setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
+    const event = said ? this.event(said.kind, said.detail) : null;
+    return CancellationScope.nonCancellable(() =>
+      store.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
+    );
+  }
+
+  async step<T>(name: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      this.failedStep = name;
+      throw error;
+    }
+  }
+
+  /** Repeats what must hold until it does; meanwhile the record says what it waits for. */
+  async untilItHolds<T>(what: string, run: () => Promise<T>): Promise<T> {
+    return CancellationScope.nonCancellable(async () => {
+      for (let isTold = false; ; ) {
+        try {
+          const result = await run();
+          if (isTold) await this.tell({ waitingFor: null });
+          return result;
+        } catch (error) {
+          await this.tell({ waitingFor: `${what}: ${failureOf(error, what).message}` });
+          isTold = true;
+          await sleep(PAUSE);
+        }
+      }
+    });
+  }
+
+  /** Resolves when its host lists it, or lists it no more. */
+  async listed(isThere: boolean): Promise<void> {
+    const { hostId, name } = this;
+    await this.untilItHolds('awaitListed', () => awaitListed({ hostId, name, isThere }));
+  }
+
+  private event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
+    const { runId } = workflowInfo();
+    const { actor, hostId } = this;
+    return { eventId: `${runId}/${this.events++}`, kind, actor, runId, hostId, at: now(), detail };
+  }
+}

@@ -1,0 +1,57 @@
+import { ApplicationFailure } from '@temporalio/workflow';
+import { type BakedImage, type BakedSource, type BakeSourceInput, requestedBake } from '../model/baked-source.ts';
+import { BakeLife } from './bake-life.ts';
+import { bakeSteps } from './bake-steps.ts';
+import { Builder } from './builder.ts';
+import { failureOf } from './failure.ts';
+import { now } from './life.ts';
+import { saga } from './saga.ts';
+
+/**
+ * From a snapshot to a source that leans on nothing of it:
+ *
+ *   claim the name → builder (a fork, without internet) → cleaned → shut down → copied → published → builder destroyed
+ *
+ * The guest's file systems are changed in the guest, never by the host. The images appear under the source's name in one
+ * rename, checked, and the machine that uses them is made after that. When a step fails, the undos run newest first until
+ * they hold, and nothing of it is left. `ready` is said when the host lists the source.
+ */
+export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
+  const { sourceId, hostId, name, actor } = input;
+  const life = new BakeLife(sourceId, hostId, name, actor);
+  const begun = await life.begin(requestedBake(input));
+  if (begun.state !== 'baking') return begun;
+  const builder = new Builder(input);
+  const destroyBuilder = () => life.untilItHolds('destroyBuilder', () => builder.destroy());
+  let image: BakedImage;
+  try {
+    const step = bakeSteps(life, input);
+    image = await saga(
+      async (undo) => {
+        undo('claimSourceName', step.discardImages);
+        await step.claimSourceName();
+        undo('startBuilder', destroyBuilder);
+        await life.step('startBuilder', () => builder.start());
+        await step.cleanGuest();
+        await step.shutDownGuest();
+        const made = await step.flattenDisks();
+        undo('publishSource', step.retractSource);
+        await step.publishSource();
+        return made;
+      },
+      async () => {},
+    );
+  } catch (error) {
+    const failure = failureOf(error, life.failedStep);
+    const detail = { failure, snapshotId: input.snapshot.id };
+    await life.tell({ state: 'failed', failure, waitingFor: null }, { kind: 'source.bake-failed', detail });
+    const message = `${failure.step}: ${failure.message}`;
+    throw ApplicationFailure.create({ type: failure.code, message, nonRetryable: true });
+  }
+  await destroyBuilder();
+  await life.listed(true);
+  return life.tell(
+    { state: 'ready', image, readyAt: now(), waitingFor: null },
+    { kind: 'source.baked', detail: { snapshotId: input.snapshot.id, image } },
+  );
+}
