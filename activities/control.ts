@@ -10,6 +10,7 @@ import { createRecordActivities } from './record.ts';
 import { createRevocationActivities } from './revocation.ts';
 import { createSnapshotRecordActivities } from './snapshot-record.ts';
 import { createSourceRecordActivities } from './source-record.ts';
+import { StorageAdmission } from './storage-admission.ts';
 
 export interface ControlDeps {
   store: Store;
@@ -17,7 +18,8 @@ export interface ControlDeps {
 }
 
 /** Every activity of the control queue: the store and the user CA. */
-export function createControlActivities(deps: ControlDeps) {
+export function createControlActivities(given: ControlDeps) {
+  const deps = { ...given, admission: new StorageAdmission(given.store) };
   return {
     ...createRecordActivities(deps),
     ...createPlacementActivities(deps),

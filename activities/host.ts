@@ -15,12 +15,14 @@ import { createReservationActivities } from './reservation.ts';
 import { createSnapshotActivities } from './snapshot.ts';
 import { createSourceActivities, type SourceDeps } from './source.ts';
 import { createSshActivities } from './ssh.ts';
+import type { StorageRoom } from './storage-room.ts';
 import { createTrustActivities, type TrustDeps } from './trust.ts';
 
 export interface HostDeps extends SourceDeps, TrustDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
   ledger: Ledger;
+  room: StorageRoom;
   guests: GuestConnections;
   attendances: Attendances;
 }

@@ -4,16 +4,26 @@ import type { SandboxSpec } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
 import { readyCapture } from './capture-record.ts';
 import { readySnapshot } from './snapshot-record.ts';
+import type { StorageAdmission } from './storage-admission.ts';
+
+interface Proposal {
+  spec: SandboxSpec;
+  /** For whom; sagas that began before there were quotas do not say so. */
+  sandboxId?: string;
+  apiKeyId?: string;
+}
 
 /** Placement proposes; the host itself accepts or refuses. */
-export function createPlacementActivities({ store }: { store: Store }) {
+export function createPlacementActivities({ store, admission }: { store: Store; admission: StorageAdmission }) {
   return {
     /**
      * The live hosts that have the source, the one with most memory to spare first; for what is made from a snapshot or a
      * capture, the one that has that.
-     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready
+     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready,
+     *   quota_exceeded
      */
-    async proposeHosts({ spec }: { spec: SandboxSpec }): Promise<{ hostIds: string[] }> {
+    async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<{ hostIds: string[] }> {
+      if (sandboxId && apiKeyId) await admission.sandbox(sandboxId, apiKeyId);
       const now = Date.now();
       const live = (await store.hosts.list()).filter(
         (host) => now - Date.parse(host.lastSeenAt) < HOST_STALE_SECONDS * 1000,

@@ -2,6 +2,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Grown, Ledger } from '../host/ledger.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { Capacity } from '../model/host.ts';
+import { refuseFull } from '../model/storage.ts';
 import type { ReserveInput, StepTarget } from './steps.ts';
 
 /** Room on the host: promised before anything is made, given back last. */
@@ -25,9 +26,10 @@ export function createReservationActivities({ hypervisor, ledger }: { hypervisor
   return {
     /**
      * Promises memory and disk to the sandbox, or refuses.
-     * @throws MayflyError source_not_found, source_running, source_unsafe, capacity_exhausted
+     * @throws MayflyError source_not_found, source_running, source_unsafe, capacity_exhausted, host_disk_full
      */
     async reserve({ sandboxId, source, memoryMib }: ReserveInput): Promise<void> {
+      refuseFull(await hypervisor.disk(), sandboxId);
       const golden = await hypervisor.source(source);
       const promise = { sandboxId, memoryMib: memoryMib ?? golden.memoryMib, diskBytes: golden.diskBytes };
       await withRoom((...room) => ledger.reserve(promise, ...room));

@@ -1,6 +1,7 @@
 import { MayflyError } from '../model/errors.ts';
 import type { SnapshotRecord } from '../model/snapshot.ts';
 import type { Store } from '../store/connect.ts';
+import type { StorageAdmission } from './storage-admission.ts';
 
 export interface SnapshotRemembrance {
   snapshotId: string;
@@ -8,11 +9,11 @@ export interface SnapshotRemembrance {
 }
 
 /** The records of snapshots: what the workflow that takes one, and then the one that deletes it, write. */
-export function createSnapshotRecordActivities({ store }: { store: Store }) {
+export function createSnapshotRecordActivities({ store, admission }: { store: Store; admission: StorageAdmission }) {
   return {
-    /** Puts the record of a snapshot that begins into the store. Again, it changes nothing. @throws MayflyError snapshot_name_taken */
+    /** Puts the record of a snapshot that begins into the store. Again, it changes nothing. @throws MayflyError snapshot_name_taken, quota_exceeded */
     async recordSnapshot({ record }: { record: SnapshotRecord }): Promise<SnapshotRecord> {
-      return store.snapshots.create(record);
+      return admission.snapshot(record);
     },
 
     async rememberSnapshot({ snapshotId, changes }: SnapshotRemembrance): Promise<SnapshotRecord> {

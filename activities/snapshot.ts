@@ -2,12 +2,18 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { SaveRequest } from '../host/snapshots.ts';
 import { MayflyError } from '../model/errors.ts';
 import { LONGEST_CHAIN, type VerifiedSnapshot } from '../model/snapshot.ts';
+import { refuseFull } from '../model/storage.ts';
 import type { Attendances } from './attendances.ts';
 import { stepContext } from './step-context.ts';
 import type { StepTarget } from './steps.ts';
+import type { StorageRoom } from './storage-room.ts';
 
 export interface SnapshotDeps {
-  hypervisor: Pick<Hypervisor, 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake'>;
+  hypervisor: Pick<
+    Hypervisor,
+    'kind' | 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake' | 'disk' | 'diskBytes' | 'usage'
+  >;
+  room: Pick<StorageRoom, 'check' | 'checkFlat'>;
   attendances: Pick<Attendances, 'interruptAll'>;
   guests: { close(sandboxId: string, why?: MayflyError): void };
 }
@@ -17,11 +23,20 @@ export interface SnapshotTarget extends StepTarget {
 }
 
 /** What is done to a sandbox while it lives: saved, put back, halted, hibernated. */
-export function createSnapshotActivities({ hypervisor, attendances, guests }: SnapshotDeps) {
+export function createSnapshotActivities({ hypervisor, attendances, guests, room }: SnapshotDeps) {
   const { snapshots } = hypervisor;
+
+  /** What saving writes: a layer of a disk only changes hands, a tree and a memory are copied. */
+  async function newBytes({ sandboxId, kind }: SaveRequest): Promise<number> {
+    const tree = hypervisor.kind === 'simulated' ? await hypervisor.diskBytes(sandboxId) : 0;
+    const memoryMib = kind === 'full' ? (await hypervisor.usage(sandboxId)).memoryMib : 0;
+    return tree + memoryMib * 1_048_576;
+  }
+
   return {
-    /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
+    /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported, host_disk_full */
     async saveSnapshot(request: StepTarget & SaveRequest): Promise<void> {
+      refuseFull(await hypervisor.disk(), `A snapshot of ${request.sandboxId}`, await newBytes(request));
       await snapshots.save(request, stepContext());
     },
     /** @throws MayflyError snapshot_failed */
@@ -31,11 +46,12 @@ export function createSnapshotActivities({ hypervisor, attendances, guests }: Sn
     },
     /**
      * @returns on how many snapshots its disks leant; 0 when that was not too many
-     * @throws MayflyError flatten_failed, sandbox_not_running
+     * @throws MayflyError flatten_failed, sandbox_not_running, quota_exceeded, host_disk_full
      */
     async flatten({ sandboxId }: StepTarget): Promise<{ leantOn: number }> {
       const leantOn = await snapshots.chainLength(sandboxId);
       if (leantOn <= LONGEST_CHAIN) return { leantOn: 0 };
+      await room.checkFlat(sandboxId);
       await snapshots.flatten(sandboxId, stepContext());
       return { leantOn };
     },
@@ -64,15 +80,21 @@ export function createSnapshotActivities({ hypervisor, attendances, guests }: Sn
     async pause({ sandboxId }: StepTarget): Promise<void> {
       await hypervisor.pause(sandboxId);
     },
-    /** @throws MayflyError sandbox_not_running */
-    async resume({ sandboxId }: StepTarget): Promise<void> {
+    /**
+     * @param onlyWithRoom not for an undo, which must succeed; the host stalls it again where it has to
+     * @throws MayflyError sandbox_not_running, quota_exceeded, host_disk_full
+     */
+    async resume({ sandboxId, onlyWithRoom }: StepTarget & { onlyWithRoom?: boolean }): Promise<void> {
+      if (onlyWithRoom) await room.check(sandboxId);
       await hypervisor.resume(sandboxId);
     },
     /**
      * Lets go of the guest first: its connections would hang until it is woken. What runs in it goes on then.
-     * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported
+     * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported, host_disk_full
      */
     async hibernate({ sandboxId }: StepTarget): Promise<void> {
+      const { memoryMib } = await hypervisor.usage(sandboxId);
+      refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
       guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
       await hypervisor.hibernate(sandboxId, stepContext());
     },

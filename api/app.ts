@@ -27,6 +27,7 @@ import { sandboxEventRoutes } from './sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes.ts';
 import { snapshotRoutes } from './snapshots.ts';
 import { sourceRoutes } from './sources.ts';
+import { usageRoutes } from './usage.ts';
 import { refuseInvalid } from './validation.ts';
 
 /** The HTTP API as one Hono app; `app.fetch` is what a server is given. */
@@ -52,6 +53,7 @@ export function createApp(deps: AppDeps): App {
   commandRoutes(app, deps);
   commandEventRoutes(app, deps);
   fileRoutes(app, deps);
+  usageRoutes(app, deps);
   auditRoutes(app, deps);
   hostRoutes(app, deps);
   sourceRoutes(app, deps);

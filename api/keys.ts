@@ -3,11 +3,13 @@ import { MayflyError } from '../model/errors.ts';
 import { SCOPES } from '../model/scopes.ts';
 import { requires } from './auth.ts';
 import type { App, AppDeps } from './context.ts';
-import { createKey, json, noQuery, pageOf, problems } from './schemas.ts';
+import { createKey, json, limitKey, noQuery, pageOf, problems } from './schemas.ts';
 
 const PATH = '/v1/keys';
 const tags = ['keys'];
 const middleware = [requires('admin')];
+
+const keyParams = z.strictObject({ id: z.string().regex(/^[0-9a-f]{12}$/) });
 
 const keyAnswer = z
   .object({
@@ -16,6 +18,8 @@ const keyAnswer = z
     scopes: z.array(z.enum(SCOPES)),
     createdAt: z.string(),
     revokedAt: z.string().nullable(),
+    diskBytes: z.number().nullable(),
+    sandboxDiskBytes: z.number().nullable(),
   })
   .openapi('ApiKey');
 
@@ -48,13 +52,31 @@ const revokeOne = createRoute({
   tags,
   middleware,
   summary: 'Revoke an API key, from the next request on',
-  request: { query: noQuery, params: z.strictObject({ id: z.string().regex(/^[0-9a-f]{12}$/) }) },
+  request: { query: noQuery, params: keyParams },
   responses: { 200: json('The revoked key', keyAnswer), ...problems },
+});
+
+const limitOne = createRoute({
+  method: 'patch',
+  path: `${PATH}/{id}`,
+  tags,
+  middleware,
+  summary: 'Change how much the sandboxes and snapshots of an API key may store',
+  description:
+    '`diskBytes`: all sandboxes that it made and all snapshots that it took. `sandboxDiskBytes`: each of its sandboxes ' +
+    'with its snapshots. What is not named stays; null lifts a limit. Sandboxes that wait for room go on in seconds.',
+  request: {
+    query: noQuery,
+    params: keyParams,
+    body: { required: true, content: { 'application/json': { schema: limitKey } } },
+  },
+  responses: { 200: json('The key', keyAnswer), ...problems },
 });
 
 export function keyRoutes(app: App, { store }: AppDeps): void {
   app.openapi(createOne, async (c) => {
-    const { key, secret } = await store.apiKeys.create(c.req.valid('json'));
+    const { name, scopes, diskBytes = null, sandboxDiskBytes = null } = c.req.valid('json');
+    const { key, secret } = await store.apiKeys.create({ name, scopes, diskBytes, sandboxDiskBytes });
     c.header('Cache-Control', 'no-store');
     return c.json({ ...key, secret }, 201);
   });
@@ -64,5 +86,16 @@ export function keyRoutes(app: App, { store }: AppDeps): void {
     const revoked = await store.apiKeys.revoke(id);
     if (!revoked) throw new MayflyError('not_found', `There is no API key ${id}.`);
     return c.json(revoked, 200);
+  });
+  app.openapi(limitOne, async (c) => {
+    const { id } = c.req.valid('param');
+    const { diskBytes, sandboxDiskBytes } = c.req.valid('json');
+    const quota = {
+      ...(diskBytes !== undefined && { diskBytes }),
+      ...(sandboxDiskBytes !== undefined && { sandboxDiskBytes }),
+    };
+    const limited = await store.apiKeys.limit(id, quota);
+    if (!limited) throw new MayflyError('not_found', `There is no API key ${id}.`);
+    return c.json(limited, 200);
   });
 }

@@ -1,7 +1,10 @@
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { SANDBOX_STATES } from '../model/sandbox.ts';
+import { SANDBOX_STATES, STALL_CAUSES } from '../model/sandbox.ts';
+import { sumOf } from '../model/storage.ts';
+import type { Store } from '../store/connect.ts';
+import { storedParts } from '../store/stored-parts.ts';
 import { requires } from './auth.ts';
 import type { App, AppDeps, Env } from './context.ts';
 
@@ -36,7 +39,60 @@ export function measureRequests(registry: Registry) {
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** /metrics, in the format of Prometheus. The states are counted when asked, and so always true. */
+/** What takes room on hosts, as the store says when it is asked. */
+function storageGauges(store: Store, registry: Registry): () => Promise<void> {
+  const registers = [registry];
+  const stored = new Gauge({
+    name: 'mayfly_stored_bytes',
+    help: 'Bytes on the disks of hosts: workspaces as last measured, snapshots as saved',
+    labelNames: ['host', 'kind'] as const,
+    registers,
+  });
+  const ofKeys = new Gauge({
+    name: 'mayfly_key_stored_bytes',
+    help: 'Of API keys that have a quota',
+    labelNames: ['api_key'] as const,
+    registers,
+  });
+  const quotas = new Gauge({
+    name: 'mayfly_key_quota_bytes',
+    help: 'How much an API key may store in all',
+    labelNames: ['api_key'] as const,
+    registers,
+  });
+  const free = new Gauge({
+    name: 'mayfly_host_disk_available_bytes',
+    help: 'Free on the disk of a host when it last described itself',
+    labelNames: ['host'] as const,
+    registers,
+  });
+  const stalled = new Gauge({
+    name: 'mayfly_sandboxes_stalled',
+    help: 'Sandboxes that their host has paused until there is room',
+    labelNames: ['cause'] as const,
+    registers,
+  });
+  return async () => {
+    const [parts, hosts, limited, paused] = await Promise.all([
+      storedParts(store),
+      store.hosts.list(),
+      store.apiKeys.limited(),
+      store.sandboxes.all(['paused']),
+    ]);
+    for (const gauge of [stored, ofKeys, quotas, free, stalled]) gauge.reset();
+    for (const { hostId, kind, bytes } of parts) stored.inc({ host: hostId ?? 'none', kind }, bytes);
+    for (const { id, diskBytes } of limited) {
+      ofKeys.set({ api_key: id }, sumOf(parts.filter(({ apiKeyId }) => apiKeyId === id)));
+      if (diskBytes !== null) quotas.set({ api_key: id }, diskBytes);
+    }
+    for (const { id, capacity } of hosts) free.set({ host: id }, capacity.diskAvailableBytes);
+    for (const cause of STALL_CAUSES) {
+      stalled.set({ cause }, paused.filter(({ stalledBy }) => stalledBy === cause).length);
+    }
+  };
+}
+
+/** /metrics, in the format of Prometheus. All is counted when asked, and so always true. */
 export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry): void {
   const sandboxes = new Gauge({
     name: 'mayfly_sandboxes',
@@ -44,9 +100,11 @@ export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry):
     labelNames: ['state'] as const,
     registers: [registry],
   });
+  const measureStorage = storageGauges(store, registry);
   app.get('/metrics', requires('sandboxes:read'), async (c) => {
     const counts = await store.sandboxes.countByState();
     for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
+    await measureStorage();
     return c.body(await registry.metrics(), 200, { 'Content-Type': registry.contentType });
   });
 }

@@ -40,6 +40,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
     expiresAt: record.expiresAt,
     stopReason: record.stopReason,
     failure: record.failure,
+    stalledBy: record.stalledBy,
     waitingFor: record.waitingFor,
     proof: record.proof,
     steps: record.steps,

@@ -3,7 +3,7 @@ import { ERRORS } from '../model/errors.ts';
 import { isCaptureId, isSandboxId, isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { LAYERS } from '../model/proof.ts';
-import { SANDBOX_PHASES, SANDBOX_STATES } from '../model/sandbox.ts';
+import { SANDBOX_PHASES, SANDBOX_STATES, STALL_CAUSES } from '../model/sandbox.ts';
 import { SCOPES } from '../model/scopes.ts';
 
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
@@ -95,12 +95,27 @@ export const patchSandbox = z
   .refine((patch) => Object.keys(patch).length > 0, { message: 'must change something' })
   .openapi('PatchSandbox');
 
+const quotaBytes = z
+  .number()
+  .int()
+  .min(LIMITS.quotaBytes.min)
+  .max(LIMITS.quotaBytes.max)
+  .nullable()
+  .openapi({ description: 'Bytes; null: no limit' });
+const quotaFields = { diskBytes: quotaBytes.optional(), sandboxDiskBytes: quotaBytes.optional() };
+
 export const createKey = z
   .strictObject({
     name: printable(128),
     scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
+    ...quotaFields,
   })
   .openapi('CreateKey');
+
+export const limitKey = z
+  .strictObject(quotaFields)
+  .refine((quota) => Object.keys(quota).length > 0, { message: 'must change something' })
+  .openapi('LimitKey');
 
 export const sandboxParams = z.strictObject({
   id: z
@@ -166,6 +181,7 @@ export const sandboxAnswer = z
     expiresAt: instant,
     stopReason: z.enum(['deleted', 'ttl', 'idle', 'create-failed']).nullable(),
     failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    stalledBy: z.enum(STALL_CAUSES).nullable(),
     waitingFor: z.string().nullable(),
     proof: z
       .object({

@@ -59,6 +59,7 @@ function endedRecord(source: string): SandboxRecord {
     expiresAt: at,
     stopReason: 'deleted',
     failure: null,
+    stalledBy: null,
     waitingFor: null,
     proof: null,
     steps: [],

@@ -1,6 +1,8 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { NewApiKey } from '../client/mayfly-client.ts';
+import { LIMITS } from '../model/limits.ts';
 import { SCOPES, type Scope } from '../model/scopes.ts';
+import { GIB, type StorageQuota, sizeText } from '../model/storage.ts';
 import { readConfig } from '../worker/config.ts';
 import { checkArguments, JSON_OPTION } from './arguments.ts';
 import { usageError } from './cli-error.ts';
@@ -10,9 +12,27 @@ import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { printable } from './printable.ts';
 
+const QUOTA = {
+  'disk-gib': {
+    type: 'string',
+    valueHint: 'GiB',
+    description: 'How much all its sandboxes and snapshots may take of disks; `none`: no limit',
+  },
+  'sandbox-disk-gib': {
+    type: 'string',
+    valueHint: 'GiB',
+    description: 'How much each of its sandboxes may take, with its snapshots; `none`: no limit',
+  },
+} as const satisfies ArgsDef;
+const LIMIT = {
+  id: { type: 'positional', description: 'Key id (`mayfly key list`), not the key', required: true },
+  ...QUOTA,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
 const CREATE = {
   name: { type: 'positional', description: 'What the key is for', required: true },
   scope: { type: 'string', description: 'May be given more than once (default: read and write sandboxes)' },
+  ...QUOTA,
   local: {
     type: 'boolean',
     description: 'Write to the store of this installation itself: for the first key, when there is none to ask with',
@@ -27,11 +47,11 @@ const REVOKE = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-/** `mayfly key create|list|revoke` */
+/** `mayfly key create|list|limit|revoke` */
 export function keyCommand(io: Io) {
   return defineCommand({
     meta: { name: 'key', description: 'API keys' },
-    subCommands: { create: createKey(io), list: listKeys(io), revoke: revokeKey(io) },
+    subCommands: { create: createKey(io), list: listKeys(io), limit: limitKey(io), revoke: revokeKey(io) },
   });
 }
 
@@ -42,7 +62,7 @@ function createKey(io: Io) {
     async run({ args, rawArgs }) {
       const given = checkArguments(rawArgs, CREATE, ['scope']).get('scope') ?? [];
       const scopes = given.length > 0 ? given.map(scopeFrom) : DEFAULT_SCOPES;
-      const wish = { name: args.name, scopes };
+      const wish = { name: args.name, scopes, ...quotaFrom(args) };
       const key = await (args.local ? createLocally(io, wish) : connect(io).createKey(wish, { signal: io.signal }));
       if (args.json) {
         io.printJson(key);
@@ -56,7 +76,10 @@ function createKey(io: Io) {
 }
 
 /** Who can open the store could write a key into it anyway. */
-async function createLocally(io: Io, wish: { name: string; scopes: Scope[] }): Promise<NewApiKey> {
+async function createLocally(
+  io: Io,
+  wish: { name: string; scopes: Scope[] } & Partial<StorageQuota>,
+): Promise<NewApiKey> {
   const { withStore } = await import('../worker/local-store.ts');
   return withStore(readConfig(io.env), {}, async (store) => {
     const { key, secret } = await store.apiKeys.create(wish);
@@ -70,6 +93,51 @@ function scopeFrom(text: string): Scope {
   throw usageError(`there is no scope ${JSON.stringify(text)}`, `Use ${SCOPES.join(', ')}.`);
 }
 
+/** What is not given is not in it. @throws CliError */
+function quotaFrom({
+  'disk-gib': disk,
+  'sandbox-disk-gib': sandboxDisk,
+}: {
+  'disk-gib'?: string | undefined;
+  'sandbox-disk-gib'?: string | undefined;
+}): Partial<StorageQuota> {
+  return {
+    ...(disk !== undefined && { diskBytes: bytesFrom('disk-gib', disk) }),
+    ...(sandboxDisk !== undefined && { sandboxDiskBytes: bytesFrom('sandbox-disk-gib', sandboxDisk) }),
+  };
+}
+
+function bytesFrom(name: string, text: string): number | null {
+  if (text === 'none') return null;
+  const bytes = /^\d{1,7}(\.\d{1,3})?$/.test(text) ? Math.round(Number(text) * GIB) : Number.NaN;
+  const { min, max } = LIMITS.quotaBytes;
+  if (bytes >= min && bytes <= max) return bytes;
+  throw usageError(`--${name} must be a number of GiB from ${min / GIB} to ${max / GIB}, or none`);
+}
+
+function limitText(bytes: number | null): string {
+  return bytes === null ? '-' : sizeText(bytes);
+}
+
+function limitKey(io: Io) {
+  return defineCommand({
+    meta: { name: 'limit', description: 'Change how much the sandboxes and snapshots of a key may store' },
+    args: LIMIT,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, LIMIT);
+      const quota = quotaFrom(args);
+      if (Object.keys(quota).length === 0) throw usageError('give --disk-gib or --sandbox-disk-gib');
+      const key = await connect(io).limitKey(args.id, quota, { signal: io.signal });
+      const [all, each] = [limitText(key.diskBytes), limitText(key.sandboxDiskBytes)];
+      if (args.json) io.printJson(key);
+      else io.print(`${printable(key.id)} may store ${all} in all, ${each} for each sandbox (-: no limit)`);
+      return EXIT.ok;
+    },
+  });
+}
+
+const HEADER = ['ID', 'NAME', 'SCOPES', 'DISK', 'DISK EACH', 'CREATED', 'REVOKED'];
+
 function listKeys(io: Io) {
   return defineCommand({
     meta: { name: 'list', description: 'List API keys, without the keys themselves' },
@@ -81,11 +149,13 @@ function listKeys(io: Io) {
         key.id,
         key.name,
         key.scopes.join(','),
+        limitText(key.diskBytes),
+        limitText(key.sandboxDiskBytes),
         key.createdAt,
         key.revokedAt ?? '-',
       ]);
       if (args.json) io.printJson(page);
-      else for (const line of columns(['ID', 'NAME', 'SCOPES', 'CREATED', 'REVOKED'], rows)) io.print(line);
+      else for (const line of columns(HEADER, rows)) io.print(line);
       return EXIT.ok;
     },
   });

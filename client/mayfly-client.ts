@@ -2,6 +2,7 @@ import type { AuditEntry } from '../model/audit.ts';
 import type { HostRecord } from '../model/host.ts';
 import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
+import type { StorageQuota } from '../model/storage.ts';
 import { Captures } from './captures.ts';
 import { Commands } from './commands.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
@@ -29,7 +30,7 @@ export interface AuditPage extends Page<AuditEntry> {
   head: { count: number; hash: string; mac: string } | null;
 }
 
-export interface ApiKey {
+export interface ApiKey extends StorageQuota {
   id: string;
   name: string;
   scopes: Scope[];
@@ -40,6 +41,31 @@ export interface ApiKey {
 /** The only time that the key itself is seen. */
 export interface NewApiKey extends ApiKey {
   secret: string;
+}
+
+/** Bytes; a quota of null is no limit. */
+export interface SandboxUsage {
+  sandboxId: string;
+  usedBytes: number;
+  quotaBytes: number | null;
+  workspaceBytes: number;
+  /** When its host measured the workspace; null: not yet, or there is none any more. */
+  measuredAt: string | null;
+  snapshotBytes: number;
+  snapshots: number;
+}
+
+/** Bytes; a quota of null is no limit. */
+export interface KeyUsage {
+  apiKeyId: string;
+  usedBytes: number;
+  quotaBytes: number | null;
+  /** Of each of its sandboxes, with its snapshots. */
+  sandboxQuotaBytes: number | null;
+  workspaceBytes: number;
+  sandboxes: number;
+  snapshotBytes: number;
+  snapshots: number;
 }
 
 /** `live`: heard of lately enough to be given sandboxes. */
@@ -150,7 +176,10 @@ export class MayflyClient {
   }
 
   /** Sent once: the API keeps no secret to repeat, so a second attempt would make a second key. */
-  createKey(request: { name: string; scopes: Scope[] }, options: CallOptions = {}): Promise<NewApiKey> {
+  createKey(
+    request: { name: string; scopes: Scope[] } & Partial<StorageQuota>,
+    options: CallOptions = {},
+  ): Promise<NewApiKey> {
     return this.#transport.jsonOnce({ method: 'POST', path: '/v1/keys', body: request }, options);
   }
 
@@ -161,5 +190,20 @@ export class MayflyClient {
   /** The key is refused from the next request on. */
   revokeKey(id: string, options: CallOptions = {}): Promise<ApiKey> {
     return this.#transport.json({ method: 'DELETE', path: `/v1/keys/${encodeURIComponent(id)}` }, options);
+  }
+
+  /** Changes how much may be stored; what is not named stays, null lifts a limit. */
+  limitKey(id: string, quota: Partial<StorageQuota>, options: CallOptions = {}): Promise<ApiKey> {
+    return this.#transport.json({ method: 'PATCH', path: `/v1/keys/${encodeURIComponent(id)}`, body: quota }, options);
+  }
+
+  /** What a sandbox and its snapshots take of the disk of their host. */
+  sandboxUsage(id: string, options: CallOptions = {}): Promise<SandboxUsage> {
+    return this.#transport.json({ method: 'GET', path: `${sandboxPath(id)}/usage` }, options);
+  }
+
+  /** What the sandboxes and snapshots of the key that asks take of disks. */
+  keyUsage(options: CallOptions = {}): Promise<KeyUsage> {
+    return this.#transport.json({ method: 'GET', path: '/v1/usage' }, options);
   }
 }

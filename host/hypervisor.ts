@@ -1,6 +1,7 @@
 import type { Capacity, SourceInfo } from '../model/host.ts';
 import type { Observation } from '../model/proof.ts';
 import type { Egress } from '../model/sandbox.ts';
+import type { HostDisk } from '../model/storage.ts';
 import type { HostBaking } from './baking.ts';
 import type { HostCaptures } from './captures.ts';
 import type { HostSnapshots } from './snapshots.ts';
@@ -87,6 +88,8 @@ export interface Hypervisor {
   close(): Promise<void>;
 
   capacity(): Promise<Capacity>;
+  /** The file system of its sandboxes, by one call to the kernel. */
+  disk(): Promise<HostDisk>;
   sources(): Promise<SourceInfo[]>;
   /** @throws MayflyError source_not_found */
   source(name: string): Promise<SourceInfo>;
@@ -94,6 +97,10 @@ export interface Hypervisor {
   runningSource(name: string): Promise<RunningSource>;
   /** Resident memory and allocated disk of one sandbox, to know how much of its promise it has grown into. */
   usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
+  /** Of {@link usage} only the disk, which asks nobody but the kernel: for every sandbox, every few seconds. */
+  diskBytes(sandboxId: string): Promise<number>;
+  /** Sandboxes whose CPUs the machine itself has stopped since a write of theirs found no room; {@link resume} repeats it. */
+  stopped(): Promise<string[]>;
 
   /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found, capture_not_found */
   cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;

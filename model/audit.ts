@@ -12,6 +12,8 @@ export type AuditKind =
   | 'sandbox.paused'
   | 'sandbox.hibernated'
   | 'sandbox.resumed'
+  | 'sandbox.stalled'
+  | 'sandbox.unstalled'
   | 'sandbox.restored'
   | 'sandbox.restore-failed'
   | 'sandbox.flattened'

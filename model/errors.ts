@@ -343,6 +343,18 @@ export const ERRORS = {
     title: 'No host has room',
     remedy: 'Ask for less, destroy something, or try again later.',
   },
+  quota_exceeded: {
+    status: 409,
+    retryable: false,
+    title: 'A storage quota would be, or is, exceeded',
+    remedy: 'Delete what `detail` names, or have the quota raised with `mayfly key limit`.',
+  },
+  host_disk_full: {
+    status: 507,
+    retryable: true,
+    title: "The host's disk is full",
+    remedy: 'Make room on the host: delete snapshots or sandboxes; docs/operations.md says what else can be done.',
+  },
   no_host: {
     status: 503,
     retryable: true,

@@ -34,6 +34,8 @@ export const LIMITS = {
     /** From SIGTERM to SIGKILL, when a command is cancelled or its time is over. Seconds. */
     graceSeconds: 5,
   },
+  /** Of a storage quota: from 64 MiB, what a sandbox counts as until it is measured, to 1 PiB. */
+  quotaBytes: { min: 67_108_864, max: 1_125_899_906_842_624 },
   /** 1 to so many of `A-Za-z0-9._-`, the first no dot and no dash. */
   snapshotName: { maxLength: 63 },
   /** Sandboxes made from a snapshot by one request. */

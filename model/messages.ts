@@ -1,5 +1,5 @@
 import type { AuditEvent } from './audit.ts';
-import type { Actor, SandboxFailure, SandboxRecord, SandboxSpec } from './sandbox.ts';
+import type { Actor, SandboxFailure, SandboxRecord, SandboxSpec, StallCause } from './sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord } from './snapshot.ts';
 import type { Timeouts } from './timeouts.ts';
 
@@ -63,8 +63,18 @@ export interface RestoreOperation extends OperationBase {
 export interface PauseOperation extends OperationBase {
   kind: 'pause' | 'hibernate' | 'resume';
 }
+/** The host of the sandbox keeps it from growing, until there is room; or lets it go on. Nobody else asks for that. */
+export interface StallOperation extends Pick<OperationBase, 'operationId'> {
+  kind: 'stall';
+  cause: StallCause;
+  /** What it waits for, in words for a person. */
+  why: string;
+}
+export interface UnstallOperation extends Pick<OperationBase, 'operationId'> {
+  kind: 'unstall';
+}
 /** What can be done to a sandbox while it lives, one at a time. */
-export type Operation = SnapshotOperation | RestoreOperation | PauseOperation;
+export type Operation = SnapshotOperation | RestoreOperation | PauseOperation | StallOperation | UnstallOperation;
 
 /** An operation as it stands. */
 export interface OperationReport {

@@ -84,6 +84,10 @@ export interface Actor {
 /** Why a sandbox ends. */
 export type StopReason = 'deleted' | 'ttl' | 'idle' | 'create-failed';
 
+/** Why a host has stopped a sandbox that grows. */
+export const STALL_CAUSES = ['quota_exceeded', 'host_disk_full'] as const satisfies readonly ErrorCode[];
+export type StallCause = (typeof STALL_CAUSES)[number];
+
 export interface SandboxFailure {
   code: ErrorCode;
   /** The activity that failed, as the Temporal UI names it. */
@@ -129,6 +133,8 @@ export interface SandboxRecord {
   expiresAt: string;
   stopReason: StopReason | null;
   failure: SandboxFailure | null;
+  /** Set while it is `paused` by its host, which lets it go on as soon as there is room; `waitingFor` says the rest. */
+  stalledBy: StallCause | null;
   /** What a saga that can't go on waits for, e.g. `host kvm-2 to come back`. */
   waitingFor: string | null;
   proof: Proof | null;

@@ -2,11 +2,12 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Connection, Model } from 'mongoose';
 import type { Scope } from '../model/scopes.ts';
 import { SCOPES } from '../model/scopes.ts';
+import type { StorageQuota } from '../model/storage.ts';
 import { reaching } from './failure.ts';
-import { NAME, NULLABLE_TEXT, strictSchema } from './schema.ts';
+import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictSchema } from './schema.ts';
 
 /** An API key as it may be shown; its secret is shown once, by {@link ApiKeys.create}, and never stored. */
-export interface ApiKey {
+export interface ApiKey extends StorageQuota {
   id: string;
   name: string;
   scopes: Scope[];
@@ -39,12 +40,16 @@ export class ApiKeys {
       secretHash: NAME,
       createdAt: NAME,
       revokedAt: NULLABLE_TEXT,
+      diskBytes: NULLABLE_NUMBER,
+      sandboxDiskBytes: NULLABLE_NUMBER,
     });
     this.#model = connection.model<ApiKeyDocument>('ApiKey', schema, 'apiKeys');
   }
 
   /** Makes a key. `secret` is the whole key as it is presented; this is the only time that it is known. */
-  async create(wish: { name: string; scopes: readonly Scope[] }): Promise<{ key: ApiKey; secret: string }> {
+  async create(
+    wish: { name: string; scopes: readonly Scope[] } & Partial<StorageQuota>,
+  ): Promise<{ key: ApiKey; secret: string }> {
     const random = randomBytes(32).toString('base64url');
     const document: ApiKeyDocument = {
       _id: randomBytes(6).toString('hex'),
@@ -53,9 +58,31 @@ export class ApiKeys {
       secretHash: sha256(random).toString('hex'),
       createdAt: new Date().toISOString(),
       revokedAt: null,
+      diskBytes: wish.diskBytes ?? null,
+      sandboxDiskBytes: wish.sandboxDiskBytes ?? null,
     };
     await reaching('store an API key', () => this.#model.create(document));
     return { key: shown(document), secret: `mfk_${document._id}_${random}` };
+  }
+
+  /** Null when there is no such key: those of tests, and of what nobody asked for, have no quota. */
+  async get(id: string): Promise<ApiKey | null> {
+    const document = await this.#get(id);
+    return document && shown(document);
+  }
+
+  /** The keys that have a quota. */
+  async limited(): Promise<ApiKey[]> {
+    const keys = await this.list();
+    return keys.filter(({ diskBytes, sandboxDiskBytes }) => diskBytes !== null || sandboxDiskBytes !== null);
+  }
+
+  /** Changes how much may be stored; what is not named stays. Null when there is no such key. */
+  async limit(id: string, quota: Partial<StorageQuota>): Promise<ApiKey | null> {
+    const present = await this.#get(id);
+    if (!present) return null;
+    await reaching('limit an API key', () => this.#model.updateOne({ _id: id }, { $set: quota }));
+    return shown({ ...present, ...quota });
   }
 
   /** All keys, also revoked ones, oldest first. */
@@ -92,6 +119,8 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-function shown({ _id, name, scopes, createdAt, revokedAt }: ApiKeyDocument): ApiKey {
-  return { id: _id, name, scopes, createdAt, revokedAt };
+/** Keys that were made before there were quotas have none. */
+function shown({ _id, name, scopes, createdAt, revokedAt, diskBytes, sandboxDiskBytes }: ApiKeyDocument): ApiKey {
+  const quota = { diskBytes: diskBytes ?? null, sandboxDiskBytes: sandboxDiskBytes ?? null };
+  return { id: _id, name, scopes, createdAt, revokedAt, ...quota };
 }

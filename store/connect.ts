@@ -11,6 +11,7 @@ import { reaching } from './failure.ts';
 import { Hosts } from './hosts.ts';
 import { Idempotency } from './idempotency.ts';
 import { Launches } from './launches.ts';
+import { MeasuredDisks } from './measured-disks.ts';
 import { Output } from './output.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Serials } from './serials.ts';
@@ -29,6 +30,7 @@ export interface Store {
   idempotency: Idempotency;
   apiKeys: ApiKeys;
   hosts: Hosts;
+  measuredDisks: MeasuredDisks;
   serials: Serials;
   sources: Sources;
   bakedSources: BakedSources;
@@ -75,6 +77,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     idempotency: new Idempotency(connection),
     apiKeys: new ApiKeys(connection),
     hosts: new Hosts(connection),
+    measuredDisks: new MeasuredDisks(connection),
     serials: new Serials(connection),
     sources: new Sources(connection),
     bakedSources: new BakedSources(connection),

@@ -15,13 +15,17 @@ export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocumen
   return { _id: id, ...rest, spec: storedSpec(spec) };
 }
 
-/** Records that were written before there were snapshots lean on none; before there was auto-resume, none wanted it. */
+/**
+ * Records that were written before there were snapshots lean on none; before there was auto-resume, none wanted it;
+ * before there were quotas, none was stalled.
+ */
 export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
   return {
     id: _id,
     ...rest,
     parentSnapshotId: rest.parentSnapshotId ?? null,
+    stalledBy: rest.stalledBy ?? null,
     spec: {
       ...spec,
       snapshotId: spec.snapshotId ?? null,
@@ -58,6 +62,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     expiresAt: NAME,
     stopReason: NULLABLE_TEXT,
     failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
+    stalledBy: NULLABLE_TEXT,
     waitingFor: NULLABLE_TEXT,
     proof: { type: proofPart(), default: null },
     steps: [strictPart({ step: NAME, startedAt: NAME, endedAt: NAME })],

@@ -2,13 +2,18 @@ import type { Schema } from 'mongoose';
 import { SNAPSHOT_KINDS, SNAPSHOT_STATES, type SnapshotRecord } from '../model/snapshot.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from './schema.ts';
 
-export type SnapshotDocument = Omit<SnapshotRecord, 'id'> & { _id: string };
+export type SnapshotDocument = Omit<SnapshotRecord, 'id'> & {
+  _id: string;
+  /** What it counts as in quotas until it is saved. Those from before there were quotas have none. */
+  expectedBytes?: number | null;
+};
 
-export function documentOf({ id, ...rest }: SnapshotRecord): SnapshotDocument {
-  return { _id: id, ...rest };
+export function documentOf({ id, ...rest }: SnapshotRecord, expectedBytes: number): SnapshotDocument {
+  return { _id: id, ...rest, expectedBytes };
 }
 
-export function recordOf({ _id, ...rest }: SnapshotDocument): SnapshotRecord {
+export function recordOf(document: SnapshotDocument): SnapshotRecord {
+  const { _id, expectedBytes: _expectedBytes, ...rest } = document;
   return { id: _id, ...rest };
 }
 
@@ -33,5 +38,6 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
     saved: { type: strictPart(saved), default: null },
     failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
     keptFor: NULLABLE_TEXT,
+    expectedBytes: NULLABLE_NUMBER,
   });
 }

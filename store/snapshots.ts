@@ -2,6 +2,7 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../model/ids.ts';
 import type { SnapshotReason, SnapshotRecord, SnapshotState } from '../model/snapshot.ts';
+import type { StoredPart } from '../model/storage.ts';
 import { isDuplicateKey, reaching } from './failure.ts';
 import { cursorOf, positionOf } from './page-cursor.ts';
 import { NAME, strictSchema } from './schema.ts';
@@ -44,13 +45,14 @@ export class Snapshots {
 
   /**
    * Inserts the record of a snapshot that begins. Repeating it answers with what is there by now.
+   * @param expectedBytes what it counts as until it is saved
    * @throws MayflyError snapshot_name_taken
    */
-  async create(record: SnapshotRecord): Promise<SnapshotRecord> {
+  async create(record: SnapshotRecord, expectedBytes = 0): Promise<SnapshotRecord> {
     checkId(record.id);
     await this.#claimName(record);
     try {
-      await reaching('record a snapshot', () => this.#model.create(documentOf(record)));
+      await reaching('record a snapshot', () => this.#model.create(documentOf(record, expectedBytes)));
       return record;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -118,6 +120,22 @@ export class Snapshots {
       this.#model.find({ sandboxId, state: 'creating' }).lean<SnapshotDocument[]>(),
     );
     return found.map(recordOf);
+  }
+
+  /** What counts in quotas: every one that is saved, or begun, and not deleted. Reads the whole collection. */
+  async kept(): Promise<StoredPart[]> {
+    const found = await reaching('read what is stored of snapshots', () =>
+      this.#model.find({ state: { $in: ['creating', 'ready', 'deleting'] } }).lean<SnapshotDocument[]>(),
+    );
+    return found.map(({ _id, sandboxId, hostId, createdBy, saved, expectedBytes }) => ({
+      kind: 'snapshot',
+      id: _id,
+      sandboxId,
+      hostId,
+      apiKeyId: createdBy.apiKeyId,
+      bytes: saved?.sizeBytes ?? expectedBytes ?? 0,
+      measuredAt: saved?.savedAt ?? null,
+    }));
   }
 
   async #claimName({ id, sandboxId, name }: SnapshotRecord): Promise<void> {

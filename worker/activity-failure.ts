@@ -1,5 +1,6 @@
 import { CancelledFailure } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { ExecError } from '../host/exec.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
 
 /** What an attempt of the same step on the same host may cure. All else is for the saga to decide. */
@@ -27,8 +28,20 @@ export function patientFailure(err: unknown): unknown {
 }
 
 function described(err: unknown): { code: ErrorCode; message: string; cause: unknown } {
+  if (foundNoRoom(err)) {
+    const message = err instanceof Error ? err.message : String(err);
+    return { code: 'host_disk_full', message: `The host's disk is full: ${message}`, cause: err };
+  }
   if (err instanceof MayflyError) return { code: err.code, message: err.message, cause: err.options.cause };
   return { code: 'internal', message: err instanceof Error ? err.message : String(err), cause: err };
+}
+
+/** Whether the host's own file system refused a write, of ours or of a program that we ran; guests' disks are not meant. */
+function foundNoRoom(err: unknown): boolean {
+  if (err instanceof MayflyError) return err.code !== 'host_disk_full' && foundNoRoom(err.options.cause);
+  if (err instanceof ExecError) return /No space left on device|Disk quota exceeded/.test(err.stderr);
+  if (!(err instanceof Error)) return false;
+  return ('code' in err && (err.code === 'ENOSPC' || err.code === 'EDQUOT')) || foundNoRoom(err.cause);
 }
 
 function failure(code: ErrorCode, message: string, cause: unknown, nonRetryable: boolean): ApplicationFailure {

@@ -1,4 +1,6 @@
 import { Client } from '@temporalio/client';
+import { StorageRoom } from '../activities/storage-room.ts';
+import { TemporalSagas } from '../api/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
 import { createHostWorker } from './host.ts';
 import { HostDescription } from './host-description.ts';
@@ -6,6 +8,7 @@ import { HostGuests } from './host-guests.ts';
 import { type HostMachine, openHostMachine } from './host-machine.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
+import { StorageWatch } from './storage-watch.ts';
 
 export interface HostPart {
   machine: HostMachine;
@@ -29,15 +32,20 @@ export async function startHostPart({
   const client = new Client({ connection, namespace });
   const guests = new HostGuests({ config, machine, store, client, logger });
   closers.add('connections to guests', () => guests.close());
-  const options = { connection, namespace, hostId, failpoints, guests: guests.guests, attendances: guests.attendances };
+  const { hypervisor, ledger } = machine;
+  const room = new StorageRoom({ hypervisor, store });
+  const { attendances } = guests;
+  const options = { connection, namespace, hostId, failpoints, room, guests: guests.guests, attendances };
   const worker = runWorker(await createHostWorker({ ...options, ...machine }));
   closers.add('host worker', async () => {
-    const letGo = guests.attendances.stop(); // first, or the worker would wait for commands
+    const letGo = attendances.stop(); // first, or the worker would wait for commands
     await worker.stop();
     await letGo;
   });
   await guests.open();
-  const { hypervisor, ledger } = machine;
+  const watch = new StorageWatch({ hostId, hypervisor, ledger, room, store, sagas: new TemporalSagas(client), logger });
+  closers.add('storage watch', () => watch.stop());
+  await watch.start();
   const description = new HostDescription({ hostId, hypervisor, ledger, store, logger });
   closers.add('host description', () => description.stop());
   await description.start();

@@ -42,7 +42,9 @@ export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => 
 /** Placement proposes hosts; each accepts or refuses, and the next is asked. */
 async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
   life.enter('placing');
-  const { hostIds } = await life.timed('proposeHosts', () => placement.proposeHosts({ spec: life.record.spec }));
+  const { hostIds } = await life.timed('proposeHosts', () =>
+    placement.proposeHosts({ spec: life.record.spec, sandboxId: life.id, apiKeyId: life.record.createdBy.apiKeyId }),
+  );
   let refusal: unknown;
   for (const hostId of hostIds) {
     await life.tell('sandbox.state', { hostId }); // written before the host is touched: a cleanup must find it
@@ -63,5 +65,5 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
 
 /** The host has no room, or its worker never took the request: nothing was promised there, and another may do it. */
 function isRefusal({ code }: SandboxFailure): boolean {
-  return code === 'capacity_exhausted' || code === 'host_unavailable';
+  return code === 'capacity_exhausted' || code === 'host_disk_full' || code === 'host_unavailable';
 }

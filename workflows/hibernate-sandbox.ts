@@ -5,6 +5,7 @@ import { startAgain, untilItWorks } from './bring-back.ts';
 import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from './operation-steps.ts';
+import { NOT_STALLED } from './stall-sandbox.ts';
 
 const { lastUse } = proxyLocalActivities<ControlActivities>({
   startToCloseTimeout: '20s',
@@ -37,7 +38,8 @@ export async function hibernateSandbox(
     if (!isCancellation(err)) await takeBack(life, generation, (back) => unlessOff(back.wake(before)));
     throw err;
   }
-  await life.tell('sandbox.hibernated', { state: 'hibernated' }, {}, operation.actor);
+  const change = { state: 'hibernated', ...(life.record.stalledBy && NOT_STALLED) } as const;
+  await life.tell('sandbox.hibernated', change, {}, operation.actor);
   await host.yieldMemory();
   // Who asked for a command meanwhile found it awake, and would wait until the next one comes.
   if (life.record.spec.autoResume && (await wasUsedAfter(life, began))) await wakeSandbox(life, operation, generation);

@@ -99,7 +99,11 @@ function operationSteps(life: Life, hostId: string, generation: number) {
     },
 
     pause: () => life.timed('pause', () => host.pause.executeWithOptions(step(timeouts.pauseMs, id), [target])),
-    resume: () => life.timed('resume', () => host.resume.executeWithOptions(step(timeouts.pauseMs, id), [target])),
+    /** @throws ActivityFailure quota_exceeded, host_disk_full: what it would write has no room */
+    resume: () =>
+      life.timed('resume', () =>
+        host.resume.executeWithOptions(step(timeouts.pauseMs, id), [{ ...target, onlyWithRoom: true }]),
+      ),
     hibernate: () =>
       life.timed('hibernate', () => host.hibernate.executeWithOptions(step(timeouts.hibernateMs, id), [target])),
     wake: (wished: 'running' | 'paused') =>

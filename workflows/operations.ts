@@ -10,6 +10,7 @@ import { OperationRun } from './operation-run.ts';
 import { pauseSandbox, resumeSandbox } from './pause-sandbox.ts';
 import { restoreSandbox } from './restore-sandbox.ts';
 import { snapshotSandbox } from './snapshot-sandbox.ts';
+import { stallSandbox, unstallSandbox } from './stall-sandbox.ts';
 import { operationGeneration } from './steps.ts';
 
 /**
@@ -117,5 +118,9 @@ async function perform(life: Life, run: OperationRun, generation: number): Promi
       return hibernateSandbox(life, run, operation, generation);
     case 'resume':
       return resumeSandbox(life, run, operation, generation);
+    case 'stall':
+      return stallSandbox(life, run, operation, generation);
+    case 'unstall':
+      return unstallSandbox(life, run, operation, generation);
   }
 }

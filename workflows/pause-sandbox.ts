@@ -4,8 +4,9 @@ import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
 import { stepsOn } from './operation-steps.ts';
 import { saga } from './saga.ts';
+import { NOT_STALLED } from './stall-sandbox.ts';
 
-/** Halts its CPUs; memory, disks and address are kept. A paused one stays so. */
+/** Halts its CPUs; memory, disks and address are kept. A paused one stays so, and one that its host stalled is not let go on by it. */
 export async function pauseSandbox(
   life: Life,
   run: OperationRun,
@@ -13,6 +14,7 @@ export async function pauseSandbox(
   generation: number,
 ): Promise<void> {
   run.accept();
+  if (life.record.stalledBy) return life.tell('sandbox.paused', NOT_STALLED, {}, actor);
   if (life.record.state === 'paused') return;
   const host = stepsOn(life, generation);
   await saga(
@@ -25,7 +27,7 @@ export async function pauseSandbox(
   await life.tell('sandbox.paused', { state: 'paused' }, {}, actor);
 }
 
-/** Lets it go on where it was, from its memory or from its host's disk. A running one just runs. */
+/** Lets it go on where it was, from its memory, if its host finds room for it, or from its host's disk. A running one just runs. */
 export async function resumeSandbox(
   life: Life,
   run: OperationRun,
@@ -43,5 +45,6 @@ export async function resumeSandbox(
     },
     async () => {},
   );
-  await life.tell('sandbox.resumed', { state: 'running' }, {}, operation.actor);
+  const change = { state: 'running', ...(life.record.stalledBy && NOT_STALLED) } as const;
+  await life.tell('sandbox.resumed', change, {}, operation.actor);
 }

@@ -19,6 +19,7 @@ export function requestedRecord({ id, spec, createdBy, requestedAt }: SandboxInp
     expiresAt: new Date(Date.parse(requestedAt) + spec.ttlSeconds * 1000).toISOString(),
     stopReason: null,
     failure: null,
+    stalledBy: null,
     waitingFor: null,
     proof: null,
     steps: [],

@@ -8,6 +8,7 @@ import type { OperationRun } from './operation-run.ts';
 import { type OperationSteps, stepsOn } from './operation-steps.ts';
 import { renewTrust } from './renew-trust.ts';
 import { snapshotRecords } from './snapshot-records.ts';
+import { NOT_STALLED } from './stall-sandbox.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 
 /**
@@ -74,7 +75,7 @@ async function putBack(
     const ssh = await bringBack(life, stepsOn(life, generation + 1), disks);
     if (disks?.snapshotId === snapshotId) return tellRestored(life, operation, ssh);
     await trustAnew(life);
-    await tellFailed(life, operation, failure, { state: 'running', phase: null, ssh, waitingFor: null });
+    await tellFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_STALLED });
     throw err;
   }
 }
@@ -104,7 +105,7 @@ async function tellRestored(
   await trustAnew(life);
   await life.tell(
     'sandbox.restored',
-    { state: 'running', phase: null, ssh, parentSnapshotId: snapshotId, waitingFor: null },
+    { state: 'running', phase: null, ssh, parentSnapshotId: snapshotId, ...NOT_STALLED },
     { operationId, snapshotId, keptAs: keepAs },
     actor,
   );

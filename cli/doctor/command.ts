@@ -10,6 +10,7 @@ import { type Check, checkMachine } from './checks.ts';
 import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
 import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
+import { lookForStalled, stalledLines } from './stalled.ts';
 
 const ARGS = {
   fix: {
@@ -50,13 +51,15 @@ export function doctorCommand(io: Io) {
       // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
       const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
       const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, args.fix);
+      // They wait for somebody to make room, which is no fault of this machine.
+      const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForStalled(config);
       const clean =
         'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
       const healthy = clean && missing.length === 0;
-      if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied });
+      if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting });
       else {
-        const lines = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
-        for (const line of lines.flat()) io.print(line);
+        const left = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
+        for (const line of [...left.flat(), ...stalledLines(io, waiting)]) io.print(line);
       }
       return healthy ? EXIT.ok : EXIT.failed;
     },

@@ -4,7 +4,7 @@ import { connect } from '../connection.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { StepPrinter } from './follow.ts';
-import { sandboxLines } from './sandbox-text.ts';
+import { sandboxLines, usageLine } from './sandbox-text.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
@@ -19,11 +19,13 @@ export function getCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const id = sandboxId(args.id);
-      const record = await connect(io).getSandbox(id, { signal: io.signal });
+      const client = connect(io);
+      const record = await client.getSandbox(id, { signal: io.signal });
       if (args.json) {
         io.printJson(record);
       } else {
-        for (const line of sandboxLines(io, record)) io.print(line);
+        const usage = await client.sandboxUsage(id, { signal: io.signal });
+        for (const line of [...sandboxLines(io, record), usageLine(usage)]) io.print(line);
         new StepPrinter(io).show(record);
       }
       return EXIT.ok;

@@ -1,6 +1,8 @@
+import type { SandboxUsage } from '../../client/mayfly-client.ts';
 import { ERRORS } from '../../model/errors.ts';
 import { LAYERS, type Proof } from '../../model/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
+import { sizeText } from '../../model/storage.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
 
@@ -25,6 +27,15 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
   ];
   const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   return [io.paint('bold', record.id), ...shown, ...(record.proof ? proofLines(io, record.proof) : [])];
+}
+
+/** What it stores, and when that was measured. */
+export function usageLine(usage: SandboxUsage): string {
+  const { usedBytes, quotaBytes, workspaceBytes, measuredAt, snapshotBytes, snapshots } = usage;
+  const limit = quotaBytes === null ? '' : ` of ${sizeText(quotaBytes)}`;
+  const disk = measuredAt ? `disk ${sizeText(workspaceBytes)} at ${measuredAt}` : 'disk not measured';
+  const kept = `${snapshots} snapshot${snapshots === 1 ? '' : 's'} ${sizeText(snapshotBytes)}`;
+  return `  ${'stores'.padEnd(10)}${printable(`${sizeText(usedBytes)}${limit}: ${disk}, ${kept}`)}`;
 }
 
 /** Layer by layer: what was looked at, and what was there. */

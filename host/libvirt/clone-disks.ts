@@ -69,6 +69,8 @@ export function backingStore(layers: readonly Layer[]): Element | null {
   return backing;
 }
 
+/** A write that finds no room on the host stops the guest, which repeats it later; it would take an error for a broken disk. */
+const CLONES_OWN = { name: 'qemu', type: 'qcow2', error_policy: 'enospace' };
 const SOURCES_OWN = ['backingStore', 'mirror', 'shareable', 'transient', 'address', 'auth', 'encryption', 'alias'];
 
 function replaceDisk(disk: Element, plan: DiskPlan): void {
@@ -77,8 +79,8 @@ function replaceDisk(disk: Element, plan: DiskPlan): void {
   // serial and wwn stay: a guest's fstab may name its disks by them
   removeChildren(disk, plan.root ? [...SOURCES_OWN, 'readonly'] : SOURCES_OWN);
   const driver = child(disk, 'driver');
-  if (driver) driver.attributes = { ...driver.attributes, name: 'qemu', type: 'qcow2' };
-  else disk.children.unshift(element('driver', { name: 'qemu', type: 'qcow2' }));
+  if (driver) driver.attributes = { ...driver.attributes, ...CLONES_OWN };
+  else disk.children.unshift(element('driver', CLONES_OWN));
   const source = child(disk, 'source');
   if (source) Object.assign(source, element('source', { file: plan.overlay }));
 }

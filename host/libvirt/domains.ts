@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
-import { domainUuid } from '../../model/ids.ts';
+import { domainUuid, isSandboxId } from '../../model/ids.ts';
 import { interfaceMacs } from './output/addresses.ts';
 import { listedDisks } from './output/disk-list.ts';
-import { type DomainState, domainState, isActive } from './output/domain-state.ts';
+import { type DomainState, domainState, isActive, isStoppedByError } from './output/domain-state.ts';
 import { removeFailure, startFailure } from './output/failures.ts';
 import { tableRows } from './output/tables.ts';
 import { type Virsh, VirshError } from './virsh.ts';
@@ -115,6 +115,32 @@ export class Domains {
   /** Plugs a network cable, or pulls it, as the guest sees it. */
   async setLink(sandboxId: string, macAddress: string, wished: 'up' | 'down'): Promise<void> {
     await this.virsh.run(['domif-setlink', sandboxId, macAddress, wished]);
+  }
+
+  /**
+   * Those that QEMU has stopped since their disk failed to write. One question for all, and one more for each that is
+   * paused, for whatever reason.
+   */
+  async stoppedByErrors(): Promise<string[]> {
+    const listed = await this.virsh.run(['list', '--state-paused', '--name']);
+    const paused = tableRows(listed)
+      .map((row) => row.trim())
+      .filter(isSandboxId);
+    const found: string[] = [];
+    for (const sandboxId of paused) {
+      if (isStoppedByError(await this.reasonOf(sandboxId))) found.push(sandboxId);
+    }
+    return found;
+  }
+
+  /** What `virsh domstate --reason` says; empty when there is no domain. */
+  private async reasonOf(sandboxId: string): Promise<string> {
+    try {
+      return await this.virsh.run(['domstate', sandboxId, '--reason']);
+    } catch (error) {
+      if (error instanceof VirshError && error.failure.result === 'not_found') return '';
+      throw error;
+    }
   }
 
   /**

@@ -1,10 +1,12 @@
-import { mkdir, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId, macAddress } from '../../model/ids.ts';
 import type { Observation } from '../../model/proof.ts';
+import type { HostDisk } from '../../model/storage.ts';
 import { BaseDigests } from '../disk/base-digest.ts';
+import { diskOf } from '../disk/host-disk.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
 import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
@@ -129,15 +131,18 @@ export class LibvirtHypervisor implements Hypervisor {
     const [node, memory, disk] = await Promise.all([
       this.virsh.run(['nodeinfo']).then(nodeInfo),
       this.virsh.run(['nodememstats']).then(nodeMemory),
-      statfs(this.state.root),
+      this.disk(),
     ]);
     const { memoryTotalMib, memoryAvailableMib } = memory;
     if (node.cpus === null || memoryTotalMib === null || memoryAvailableMib === null) {
       throw new MayflyError('host_unavailable', 'libvirt did not say how many CPUs and how much memory the host has.');
     }
-    const diskTotalBytes = disk.blocks * disk.bsize;
-    const diskAvailableBytes = disk.bavail * disk.bsize;
+    const { totalBytes: diskTotalBytes, availableBytes: diskAvailableBytes } = disk;
     return { cpus: node.cpus, memoryTotalMib, memoryAvailableMib, diskTotalBytes, diskAvailableBytes };
+  }
+
+  async disk(): Promise<HostDisk> {
+    return await diskOf(this.state.root);
   }
 
   async sources(): Promise<SourceInfo[]> {
@@ -153,12 +158,20 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
-    const [kib, diskBytes, savedBytes] = await Promise.all([
-      this.domains.residentKib(sandboxId),
+    const [kib, diskBytes] = await Promise.all([this.domains.residentKib(sandboxId), this.diskBytes(sandboxId)]);
+    return { memoryMib: Math.ceil(kib / 1024), diskBytes };
+  }
+
+  async diskBytes(sandboxId: string): Promise<number> {
+    const [workspace, saved] = await Promise.all([
       new Workspace(this.state, sandboxId).allocatedBytes(),
       this.saved.allocatedBytes(sandboxId),
     ]);
-    return { memoryMib: Math.ceil(kib / 1024), diskBytes: diskBytes + savedBytes };
+    return workspace + saved;
+  }
+
+  async stopped(): Promise<string[]> {
+    return await this.domains.stoppedByErrors();
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {

@@ -1,17 +1,18 @@
-import { readFile, statfs } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import type { Capacity } from '../../model/host.ts';
+import { diskOf } from '../disk/host-disk.ts';
 
 /** What this machine has and what is free of it. @param folder on the file system that holds the sandboxes */
 export async function measureCapacity(folder: string): Promise<Capacity> {
   const memory = await readFile('/proc/meminfo', 'utf8');
-  const disk = await statfs(folder);
+  const disk = await diskOf(folder);
   return {
     cpus: availableParallelism(),
     memoryTotalMib: meminfoMib(memory, 'MemTotal'),
     memoryAvailableMib: meminfoMib(memory, 'MemAvailable'),
-    diskTotalBytes: disk.blocks * disk.bsize,
-    diskAvailableBytes: disk.bavail * disk.bsize,
+    diskTotalBytes: disk.totalBytes,
+    diskAvailableBytes: disk.availableBytes,
   };
 }
 

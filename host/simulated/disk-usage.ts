@@ -2,7 +2,7 @@ import { entriesOf } from '../directory.ts';
 import { exec } from '../exec.ts';
 
 /** Admission asks for every sandbox at every create; a figure is good for this long. Milliseconds. */
-const FRESH_MS = 5_000;
+const FRESH_MS = 1_000;
 
 interface Figure {
   bytes: Promise<number>;

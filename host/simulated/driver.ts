@@ -5,6 +5,8 @@ import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import type { Observation } from '../../model/proof.ts';
+import type { HostDisk } from '../../model/storage.ts';
+import { diskOf } from '../disk/host-disk.ts';
 import { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, StepContext, Whereabouts } from '../hypervisor.ts';
 import type { RunningSource } from '../source/console.ts';
@@ -119,6 +121,10 @@ export class SimulatedHypervisor implements Hypervisor {
     return measureCapacity(this.#state.root);
   }
 
+  async disk(): Promise<HostDisk> {
+    return diskOf(this.#state.root);
+  }
+
   async sources(): Promise<SourceInfo[]> {
     return Promise.all((await listImages(this.#state.images)).map((source) => this.#asItRuns(source)));
   }
@@ -135,7 +141,16 @@ export class SimulatedHypervisor implements Hypervisor {
   async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
     const pids = await this.#processes.of(sandboxId);
     const kib = pids.reduce((sum, pid) => sum + residentKib(pid), 0);
-    return { memoryMib: Math.ceil(kib / 1024), diskBytes: await this.#diskUsage.of(await this.#workspace(sandboxId)) };
+    return { memoryMib: Math.ceil(kib / 1024), diskBytes: await this.diskBytes(sandboxId) };
+  }
+
+  async diskBytes(sandboxId: string): Promise<number> {
+    return this.#diskUsage.of(await this.#workspace(sandboxId));
+  }
+
+  /** Here a write that finds no room fails in the guest, and is its own to repeat. */
+  async stopped(): Promise<string[]> {
+    return [];
   }
 
   async cloneDisk(request: CloneRequest, { signal }: StepContext): Promise<Clone> {

@@ -249,6 +249,7 @@ function requested(input: SandboxInput): SandboxRecord {
     expiresAt: requestedAt,
     stopReason: null,
     failure: null,
+    stalledBy: null,
     waitingFor: null,
     proof: null,
     steps: [],

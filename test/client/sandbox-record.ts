@@ -31,6 +31,7 @@ export function sandboxRecord(changes: Partial<SandboxRecord> = {}): SandboxReco
     expiresAt: '2026-11-21T11:00:00.000Z',
     stopReason: null,
     failure: null,
+    stalledBy: null,
     waitingFor: null,
     proof: null,
     steps: [{ step: 'cloneDisk', startedAt: '2026-11-21T10:00:00.000Z', endedAt: '2026-11-21T10:00:00.120Z' }],

@@ -37,6 +37,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
     expiresAt: createdAt,
     stopReason: null,
     failure: null,
+    stalledBy: null,
     waitingFor: null,
     proof: null,
     steps: [],

@@ -8,6 +8,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
+import { StorageRoom } from '../../activities/storage-room.ts';
 import { TemporalSagas } from '../../api/temporal-sagas.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
@@ -113,7 +114,8 @@ export class TestMayfly {
     const { hypervisor, ledger } = machine;
     const logger = pino({ level: 'silent' });
     const guests = new HostGuests({ config, machine, store, client, logger });
-    const options = { connection, namespace: 'default', hostId: config.hostId, failpoints, ...machine };
+    const room = new StorageRoom({ hypervisor, store });
+    const options = { connection, namespace: 'default', hostId: config.hostId, failpoints, ...machine, room };
     const { attendances } = guests;
     const worker = runWorker(await createHostWorker({ ...options, guests: guests.guests, attendances }));
     await guests.open();
@@ -221,14 +223,14 @@ export class TestMayfly {
  * One Mayfly for the tests of a file. After each test every fault is lifted, every sandbox ended, and the test fails
  * when anything carries a sandbox's name.
  */
-export function useMayfly(): () => TestMayfly {
+export function useMayfly(env: () => NodeJS.ProcessEnv = () => ({})): () => TestMayfly {
   let mayfly: TestMayfly | undefined;
   const running = () => {
     if (!mayfly) throw new Error('Mayfly has not been started');
     return mayfly;
   };
   beforeAll(async () => {
-    mayfly = await TestMayfly.start();
+    mayfly = await TestMayfly.start(env());
   });
   afterAll(() => mayfly?.stop());
   afterEach(async () => {

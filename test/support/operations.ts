@@ -8,7 +8,7 @@ import type { AuditEvent } from '../../model/audit.ts';
 import { ID_BYTES, operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { Operation } from '../../model/messages.ts';
 import { workflowIdOf } from '../../model/queues.ts';
-import type { SandboxFailure } from '../../model/sandbox.ts';
+import type { Actor, SandboxFailure } from '../../model/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshot.ts';
 import { TestDoor } from './door.ts';
 import type { TestMayfly } from './mayfly.ts';
@@ -23,15 +23,16 @@ export class TestOperations {
   ) {}
 
   /** Begins a snapshot; its id. */
-  async beginSnapshot(sandboxId: string, name?: string): Promise<string> {
+  async beginSnapshot(sandboxId: string, name?: string, by: Actor = actor): Promise<string> {
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
-    await this.begin(sandboxId, { kind: 'snapshot', operationId: id, name: name ?? id, snapshotKind: 'disk', actor });
+    const wish = { kind: 'snapshot', operationId: id, name: name ?? id, snapshotKind: 'disk' } as const;
+    await this.begin(sandboxId, { ...wish, actor: by });
     return id;
   }
 
   /** Takes a snapshot to its end, a good one or not. */
-  async snapshot(sandboxId: string, name?: string): Promise<SnapshotRecord> {
-    const id = await this.beginSnapshot(sandboxId, name);
+  async snapshot(sandboxId: string, name?: string, by: Actor = actor): Promise<SnapshotRecord> {
+    const id = await this.beginSnapshot(sandboxId, name, by);
     const failure = await this.ended(sandboxId, id);
     const record = await this.record(id);
     expect(failure).toEqual(record.failure);

@@ -60,6 +60,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'snapshot.json',
     'source-delete-refused.json',
     'source-deleted.json',
+    'stalled.json',
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',

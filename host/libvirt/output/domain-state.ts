@@ -33,6 +33,11 @@ export function domainState(text: string): DomainState {
   return Object.hasOwn(STATES, words) ? (STATES[words] ?? 'unknown') : 'unknown';
 }
 
+/** Whether `virsh domstate --reason` says that QEMU stopped the domain: a disk of its could not write (tools/virsh-domain-monitor.c). */
+export function isStoppedByError(text: string): boolean {
+  return /^paused \(I\/O error\)$/i.test(text.trim());
+}
+
 /** Whether the domain has, or may have, a QEMU that holds its disks open. */
 export function isActive(state: DomainState): boolean {
   return state !== 'shut_off' && state !== 'crashed';

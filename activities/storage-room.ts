@@ -1,0 +1,74 @@
+import type { Hypervisor } from '../host/hypervisor.ts';
+import { MayflyError } from '../model/errors.ts';
+import { excessOf, refuseFull, type StorageQuota, type StoredPart, sumOf } from '../model/storage.ts';
+import type { ApiKey } from '../store/api-keys.ts';
+import type { Store } from '../store/connect.ts';
+import { storedParts } from '../store/stored-parts.ts';
+
+export interface StorageRoomDeps {
+  hypervisor: Pick<Hypervisor, 'disk'>;
+  store: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks' | 'apiKeys'>;
+}
+
+/** Whether a sandbox of this host may write more. */
+export class StorageRoom {
+  constructor(private readonly deps: StorageRoomDeps) {}
+
+  /** @throws MayflyError host_disk_full, quota_exceeded: why it may not */
+  async check(sandboxId: string): Promise<void> {
+    refuseFull(await this.deps.hypervisor.disk(), sandboxId);
+    await this.#checkQuotas(sandboxId, () => 0);
+  }
+
+  /**
+   * Whether its disk may take in what its snapshots hold, which stays there too.
+   * @throws MayflyError host_disk_full, quota_exceeded
+   */
+  async checkFlat(sandboxId: string): Promise<void> {
+    const { hypervisor, store } = this.deps;
+    const saved = (parts: readonly StoredPart[]) =>
+      sumOf(parts.filter((part) => part.kind === 'snapshot' && part.sandboxId === sandboxId));
+    refuseFull(await hypervisor.disk(), sandboxId, saved(await store.snapshots.kept()));
+    await this.#checkQuotas(sandboxId, saved);
+  }
+
+  /** @param more bytes that would come to what is stored */
+  async #checkQuotas(sandboxId: string, more: (parts: readonly StoredPart[]) => number): Promise<void> {
+    const { store } = this.deps;
+    const record = await store.sandboxes.get(sandboxId);
+    const key = record && (await store.apiKeys.get(record.createdBy.apiKeyId));
+    if (!key || isUnlimited(key)) return;
+    const parts = await storedParts(store);
+    const excess = excessOfSandbox(key, sandboxId, parts, more(parts)) ?? excessOfKey(key, parts, more(parts));
+    if (excess) throw new MayflyError('quota_exceeded', `${excess}.`);
+  }
+}
+
+export function isUnlimited({ diskBytes, sandboxDiskBytes }: StorageQuota): boolean {
+  return diskBytes === null && sandboxDiskBytes === null;
+}
+
+/** Why one sandbox of a key may not store what it does, or would with `more` bytes; null: it may. */
+export function excessOfSandbox(
+  { sandboxDiskBytes }: StorageQuota,
+  sandboxId: string,
+  parts: readonly StoredPart[],
+  more = 0,
+): string | null {
+  return excessOf(
+    sandboxId,
+    sandboxDiskBytes,
+    parts.filter((part) => part.sandboxId === sandboxId),
+    more,
+  );
+}
+
+/** Why a key may not store what it does, or would with `more` bytes; null: it may. */
+export function excessOfKey({ id, diskBytes }: ApiKey, parts: readonly StoredPart[], more = 0): string | null {
+  return excessOf(
+    `The API key ${id}`,
+    diskBytes,
+    parts.filter((part) => part.apiKeyId === id),
+    more,
+  );
+}

@@ -1,0 +1,15 @@
+import { pino } from 'pino';
+import { StorageRoom } from '../../activities/storage-room.ts';
+import { StorageWatch } from '../../worker/storage-watch.ts';
+import type { TestMayfly } from './mayfly.ts';
+
+/** Watches the disk of the host, four times a second. */
+export async function startWatch({ host, store, sagas, config: { hostId } }: TestMayfly): Promise<StorageWatch> {
+  if (!host) throw new Error('there is no host to watch');
+  const { hypervisor, ledger } = host.machine;
+  const room = new StorageRoom({ hypervisor, store });
+  const logger = pino({ level: 'silent' });
+  const watch = new StorageWatch({ hostId, hypervisor, ledger, room, store, sagas, logger, lookMs: 250 });
+  await watch.start();
+  return watch;
+}

@@ -1,0 +1,26 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { expect, test } from 'vitest';
+import { ExecError } from '../../host/exec.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { activityFailure } from '../../worker/activity-failure.ts';
+
+const noSpace = new ExecError('cp', ['--archive'], 1, "cp: error writing '/x': No space left on device\n", '', null);
+const enospc = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+
+test.each([
+  ['a program', noSpace],
+  ['a call to the kernel', enospc],
+  ['a step that failed by it', new MayflyError('clone_failed', 'The disk could not be copied', { cause: noSpace })],
+  ['an error with such a cause', new Error('outer', { cause: enospc })],
+])('%s that finds no room on the host is told as such, and not tried again', (_what, error) => {
+  const failure = activityFailure(error);
+  expect(failure).toBeInstanceOf(ApplicationFailure);
+  expect(failure).toMatchObject({ type: 'host_disk_full', nonRetryable: true });
+  expect(failure).toMatchObject({ message: expect.stringMatching(/^The host's disk is full: /) });
+});
+
+test('a guest whose own disk is full is another matter', () => {
+  const guest = new MayflyError('guest_disk_full', 'cp: No space left on device');
+  expect(activityFailure(guest)).toMatchObject({ type: 'guest_disk_full' });
+  expect(activityFailure(new Error('No space left on device'))).toMatchObject({ type: 'internal' });
+});

@@ -1,0 +1,49 @@
+import type { StallOperation, UnstallOperation } from '../model/messages.ts';
+import type { Life } from './life.ts';
+import type { OperationRun } from './operation-run.ts';
+import { stepsOn } from './operation-steps.ts';
+import { saga } from './saga.ts';
+
+/** What a sandbox that goes on, or is paused by a person, does not wait for any more. */
+export const NOT_STALLED = { stalledBy: null, waitingFor: null };
+
+/** Halts its CPUs until there is room for what it writes. One that a person has paused does not grow, and stays theirs. */
+export async function stallSandbox(
+  life: Life,
+  run: OperationRun,
+  { cause, why }: StallOperation,
+  generation: number,
+): Promise<void> {
+  run.accept();
+  if (life.record.state === 'paused') return;
+  const host = stepsOn(life, generation);
+  await saga(
+    async (undo) => {
+      undo('pause', host.takeBackPause);
+      await host.pause();
+    },
+    async () => {},
+  );
+  await life.tell('sandbox.stalled', { state: 'paused', stalledBy: cause, waitingFor: why }, { cause, why });
+}
+
+/** Lets it go on where it was, if its host finds room for it. Whom somebody paused or resumed meanwhile stays so. */
+export async function unstallSandbox(
+  life: Life,
+  run: OperationRun,
+  _operation: UnstallOperation,
+  generation: number,
+): Promise<void> {
+  run.accept();
+  const { stalledBy } = life.record;
+  if (!stalledBy) return;
+  const host = stepsOn(life, generation);
+  await saga(
+    async (undo) => {
+      undo('resume', host.takeBackResume);
+      await host.resume();
+    },
+    async () => {},
+  );
+  await life.tell('sandbox.unstalled', { state: 'running', ...NOT_STALLED }, { cause: stalledBy });
+}
