@@ -160,3 +160,19 @@ func TestPartitions(t *testing.T) {
 	expectFault(t, fault.NoFileSystem, layersOf(t, fs), layersOf(t, write(t, t.TempDir()+"/noise", strings.Repeat("noise", 99_999))))
 	expectFault(t, fault.NoFileSystem, layersOf(t, fs), layersOf(t, write(t, t.TempDir()+"/tiny", "x")))
 }
+
+// A system's disk often has a /boot or a /home beside its root.
+func TestRootAmongPartitions(t *testing.T) {
+	root, other := newImage(t, 16*mebibyte, sampleFolder(t), "-t", "ext4"), newImage(t, 8*mebibyte, "", "-t", "ext4")
+	disk := make([]byte, 32*mebibyte)
+	copy(disk[1*mebibyte:], read(t, other))
+	copy(disk[12*mebibyte:], read(t, root))
+	disk[510], disk[511] = 0x55, 0xaa
+	for index, place := range [][2]uint32{{1, 8}, {12, 16}} {
+		at := 446 + 16*index
+		disk[at+4] = 0x83
+		binary.LittleEndian.PutUint32(disk[at+8:], place[0]*mebibyte/512)
+		binary.LittleEndian.PutUint32(disk[at+12:], place[1]*mebibyte/512)
+	}
+	expectChanges(t, layersOf(t, root), layersOf(t, write(t, t.TempDir()+"/disk", string(disk))))
+}

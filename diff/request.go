@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -114,7 +115,7 @@ func (i *image) open(files *disk.Files) (*ext4.FS, error) {
 }
 
 // volume is the partition that was asked for; else the disk itself if it is a file system, else the only partition that
-// is one.
+// is one, or the only one that looks like the root of a system.
 func (i *image) volume(of *disk.Disk) (*disk.Volume, error) {
 	if i.Partition == nil {
 		if here, err := ext4.IsHere(of.Whole()); here || err != nil {
@@ -143,5 +144,33 @@ func (i *image) volume(of *disk.Disk) (*disk.Volume, error) {
 	case len(found) == 0:
 		return nil, fault.New(fault.NoFileSystem, "there is no ext4 file system on the disk, nor in its %d partitions", len(partitions))
 	}
-	return nil, fault.New(fault.NoFileSystem, "%d partitions have an ext4 file system: say which is meant", len(found))
+	roots, err := rootsAmong(found)
+	if err != nil {
+		return nil, err
+	}
+	if len(roots) != 1 {
+		return nil, fault.New(fault.NoFileSystem, "%d partitions have an ext4 file system, and %d of them a directory /etc: "+
+			"it is not clear which is the root", len(found), len(roots))
+	}
+	return roots[0], nil
+}
+
+// rootsAmong some partitions have a directory /etc, which has to be where / is.
+func rootsAmong(partitions []*disk.Volume) ([]*disk.Volume, error) {
+	var roots []*disk.Volume
+	for _, partition := range partitions {
+		fs, err := ext4.Open(partition)
+		if err != nil {
+			return nil, err
+		}
+		etc, err := fs.Lookup([]byte("/etc"))
+		var found *fault.Fault
+		switch {
+		case err == nil && etc.Type == ext4.Directory:
+			roots = append(roots, partition)
+		case err != nil && !(errors.As(err, &found) && found.Code == fault.NotFound):
+			return nil, err
+		}
+	}
+	return roots, nil
 }

@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StepContext } from '../../../host/hypervisor.ts';
@@ -15,6 +17,7 @@ import { startMachine, type TestMachine } from './machine.ts';
 
 const ROOT = '/srv/tree';
 const OPERATIONS = 100;
+const FILES = 10_000;
 const SEED = Number(process.env['MAYFLY_TEST_SEED'] ?? '20');
 
 let machine: TestMachine;
@@ -65,6 +68,14 @@ async function compared(before: string, after: string, within: string[]): Promis
   return changes;
 }
 
+/** Through the driver, as a caller waits for it. */
+async function timed(what: string, compare: () => Promise<FileChange[]>): Promise<FileChange[]> {
+  const began = performance.now();
+  const found = await compare();
+  process.stderr.write(`${what}: ${found.length} changes in ${(performance.now() - began).toFixed(0)} ms\n`);
+  return found;
+}
+
 test(`${OPERATIONS} random operations are what is found between two snapshots`, async () => {
   const operations = new RandomOperations(ROOT, randomOf(SEED));
   await perform(operations.program(OPERATIONS / 2));
@@ -73,9 +84,7 @@ test(`${OPERATIONS} random operations are what is found between two snapshots`, 
   await perform(operations.program(OPERATIONS));
   const after = await save();
 
-  const began = performance.now();
-  const found = await compared(before, after, [ROOT]);
-  process.stderr.write(`seed ${SEED}: ${found.length} changes in ${(performance.now() - began).toFixed(0)} ms\n`);
+  const found = await timed(`seed ${SEED}`, () => compared(before, after, [ROOT]));
   const expected = differences(then, operations.tree);
   expect(asLogged(found, ROOT)).toEqual(expected);
   expect(new Set(found.map(({ change }) => change)).size).toBe(4);
@@ -85,4 +94,29 @@ test(`${OPERATIONS} random operations are what is found between two snapshots`, 
 
   const all = await compared(before, after, []);
   expect(all.filter(({ path }) => latin1(path).startsWith(`${ROOT}/`) || path === ROOT)).toEqual(found);
+}, 180_000);
+
+test(`what differs among ${FILES} more files is found, and carried away`, async () => {
+  const many = (body: string) =>
+    `for my $n (0 .. ${FILES - 1}) { my $p = "/srv/many/" . $n % 100; ${body} } print "1 done\n";`;
+  const write = 'open(my $f, ">", "$p/$n") or die "$!"; print {$f} "$n " x ($n % 500); close $f;';
+  await perform(`mkdir "/srv/many"; ${many(`mkdir $p; ${write}`)}`);
+  const before = await save();
+  await perform(
+    many(`if ($n % 100 == 7) { open(my $f, ">>", "$p/$n"); print {$f} "more"; close $f; } unlink "$p/$n" if $n == 1;`),
+  );
+  const after = await save();
+
+  const all = await timed(`all, with ${FILES} files among them`, () => compared(before, after, []));
+  expect(all.length).toBeGreaterThan(FILES / 100);
+  const found = await timed('/srv/many', () => compared(before, after, ['/srv/many']));
+  expect(found.filter(({ change }) => change === 'changed')).toHaveLength(FILES / 100);
+  expect(found.filter(({ change }) => change === 'removed')).toMatchObject([{ path: '/srv/many/1/1' }]);
+  expect(found[0]).toMatchObject({ path: '/srv/many/1/1' });
+  const request = { snapshotId: after, path: '/srv/many/7/7', maxBytes: 100 };
+  const expected = Buffer.from(`${'7 '.repeat(7)}more`);
+  expect(await machine.host.snapshots.readFile(request, context().signal)).toEqual({ content: expected, size: 18 });
+  const archive = machine.host.snapshots.changesAsTar({ before, after, within: ['/srv/many'] }, context().signal);
+  const { stdout } = spawnSync('tar', ['-t'], { input: await buffer(archive) });
+  expect(stdout.toString().split('\n')).toEqual(expect.arrayContaining(['./srv/many/1/.wh.1', './srv/many/7/7']));
 }, 180_000);
