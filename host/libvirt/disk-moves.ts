@@ -1,3 +1,4 @@
+import { virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { layeredDisks } from './disk-layers.ts';
 import type { SnapshotFolder } from './snapshot-folder.ts';
@@ -23,7 +24,12 @@ export function movesOf(frozen: Element, folder: SnapshotFolder, workspace: Work
 }
 
 export async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
-  for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
+  await Promise.all(
+    moves.map(async ({ overlay, frozen }) => {
+      const bytes = await virtualBytesOf(frozen);
+      await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
+    }),
+  );
 }
 
 /**
