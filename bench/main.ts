@@ -42,6 +42,7 @@ function extent(kind: 'libvirt' | 'simulated', quick: boolean, runs: string | un
   return {
     source: SOURCE,
     burst,
+    snapshots: quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
     transfers: quick ? 1 : 5,
     ...size,
     ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }),

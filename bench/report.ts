@@ -1,6 +1,7 @@
 import { cpus, release, totalmem } from 'node:os';
 import { columns } from '../cli/columns.ts';
 import { round, type Spread } from './measure.ts';
+import type { SnapshotFigures } from './snapshots.ts';
 
 /** Everything one run measured, with what it was measured on. */
 export interface Report {
@@ -14,6 +15,8 @@ export interface Report {
   commands: Record<string, Spread>;
   /** 100 MiB each way, with sftp beside it. */
   files: Record<string, Spread>;
+  /** Null on a simulated host, which copies. */
+  snapshots: SnapshotFigures | null;
   storedSandboxes: number;
   burst: { atOnce: number; createsPerSecond: number; destroysPerSecond: number } | null;
 }
@@ -56,11 +59,35 @@ export function reportLines(report: Report): string[] {
     ...table(report.files),
     ...shares(report.files),
     '',
+    ...(report.snapshots ? snapshotLines(report.snapshots) : []),
     `the API, with ${storedSandboxes} ended sandboxes in the store`,
     ...table(report.door),
     ...(burst
       ? ['', `${burst.atOnce} at once: ${burst.createsPerSecond} creates/s, ${burst.destroysPerSecond} destroys/s`]
       : []),
+  ];
+}
+
+function snapshotLines({ snapshots, diff, chain, full, forks }: SnapshotFigures): string[] {
+  const [ours, plain] = [
+    snapshots['through the API, until ready'],
+    snapshots['virsh snapshot-create-as --disk-only --quiesce'],
+  ];
+  const read = Object.entries(chain.readMs).map(([name, ms]) => `${name} ${ms} ms`);
+  return [
+    'disk snapshots, and the plain tool on an equal machine',
+    ...table(snapshots),
+    ...(ours && plain ? [`  until ready: ${round(ours.medianMs - plain.medianMs)} ms above the plain tool`] : []),
+    `  ${chain.snapshots} in a row: flattened ${chain.flattened} times, at most ${chain.deepest} deep; the same bytes read in ${read.join(', ')}`,
+    `  what changed, ${diff.found} of ${diff.files} new files found: median ${diff.ms.medianMs} ms, at most ${diff.ms.maxMs} ms`,
+    ...Object.entries(forks).flatMap(([kind, { asked, verified, seconds, memoryMibEach, failures }]) => [
+      `  ${asked} forks, ${kind}: ${verified} verified after ${seconds} s, ${memoryMibEach} MiB each`,
+      ...failures.map((failure) => `    ${failure}`),
+    ]),
+    '',
+    'memory and disks, and libvirt on an equal machine',
+    ...table(full),
+    '',
   ];
 }
 

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Io } from '../cli/io.ts';
 import { MayflyClient } from '../client/mayfly-client.ts';
+import { LibvirtHypervisor } from '../host/libvirt/driver.ts';
+import { StateDir } from '../host/state-dir.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
+import { diffBinary } from '../scripts/setup/artifacts.mjs';
 import { connectStore } from '../store/connect.ts';
 import type { Config } from '../worker/config.ts';
 import { type Installation, startInstallation } from '../worker/installation.ts';
@@ -15,6 +18,7 @@ import { measureFiles } from './files.ts';
 import { PlainSsh } from './plain-ssh.ts';
 import { type Report, thisMachine } from './report.ts';
 import { measureBurst, measureSagas } from './sagas.ts';
+import { measureSnapshots, type SnapshotFigures } from './snapshots.ts';
 
 export interface BenchOptions {
   source: string;
@@ -26,6 +30,8 @@ export interface BenchOptions {
   stored: number;
   /** Sandboxes made at once; 0 leaves it out. */
   burst: number;
+  /** Snapshots of each kind, and in a row, on real machines; 0 leaves them out. */
+  snapshots: { rounds: number; chain: number };
   /** Files sent and fetched, of each kind. */
   transfers: number;
 }
@@ -46,6 +52,7 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
     const guest = await inSandbox(client, installation, source, (sandbox, plain) =>
       measureGuest(client, sandbox.id, plain, options),
     );
+    const snapshots = await ofSnapshots(io, client, installation, config, options);
     io.note(`the API with ${stored} sandboxes in the store`);
     const door = await withStoreOf(config, (store) => measureDoor(client, store, source, { runs: requests, stored }));
     const [host] = (await client.listHosts()).items;
@@ -60,6 +67,7 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
       saga,
       burst,
       ...guest,
+      snapshots,
       storedSandboxes: stored,
       door,
     };
@@ -95,6 +103,21 @@ async function inSandbox<T>(
 async function measureGuest(client: MayflyClient, sandboxId: string, plain: PlainSsh, options: BenchOptions) {
   const commands = await measureCommands(client, sandboxId, plain, options.requests);
   return { commands, files: await measureFiles(client, sandboxId, plain, options.transfers) };
+}
+
+async function ofSnapshots(
+  io: Io,
+  client: MayflyClient,
+  installation: Installation,
+  config: Config,
+  { source, snapshots: { rounds, chain } }: BenchOptions,
+): Promise<SnapshotFigures | null> {
+  const { libvirtUri: uri, sandboxesDir } = installation.describe();
+  const diffProgram = diffBinary();
+  if (uri === null || rounds === 0 || diffProgram === null) return null;
+  io.note(`${rounds} snapshots of each kind, and ${chain} in a row`);
+  const host = new LibvirtHypervisor({ uri, state: new StateDir(config.stateDir), diffProgram });
+  return await measureSnapshots({ client, host, sandboxesDir, source, rounds, chain });
 }
 
 async function withStoreOf<T>(config: Config, use: (store: Awaited<ReturnType<typeof connectStore>>) => Promise<T>) {

@@ -1,5 +1,5 @@
 import { open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 /**
  * Writes a file so that a reader, also after a crash or a power cut, finds either the old content or the whole new
@@ -7,10 +7,17 @@ import { dirname } from 'node:path';
  * @param mode permission bits of the file; not touched by the umask
  */
 export async function writeFileAtomic(path: string, text: string, mode: number): Promise<void> {
-  const temporary = `${path}.new`;
-  await writeFileSynced(temporary, text, mode, 'w');
-  await rename(temporary, path);
-  await syncDirectory(dirname(path));
+  await writeFilesAtomic(dirname(path), [{ name: basename(path), text, mode }]);
+}
+
+/** As {@link writeFileAtomic}, several files of one folder: their new contents come in the order in which they are given. */
+export async function writeFilesAtomic(
+  folder: string,
+  files: readonly { name: string; text: string; mode: number }[],
+): Promise<void> {
+  await Promise.all(files.map(({ name, text, mode }) => writeFileSynced(join(folder, `${name}.new`), text, mode, 'w')));
+  for (const { name } of files) await rename(join(folder, `${name}.new`), join(folder, name));
+  await syncDirectory(folder);
 }
 
 /**

@@ -7,6 +7,7 @@ import { orAbsent } from './absent.ts';
  * Makes a qcow2 overlay over `base`, unless it is there: it appears under its name only when complete, so one that is
  * there is whole, and may have been written to.
  * @param format of the base, as its domain declares it.
+ * @param bytes that the guest sees, where they are known: then the base, and what lies below it, is not opened
  * @param failure what it is called when it can't be made. `@default` clone_failed
  * @throws MayflyError `failure`
  */
@@ -16,10 +17,12 @@ export async function ensureOverlay(
   format: string,
   signal?: AbortSignal,
   failure: 'clone_failed' | 'snapshot_failed' | 'restore_failed' = 'clone_failed',
+  bytes?: number,
 ): Promise<void> {
   if (await orAbsent(stat(overlay))) return;
   const fresh = `${overlay}.new`;
-  const args = ['create', '-q', '-f', 'qcow2', '-F', format, '-b', base, '--', fresh];
+  const known = bytes === undefined ? { flags: [], size: [] } : { flags: ['-u'], size: [String(bytes)] };
+  const args = ['create', '-q', '-f', 'qcow2', '-F', format, '-b', base, ...known.flags, '--', fresh, ...known.size];
   try {
     await exec('qemu-img', args, signal ? { signal } : {});
     await rename(fresh, overlay);

@@ -19,14 +19,14 @@ export class Comparing {
   ) {}
 
   async *compare(comparison: Comparison, signal: AbortSignal): AsyncGenerator<FileChangeRecord> {
-    const lines = this.#read(comparison, (before, after) =>
+    const lines = this.#read(comparison, signal, (before, after) =>
       this.#diff().changes(before, after, { within: comparison.within.map(bytesOf), signal }),
     );
     for await (const line of lines) if (line.line !== 'start') yield line;
   }
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
-    const archive = this.#read(comparison, (before, after) =>
+    const archive = this.#read(comparison, signal, (before, after) =>
       this.#diff().tar(before, after, { within: comparison.within.map(bytesOf), signal }),
     );
     return Readable.from(archive, { objectMode: false });
@@ -46,7 +46,11 @@ export class Comparing {
     }
   }
 
-  async *#read<T>(sides: Sides, make: (before: DiskImage, after: DiskImage) => AsyncIterable<T>): AsyncGenerator<T> {
+  async *#read<T>(
+    sides: Sides,
+    signal: AbortSignal,
+    make: (before: DiskImage, after: DiskImage) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
     const ids = [sides.before, sides.after] as const;
     try {
       yield* this.leaning.whileRead(ids, (foundations) => {
@@ -55,6 +59,7 @@ export class Comparing {
         return make(before, after);
       });
     } catch (error) {
+      signal.throwIfAborted();
       throw asDiffFailure(error, sides);
     }
   }

@@ -2,7 +2,7 @@ import { rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { orAbsent } from '../disk/absent.ts';
-import { isBeingWritten } from '../disk/image.ts';
+import { isBeingWritten, virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { SaveRequest } from '../snapshots.ts';
@@ -42,16 +42,23 @@ export class Saving {
   async save({ snapshotId, sandboxId, kind }: SaveRequest, context: StepContext): Promise<void> {
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.spec()) !== null) return;
-    const frozen = (await folder.domain()) ?? (await this.describe(folder, sandboxId, context));
-    const moves = this.moves(folder, sandboxId, frozen);
-    const hasMoved = await this.hasMoved(sandboxId, moves);
-    await this.thaw(await folder.attempt());
-    if (!hasMoved) {
-      const answers = await this.prepare(folder, sandboxId, moves, context.signal);
-      if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
-      else await this.move(folder, sandboxId, moves, answers);
+    const described = await folder.domain();
+    const asked = described === null ? this.deps.agent.answers(sandboxId) : null; // while the rest is prepared
+    const answered = Promise.allSettled([asked]);
+    try {
+      const frozen = described ?? (await this.describe(folder, sandboxId, context));
+      const moves = this.moves(folder, sandboxId, frozen);
+      const hasMoved = await this.hasMoved(sandboxId, moves);
+      await this.thaw(await folder.attempt());
+      if (!hasMoved) {
+        const answers = await this.prepare(folder, sandboxId, moves, asked, context.signal);
+        if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
+        else await this.move(folder, sandboxId, moves, answers);
+      }
+      await this.settle(folder, sandboxId, frozen);
+    } finally {
+      await answered; // nothing goes on when the step has failed
     }
-    await this.settle(folder, sandboxId, frozen);
   }
 
   /**
@@ -137,13 +144,14 @@ export class Saving {
     folder: SnapshotFolder,
     sandboxId: string,
     moves: readonly Move[],
+    asked: Promise<boolean> | null,
     signal: AbortSignal,
   ): Promise<boolean> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
       if (writable) await folder.adopt(layers[0].path, target);
     }
-    const answers = this.deps.agent.answers(sandboxId);
+    const answers = asked ?? this.deps.agent.answers(sandboxId);
     const overlays = makeOverlays(moves, signal);
     await Promise.allSettled([answers, overlays]); // neither goes on when the other has failed
     await overlays;
@@ -244,7 +252,12 @@ export class Saving {
 }
 
 async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
-  for (const { overlay, frozen } of moves) await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed');
+  await Promise.all(
+    moves.map(async ({ overlay, frozen }) => {
+      const bytes = await virtualBytesOf(frozen);
+      await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
+    }),
+  );
 }
 
 function now(): string {

@@ -138,13 +138,13 @@ export class LibvirtSnapshots implements HostSnapshots {
 
   private async checked(path: string, signal: AbortSignal): Promise<Omit<SavedDisk, 'target'>> {
     await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
-    await flushFile(path); // what is called ready survives a power cut
     try {
       const [sha256, virtualBytes, { blocks }] = await Promise.all([
         this.deps.digests.protect(path),
         virtualBytesOf(path),
         stat(path),
         checkImage(path, signal),
+        flushFile(path), // what is called ready survives a power cut
       ]);
       if (sha256 === null) throw new MayflyError('snapshot_failed', `${path} is not a file.`);
       return { sha256, virtualBytes, storedBytes: blocks * 512 };

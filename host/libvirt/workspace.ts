@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
-import { writeFileAtomic } from '../atomic-file.ts';
+import { writeFileAtomic, writeFilesAtomic } from '../atomic-file.ts';
 import { entriesOf } from '../directory.ts';
 import { orAbsent } from '../disk/absent.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
@@ -86,8 +86,10 @@ export class Workspace {
   }
 
   async finish(spec: CloneSpec, domainXml: string): Promise<void> {
-    await writeFileAtomic(this.domainXml, domainXml, 0o600);
-    await writeFileAtomic(join(this.folder, 'spec.json'), JSON.stringify(spec), 0o600);
+    await writeFilesAtomic(this.folder, [
+      { name: basename(this.domainXml), text: domainXml, mode: 0o600 },
+      { name: 'spec.json', text: JSON.stringify(spec), mode: 0o600 },
+    ]);
   }
 
   /** What bootDomain defines. */

@@ -39,6 +39,7 @@ describe('sagaCost', () => {
     commands: {},
     files: {},
     door: {},
+    snapshots: null,
     storedSandboxes: 0,
     burst: null,
   };

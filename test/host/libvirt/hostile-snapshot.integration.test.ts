@@ -199,6 +199,15 @@ test('a program that does not keep to its time is ended', async () => {
   await failure;
 });
 
+test('what is asked for no more ends with the reason for that', async () => {
+  const signal = AbortSignal.abort(new Error('enough'));
+  const both = { before: whole, after: whole, within: [] };
+  await expect(host.snapshots.compare(both, signal)[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
+  await expect(buffer(host.snapshots.changesAsTar(both, signal))).rejects.toThrow('enough');
+  const read = host.snapshots.readFile({ snapshotId: whole, path: '/small', maxBytes: 1 }, signal);
+  await expect(read).rejects.toThrow('enough');
+});
+
 test('without its program a host says so', async () => {
   const bare = new LibvirtHypervisor({ uri: 'test:///default', state });
   await expect(compared(whole, [], bare)).rejects.toMatchObject({ code: 'diff_failed' });
