@@ -6,6 +6,7 @@ import { commandCommands } from './command/commands.ts';
 import { cpCommand } from './cp.ts';
 import { credentialCommand } from './credential.ts';
 import { demoCommand } from './demo/command.ts';
+import { diffCommand } from './diff/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { hostCommand } from './host.ts';
 import type { Io } from './io.ts';
@@ -50,6 +51,7 @@ export function createCommands(io: Io) {
       snapshot: snapshotCommand(io),
       restore: restoreCommand(io),
       fork: forkCommand(io),
+      diff: diffCommand(io),
       capture: captureCommand(io),
       run: runCommand(io),
       command: commandCommands(io),

@@ -21,6 +21,7 @@ export type AuditKind =
   | 'snapshot.failed'
   | 'snapshot.deleting'
   | 'snapshot.deleted'
+  | 'snapshot.compared'
   | 'capture.requested'
   | 'capture.ready'
   | 'capture.failed'

@@ -52,6 +52,8 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'restored.json',
     'snapshot-deleted.json',
     'snapshot-failed.json',
+    'snapshot-passed-by-time.json',
+    'snapshot-passed.json',
     'snapshot.json',
     'source-delete-refused.json',
     'source-deleted.json',
