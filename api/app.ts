@@ -9,6 +9,7 @@ import { commandEventRoutes } from './command-events.ts';
 import { commandRoutes } from './commands.ts';
 import type { App, AppDeps, Env } from './context.ts';
 import { credentialRoutes } from './credentials.ts';
+import { diffRoutes } from './diff.ts';
 import { docsRoutes } from './docs-page.ts';
 import { routedPath } from './file-path.ts';
 import { fileRoutes } from './files.ts';
@@ -45,6 +46,7 @@ export function createApp(deps: AppDeps): App {
   sandboxEventRoutes(app, deps);
   pauseRoutes(app, deps);
   snapshotRoutes(app, deps);
+  diffRoutes(app, deps);
   restoreRoutes(app, deps);
   credentialRoutes(app, deps);
   commandRoutes(app, deps);

@@ -4,7 +4,7 @@ import type { CertificateInput, IssuedCertificate, Revocation } from '../model/c
 import type { CommandInput } from '../model/command.ts';
 import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import type { Actor, SandboxFailure } from '../model/sandbox.ts';
-import type { DeleteSnapshotInput } from '../model/snapshot.ts';
+import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshot.ts';
 import type { SourceInput } from '../model/source-access.ts';
 
 /**
@@ -37,6 +37,13 @@ export interface Sagas {
   deleteSnapshot(input: DeleteSnapshotInput): Promise<void>;
   /** Resolves when the deletion has ended. @throws the signal's reason when it fires first */
   snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Sees to it that a snapshot goes away: when {@link passed} says so, else by itself. To be called before the
+   * snapshot is begun. Resolves when Temporal has it.
+   */
+  letPass(input: PassingSnapshotInput): Promise<void>;
+  /** Nobody needs that snapshot any more, or it was never begun. Resolves when Temporal has it. */
+  passed(snapshotId: string): Promise<void>;
   /**
    * Appends to the sandbox's audit trail what no saga does: a file access, for example. Resolves when Temporal has it,
    * which is before it is written; the same `eventId` again changes nothing. Names and counts only, never content.

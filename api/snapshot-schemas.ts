@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
-import { SNAPSHOT_KINDS, SNAPSHOT_STATES } from '../model/snapshot.ts';
+import { SNAPSHOT_KINDS, SNAPSHOT_REASONS, SNAPSHOT_STATES } from '../model/snapshot.ts';
 import { actor, instant, limit, sandboxAnswer, snapshotId } from './schemas.ts';
 
 const { maxLength } = LIMITS.snapshotName;
@@ -41,7 +41,7 @@ export const snapshotAnswer = z
     name: z.string(),
     kind: z.enum(SNAPSHOT_KINDS),
     state: z.enum(SNAPSHOT_STATES),
-    reason: z.enum(['requested', 'before-restore']),
+    reason: z.enum(SNAPSHOT_REASONS),
     parentId: z.string().nullable(),
     createdBy: actor,
     createdAt: instant,

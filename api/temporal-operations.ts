@@ -5,11 +5,16 @@ import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
+  PASSED,
+  PASSING_SNAPSHOT_WORKFLOW,
+  type PassingSnapshotInput,
+  passingSnapshotWorkflowIdOf,
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../model/snapshot.ts';
 import { isGone } from './temporal-failure.ts';
 
+type PassingSnapshotWorkflow = (input: PassingSnapshotInput) => Promise<void>;
 type DeleteSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<SnapshotRecord>;
 
 /** Has the sandbox's own workflow begin an operation; the same id again joins the one that is there. @throws MayflyError sandbox_ended */
@@ -48,4 +53,21 @@ export async function deleteSnapshot(client: Client, input: DeleteSnapshotInput)
 /** Resolves when the deletion has ended. */
 export function snapshotDeleted(client: Client, snapshotId: string): Promise<SnapshotRecord> {
   return client.workflow.getHandle<DeleteSnapshotWorkflow>(snapshotWorkflowIdOf(snapshotId)).result();
+}
+
+/** Returns when Temporal has it. */
+export async function letPass(client: Client, input: PassingSnapshotInput): Promise<void> {
+  await client.workflow.start<PassingSnapshotWorkflow>(PASSING_SNAPSHOT_WORKFLOW, {
+    workflowId: passingSnapshotWorkflowIdOf(input.snapshotId),
+    taskQueue: CONTROL_QUEUE,
+    args: [input],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: `${input.snapshotId} on ${input.hostId}, for a comparison`,
+    staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
+  });
+}
+
+/** Returns when Temporal has it. */
+export async function passed(client: Client, snapshotId: string): Promise<void> {
+  await client.workflow.getHandle(passingSnapshotWorkflowIdOf(snapshotId)).signal<[]>(PASSED);
 }

@@ -18,13 +18,13 @@ import {
 } from '../model/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
 import type { Actor, SandboxFailure } from '../model/sandbox.ts';
-import type { DeleteSnapshotInput } from '../model/snapshot.ts';
+import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshot.ts';
 import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
 import { bakeEnded, bakeSource, deleteSource } from './temporal-baking.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 import { isGone, rethrow } from './temporal-failure.ts';
-import { deleteSnapshot, operate, operated, snapshotDeleted } from './temporal-operations.ts';
+import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './temporal-operations.ts';
 import { waitFor } from './temporal-wait.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
@@ -104,6 +104,14 @@ export class TemporalSagas implements Sagas {
 
   async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => snapshotDeleted(this.#client, snapshotId));
+  }
+
+  async letPass(input: PassingSnapshotInput): Promise<void> {
+    await this.#call(() => letPass(this.#client, input));
+  }
+
+  async passed(snapshotId: string): Promise<void> {
+    await this.#call(() => passed(this.#client, snapshotId));
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {

@@ -21,7 +21,8 @@ export const WAIT_OPTION = {
 
 /**
  * Refuses what citty lets pass: unknown options, an option without its value, more arguments than there are.
- * @returns the values of options that may be given more than once
+ * @param repeatable options that may be given more than once; the last argument, when it stands for any number
+ * @returns the values of those
  * @throws CliError
  */
 export function checkArguments(
@@ -30,11 +31,11 @@ export function checkArguments(
   repeatable: string[] = [],
 ): Map<string, string[]> {
   const options: NonNullable<ParseArgsConfig['options']> = {};
-  let positionals = 0;
+  const positionals: string[] = [];
   for (const [name, argument] of Object.entries(definition)) {
     const { type } = argument;
     if (type === 'positional') {
-      positionals++;
+      positionals.push(name);
       continue;
     }
     options[name] = { type: type === 'boolean' ? 'boolean' : 'string', multiple: repeatable.includes(name) };
@@ -43,9 +44,11 @@ export function checkArguments(
   }
   try {
     const parsed = parseArgs({ args: rawArgs, options, strict: true, allowPositionals: true });
-    const extra = parsed.positionals[positionals];
-    if (extra !== undefined) throw new TypeError(`Unexpected argument '${extra}'`);
-    return new Map(repeatable.map((name) => [name, (parsed.values[name] ?? []) as string[]]));
+    const last = positionals.at(-1) ?? '';
+    const rest = parsed.positionals.slice(repeatable.includes(last) ? positionals.length - 1 : positionals.length);
+    if (rest[0] !== undefined && !repeatable.includes(last)) throw new TypeError(`Unexpected argument '${rest[0]}'`);
+    const values = { ...parsed.values, [last]: rest };
+    return new Map(repeatable.map((name) => [name, (values[name] ?? []) as string[]]));
   } catch (error) {
     throw usageError(error instanceof Error ? (error.message.split('. ')[0] ?? error.message) : String(error));
   }

@@ -5,6 +5,7 @@ import { commandCommands } from './command/commands.ts';
 import { cpCommand } from './cp.ts';
 import { credentialCommand } from './credential.ts';
 import { demoCommand } from './demo/command.ts';
+import { diffCommand } from './diff/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { hostCommand } from './host.ts';
 import type { Io } from './io.ts';
@@ -49,6 +50,7 @@ export function createCommands(io: Io) {
       snapshot: snapshotCommand(io),
       restore: restoreCommand(io),
       fork: forkCommand(io),
+      diff: diffCommand(io),
       run: runCommand(io),
       command: commandCommands(io),
       cp: cpCommand(io),

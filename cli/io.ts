@@ -80,6 +80,11 @@ export class Io {
     this.#transient = true;
   }
 
+  /** Whether the result is seen by a person, and not taken by a file or a program. */
+  get isTerminal(): boolean {
+    return this.#stdout.isTTY === true;
+  }
+
   /** Whether both outputs are a terminal that has colours and is to use them. */
   get colors(): boolean {
     const terminals = this.#stderr.isTTY === true && this.#stdout.isTTY === true;

@@ -1,6 +1,7 @@
 import type { SandboxRecord } from '../model/sandbox.ts';
 import type { SnapshotKind, SnapshotRecord } from '../model/snapshot.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
+import { Diffs } from './diff.ts';
 import type { Page, PageOptions, WaitOptions } from './options.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import type { Problem } from './problem.ts';
@@ -43,10 +44,13 @@ export type Fork = { sandbox: SandboxRecord } | { problem: Problem };
 
 /** What is saved of sandboxes, and what is made of that. Throws as {@link MayflyClient} does. */
 export class Snapshots {
+  /** What changed between two of them, or since one. */
+  readonly diff: Diffs;
   readonly #transport: Transport;
 
   constructor(transport: Transport) {
     this.#transport = transport;
+    this.diff = new Diffs(transport);
   }
 
   /** Returns the record: `ready`, or `creating` when the wait was over first. */

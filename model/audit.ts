@@ -23,6 +23,7 @@ export type AuditKind =
   | 'snapshot.failed'
   | 'snapshot.deleting'
   | 'snapshot.deleted'
+  | 'snapshot.compared'
   | 'certificate.issued'
   | 'certificate.revoked'
   | 'command.requested'

@@ -177,7 +177,7 @@ export const ERRORS = {
     retryable: false,
     title: 'The file systems cannot be compared',
     remedy:
-      'See `detail` for the snapshot and the reason: what cannot be read, or what is too much. Folders can be named with `within`.',
+      'See `detail` for the snapshot and the reason: what cannot be read, or what is too much. `path` narrows it.',
   },
   file_conflict: {
     status: 409,

@@ -41,6 +41,18 @@ export const LIMITS = {
   /** Sandboxes made from a snapshot by one request. */
   fork: { count: { min: 1, max: 100 } },
   path: { maxBytes: 4_095 },
+  diff: {
+    /** Changes of one JSON answer; NDJSON has them all. */
+    changes: { min: 1, max: 10_000, default: 1_000 },
+    /** Of one JSON answer, characters: a change can have a mebibyte of extended attributes. */
+    changesLength: 8_388_608,
+    /** Folders and files that a comparison is narrowed to; all of them together, bytes. */
+    paths: { max: 32, maxBytes: 8_192 },
+    /** Of each side of a file whose text is compared, bytes. */
+    fileBytes: 1_048_576,
+    /** Commands that are listed with a comparison. */
+    commands: 200,
+  },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },
   certificateSeconds: { min: 60, max: 3_600, default: 1_800 },

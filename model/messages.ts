@@ -1,6 +1,6 @@
 import type { AuditEvent } from './audit.ts';
 import type { Actor, SandboxFailure, SandboxRecord, SandboxSpec, StallCause } from './sandbox.ts';
-import type { SnapshotKind, SnapshotRecord } from './snapshot.ts';
+import type { SnapshotKind, SnapshotReason, SnapshotRecord } from './snapshot.ts';
 import type { Timeouts } from './timeouts.ts';
 
 /** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
@@ -51,6 +51,8 @@ export interface SnapshotOperation extends OperationBase {
   /** `@default` the id, filled in by who asks */
   name: string;
   snapshotKind: SnapshotKind;
+  /** `@default` requested */
+  reason?: Extract<SnapshotReason, 'requested' | 'diff'>;
 }
 export interface RestoreOperation extends OperationBase {
   kind: 'restore';

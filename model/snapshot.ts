@@ -13,8 +13,12 @@ export type SnapshotKind = (typeof SNAPSHOT_KINDS)[number];
 export const SNAPSHOT_STATES = ['creating', 'ready', 'failed', 'deleting', 'deleted'] as const;
 export type SnapshotState = (typeof SNAPSHOT_STATES)[number];
 
-/** Why a snapshot was taken: somebody asked for it, or a restore keeps what it replaces. */
-export type SnapshotReason = 'requested' | 'before-restore';
+/**
+ * Why a snapshot was taken: somebody asked for it, a restore keeps what it replaces, or the present state is compared
+ * with an earlier one. The last is gone as soon as that is done, and lists leave it out.
+ */
+export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff'] as const;
+export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
 /**
  * On so many snapshots, one below the other, a sandbox's disks may lean; from one more on they are flattened. Each is a
@@ -94,4 +98,20 @@ export interface DeleteSnapshotInput {
 
 export function snapshotWorkflowIdOf(snapshotId: string): string {
   return `snapshot/${snapshotId}`;
+}
+
+/**
+ * The workflow that sees to it that a snapshot taken for a moment goes away: as soon as it is told, else by itself. It is
+ * started before the snapshot is taken.
+ */
+export const PASSING_SNAPSHOT_WORKFLOW = 'passingSnapshot';
+export interface PassingSnapshotInput extends DeleteSnapshotInput {
+  /** When it goes away by itself, milliseconds. `@default` ten minutes: a comparison takes two at most */
+  withinMs?: number;
+}
+/** Signal, no arguments: nobody needs the snapshot any more, or it was never begun. */
+export const PASSED = 'passed';
+
+export function passingSnapshotWorkflowIdOf(snapshotId: string): string {
+  return `passing-snapshot/${snapshotId}`;
 }

@@ -72,6 +72,23 @@ export class Commands {
     const nextCursor = found.length > query.limit && last ? cursorOf({ at: last.requestedAt, id: last.id }) : null;
     return { items, nextCursor };
   }
+
+  /**
+   * What ran in a sandbox between two instants, if only for a part of that time; oldest first, at most `limit`. Start and
+   * end are by the guest's clock.
+   */
+  async between(query: { sandboxId: string; from: string; to: string; limit: number }): Promise<CommandRecord[]> {
+    const { sandboxId, from, to, limit } = query;
+    const filter = {
+      sandboxId,
+      startedAt: { $ne: null, $lt: to },
+      $or: [{ endedAt: null }, { endedAt: { $gt: from } }],
+    };
+    const found = await reaching('list the commands of a time', () =>
+      this.#model.find(filter).sort({ startedAt: 1, _id: 1 }).limit(limit).lean<CommandDocument[]>(),
+    );
+    return found.map(recordOf);
+  }
 }
 
 function checkId(id: string): void {

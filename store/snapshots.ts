@@ -1,7 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../model/ids.ts';
-import type { SnapshotRecord, SnapshotState } from '../model/snapshot.ts';
+import type { SnapshotReason, SnapshotRecord, SnapshotState } from '../model/snapshot.ts';
 import type { StoredPart } from '../model/storage.ts';
 import { isDuplicateKey, reaching } from './failure.ts';
 import { cursorOf, positionOf } from './page-cursor.ts';
@@ -23,6 +23,9 @@ interface NameDocument {
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 /** In these a snapshot has no claim to its name any more. */
 const NAMELESS: ReadonlySet<SnapshotState> = new Set(['failed', 'deleted']);
+
+/** Taken for a comparison, and gone with it. */
+const PASSING: SnapshotReason = 'diff';
 
 /** The records of snapshots, one document each, `_id` = snapshot id. None is ever removed. */
 export class Snapshots {
@@ -88,13 +91,13 @@ export class Snapshots {
   }
 
   /**
-   * One page of a sandbox's snapshots, newest first.
+   * One page of a sandbox's snapshots, newest first, without those that are there for a comparison only.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<SnapshotPage> {
     const { sandboxId, limit, cursor } = query;
     if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
-    const filter = { sandboxId, ...(cursor !== undefined && olderThan(cursor)) };
+    const filter = { sandboxId, reason: { $ne: PASSING }, ...(cursor !== undefined && olderThan(cursor)) };
     const found = await reaching('list snapshots', () =>
       this.#model
         .find(filter)

@@ -11,6 +11,7 @@ import { isFinal } from '../model/sandbox.ts';
 import { commandsRoute } from '../relay/commands.ts';
 import { sandboxAgentRoute } from '../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../relay/server.ts';
+import { snapshotsRoute } from '../relay/snapshots.ts';
 import { sourceRoute } from '../relay/source-route.ts';
 import { SourceLooks } from '../relay/sources.ts';
 import { guestBinaries } from '../scripts/setup/artifacts.mjs';
@@ -53,7 +54,7 @@ export class HostGuests {
 
   /** Goes on with the commands that run, and lets the API in. */
   async open(): Promise<void> {
-    const { config, store, logger } = this.#deps;
+    const { config, machine, store, logger } = this.#deps;
     const { guests, attendances } = this;
     await this.#openCommands.start();
     this.#relay = await startRelay({
@@ -61,6 +62,7 @@ export class HostGuests {
       routes: {
         commands: commandsRoute({ store, guests, attendances }),
         sandboxes: sandboxAgentRoute(guests),
+        snapshots: snapshotsRoute(machine.hypervisor.snapshots),
         sources: sourceRoute(this.#looks()),
       },
       logger,

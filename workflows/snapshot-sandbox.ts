@@ -4,14 +4,14 @@ import type { OperationRun } from './operation-run.ts';
 import { stepsOn } from './operation-steps.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 
-/** A snapshot that somebody asked for. */
+/** A snapshot that somebody asked for, or that a comparison needs. */
 export async function snapshotSandbox(
   life: Life,
   run: OperationRun,
-  { operationId, name, snapshotKind, actor }: SnapshotOperation,
+  { operationId, name, snapshotKind, reason = 'requested', actor }: SnapshotOperation,
   generation: number,
 ): Promise<void> {
-  const wish = { id: operationId, name, kind: snapshotKind, reason: 'requested', actor } as const;
+  const wish = { id: operationId, name, kind: snapshotKind, reason, actor };
   await takeSnapshot(life, stepsOn(life, generation), wish, (record) => {
     run.snapshot = record;
     run.accept();

@@ -29,15 +29,19 @@ export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Comman
   }
 }
 
+type ShownCommand = Pick<Command, 'id' | 'state' | 'outcome' | 'exitCode' | 'startedAt' | 'endedAt'> & {
+  spec: Pick<Command['spec'], 'command' | 'argv'>;
+};
+
 /** One line of a list. */
-export function commandRow(command: Command): string[] {
+export function commandRow(command: ShownCommand): string[] {
   const { id, state, outcome, exitCode, spec, startedAt, endedAt } = command;
   const how = outcome === 'exited' ? `exit ${exitCode}` : (outcome ?? state);
   const took = startedAt && endedAt ? duration(between(startedAt, endedAt)) : '';
   return [id, how, took, commandLine(spec)];
 }
 
-function commandLine({ command, argv }: Command['spec']): string {
+function commandLine({ command, argv }: ShownCommand['spec']): string {
   const text =
     command ?? (argv ?? []).map((arg) => (/^[\w./:=@%+-]+$/.test(arg) ? arg : JSON.stringify(arg))).join(' ');
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;

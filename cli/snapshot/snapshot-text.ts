@@ -13,6 +13,8 @@ export function size(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${UNITS[power] ?? ''}`;
 }
 
+const WHY = { requested: null, 'before-restore': 'what a restore left', diff: 'for a comparison, and gone with it' };
+
 function filesOf({ kind, quiesced }: NonNullable<Snapshot['saved']>): string {
   if (!quiesced) return 'not frozen: as after a power cut';
   return kind === 'full' ? 'written, and processes frozen, while it was taken' : 'frozen while it was taken';
@@ -30,7 +32,7 @@ export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
     ['host', snapshot.hostId],
     ['parent', snapshot.parentId],
     ['taken', saved?.savedAt ?? null],
-    ['why', snapshot.reason === 'before-restore' ? 'what a restore left' : null],
+    ['why', WHY[snapshot.reason]],
     ['files', saved && filesOf(saved)],
     ['memory', saved?.memoryBytes ? size(saved.memoryBytes) : null],
     ['takes', saved && `${size(saved.sizeBytes)} on the host`],

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChangeRecord } from '../../model/file-change.ts';
+import { bytesOfGuestName } from '../../model/guest-name.ts';
 import { asDiffFailure, type Sides } from '../disk/diff-failure.ts';
 import type { DiskImage } from '../disk/diff-program.ts';
 import { FileSystemDiff } from '../disk/file-system-diff.ts';
-import { bytesOf } from '../disk/guest-name-bytes.ts';
 import type { Comparison, SavedFileRequest } from '../snapshots.ts';
 import { rootTarget } from './clone-disks.ts';
 import { layeredDisks } from './disk-layers.ts';
@@ -20,14 +20,14 @@ export class Comparing {
 
   async *compare(comparison: Comparison, signal: AbortSignal): AsyncGenerator<FileChangeRecord> {
     const lines = this.#read(comparison, signal, (before, after) =>
-      this.#diff().changes(before, after, { within: comparison.within.map(bytesOf), signal }),
+      this.#diff().changes(before, after, { within: comparison.within.map(bytesOfGuestName), signal }),
     );
     for await (const line of lines) if (line.line !== 'start') yield line;
   }
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
     const archive = this.#read(comparison, signal, (before, after) =>
-      this.#diff().tar(before, after, { within: comparison.within.map(bytesOf), signal }),
+      this.#diff().tar(before, after, { within: comparison.within.map(bytesOfGuestName), signal }),
     );
     return Readable.from(archive, { objectMode: false });
   }
@@ -37,7 +37,7 @@ export class Comparing {
     signal: AbortSignal,
   ): Promise<{ content: Buffer; size: number }> {
     const read = async (foundation: Foundation) =>
-      await this.#diff().content(rootDisk(foundation), bytesOf(path), maxBytes, { signal });
+      await this.#diff().content(rootDisk(foundation), bytesOfGuestName(path), maxBytes, { signal });
     try {
       return await this.leaning.on(snapshotId, read);
     } catch (error) {

@@ -2,9 +2,9 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FileChangeRecord } from '../../model/file-change.ts';
+import { bytesOfGuestName } from '../../model/guest-name.ts';
 import { asDiffFailure, type Sides } from '../disk/diff-failure.ts';
 import { FileSystemProblem } from '../disk/file-system-problem.ts';
-import { bytesOf } from '../disk/guest-name-bytes.ts';
 import type { Comparison, SavedFileRequest } from '../snapshots.ts';
 import { SavedTree } from './saved/saved-tree.ts';
 import { archiveOf } from './saved/tar-process.ts';
@@ -43,7 +43,7 @@ export class Comparing {
   ): Promise<{ content: Buffer; size: number }> {
     const tree = new SavedTree(await this.treeOf(snapshotId));
     signal.throwIfAborted();
-    const name = bytesOf(path).toString('latin1');
+    const name = bytesOfGuestName(path).toString('latin1');
     try {
       return await firstBytes(tree, name, maxBytes);
     } catch (error) {
@@ -77,7 +77,7 @@ export class Comparing {
     { within }: Comparison,
     signal: AbortSignal,
   ): Promise<Iterable<Difference>> {
-    const paths = within.map((path) => bytesOf(path).toString('latin1'));
+    const paths = within.map((path) => bytesOfGuestName(path).toString('latin1'));
     const granted = AbortSignal.timeout(GRANTED_MS);
     const either = AbortSignal.any([signal, granted]);
     try {

@@ -28,6 +28,8 @@ export class ImmediateSagas implements Sagas {
   commands: string[] = [];
   cancelled: string[] = [];
   operations: Operation[] = [];
+  /** Snapshots that somebody needs for a moment. */
+  passing: string[] = [];
   failing: Error | null = null;
   /** How many creates are taken before Temporal goes away. */
   failsAfter: number | null = null;
@@ -88,8 +90,8 @@ export class ImmediateSagas implements Sagas {
     if (this.refusal) throw this.refusal;
     this.operations.push(operation);
     if (operation.kind !== 'snapshot') return;
-    const { operationId: id, name, snapshotKind: kind, actor } = operation;
-    await this.#store.snapshots.create(creating({ id, sandboxId, name, kind, createdBy: actor }));
+    const { operationId: id, name, snapshotKind: kind, reason = 'requested', actor } = operation;
+    await this.#store.snapshots.create(creating({ id, sandboxId, name, kind, reason, createdBy: actor }));
   }
 
   async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
@@ -112,6 +114,15 @@ export class ImmediateSagas implements Sagas {
   async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
     if (this.outcome === 'never') return aborted(signal);
     await this.#store.snapshots.update(snapshotId, { state: 'deleted', keptFor: 'sbx-0123456789abcdef' });
+  }
+
+  async letPass({ snapshotId }: DeleteSnapshotInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.passing.push(snapshotId);
+  }
+
+  async passed(snapshotId: string): Promise<void> {
+    this.passing = this.passing.filter((id) => id !== snapshotId);
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
@@ -220,13 +231,14 @@ function requested(input: SandboxInput): SandboxRecord {
 }
 
 /** A snapshot that has just begun. */
-function creating(begun: Pick<SnapshotRecord, 'id' | 'sandboxId' | 'name' | 'kind' | 'createdBy'>): SnapshotRecord {
+function creating(
+  begun: Pick<SnapshotRecord, 'id' | 'sandboxId' | 'name' | 'kind' | 'reason' | 'createdBy'>,
+): SnapshotRecord {
   return {
     ...begun,
     hostId: 'kvm-1',
     source: 'golden',
     state: 'creating',
-    reason: 'requested',
     parentId: null,
     createdAt: new Date().toISOString(),
     readyAt: null,

@@ -52,6 +52,8 @@ test('the ways a sandbox, a command and a snapshot can live are all recorded', (
     'restored.json',
     'snapshot-deleted.json',
     'snapshot-failed.json',
+    'snapshot-passed-by-time.json',
+    'snapshot-passed.json',
     'snapshot.json',
     'source-delete-refused.json',
     'source-deleted.json',

@@ -1,8 +1,8 @@
-import { bytesOf } from '../../../host/disk/guest-name-bytes.ts';
 import type { FileChange, FileDescription, GuestName } from '../../../model/file-change.ts';
+import { bytesOfGuestName } from '../../../model/guest-name.ts';
 import { byPath, type Difference } from './logged-tree.ts';
 
-export const latin1 = (name: GuestName) => bytesOf(name).toString('latin1');
+export const latin1 = (name: GuestName) => bytesOfGuestName(name).toString('latin1');
 
 /** What was found, as the log of a tree says it. @param root path of the tree in the file system; '' for its root */
 export function asLogged(found: readonly FileChange[], root: string): Difference[] {

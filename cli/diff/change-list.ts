@@ -1,0 +1,45 @@
+import type { FileChange } from '../../model/file-change.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../printable.ts';
+import { changeText, isOnlyTouched, LETTERS, pathText } from './change-text.ts';
+
+/** Lines that are aligned with each other: more than a screen, and no more than a moment's wait. */
+const BLOCK = 500;
+/** A longer path pushes aside what follows it, and does so to no other line. Characters. */
+const WIDEST = 64;
+const STYLES = { added: 'green', changed: 'yellow', removed: 'red', renamed: 'yellow' } as const;
+
+/** One line a change, as `git status` has them: a letter, the path, and what of it changed. */
+export class ChangeList {
+  readonly #io: Io;
+  #held: FileChange[] = [];
+  #touched = 0;
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  add(change: FileChange): void {
+    if (isOnlyTouched(change)) this.#touched++;
+    else this.#held.push(change);
+    if (this.#held.length >= BLOCK) this.flush();
+  }
+
+  /** Prints what is not printed yet. */
+  flush(): void {
+    const rows = this.#held.map((change) => ({ change, path: printable(pathText(change)) }));
+    const width = Math.min(WIDEST, Math.max(0, ...rows.map(({ path }) => path.length)));
+    for (const { change, path } of rows) {
+      const letter = this.#io.paint(STYLES[change.change], LETTERS[change.change]);
+      this.#io.print(`${letter}  ${path.padEnd(width)}  ${printable(changeText(change))}`.trimEnd());
+    }
+    this.#held = [];
+  }
+
+  end(): void {
+    this.flush();
+    if (this.#touched === 0) return;
+    const folders = this.#touched === 1 ? '1 folder is' : `${this.#touched} folders are`;
+    this.#io.print(this.#io.paint('dim', `${folders} left out, of which only the time changed`));
+  }
+}

@@ -1,0 +1,69 @@
+import type { FileChange, FileDescription } from '../../model/file-change.ts';
+import { quotedPath } from '../../model/guest-name.ts';
+import { size } from '../snapshot/snapshot-text.ts';
+
+export const LETTERS = { added: 'A', changed: 'M', removed: 'D', renamed: 'R' } as const;
+
+const TYPES: Partial<Record<FileChange['type'], string>> = { 'char-device': 'device', 'block-device': 'device' };
+
+/** The path of a change, or both of what was renamed; a folder has a slash at its end. */
+export function pathText({ path, from, type }: FileChange): string {
+  const slash = type === 'directory' ? '/' : '';
+  const now = quotedPath(path) + slash;
+  return from === null ? now : `${quotedPath(from)}${slash} → ${now}`;
+}
+
+/** What there is to say of a change beside its path. */
+export function changeText(change: FileChange): string {
+  const { before } = change;
+  if (change.change === 'added' || !before) return [kindText(change), sizeText(change)].filter(Boolean).join(', ');
+  return aspectTexts(change, before).join(', ');
+}
+
+/** How much more the files take that it is about, bytes. */
+export function growthOf({ change, size: now, before }: FileChange): number {
+  if (change === 'removed') return -(now ?? 0);
+  return (now ?? 0) - (change === 'added' ? 0 : (before?.size ?? 0));
+}
+
+/** `+12.0 KiB`; empty when it is none. */
+export function growthText(bytes: number): string {
+  return bytes === 0 ? '' : `${bytes > 0 ? '+' : '-'}${size(Math.abs(bytes))}`;
+}
+
+/** A folder whose entries changed, and nothing else of it: they have lines of their own. */
+export function isOnlyTouched({ change, type, what }: FileChange): boolean {
+  return change === 'changed' && type === 'directory' && what.every((aspect) => aspect === 'mtime');
+}
+
+function kindText({ type, target, device }: FileDescription): string {
+  if (type === 'symlink' && target !== null) return `symlink to ${quotedPath(target)}`;
+  if (type === 'file' || type === 'directory') return '';
+  return `${TYPES[type] ?? type}${device ? ` ${device.join(':')}` : ''}`;
+}
+
+function sizeText(change: FileChange): string {
+  if (change.size === null) return '';
+  return change.change === 'removed' ? growthText(growthOf(change)) : size(change.size);
+}
+
+function aspectTexts(change: FileChange, before: FileDescription): string[] {
+  const { what } = change;
+  const owner = ({ uid, gid }: FileDescription) => `${uid}:${gid}`;
+  const texts = {
+    content: () => `content ${growthText(growthOf(change)) || 'of the same size'}`,
+    target: () => `target ${named(before.target)}→${named(change.target)}`,
+    device: () => `device ${before.device?.join(':') ?? ''}→${change.device?.join(':') ?? ''}`,
+    mode: () => `mode ${before.mode}→${change.mode}`,
+    owner: () => `owner ${owner(before)}→${owner(change)}`,
+    xattrs: () => 'attributes',
+    mtime: () => 'time',
+  };
+  // The time goes with nearly every other change.
+  const told = what.length > 1 ? what.filter((aspect) => aspect !== 'mtime') : what;
+  return told.map((aspect) => texts[aspect]());
+}
+
+function named(target: FileDescription['target']): string {
+  return target === null ? '' : quotedPath(target);
+}

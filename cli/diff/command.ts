@@ -1,0 +1,104 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import type { Diffs } from '../../client/diff.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { checkArguments, JSON_OPTION, snapshotId } from '../arguments.ts';
+import { usageError } from '../cli-error.ts';
+import { connect } from '../connection.ts';
+import { writeWhole } from '../copy/local-file.ts';
+import { rawArgument } from '../copy/raw-argument.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { betweenLines, stateText } from './between-text.ts';
+import { ChangeList } from './change-list.ts';
+import { growthOf, growthText } from './change-text.ts';
+import { printFile } from './file-text.ts';
+import { FolderSums } from './folder-sums.ts';
+
+const ARGS = {
+  a: { type: 'positional', description: 'Snapshot id', required: true },
+  b: { type: 'positional', description: 'Another snapshot on that host; or `current`', required: true },
+  path: { type: 'positional', description: 'Only these files and folders, and all below them', required: false },
+  stat: { type: 'boolean', description: 'Sum up by folder', default: false },
+  file: { type: 'string', valueHint: 'path', description: 'What changed in the text of this one file' },
+  tar: { type: 'string', valueHint: 'file', description: 'Write what was added or changed as an archive; `-`: stdout' },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+const EXAMPLE = 'mayfly diff snp-… current /etc';
+
+interface Pair {
+  a: string;
+  b: string;
+  paths: Buffer[];
+}
+
+/** `mayfly diff`: ends with 0 whether or not anything differs. */
+export function diffCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'diff', description: 'What changed between two snapshots, or since one: mayfly diff snp-… current' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      const paths = (checkArguments(rawArgs, ARGS, ['path']).get('path') ?? []).map(absolute);
+      const { stat, file, tar, json } = args;
+      if ([stat, file !== undefined, tar !== undefined].filter(Boolean).length > 1) {
+        throw usageError('--stat, --file and --tar exclude each other', EXAMPLE);
+      }
+      if (file !== undefined && paths.length > 0) throw usageError('--file takes no other paths', EXAMPLE);
+      if (json && (stat || tar !== undefined)) throw usageError('--json is for the changes, or for one file', EXAMPLE);
+      const pair = { a: snapshotId(args.a), b: args.b === 'current' ? args.b : snapshotId(args.b), paths };
+      const { diff } = connect(io).snapshots;
+      if (file !== undefined) await showFile(io, diff, pair, absolute(file), json);
+      else if (tar !== undefined) await writeTar(io, diff, pair, tar);
+      else if (json)
+        io.printJson(await diff.list(pair.a, pair.b, { ...optionsOf(io, pair), limit: LIMITS.diff.changes.max }));
+      else await showChanges(io, diff, pair, stat ? new FolderSums(io) : new ChangeList(io));
+      return EXIT.ok;
+    },
+  });
+}
+
+function absolute(text: string): Buffer {
+  if (text.startsWith('/')) return rawArgument(text);
+  throw usageError(`a path in a sandbox must be absolute, not ${JSON.stringify(text)}`, EXAMPLE);
+}
+
+function optionsOf(io: Io, { paths }: Pair) {
+  return { paths, signal: io.signal };
+}
+
+async function showFile(io: Io, diff: Diffs, { a, b }: Pair, path: Buffer, json: boolean): Promise<void> {
+  const compared = await diff.file(a, b, path, { signal: io.signal });
+  if (json) io.printJson(compared);
+  else await printFile(io, compared);
+}
+
+async function writeTar(io: Io, diff: Diffs, pair: Pair, target: string): Promise<void> {
+  const archive = diff.tar(pair.a, pair.b, optionsOf(io, pair));
+  if (target === '-') for await (const bytes of archive) await io.write('stdout', bytes);
+  else await writeWhole(rawArgument(target), archive, 0o644);
+}
+
+async function showChanges(io: Io, diff: Diffs, pair: Pair, shown: ChangeList | FolderSums): Promise<void> {
+  let grown = 0;
+  let between: string[] = [];
+  try {
+    for await (const line of diff.follow(pair.a, pair.b, optionsOf(io, pair))) {
+      if (line.line === 'start') {
+        between = betweenLines(line.commands);
+        io.print(io.paint('bold', `from ${stateText(line.before)}`));
+        io.print(io.paint('bold', `to   ${stateText(line.after)}`));
+      } else if (line.line === 'change') {
+        grown += growthOf(line);
+        shown.add(line);
+      } else {
+        shown.end();
+        for (const text of between) io.print(text);
+        const { added, changed, removed, renamed } = line;
+        const counts = `${added} added, ${changed} changed, ${removed} removed, ${renamed} renamed`;
+        io.print([counts, growthText(grown)].filter(Boolean).join(', '));
+      }
+    }
+  } catch (error) {
+    shown.flush(); // what was found is true, and not all
+    throw error;
+  }
+}

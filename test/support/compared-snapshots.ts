@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { createAdaptorServer } from '@hono/node-server';
+import { pino } from 'pino';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Comparison, SavedFileRequest } from '../../host/snapshots.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { FileChange, FileChangeRecord } from '../../model/file-change.ts';
+import { RelayClient } from '../../relay/client.ts';
+import { startRelay } from '../../relay/server.ts';
+import { type ComparableSnapshots, snapshotsRoute } from '../../relay/snapshots.ts';
+import { type Door, openDoor } from '../api/support.ts';
+
+/** A file that was added, or what a test needs it to be. */
+export function fileChange(path: FileChange['path'], changes: Partial<FileChange> = {}): FileChange {
+  return {
+    change: 'added',
+    path,
+    from: null,
+    what: [],
+    type: 'file',
+    size: 12,
+    mode: '0644',
+    uid: 0,
+    gid: 0,
+    mtime: '2026-11-21T10:00:00.000000001Z',
+    links: 1,
+    target: null,
+    device: null,
+    xattrs: [],
+    digest: 'a'.repeat(64),
+    before: null,
+    ...changes,
+  };
+}
+
+/** Snapshots of a host, that differ as a test says. */
+export class ToldSnapshots implements ComparableSnapshots {
+  asked: Comparison[] = [];
+  records: () => AsyncIterable<FileChangeRecord> = async function* () {};
+  /** By snapshot id. */
+  files = new Map<string, Buffer>();
+  archive: () => AsyncIterable<Uint8Array> = async function* () {};
+  /** Resolves when the reader of a comparison has gone. */
+  ended = Promise.resolve();
+
+  /** Says these, and how many there are. */
+  say(...changes: FileChange[]): void {
+    const count = (wanted: FileChange['change']) => changes.filter(({ change }) => change === wanted).length;
+    this.records = async function* () {
+      for (const change of changes) yield { line: 'change', ...change };
+      const counts = { added: count('added'), changed: count('changed') };
+      yield { line: 'end', ...counts, removed: count('removed'), renamed: count('renamed') };
+    };
+  }
+
+  compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
+    this.asked.push(comparison);
+    this.ended = new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    return this.records();
+  }
+
+  async readFile({ snapshotId, path, maxBytes }: SavedFileRequest): Promise<{ content: Buffer; size: number }> {
+    const file = this.files.get(snapshotId);
+    if (!file) throw new MayflyError('file_not_found', `no ${JSON.stringify(path)}`);
+    return { content: file.subarray(0, maxBytes), size: file.length };
+  }
+
+  changesAsTar(comparison: Comparison): Readable {
+    this.asked.push(comparison);
+    return Readable.from(this.archive(), { objectMode: false });
+  }
+}
+
+/** The API behind a real HTTP server, and the relay of the one host `kvm-1`, whose snapshots are told. */
+export interface DiffDoor {
+  door: Door;
+  snapshots: ToldSnapshots;
+  url: string;
+  client: MayflyClient;
+  close(): Promise<void>;
+}
+
+export async function openDiffDoor(): Promise<DiffDoor> {
+  const snapshots = new ToldSnapshots();
+  const routes = { snapshots: snapshotsRoute(snapshots) };
+  const relay = await startRelay({ address: '127.0.0.1', port: 0, routes, logger: pino({ level: 'silent' }) });
+  const address = { url: relay.url, key: relay.key.toString('hex') };
+  const hosts = { relayOf: async () => address, get: async () => null };
+  const relays = new RelayClient({ hosts } as unknown as ConstructorParameters<typeof RelayClient>[0]);
+  const door = await openDoor(relays);
+  const server = createAdaptorServer({ fetch: door.app.fetch }) as Server;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new MayflyClient({ baseUrl: url, apiKey: await door.key('sandboxes:read', 'sandboxes:write') });
+  return {
+    door,
+    snapshots,
+    url,
+    client,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      relays.close();
+      await relay.close();
+      await door.close();
+    },
+  };
+}
