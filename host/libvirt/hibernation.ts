@@ -51,7 +51,25 @@ export class Hibernation {
     await saved.refuseWithoutRoom(sandboxId, memoryKib);
     await domains.bring(sandboxId, 'paused');
     context.alive('its memory is being saved');
-    await this.run('hibernate_failed', ['managedsave', sandboxId], context.signal);
+    await this.save(sandboxId, context.signal);
+  }
+
+  /**
+   * QEMU saves no machine that has not gone on since it was saved: one whose libvirtd died at the end of a save. That is
+   * over once it has run for a moment; what was saved before is forgotten first.
+   */
+  private async save(sandboxId: string, signal: AbortSignal): Promise<void> {
+    const { domains, virsh } = this.deps;
+    const save = () => this.run('hibernate_failed', ['managedsave', sandboxId], signal);
+    try {
+      await save();
+    } catch (error) {
+      if (!(error instanceof MayflyError && /paused due to previous migration/i.test(error.message))) throw error;
+      await virsh.run(['managedsave-remove', sandboxId]);
+      await domains.bring(sandboxId, 'running');
+      await domains.bring(sandboxId, 'paused');
+      await save();
+    }
   }
 
   /** @throws MayflyError sandbox_not_running, wake_failed */

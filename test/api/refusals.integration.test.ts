@@ -61,6 +61,7 @@ describe('a create with bad fields', () => {
     ['ttlSeconds', { ...good, ttlSeconds: 2_592_001 }],
     ['ttlSeconds', { ...good, ttlSeconds: null }],
     ['idleSeconds', { ...good, idleSeconds: -1 }],
+    ['autoResume', { ...good, autoResume: 'yes' }],
     ['metadata', { ...good, metadata: [] }],
     ['metadata', { ...good, metadata: 'x' }],
     ['metadata', { ...good, metadata: huge(33) }],

@@ -246,6 +246,25 @@ describe('pausing', () => {
     expect([resumed.status, resumed.headers.get('Location')]).toEqual([202, `/v1/sandboxes/${sandboxId}`]);
   });
 
+  it('is ended by a use of a sandbox that wants that; why it cannot be is the answer', async () => {
+    const headers = { 'X-API-Key': await door.key('admin') };
+    await door.call('PATCH', `/v1/sandboxes/${sandboxId}`, { autoResume: true });
+    expect((await act('hibernate', headers)).status).toBe(200);
+    const use = () =>
+      door.call('POST', `/v1/sandboxes/${sandboxId}/commands`, { command: 'true' }, { Prefer: 'wait=1' });
+    door.sagas.outcome = 'failed';
+    expect(await problemOf(await use())).toMatchObject({ code: 'host_unavailable' });
+    expect(door.sagas.commands).toEqual([]);
+    door.sagas.outcome = 'never';
+    expect((await use()).status).toBe(202);
+    expect(door.sagas.commands).toHaveLength(1);
+    const file = await door.call('GET', `/v1/sandboxes/${sandboxId}/files/etc`, undefined, { Prefer: 'wait=0' });
+    expect(await problemOf(file)).toMatchObject({ code: 'sandbox_not_running', retryable: true });
+    door.sagas.outcome = 'running';
+    expect((await use()).status).toBe(202);
+    expect(door.sagas.operations.map(({ kind }) => kind).filter((kind) => kind !== 'resume')).toEqual(['hibernate']);
+  });
+
   it('is one operation for one key', async () => {
     const headers = { 'X-API-Key': await door.key('admin'), 'Idempotency-Key': `pause-${sandboxId}` };
     await act('pause', headers);

@@ -61,7 +61,8 @@ export class ImmediateSagas implements Sagas {
   async patch(id: string, patch: SandboxPatch): Promise<void> {
     const { spec } = (await this.#store.sandboxes.get(id)) ?? requested({ id } as SandboxInput);
     const { ttlSeconds = spec.ttlSeconds, idleSeconds = spec.idleSeconds, metadata = spec.metadata } = patch;
-    await this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, metadata } });
+    const { autoResume = spec.autoResume } = patch;
+    await this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
   }
 
   async destroy(input: SandboxInput): Promise<void> {

@@ -62,6 +62,7 @@ describe('mayfly', () => {
       'golden-debian12',
       '--cpus',
       '2',
+      '--auto-resume',
       '--metadata',
       'a=b=c',
     ]);
@@ -71,6 +72,7 @@ describe('mayfly', () => {
     expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({
       source: 'golden-debian12',
       cpus: 2,
+      autoResume: true,
       metadata: { a: 'b=c' },
     });
     expect(server.seen[0]?.headers['prefer']).toBe('wait=0');
@@ -163,6 +165,7 @@ describe('mayfly', () => {
     [['sandbox', 'create', 'a', '--egress', 'all']],
     [['sandbox', 'get', '../../etc']],
     [['sandbox', 'extend', ID]],
+    [['sandbox', 'extend', ID, '--auto-resume', 'yes']],
     [['sandbox', 'list', '--state', 'gone']],
     [['key', 'create', 'ci', '--scope', 'root']],
     [['serve', 'everything']],

@@ -182,6 +182,14 @@ describe('used while it sleeps', () => {
     }
   });
 
+  test('who leaves does not stop the wake', async () => {
+    const id = await hibernated(true);
+    const path = `/v1/sandboxes/${id}/files/etc/hostname`;
+    const left = await operations().door.call('GET', path, undefined, { Prefer: 'wait=0' });
+    expect(await code(left)).toEqual([409, 'sandbox_not_running']);
+    await mayfly().until(id, ({ state }) => state === 'running');
+  });
+
   test('standard input of a command that sleeps wakes it', async () => {
     const { id } = await mayfly().create(mayfly().input({ autoResume: true }));
     const { door } = operations();
