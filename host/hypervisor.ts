@@ -2,6 +2,7 @@ import type { Capacity, SourceInfo } from '../model/host.ts';
 import type { Observation } from '../model/proof.ts';
 import type { Egress } from '../model/sandbox.ts';
 import type { HostBaking } from './baking.ts';
+import type { HostCaptures } from './captures.ts';
 import type { HostSnapshots } from './snapshots.ts';
 import type { RunningSource } from './source/console.ts';
 
@@ -11,6 +12,8 @@ export interface CloneRequest {
   source: string;
   /** The snapshot of this host to clone from, instead of the source; null: the source itself. */
   snapshotId: string | null;
+  /** The capture of the source to clone from, instead of the source as it is. */
+  captureId?: string | null;
   cpus: number | null;
   memoryMib: number | null;
   egress: Egress;
@@ -73,6 +76,8 @@ export interface Hypervisor {
   readonly snapshots: HostSnapshots;
   /** How it makes sources of snapshots. */
   readonly baking: HostBaking;
+  /** Its copies of running sources. */
+  readonly captures: HostCaptures;
   /** The files in which leases stand, for people and their tools. */
   leaseFiles(): string[];
 
@@ -90,7 +95,7 @@ export interface Hypervisor {
   /** Resident memory and allocated disk of one sandbox, to know how much of its promise it has grown into. */
   usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
 
-  /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found */
+  /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found, capture_not_found */
   cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;
   /** Defines and starts the domain. @throws MayflyError boot_failed, address_conflict */
   bootDomain(sandboxId: string, context: StepContext): Promise<void>;

@@ -22,7 +22,13 @@ export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord
     id: _id,
     ...rest,
     parentSnapshotId: rest.parentSnapshotId ?? null,
-    spec: { ...spec, snapshotId: spec.snapshotId ?? null, autoResume: spec.autoResume ?? false, metadata },
+    spec: {
+      ...spec,
+      snapshotId: spec.snapshotId ?? null,
+      captureId: spec.captureId ?? null,
+      autoResume: spec.autoResume ?? false,
+      metadata,
+    },
   };
 }
 
@@ -62,6 +68,7 @@ function specPart(): Schema {
   return strictPart({
     source: NAME,
     snapshotId: NULLABLE_TEXT,
+    captureId: NULLABLE_TEXT,
     cpus: NULLABLE_NUMBER,
     memoryMib: NULLABLE_NUMBER,
     ttlSeconds: NUMBER,
