@@ -190,7 +190,7 @@ test('a builder that is deleted meanwhile fails the bake', async () => {
   await mayfly().sagas.bakeSource(asked);
   await mayfly().until(asked.builderId, ({ state }) => state === 'running');
   await mayfly().destroy({ ...mayfly().input(), id: asked.builderId });
-  expect(await ended(asked)).toMatchObject({ state: 'failed', failure: { step: 'cleanGuest', code: 'bake_failed' } });
+  expect(await ended(asked)).toMatchObject({ state: 'failed', failure: { code: 'bake_failed' } });
 });
 
 describe('one name', () => {
