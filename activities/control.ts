@@ -1,6 +1,7 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import type { Store } from '../store/connect.ts';
 import { createBakedSourceActivities } from './baked-source.ts';
+import { createCaptureRecordActivities } from './capture-record.ts';
 import { createCertificateActivities } from './certificate.ts';
 import { createCommandAuditActivities } from './command-audit.ts';
 import { createEventActivities } from './event.ts';
@@ -29,6 +30,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createSourceRecordActivities(deps),
     ...createBakedSourceActivities(deps),
     ...createSnapshotRecordActivities(deps),
+    ...createCaptureRecordActivities(deps),
   };
 }
 

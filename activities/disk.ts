@@ -12,7 +12,7 @@ export function createDiskActivities({
   credentials: Credentials;
 }) {
   return {
-    /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found */
+    /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found, capture_not_found */
     async cloneDisk(request: CloneDiskInput): Promise<Clone & { loginKey: string }> {
       const { publicKey: loginKey } = await credentials.makeCredentials(request.sandboxId);
       return { ...(await hypervisor.cloneDisk(request, stepContext())), loginKey };

@@ -4,6 +4,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import type { Attendances } from './attendances.ts';
 import { createBakingActivities } from './baking.ts';
+import { createCaptureActivities } from './capture.ts';
 import { createCommandActivities } from './command.ts';
 import { createCredentialActivities } from './credentials.ts';
 import { createDiskActivities } from './disk.ts';
@@ -39,6 +40,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createSnapshotActivities(deps),
     ...createSourceActivities(deps),
     ...createBakingActivities(deps),
+    ...createCaptureActivities(deps),
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),
   };

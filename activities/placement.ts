@@ -2,6 +2,7 @@ import { MayflyError } from '../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostRecord } from '../model/host.ts';
 import type { SandboxSpec } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
+import { readyCapture } from './capture-record.ts';
 import { readySnapshot } from './snapshot-record.ts';
 import type { StorageAdmission } from './storage-admission.ts';
 
@@ -16,9 +17,9 @@ interface Proposal {
 export function createPlacementActivities({ store, admission }: { store: Store; admission: StorageAdmission }) {
   return {
     /**
-     * The live hosts that have the source, the one with most memory to spare first; for a fork, the one that has the
-     * snapshot.
-     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, quota_exceeded
+     * The live hosts that have the source, the one with most memory to spare first; for what is made from a snapshot or a
+     * capture, the one that has that.
+     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready, quota_exceeded
      */
     async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<{ hostIds: string[] }> {
       if (sandboxId && apiKeyId) await admission.sandbox(sandboxId, apiKeyId);
@@ -27,7 +28,14 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
         (host) => now - Date.parse(host.lastSeenAt) < HOST_STALE_SECONDS * 1000,
       );
       if (live.length === 0) throw new MayflyError('no_host', 'no host worker has described itself in the last 30 s');
-      if (spec.snapshotId) return { hostIds: [await hostOf(spec.snapshotId, store, live)] };
+      if (spec.snapshotId) {
+        const { id, hostId } = await readySnapshot(store, spec.snapshotId);
+        return { hostIds: [checkedLive(hostId, `The snapshot ${id}`, live)] };
+      }
+      if (spec.captureId) {
+        const { id, hostId } = await readyCapture(store, spec.captureId);
+        return { hostIds: [checkedLive(hostId, `The capture ${id}`, live)] };
+      }
       const holding = live.filter((host) => host.sources.some((source) => source.name === spec.source));
       if (holding.length === 0)
         throw new MayflyError('source_not_found', `no live host has a source named ${spec.source}`);
@@ -36,11 +44,10 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
   };
 }
 
-/** @throws MayflyError no_host, snapshot_not_found, snapshot_not_ready */
-async function hostOf(snapshotId: string, store: Store, live: HostRecord[]): Promise<string> {
-  const { hostId } = await readySnapshot(store, snapshotId);
+/** @throws MayflyError no_host */
+function checkedLive(hostId: string, what: string, live: HostRecord[]): string {
   if (live.some((host) => host.id === hostId)) return hostId;
-  throw new MayflyError('no_host', `The snapshot ${snapshotId} is on ${hostId}, whose worker does not run.`);
+  throw new MayflyError('no_host', `${what} is on ${hostId}, whose worker does not run.`);
 }
 
 /** Available memory less what is promised. A promise that a guest has grown into counts twice, which only spreads the load. */

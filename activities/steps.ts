@@ -16,6 +16,7 @@ export interface ReserveInput extends StepTarget {
 export interface CloneDiskInput extends StepTarget {
   source: string;
   snapshotId: string | null;
+  captureId?: string | null;
   cpus: number | null;
   memoryMib: number | null;
   egress: Egress;

@@ -5,6 +5,7 @@ import { MayflyError } from '../model/errors.ts';
 import { auditRoutes } from './audit.ts';
 import { authenticate } from './auth.ts';
 import { limitBody, requireJson } from './body.ts';
+import { captureRoutes } from './captures.ts';
 import { commandEventRoutes } from './command-events.ts';
 import { commandRoutes } from './commands.ts';
 import type { App, AppDeps, Env } from './context.ts';
@@ -56,6 +57,7 @@ export function createApp(deps: AppDeps): App {
   auditRoutes(app, deps);
   hostRoutes(app, deps);
   sourceRoutes(app, deps);
+  captureRoutes(app, deps);
   keyRoutes(app, deps);
   healthRoutes(app, deps);
   metricsRoutes(app, deps, registry);

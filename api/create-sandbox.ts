@@ -44,10 +44,11 @@ export async function answerCreate(
 }
 
 /** The defaults are filled in here, once, and recorded. */
-export function specOf(request: Request, { source, snapshotId }: Origin): SandboxSpec {
+export function specOf(request: Request, { source, snapshotId, captureId }: Origin): SandboxSpec {
   return {
     source,
     snapshotId,
+    captureId,
     cpus: request.cpus ?? null,
     memoryMib: request.memoryMib ?? null,
     ttlSeconds: request.ttlSeconds ?? LIMITS.ttlSeconds.default,

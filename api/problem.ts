@@ -27,9 +27,10 @@ export interface Problem {
   sandboxId?: string;
   commandId?: string;
   snapshotId?: string;
+  captureId?: string;
 }
 
-type Subjects = Pick<Problem, 'sandboxId' | 'commandId' | 'snapshotId'>;
+type Subjects = Pick<Problem, 'sandboxId' | 'commandId' | 'snapshotId' | 'captureId'>;
 
 /** An error in the words of the table and its own, and no more. */
 export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = {}): Problem {

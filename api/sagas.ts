@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../model/audit.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/baked-source.ts';
+import type { CaptureInput } from '../model/capture.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import type { CommandInput } from '../model/command.ts';
 import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
@@ -66,6 +67,13 @@ export interface Sagas {
   deleteSource(input: DeleteSourceInput): Promise<void>;
   /** Resolves when no bake and no deletion of that name runs. @throws the signal's reason when it fires first */
   bakeEnded(source: Pick<BakeSourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void>;
+  /**
+   * Begins a capture of a source, or deletes one; the same again joins the one that runs.
+   * @throws MayflyError source_busy while another one is made or deleted
+   */
+  capture(input: CaptureInput): Promise<void>;
+  /** Resolves when none is made or deleted of the source. @throws the signal's reason when it fires first */
+  captureEnded(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void>;
   /**
    * Signs a public key; the one answer that is not in the store. The same request id again gets the same certificate.
    * @throws MayflyError sandbox_ended, temporal_unavailable

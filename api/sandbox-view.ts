@@ -11,11 +11,24 @@ export type SandboxView = z.infer<typeof sandboxAnswer>;
 export function sandboxView(record: SandboxRecord): SandboxView {
   const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network } =
     record.spec;
+  const { captureId = null } = record.spec;
   return {
     id: record.id,
     state: record.state,
     phase: record.phase,
-    spec: { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network },
+    spec: {
+      source,
+      snapshotId,
+      captureId,
+      cpus,
+      memoryMib,
+      ttlSeconds,
+      idleSeconds,
+      autoResume,
+      metadata,
+      agentId,
+      network,
+    },
     createdBy: record.createdBy,
     hostId: record.hostId,
     parentSnapshotId: record.parentSnapshotId,

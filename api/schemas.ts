@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../model/errors.ts';
-import { isSandboxId, isSnapshotId } from '../model/ids.ts';
+import { isCaptureId, isSandboxId, isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { LAYERS } from '../model/proof.ts';
 import { SANDBOX_PHASES, SANDBOX_STATES, STALL_CAUSES } from '../model/sandbox.ts';
@@ -51,12 +51,18 @@ export const snapshotId = z
   .refine(isSnapshotId, 'is not a snapshot id')
   .openapi({ example: 'snp-0123456789abcdef' });
 
+export const captureId = z
+  .string()
+  .refine(isCaptureId, 'is not a capture id')
+  .openapi({ example: 'cap-0123456789abcdef' });
+
 export const createSandbox = z
   .strictObject({
     source: printable(LIMITS.sourceName.maxLength)
       .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
       .optional(),
     snapshotId: snapshotId.optional(),
+    captureId: captureId.optional(),
     count: whole(LIMITS.fork.count, 'sandboxes').optional(),
     cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
     memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
@@ -67,15 +73,16 @@ export const createSandbox = z
     agentId: printable(LIMITS.agentId.maxLength).optional(),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
   })
-  .superRefine(({ source, snapshotId: snapshot, count }, context) => {
+  .superRefine(({ source, snapshotId: snapshot, captureId: capture, count }, context) => {
     const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
     if (source === undefined && snapshot === undefined) refuse('source', 'is missing, and so is snapshotId: give one');
     if (source !== undefined && snapshot !== undefined) refuse('snapshotId', 'may not be given together with source');
+    if (capture !== undefined && source === undefined) refuse('captureId', 'may only be given together with source');
     if (count !== undefined && snapshot === undefined) refuse('count', 'may only be given together with snapshotId');
   })
   .openapi('CreateSandbox', {
     description:
-      'From a source or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list.',
+      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list.',
   });
 
 export const patchSandbox = z
@@ -153,6 +160,7 @@ export const sandboxAnswer = z
     spec: z.object({
       source: z.string(),
       snapshotId: z.string().nullable(),
+      captureId: z.string().nullable(),
       cpus: z.int().nullable(),
       memoryMib: z.int().nullable(),
       ttlSeconds: z.int(),
@@ -212,6 +220,7 @@ export const problemAnswer = z
     sandboxId: z.string().optional(),
     commandId: z.string().optional(),
     snapshotId: z.string().optional(),
+    captureId: z.string().optional(),
   })
   .openapi('Problem');
 

@@ -3,6 +3,7 @@ import { WithStartWorkflowOperation, WorkflowExecutionAlreadyStartedError } from
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { AuditEvent } from '../model/audit.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/baked-source.ts';
+import { type CaptureInput, captureWorkflowIdOf } from '../model/capture.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/command.ts';
 import { MayflyError } from '../model/errors.ts';
@@ -22,6 +23,7 @@ import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapsho
 import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
 import { bakeEnded, bakeSource, deleteSource } from './temporal-baking.ts';
+import { startCapture } from './temporal-captures.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 import { isGone, rethrow } from './temporal-failure.ts';
 import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './temporal-operations.ts';
@@ -187,6 +189,14 @@ export class TemporalSagas implements Sagas {
 
   async bakeEnded(source: Pick<BakeSourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => bakeEnded(this.#client, source));
+  }
+
+  async capture(input: CaptureInput): Promise<void> {
+    await this.#call(() => startCapture(this.#client, input));
+  }
+
+  async captureEnded(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => this.#client.workflow.getHandle(captureWorkflowIdOf(of)).result());
   }
 
   issueCertificate(requestId: string, input: CertificateInput): Promise<IssuedCertificate> {

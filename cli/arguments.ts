@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { isSandboxId, isSnapshotId } from '../model/ids.ts';
+import { isCaptureId, isSandboxId, isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { usageError } from './cli-error.ts';
 
@@ -75,4 +75,10 @@ export function sandboxId(text: string): string {
 export function snapshotId(text: string): string {
   if (isSnapshotId(text)) return text;
   throw usageError(`${JSON.stringify(text)} is not a snapshot id`, 'List them with `mayfly snapshot list <sandbox>`.');
+}
+
+/** @throws CliError when `text` is not a capture id */
+export function captureId(text: string): string {
+  if (isCaptureId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not a capture id`, 'List them with `mayfly capture list <source>`.');
 }

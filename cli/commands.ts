@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty';
 import { auditCommand } from './audit.ts';
 import { caCommand } from './ca.ts';
+import { captureCommand } from './capture/commands.ts';
 import { commandCommands } from './command/commands.ts';
 import { cpCommand } from './cp.ts';
 import { credentialCommand } from './credential.ts';
@@ -51,6 +52,7 @@ export function createCommands(io: Io) {
       restore: restoreCommand(io),
       fork: forkCommand(io),
       diff: diffCommand(io),
+      capture: captureCommand(io),
       run: runCommand(io),
       command: commandCommands(io),
       cp: cpCommand(io),

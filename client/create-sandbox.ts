@@ -4,6 +4,8 @@ import type { Egress } from '../model/sandbox.ts';
 export interface CreateSandbox {
   /** The golden VM; or else `snapshotId`. */
   source?: string;
+  /** The capture of a running source. `@default` its newest */
+  captureId?: string;
   /** Makes a fork of this snapshot; see {@link Snapshots.fork} for many of them. */
   snapshotId?: string;
   cpus?: number;

@@ -3,6 +3,7 @@ import type { HostRecord } from '../model/host.ts';
 import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
 import type { StorageQuota } from '../model/storage.ts';
+import { Captures } from './captures.ts';
 import { Commands } from './commands.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
 import { Credentials } from './credentials.ts';
@@ -88,6 +89,8 @@ export class MayflyClient {
   readonly credentials: Credentials;
   /** What is saved of sandboxes. */
   readonly snapshots: Snapshots;
+  /** Copies of running sources. */
+  readonly captures: Captures;
   /** Read-only sight of sources. */
   readonly sources: Sources;
   readonly #transport: Transport;
@@ -98,6 +101,7 @@ export class MayflyClient {
     this.files = new Files(this.#transport);
     this.credentials = new Credentials(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
+    this.captures = new Captures(this.#transport);
     this.sources = new Sources(this.#transport);
   }
 

@@ -3,6 +3,7 @@ import type { Observation } from '../model/proof.ts';
 import type { Egress } from '../model/sandbox.ts';
 import type { HostDisk } from '../model/storage.ts';
 import type { HostBaking } from './baking.ts';
+import type { HostCaptures } from './captures.ts';
 import type { HostSnapshots } from './snapshots.ts';
 import type { RunningSource } from './source/console.ts';
 
@@ -12,6 +13,8 @@ export interface CloneRequest {
   source: string;
   /** The snapshot of this host to clone from, instead of the source; null: the source itself. */
   snapshotId: string | null;
+  /** The capture of the source to clone from, instead of the source as it is. */
+  captureId?: string | null;
   cpus: number | null;
   memoryMib: number | null;
   egress: Egress;
@@ -74,6 +77,8 @@ export interface Hypervisor {
   readonly snapshots: HostSnapshots;
   /** How it makes sources of snapshots. */
   readonly baking: HostBaking;
+  /** Its copies of running sources. */
+  readonly captures: HostCaptures;
   /** The files in which leases stand, for people and their tools. */
   leaseFiles(): string[];
 
@@ -97,7 +102,7 @@ export interface Hypervisor {
   /** Sandboxes whose CPUs the machine itself has stopped since a write of theirs found no room; {@link resume} repeats it. */
   stopped(): Promise<string[]>;
 
-  /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found */
+  /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found, capture_not_found */
   cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;
   /** Defines and starts the domain. @throws MayflyError boot_failed, address_conflict */
   bootDomain(sandboxId: string, context: StepContext): Promise<void>;

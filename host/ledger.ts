@@ -3,7 +3,7 @@ import { Mutex } from 'async-mutex';
 import { z } from 'zod';
 import { MayflyError } from '../model/errors.ts';
 import type { Capacity } from '../model/host.ts';
-import { isSandboxId } from '../model/ids.ts';
+import { isCaptureId, isSandboxId } from '../model/ids.ts';
 import type { Observation } from '../model/proof.ts';
 import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
 import { isNotFound } from './directory.ts';
@@ -15,13 +15,14 @@ const BUFFER = 0.2;
 const BYTES_PER_MIB = 1024 * 1024;
 
 const Reservation = z.strictObject({
-  sandboxId: z.string().refine(isSandboxId),
+  /** Of the sandbox, or of the capture, that may grow so far. */
+  sandboxId: z.string().refine(isHolder),
   memoryMib: z.int().nonnegative(),
   diskBytes: z.int().nonnegative(),
   /** While it is hibernated: the memory that it has given back and is to have again, and takes on the disk meanwhile. */
   savedMib: z.int().nonnegative().optional(),
 });
-/** What one sandbox may grow to. */
+/** What one sandbox, or one capture, may grow to. */
 export type Reservation = z.infer<typeof Reservation>;
 
 /** What one sandbox has taken of its promise: resident memory, allocated disk. */
@@ -47,7 +48,7 @@ export class Ledger {
   async open(): Promise<void> {
     await mkdir(this.#state.reservations, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.#state.reservations)) {
-      const sandboxId = idOf(name);
+      const sandboxId = holderOf(name);
       if (!sandboxId || !name.endsWith('.json')) continue;
       const path = this.#state.reservationOf(sandboxId);
       const parsed = Reservation.safeParse(JSON.parse(await readFile(path, 'utf8')));
@@ -129,9 +130,9 @@ export class Ledger {
     return { memoryMib: Math.floor(memoryMib), diskBytes: Math.floor(diskBytes) };
   }
 
-  /** The ids that hold a promise: those whose growth matters to {@link reserve}. */
+  /** The sandboxes that hold a promise: those whose growth matters to {@link reserve}. */
   sandboxIds(): string[] {
-    return [...this.#promises.keys()];
+    return [...this.#promises.keys()].filter(isSandboxId);
   }
 
   totals(): { memoryMib: number; diskBytes: number; sandboxes: number } {
@@ -141,7 +142,7 @@ export class Ledger {
       memoryMib += promise.memoryMib;
       diskBytes += promise.diskBytes;
     }
-    return { memoryMib, diskBytes, sandboxes: this.#promises.size };
+    return { memoryMib, diskBytes, sandboxes: this.sandboxIds().length };
   }
 
   /** Looks at the layer `record` on this machine: the reservation's file. */
@@ -177,8 +178,17 @@ function observed(lookedAt: string, found: string[]): Observation {
 }
 
 function idOf(fileName: string): string | null {
+  const id = holderOf(fileName);
+  return id !== null && isSandboxId(id) ? id : null;
+}
+
+function holderOf(fileName: string): string | null {
   const id = fileName.replace(/\.json(\.new)?$/, '');
-  return id !== fileName && isSandboxId(id) ? id : null;
+  return id !== fileName && isHolder(id) ? id : null;
+}
+
+function isHolder(id: string): boolean {
+  return isSandboxId(id) || isCaptureId(id);
 }
 
 async function existing(path: string): Promise<string | null> {
@@ -194,6 +204,6 @@ async function existing(path: string): Promise<string | null> {
 function refuse(what: string, asked: number, room: number, unit: string): never {
   throw new MayflyError(
     'capacity_exhausted',
-    `The sandbox needs ${asked} ${unit} of ${what}, but this host can promise ${Math.max(0, room)} ${unit} more (20 % of what is free is kept).`,
+    `It needs ${asked} ${unit} of ${what}, but this host can promise ${Math.max(0, room)} ${unit} more (20 % of what is free is kept).`,
   );
 }

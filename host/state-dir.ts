@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isAuditSubject, isSandboxId, isSnapshotId } from '../model/ids.ts';
+import { isAuditSubject, isCaptureId, isSandboxId, isSnapshotId } from '../model/ids.ts';
 
 /**
  * Where a host keeps what it makes. One folder per installation; below it, one folder per kind of thing, and in
@@ -31,13 +31,21 @@ export class StateDir {
     if (!isSnapshotId(snapshotId)) throw new RangeError(`not a snapshot id: ${JSON.stringify(snapshotId)}`);
     return join(this.snapshots, snapshotId);
   }
+  get captures(): string {
+    return join(this.root, 'captures');
+  }
+  capture(captureId: string): string {
+    if (!isCaptureId(captureId)) throw new RangeError(`not a capture id: ${JSON.stringify(captureId)}`);
+    return join(this.captures, captureId);
+  }
   /** @param id of a sandbox, or of a source that is looked at */
   credentialsOf(id: string): string {
     if (!isAuditSubject(id)) throw new RangeError(`neither a sandbox id nor a source id: ${JSON.stringify(id)}`);
     return join(this.credentials, id);
   }
-  reservationOf(sandboxId: string): string {
-    return join(this.reservations, `${checked(sandboxId)}.json`);
+  /** @param id of a sandbox or of a capture */
+  reservationOf(id: string): string {
+    return join(this.reservations, `${isCaptureId(id) ? id : checked(id)}.json`);
   }
 }
 

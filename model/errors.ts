@@ -250,7 +250,7 @@ export const ERRORS = {
     status: 409,
     retryable: false,
     title: 'The source is not running',
-    remedy: 'Start it; only a running machine can be looked at.',
+    remedy: 'Start it; only a running machine can be looked at or captured. One that is shut off is cloned as it is.',
   },
   source_not_found: {
     status: 404,
@@ -262,7 +262,38 @@ export const ERRORS = {
     status: 409,
     retryable: false,
     title: 'The source is running',
-    remedy: 'Shut it down, or capture it first; a disk that is being written cannot be cloned.',
+    remedy:
+      'Capture it (POST /v1/sources/{name}/captures), or shut it down; a disk that is being written cannot be cloned.',
+  },
+  source_busy: {
+    status: 409,
+    retryable: true,
+    title: 'The source is being captured, or a capture of it deleted',
+    remedy: 'Wait until that has ended; `detail` names it.',
+  },
+  capture_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such capture',
+    remedy: 'List them with GET /v1/sources/{name}/captures.',
+  },
+  capture_not_ready: {
+    status: 409,
+    retryable: false,
+    title: 'The capture cannot be used',
+    remedy: 'Its `state` says why: only one that is `ready` can be cloned.',
+  },
+  capture_in_use: {
+    status: 409,
+    retryable: false,
+    title: 'Something leans on the capture',
+    remedy: 'Remove what `detail` names first.',
+  },
+  capture_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The source could not be captured',
+    remedy: 'See `detail`; what was copied has been removed, and the source goes on.',
   },
   source_unsafe: {
     status: 409,

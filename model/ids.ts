@@ -11,6 +11,7 @@ const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const SANDBOX_ID = /^sbx-[0-9a-hjkmnp-tv-z]{16}$/;
 const SOURCE_ID = /^src-[0-9a-hjkmnp-tv-z]{16}$/;
 const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
+const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
 const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
@@ -37,6 +38,11 @@ export function commandIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a snapshot. */
 export function snapshotIdFrom(random: Uint8Array): string {
   return `snp-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a capture. */
+export function captureIdFrom(random: Uint8Array): string {
+  return `cap-${crockford(random)}`;
 }
 
 /** As {@link sandboxIdFrom}, for a restore, a pause or a resume. */
@@ -83,6 +89,10 @@ export function isCommandId(text: string): boolean {
 
 export function isSnapshotId(text: string): boolean {
   return SNAPSHOT_ID.test(text);
+}
+
+export function isCaptureId(text: string): boolean {
+  return CAPTURE_ID.test(text);
 }
 
 export function isOperationId(text: string): boolean {

@@ -58,6 +58,8 @@ export interface SandboxSpec {
   source: string;
   /** The snapshot that it is made from (a fork), instead of the source's disks as they are; null: those. */
   snapshotId: string | null;
+  /** The capture of its running source that it is made from; null, or absent in older records: none. */
+  captureId?: string | null;
   /** Virtual CPUs; null keeps the source's. */
   cpus: number | null;
   /** MiB; null keeps the source's. */

@@ -4,6 +4,7 @@ import { ApiKeys } from './api-keys.ts';
 import { Audit } from './audit.ts';
 import { ChainKey } from './audit-chain.ts';
 import { BakedSources } from './baked-sources.ts';
+import { Captures } from './captures.ts';
 import { Certificates } from './certificates.ts';
 import { Commands } from './commands.ts';
 import { reaching } from './failure.ts';
@@ -21,6 +22,7 @@ import { Uses } from './uses.ts';
 export interface Store {
   sandboxes: Sandboxes;
   snapshots: Snapshots;
+  captures: Captures;
   commands: Commands;
   launches: Launches;
   output: Output;
@@ -61,11 +63,13 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
   const connection = await open(uri);
   const sandboxes = new Sandboxes(connection);
   const snapshots = new Snapshots(connection);
+  const captures = new Captures(connection);
   const commands = new Commands(connection);
   const certificates = new Certificates(connection);
   const store: Store = {
     sandboxes,
     snapshots,
+    captures,
     commands,
     launches: new Launches(connection),
     output: new Output(connection),
@@ -83,7 +87,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     close: () => connection.close(),
   };
   await Promise.all([sandboxes.ensureIndexes(), snapshots.ensureIndexes(), commands.ensureIndexes()]);
-  await certificates.ensureIndexes();
+  await Promise.all([certificates.ensureIndexes(), captures.ensureIndexes()]);
   return store;
 }
 

@@ -26,7 +26,13 @@ export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord
     ...rest,
     parentSnapshotId: rest.parentSnapshotId ?? null,
     stalledBy: rest.stalledBy ?? null,
-    spec: { ...spec, snapshotId: spec.snapshotId ?? null, autoResume: spec.autoResume ?? false, metadata },
+    spec: {
+      ...spec,
+      snapshotId: spec.snapshotId ?? null,
+      captureId: spec.captureId ?? null,
+      autoResume: spec.autoResume ?? false,
+      metadata,
+    },
   };
 }
 
@@ -67,6 +73,7 @@ function specPart(): Schema {
   return strictPart({
     source: NAME,
     snapshotId: NULLABLE_TEXT,
+    captureId: NULLABLE_TEXT,
     cpus: NULLABLE_NUMBER,
     memoryMib: NULLABLE_NUMBER,
     ttlSeconds: NUMBER,

@@ -1,6 +1,7 @@
 import { getServers } from 'node:dns';
 import { isIPv4 } from 'node:net';
 import { dirname, join } from 'node:path';
+import type { PresentCapture } from '../host/captures.ts';
 import { entriesOf } from '../host/directory.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../host/hypervisor.ts';
@@ -64,10 +65,16 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
 
 /** What `HostSnapshots.list` says, without opening the hypervisor: it looks at files alone. */
 export async function hypervisorSnapshots(config: Config, state: StateDir): Promise<KeptSnapshot[]> {
-  const { hostKind, libvirtUri: uri = SYSTEM_URI } = config;
-  const hypervisor =
-    hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
-  return hypervisor.snapshots.list();
+  return closedHypervisor(config, state).snapshots.list();
+}
+
+/** What `HostCaptures.list` says, as {@link hypervisorSnapshots}. */
+export async function hypervisorCaptures(config: Config, state: StateDir): Promise<PresentCapture[]> {
+  return closedHypervisor(config, state).captures.list();
+}
+
+function closedHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, state: StateDir): Hypervisor {
+  return hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
 }
 
 async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {

@@ -1,4 +1,5 @@
 export { bakeSource } from './bake-source.ts';
+export { capture } from './capture.ts';
 export { certificate } from './certificate.ts';
 export { command } from './command.ts';
 export { deleteSnapshot } from './delete-snapshot.ts';

@@ -79,17 +79,21 @@ export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERA
       ),
     cloneDisk: (userCaKeys: string[]) =>
       life.timed('cloneDisk', () =>
-        host.cloneDisk.executeWithOptions(create(timeouts.cloneDiskMs, `${spec.snapshotId ?? spec.source} → ${id}`), [
-          {
-            ...target,
-            source: spec.source,
-            snapshotId: spec.snapshotId ?? null,
-            cpus: spec.cpus,
-            memoryMib: spec.memoryMib,
-            egress: spec.network.egress,
-            userCaKeys,
-          },
-        ]),
+        host.cloneDisk.executeWithOptions(
+          create(timeouts.cloneDiskMs, `${spec.snapshotId ?? spec.captureId ?? spec.source} → ${id}`),
+          [
+            {
+              ...target,
+              source: spec.source,
+              snapshotId: spec.snapshotId ?? null,
+              captureId: spec.captureId ?? null,
+              cpus: spec.cpus,
+              memoryMib: spec.memoryMib,
+              egress: spec.network.egress,
+              userCaKeys,
+            },
+          ],
+        ),
       ),
     bootDomain: () =>
       life.timed('bootDomain', () =>

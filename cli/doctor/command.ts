@@ -5,6 +5,7 @@ import { checkArguments, JSON_OPTION } from '../arguments.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../printable.ts';
+import { isClean as areCapturesClean, captureLines, lookForCaptures } from './captures.ts';
 import { type Check, checkMachine } from './checks.ts';
 import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
@@ -15,7 +16,7 @@ const ARGS = {
   fix: {
     type: 'boolean',
     description:
-      'Remove residue, while no host worker runs: only of sandboxes that are not alive, and of snapshots that failed or were deleted',
+      'Remove residue, while no host worker runs: only of sandboxes that are not alive, and of snapshots and captures that failed or were deleted',
     default: false,
   },
   ...JSON_OPTION,
@@ -49,15 +50,21 @@ export function doctorCommand(io: Io) {
       const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, args.fix);
       // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
       const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
+      const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, args.fix);
       // They wait for somebody to make room, which is no fault of this machine.
       const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForStalled(config);
-      const clean = 'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved);
+      const clean =
+        'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
       const healthy = clean && missing.length === 0;
-      if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...waiting });
+      if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting });
       else {
-        for (const line of [...residueLines(io, look), ...snapshotLines(io, saved), ...stalledLines(io, waiting)]) {
-          io.print(line);
-        }
+        const lines = [
+          residueLines(io, look),
+          snapshotLines(io, saved),
+          captureLines(io, copied),
+          stalledLines(io, waiting),
+        ];
+        for (const line of lines.flat()) io.print(line);
       }
       return healthy ? EXIT.ok : EXIT.failed;
     },

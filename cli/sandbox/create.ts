@@ -4,7 +4,7 @@ import type { CreateSandbox } from '../../client/create-sandbox.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../arguments.ts';
+import { captureId, checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../arguments.ts';
 import { CliError, usageError } from '../cli-error.ts';
 import { connect } from '../connection.ts';
 import { EXIT, exitCodeOfCode } from '../exit-codes.ts';
@@ -14,6 +14,7 @@ import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
   source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
+  capture: { type: 'string', description: 'Capture of a running source, else its newest (`mayfly capture list`)' },
   cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
   'memory-mib': { type: 'string', valueHint: 'MiB', description: "Memory, else the source's" },
   ttl: { type: 'string', valueHint: 'seconds', description: 'Seconds until it ends by itself (server default: 3600)' },
@@ -33,6 +34,7 @@ const ARGS = {
 
 interface CreateArgs {
   source: string;
+  capture?: string | undefined;
   cpus?: string | undefined;
   'memory-mib'?: string | undefined;
   ttl?: string | undefined;
@@ -47,6 +49,7 @@ function requestFrom(args: CreateArgs, metadata: string[]): CreateSandbox {
   const memory = args['memory-mib'];
   return {
     source: args.source,
+    ...(args.capture && { captureId: captureId(args.capture) }),
     ...(args.cpus && { cpus: wholeNumber('cpus', args.cpus, cpus.min, cpus.max) }),
     ...(memory && { memoryMib: wholeNumber('memory-mib', memory, memoryMib.min, memoryMib.max) }),
     ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, ttlSeconds.min, ttlSeconds.max) }),

@@ -51,6 +51,20 @@ export class BaseDigests {
     });
   }
 
+  /** Remembers a digest under the file's new name, when that is the file that was hashed under the old one. */
+  async moved(from: string, to: string): Promise<void> {
+    await this.mutex.runExclusive(async () => {
+      const known = await this.load();
+      const found = known.get(from);
+      if (!found) return;
+      const stamp = await stampOf(to);
+      known.delete(from);
+      // a rename changes the last part, the ctime
+      if (withoutChange(stamp) === withoutChange(found.stamp)) known.set(to, { ...found, stamp });
+      await this.save(known);
+    });
+  }
+
   /** Forgets the disks of a folder that is gone. */
   async forget(folder: string): Promise<void> {
     await this.mutex.runExclusive(async () => {
@@ -81,6 +95,10 @@ function isRemembered(value: unknown): value is Remembered {
 async function stampOf(disk: string): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs } = await stat(disk, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+}
+
+function withoutChange(stamp: string): string {
+  return stamp.slice(0, stamp.lastIndexOf(' '));
 }
 
 async function sha256Of(disk: string): Promise<string> {

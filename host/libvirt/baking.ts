@@ -191,7 +191,14 @@ export class LibvirtBaking implements HostBaking {
       if (!/shut off|crashed/.test(xml)) {
         throw new MayflyError('source_running', `${name} is ${xml.trim()}: shut it down, then delete it.`);
       }
-      await this.deps.virsh.run(['undefine', uuid, '--nvram', '--managed-save', '--snapshots-metadata']);
+      await this.deps.virsh.run([
+        'undefine',
+        uuid,
+        '--nvram',
+        '--managed-save',
+        '--snapshots-metadata',
+        '--checkpoints-metadata',
+      ]);
     } catch (error) {
       if (!(error instanceof VirshError && error.failure.result === 'not_found')) throw error;
     }

@@ -8,6 +8,7 @@ import { ensureSeed } from '../disk/seed.ts';
 import { ExecError } from '../exec.ts';
 import type { Clone, CloneRequest, StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
+import type { LibvirtCaptures } from './captures.ts';
 import { type DiskPlan, planDisks } from './clone-disks.ts';
 import { cloneXml, parseDomain } from './clone-xml.ts';
 import type { Leaning } from './leaning.ts';
@@ -24,11 +25,12 @@ export interface CloningDeps {
   sources: Sources;
   digests: BaseDigests;
   leaning: Leaning;
+  captures: LibvirtCaptures;
   networks: NetworkPlans;
   accelerator: 'kvm' | 'tcg';
 }
 
-/** What a clone is made of: a source, or the machine that a snapshot describes. */
+/** What a clone is made of: a source, or the machine that a snapshot or a capture describes. */
 interface Origin {
   xml: string;
   /** Ids of the snapshots that it leans on, the newest first. */
@@ -47,6 +49,11 @@ export async function cloneDisk(deps: CloningDeps, request: CloneRequest, contex
       const wakesFrom = spec.kind === 'full' ? snapshotId : null;
       return await cloneOrigin(deps, request, { xml: buildXml(domain), snapshots, wakesFrom }, context);
     });
+  }
+  if (request.captureId) {
+    return await deps.captures.on(request.captureId, (xml) =>
+      cloneOrigin(deps, request, { xml, snapshots: [], wakesFrom: null }, context),
+    );
   }
   const source = await deps.sources.get(request.source);
   if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);

@@ -13,6 +13,7 @@ import type { StateDir } from '../state-dir.ts';
 import { kvmUsable } from './accel.ts';
 import { LibvirtBaking } from './baking.ts';
 import { BlockPull } from './block-pull.ts';
+import { LibvirtCaptures } from './captures.ts';
 import { cloneDisk } from './cloning.ts';
 import { Domains } from './domains.ts';
 import { Flattening } from './flattening.ts';
@@ -56,6 +57,7 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly uri: string;
   readonly snapshots: LibvirtSnapshots;
   readonly baking: LibvirtBaking;
+  readonly captures: LibvirtCaptures;
   private readonly virsh: Virsh;
   private readonly state: StateDir;
   private readonly networks: NetworkPlans;
@@ -90,6 +92,7 @@ export class LibvirtHypervisor implements Hypervisor {
     const { saved, leases } = this;
     this.residue = new Residue({ domains, leases, saved, state });
     this.leaning = new Leaning(state, digests);
+    this.captures = new LibvirtCaptures({ state, virsh, sources: this.known, agent, digests });
     const { leaning, use, known: sources } = this;
     this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
     const { flattening } = this;
@@ -112,7 +115,8 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async open(): Promise<void> {
-    for (const folder of [this.state.root, this.state.images, this.state.sandboxes, this.state.snapshots]) {
+    const { root, images, sandboxes, snapshots, captures } = this.state;
+    for (const folder of [root, images, sandboxes, snapshots, captures]) {
       await mkdir(folder, { recursive: true, mode: 0o711 });
     }
     await refuseUnsearchable(this.state.root);
@@ -171,8 +175,8 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    const { state, known: sources, digests, leaning, networks, accelerator } = this;
-    const deps = { state, sources, digests, leaning, networks, accelerator };
+    const { state, known: sources, digests, leaning, captures, networks, accelerator } = this;
+    const deps = { state, sources, digests, leaning, captures, networks, accelerator };
     const clone = () => cloneDisk(deps, request, context);
     return await (request.snapshotId === null ? this.use.by(request.source, clone) : clone());
   }

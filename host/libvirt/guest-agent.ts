@@ -29,6 +29,21 @@ export class GuestAgent {
   }
 
   /**
+   * Freezes its file systems: what was written to them is on its disks, and nothing more is written.
+   * @returns false when it can't, and never will
+   * @throws VirshError when it failed
+   */
+  async freeze(domain: string): Promise<boolean> {
+    try {
+      await this.virsh.run(['domfsfreeze', domain]);
+      return true;
+    } catch (error) {
+      if (isQuiesceRefused(error)) return false;
+      throw error;
+    }
+  }
+
+  /**
    * Ends a freeze of its file systems, also when there is none. A domain without a running QEMU has nothing frozen.
    * @throws MayflyError guest_unreachable when it can't be known
    */

@@ -1,9 +1,7 @@
 import { isIPv4 } from 'node:net';
-import { MayflyError } from '../../model/errors.ts';
 import type { RunningSource, SourceAddress } from '../source/console.ts';
 import { AgentConsole } from './agent-console.ts';
-import { parseDomain } from './clone-xml.ts';
-import type { Source } from './sources.ts';
+import { activeXml, type Source } from './sources.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 
 /**
@@ -14,10 +12,7 @@ const WAYS = ['lease', 'agent', 'arp'] as const;
 
 /** @throws MayflyError source_not_running */
 export function runningSource(virsh: Virsh, source: Source): RunningSource {
-  // libvirt gives a domain an id while it is active
-  if (parseDomain(source.xml).attributes['id'] === undefined) {
-    throw new MayflyError('source_not_running', `${JSON.stringify(source.name)} is shut off.`);
-  }
+  activeXml(source);
   return {
     console: new AgentConsole(virsh, source.name),
     addresses: () => addressesOf(virsh, source.name),

@@ -88,6 +88,12 @@ export class Sources {
   }
 }
 
+/** @throws MayflyError source_not_running */
+export function activeXml({ name, xml }: Source): string {
+  if (parseDomain(xml).attributes['id'] !== undefined) return xml; // libvirt gives a domain an id while it is active
+  throw new MayflyError('source_not_running', `${JSON.stringify(name)} is shut off.`);
+}
+
 /** libvirt gives a domain an id while it is active. */
 function busy(xml: string, saved: boolean): string | null {
   if (parseDomain(xml).attributes['id'] !== undefined) return 'It is running, so its disk is being written.';

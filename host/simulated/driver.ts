@@ -13,6 +13,7 @@ import type { RunningSource } from '../source/console.ts';
 import type { StateDir } from '../state-dir.ts';
 import { SimulatedBaking } from './baking.ts';
 import { measureCapacity } from './capacity.ts';
+import { SimulatedCaptures } from './captures.ts';
 import { DiskUsage } from './disk-usage.ts';
 import { BOOT_SCRIPT, consoleTail, killDomain, startDomain } from './domain.ts';
 import { ensureDefaultImage, imageRoot, listImages, readImage } from './image.ts';
@@ -50,6 +51,7 @@ export class SimulatedHypervisor implements Hypervisor {
   readonly runningSources: SimulatedSources;
   readonly snapshots: SimulatedSnapshots;
   readonly baking: SimulatedBaking;
+  readonly captures: SimulatedCaptures;
   readonly #state: StateDir;
   readonly #failpoints: Failpoints;
   readonly #agentFolder: string | null;
@@ -62,6 +64,8 @@ export class SimulatedHypervisor implements Hypervisor {
     this.#failpoints = options.failpoints ?? Failpoints.parse(undefined);
     this.runningSources = new SimulatedSources(options.state.images);
     this.#agentFolder = options.agentFolder ?? null;
+    const { runningSources: sources } = this;
+    this.captures = new SimulatedCaptures({ state: options.state, failpoints: this.#failpoints, sources });
     this.snapshots = new SimulatedSnapshots({
       state: options.state,
       failpoints: this.#failpoints,
@@ -97,6 +101,7 @@ export class SimulatedHypervisor implements Hypervisor {
     await this.openToLook();
     // What saved one has been killed: its guest shall not stand still until its saga comes by.
     for (const sandboxId of await this.#stored()) await this.snapshots.thaw(sandboxId);
+    await this.captures.thawAll();
   }
 
   /** Enough for {@link look} and {@link marks}: makes nothing. @throws Error when there never was a host in this folder */
@@ -252,7 +257,8 @@ export class SimulatedHypervisor implements Hypervisor {
   }
 
   /** @throws MayflyError source_not_found, source_running, source_unsafe */
-  async #copierOf({ source: name, snapshotId }: CloneRequest): Promise<DiskCopy> {
+  async #copierOf({ source: name, snapshotId, captureId }: CloneRequest): Promise<DiskCopy> {
+    if (captureId) return (to, signal) => this.captures.copy(captureId, to, signal);
     if (snapshotId !== null) return (to, signal) => this.snapshots.copy(snapshotId, to, signal, null);
     const source = await this.source(name);
     if (source.problem === RUNNING) throw new MayflyError('source_running', `${source.name}: ${RUNNING}`);

@@ -73,6 +73,11 @@ export class ProcessTable {
   }
 }
 
+/** Of all processes that run now. */
+export function processIds(): number[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+}
+
 /** The only child of a process, once it has one (proc(5), `children`). */
 export function childOf(pid: number): number | null {
   const children = readOrGone(`/proc/${pid}/task/${pid}/children`)?.trim().split(' ')[0];

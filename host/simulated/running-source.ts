@@ -12,7 +12,7 @@ import type { RunningSource } from '../source/console.ts';
 import { makeKeyPair } from '../ssh/key-pair.ts';
 import { DEFAULT_IMAGE, imageRoot } from './image.ts';
 import { freeAddress, GUEST_PORT } from './leases.ts';
-import { childOf, rootOf } from './processes.ts';
+import { childOf, processIds, rootOf } from './processes.ts';
 import { NamespaceConsole } from './source-console.ts';
 
 /**
@@ -116,6 +116,12 @@ export class SimulatedSources {
       console: new NamespaceConsole(running.pid),
       addresses: async () => [{ address: running.address, port: GUEST_PORT }],
     };
+  }
+
+  /** The processes that have the source's tree as their root. */
+  async processesOf(name: string): Promise<readonly number[]> {
+    const root = await realpath(imageRoot(this.images, name));
+    return processIds().filter((pid) => rootOf(pid) === root);
   }
 
   async #running(name: string): Promise<{ pid: number; address: string } | null> {

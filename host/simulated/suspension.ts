@@ -32,7 +32,7 @@ export class Suspension {
   constructor(
     private readonly sandboxId: string,
     workspace: string,
-    private readonly processes: ProcessTable,
+    private readonly processes: Pick<ProcessTable, 'of'>,
   ) {
     this.#path = join(workspace, 'stopped.json');
   }

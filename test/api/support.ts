@@ -5,6 +5,7 @@ import type { Guests } from '../../api/guests.ts';
 import type { Sagas } from '../../api/sagas.ts';
 import type { AuditEvent } from '../../model/audit.ts';
 import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/baked-source.ts';
+import { type CaptureInput, newCapture } from '../../model/capture.ts';
 import type { IssuedCertificate } from '../../model/certificate.ts';
 import type { CommandInput } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -167,6 +168,30 @@ export class ImmediateSagas implements Sagas {
 
   async bakeEnded(_source: unknown, signal: AbortSignal): Promise<void> {
     if (this.outcome === 'never') await aborted(signal);
+  }
+
+  async capture({ task, captureId, ...input }: CaptureInput): Promise<void> {
+    if (this.refusal) throw this.refusal;
+    this.started.push(`${task} ${captureId}`);
+    if (task === 'create') await this.#store.captures.create(newCapture({ task, captureId, ...input }));
+    else await this.#store.captures.update(captureId, { state: 'deleting' });
+  }
+
+  async captureEnded(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') return aborted(signal);
+    const failure = { code: 'capture_failed', step: 'awaitCapture', message: 'no' } as const;
+    const ended = this.outcome === 'failed' ? ({ state: 'failed', failure } as const) : ({ state: 'ready' } as const);
+    for (const { id, state } of (await this.#store.captures.list({ source: of.source, limit: 10 })).items) {
+      if (state === 'creating') await this.#store.captures.update(id, ended);
+      if (state === 'deleting' && this.outcome !== 'failed')
+        await this.#store.captures.update(id, { state: 'deleted' });
+      if (state === 'deleting' && this.outcome === 'failed') {
+        await this.#store.captures.update(id, {
+          state: 'ready',
+          waitingFor: 'sandbox sbx-0123456789abcdef leans on it',
+        });
+      }
+    }
   }
 
   async issueCertificate(): Promise<IssuedCertificate> {

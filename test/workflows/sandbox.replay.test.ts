@@ -24,7 +24,7 @@ async function recorded(name: string): Promise<string> {
   return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');
 }
 
-test('the ways a sandbox, a command and a snapshot can live are all recorded', () => {
+test('the ways a sandbox, a command, a snapshot and a capture can live are all recorded', () => {
   expect(names.sort()).toEqual([
     'bake-failed.json',
     'baked.json',

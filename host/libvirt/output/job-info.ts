@@ -11,7 +11,7 @@ export function maxMemoryKib(text: string): number | null {
   return kib === undefined ? null : Number(kib);
 }
 
-function fieldOf(text: string, name: string): string | null {
+export function fieldOf(text: string, name: string): string | null {
   const line = text.split('\n').find((one) => one.startsWith(`${name}:`));
   return line === undefined ? null : line.slice(name.length + 1).trim();
 }

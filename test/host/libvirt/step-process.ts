@@ -22,6 +22,7 @@ const steps: Record<string, () => Promise<unknown>> = {
   verify: () => host.snapshots.verify(source, context),
   flatten: () => host.snapshots.flatten(sandboxId, context),
   revert: () => host.snapshots.revert({ sandboxId, snapshotId: source, restoreId: 'killed' }, context),
+  beginCapture: () => host.captures.begin({ captureId: sandboxId, source }, context),
   removeSnapshot: () => host.snapshots.remove(source),
   hibernate: () => host.hibernate(sandboxId, context),
   wake: () => host.wake(sandboxId, 'running', context),

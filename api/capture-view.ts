@@ -1,0 +1,47 @@
+import type { z } from '@hono/zod-openapi';
+import type { CaptureRecord } from '../model/capture.ts';
+import { MayflyError } from '../model/errors.ts';
+import type { captureAnswer } from './capture-schemas.ts';
+import type { AppDeps } from './context.ts';
+
+export type CaptureView = z.infer<typeof captureAnswer>;
+
+/** A record as every route answers it, field by field. */
+export function captureView(record: CaptureRecord): CaptureView {
+  return {
+    id: record.id,
+    hostId: record.hostId,
+    source: record.source,
+    state: record.state,
+    createdBy: record.createdBy,
+    createdAt: record.createdAt,
+    readyAt: record.readyAt,
+    saved: record.saved && savedView(record.saved),
+    failure: record.failure,
+    waitingFor: record.waitingFor,
+  };
+}
+
+function savedView({
+  disks,
+  sizeBytes,
+  quiesced,
+  capturedAt,
+  parentId,
+  fullBecause,
+}: NonNullable<CaptureRecord['saved']>) {
+  const shown = disks.map(({ target, sha256, virtualBytes, storedBytes }) => ({
+    target,
+    sha256,
+    virtualBytes,
+    storedBytes,
+  }));
+  return { disks: shown, sizeBytes, quiesced, capturedAt, parentId, fullBecause };
+}
+
+/** @throws MayflyError capture_not_found */
+export async function existingCapture({ store }: Pick<AppDeps, 'store'>, id: string): Promise<CaptureRecord> {
+  const record = await store.captures.get(id);
+  if (record) return record;
+  throw new MayflyError('capture_not_found', `There is no capture ${id}.`);
+}

@@ -1,0 +1,26 @@
+import type { Capture } from '../../client/captures.ts';
+import { ERRORS } from '../../model/errors.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../printable.ts';
+import { size } from '../snapshot/snapshot-text.ts';
+
+/** A capture as a person reads it; null fields are left out. */
+export function captureLines(io: Io, capture: Capture): string[] {
+  const { saved, failure } = capture;
+  const fields: [string, string | null][] = [
+    ['state', capture.state],
+    ['of', capture.source],
+    ['host', capture.hostId],
+    ['moment', saved?.capturedAt ?? null],
+    ['files', saved && (saved.quiesced ? 'frozen at that moment' : 'not frozen: as after a power cut')],
+    ['takes', saved && `${size(saved.sizeBytes)} on the host`],
+    ['copied', saved && (saved.parentId ? `what changed since ${saved.parentId}` : `all: ${saved.fullBecause}`)],
+    ['waits for', capture.waitingFor],
+    ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
+    ['reason', failure?.message ?? null],
+    ['do', failure && ERRORS[failure.code].remedy],
+  ];
+  const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
+  const digests = saved?.disks.map(({ target, sha256 }) => `  ${target.padEnd(10)}sha256 ${sha256}`) ?? [];
+  return [io.paint('bold', capture.id), ...shown, ...digests.map(printable)];
+}

@@ -1,0 +1,19 @@
+import { defineCommand } from 'citty';
+import type { Io } from '../io.ts';
+import { createCommand } from './create.ts';
+import { deleteCommand } from './delete.ts';
+import { getCommand } from './get.ts';
+import { listCommand } from './list.ts';
+
+/** `mayfly capture create|list|get|delete` */
+export function captureCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'capture', description: 'Copies of golden VMs that run, to make sandboxes from' },
+    subCommands: {
+      create: createCommand(io),
+      list: listCommand(io),
+      get: getCommand(io),
+      delete: deleteCommand(io),
+    },
+  });
+}

@@ -1,0 +1,30 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../arguments.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { HOST_OPTION, onHost } from '../source/host-option.ts';
+import { captureLines } from './capture-text.ts';
+
+const ARGS = {
+  source: { type: 'positional', description: 'Running source (`mayfly source list`)', required: true },
+  ...HOST_OPTION,
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly capture create`: done when it was copied and checked. */
+export function createCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'create', description: 'Copy a running source as it is at one moment, while it goes on' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
+      const capture = await connect(io).captures.take(args.source, onHost(args), options);
+      if (args.json) io.printJson(capture);
+      else for (const line of captureLines(io, capture)) io.print(line);
+      return capture.state === 'ready' ? EXIT.ok : EXIT.waitedTooLong;
+    },
+  });
+}

@@ -1,0 +1,29 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { captureId, checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../arguments.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { captureLines } from './capture-text.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Capture id', required: true },
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly capture delete`: refused while something leans on it. */
+export function deleteCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'delete', description: 'Delete a capture that no sandbox, snapshot or later capture leans on' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
+      const capture = await connect(io).captures.delete(captureId(args.id), options);
+      if (args.json) io.printJson(capture);
+      else for (const line of captureLines(io, capture)) io.print(line);
+      const isGone = capture.state === 'deleted' || capture.state === 'failed';
+      return isGone ? EXIT.ok : EXIT.waitedTooLong;
+    },
+  });
+}

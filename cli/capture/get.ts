@@ -1,0 +1,26 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import { captureId, checkArguments, JSON_OPTION } from '../arguments.ts';
+import { connect } from '../connection.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
+import { captureLines } from './capture-text.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Capture id', required: true },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly capture get` */
+export function getCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'get', description: 'Show a capture' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const capture = await connect(io).captures.get(captureId(args.id), { signal: io.signal });
+      if (args.json) io.printJson(capture);
+      else for (const line of captureLines(io, capture)) io.print(line);
+      return EXIT.ok;
+    },
+  });
+}

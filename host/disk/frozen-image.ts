@@ -1,0 +1,44 @@
+import { chown, open, stat } from 'node:fs/promises';
+import type { ErrorCode } from '../../model/errors.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { SavedDisk } from '../../model/snapshot.ts';
+import { ExecError } from '../exec.ts';
+import type { BaseDigests } from './base-digest.ts';
+import { checkImage, virtualBytesOf } from './image.ts';
+
+/**
+ * Makes a qcow2 image that nobody writes any more one that nobody can: root's, read-only, on the disk; and checks it.
+ * @param failure what it is called when it is damaged
+ * @throws MayflyError `failure`
+ */
+export async function freezeImage(
+  path: string,
+  digests: BaseDigests,
+  failure: ErrorCode,
+  signal: AbortSignal,
+): Promise<Omit<SavedDisk, 'target'>> {
+  await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
+  await flush(path); // what is called ready survives a power cut
+  try {
+    const [sha256, virtualBytes, { blocks }] = await Promise.all([
+      digests.protect(path),
+      virtualBytesOf(path),
+      stat(path),
+      checkImage(path, signal),
+    ]);
+    if (sha256 === null) throw new MayflyError(failure, `${path} is not a file.`);
+    return { sha256, virtualBytes, storedBytes: blocks * 512 };
+  } catch (error) {
+    if (!(error instanceof ExecError)) throw error;
+    throw new MayflyError(failure, `The image ${path} is damaged: ${error.message}`, { cause: error });
+  }
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,59 @@
+import { dirname } from 'node:path';
+import { ZodError } from 'zod';
+import { MayflyError } from '../../model/errors.ts';
+import type { StateDir } from '../state-dir.ts';
+import { allCaptures, type CaptureFolder } from './capture-folder.ts';
+import { snapshotFolders } from './snapshot-folder.ts';
+import { Workspace, workspaceIds } from './workspace.ts';
+
+/** Who leans on which capture, looked up as for snapshots ({@link Leaning}); who is about to is remembered here. */
+export class CaptureUses {
+  private readonly coming = new Map<string, number>();
+
+  constructor(private readonly state: StateDir) {}
+
+  /** Does something with a capture that stays as long as that takes. */
+  async during<T>(captureId: string, use: () => Promise<T>): Promise<T> {
+    this.coming.set(captureId, (this.coming.get(captureId) ?? 0) + 1);
+    try {
+      return await use();
+    } finally {
+      const left = (this.coming.get(captureId) ?? 0) - 1;
+      if (left > 0) this.coming.set(captureId, left);
+      else this.coming.delete(captureId);
+    }
+  }
+
+  /** What leans on a capture, in words for a person; null when nothing does. */
+  async of({ captureId, path }: CaptureFolder): Promise<string | null> {
+    const found: string[] = [];
+    if (this.coming.has(captureId)) found.push('a sandbox that is being made of it');
+    for (const id of await workspaceIds(this.state)) {
+      const workspace = new Workspace(this.state, id);
+      if (await leans(async () => leansOn(path, (await workspace.spec())?.bases))) found.push(`sandbox ${id}`);
+    }
+    for (const snapshot of await snapshotFolders(this.state)) {
+      const isLeaning = await leans(async () => leansOn(path, (await snapshot.spec())?.bases));
+      if (isLeaning) found.push(`snapshot ${snapshot.snapshotId}`);
+    }
+    for (const capture of await allCaptures(this.state)) {
+      const isChild = async () => ((await capture.plan()) ?? (await capture.spec())?.plan)?.parentId === captureId;
+      if (await leans(isChild)) found.push(`capture ${capture.captureId}`);
+    }
+    return found.length === 0 ? null : found.join(', ');
+  }
+}
+
+function leansOn(folder: string, bases: readonly { path: string }[] = []): boolean {
+  return bases.some(({ path }) => dirname(path) === folder);
+}
+
+/** What can't be read may lean on anything. */
+async function leans(look: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await look();
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return true;
+    throw error;
+  }
+}

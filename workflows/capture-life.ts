@@ -1,0 +1,60 @@
+import { CancellationScope, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { CaptureRemembrance } from '../activities/capture-record.ts';
+import type { ControlActivities } from '../activities/control.ts';
+import type { AuditEvent, AuditKind } from '../model/audit.ts';
+import { type CaptureInput, type CaptureRecord, newCapture } from '../model/capture.ts';
+import { now } from './life.ts';
+
+const { recordCapture, rememberCapture, recallCapture } = proxyLocalActivities<ControlActivities>({
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+});
+
+/** One task on the captures of a source, as its workflow knows it. All writes of the capture's record go through here. */
+export class CaptureLife {
+  /** The step that failed last, before any undo. */
+  failedStep = 'workflow';
+  /** Later runs are newer than earlier ones; an undo is newer than its step. */
+  readonly generation: number;
+
+  constructor(readonly input: CaptureInput) {
+    this.generation = workflowInfo().startTime.getTime();
+  }
+
+  /** Writes the record of a capture that begins. */
+  async begin(): Promise<void> {
+    const { sourceId } = this.input;
+    await recordCapture({ record: newCapture(this.input), sourceId, event: this.#event('capture.requested', {}) });
+  }
+
+  /** @throws ApplicationFailure capture_not_found */
+  recall(): Promise<CaptureRecord> {
+    return recallCapture({ captureId: this.input.captureId });
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  async tell(
+    changes: CaptureRemembrance['changes'],
+    said?: { kind: AuditKind; detail: Record<string, unknown> },
+  ): Promise<void> {
+    const { captureId, sourceId, task } = this.input;
+    setCurrentDetails([task, changes.state, changes.waitingFor].filter(Boolean).join(' · '));
+    const event = said ? this.#event(said.kind, said.detail) : null;
+    await CancellationScope.nonCancellable(() => rememberCapture({ captureId, sourceId, changes, event }));
+  }
+
+  async step<T>(name: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      this.failedStep = name;
+      throw error;
+    }
+  }
+
+  #event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
+    const { captureId, hostId, actor } = this.input;
+    const { runId } = workflowInfo();
+    return { eventId: `${runId}/${kind}`, kind, actor, runId, hostId, at: now(), detail: { captureId, ...detail } };
+  }
+}

@@ -1,0 +1,74 @@
+import { type ActivityOptions, CancellationScope, proxyActivities, sleep } from '@temporalio/workflow';
+import type { HostActivities } from '../activities/host.ts';
+import { hostQueue } from '../model/queues.ts';
+import type { CaptureLife } from './capture-life.ts';
+import { failureOf } from './failure.ts';
+
+type Step = 'reserveCapture' | 'beginCapture' | 'awaitCapture' | 'keepCapture' | 'removeCapture';
+type Undo = 'thawSource' | 'abortCapture' | 'removeCapture' | 'releaseCapture';
+
+const RETRY = { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 } as const;
+const STEP: ActivityOptions = {
+  scheduleToStartTimeout: '30s',
+  startToCloseTimeout: '2m',
+  scheduleToCloseTimeout: '8m',
+  heartbeatTimeout: '4s',
+  retry: RETRY,
+};
+/** At 100 MB/s a disk of a terabyte takes three hours. */
+const LONG: ActivityOptions = { ...STEP, startToCloseTimeout: '12h', scheduleToCloseTimeout: '24h' };
+/** The job is libvirt's, and goes on without a worker: one that comes back late still finds how it ended. */
+const WAIT: ActivityOptions = {
+  startToCloseTimeout: '24h',
+  scheduleToCloseTimeout: '24h',
+  heartbeatTimeout: '4s',
+  retry: { ...RETRY, maximumAttempts: 100 },
+};
+/** A host that is down gets its work when it is back. */
+const UNDO: ActivityOptions = {
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: '4s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+};
+const PAUSE_MS = 2_000;
+
+/** The steps of one capture, each with the line that operators read in the Temporal UI. */
+export function captureSteps(life: CaptureLife) {
+  const { captureId, hostId, source } = life.input;
+  const host = proxyActivities<HostActivities>({ ...STEP, taskQueue: hostQueue(hostId) });
+  const target = { sandboxId: captureId, generation: life.generation, source };
+  const gone = { ...target, generation: life.generation + 1 };
+  const summary = `${source} on ${hostId} → ${captureId}`;
+  const step = (name: Step, options = STEP) =>
+    life.step(name, () => host[name].executeWithOptions({ ...options, summary }, [target]));
+  const undo = (name: Undo) => () =>
+    CancellationScope.nonCancellable(async () => {
+      for (let isTold = false; ; ) {
+        try {
+          await host[name].executeWithOptions({ ...UNDO, summary }, [gone]);
+          if (isTold) await life.tell({ waitingFor: null });
+          return;
+        } catch (error) {
+          await life.tell({ waitingFor: `${name}: ${failureOf(error, name).message}` });
+          isTold = true;
+          await sleep(PAUSE_MS);
+        }
+      }
+    });
+
+  return {
+    reserveCapture: () => step('reserveCapture'),
+    beginCapture: () => step('beginCapture'),
+    awaitCapture: () => step('awaitCapture', WAIT),
+    verifyCapture: () =>
+      life.step('verifyCapture', () => host.verifyCapture.executeWithOptions({ ...LONG, summary }, [target])),
+    keepCapture: () => step('keepCapture'),
+    /** As a wish, not as an undo: it may be refused. */
+    deleteCapture: () => step('removeCapture', UNDO),
+
+    thawSource: undo('thawSource'),
+    abortCapture: undo('abortCapture'),
+    removeCapture: undo('removeCapture'),
+    releaseCapture: undo('releaseCapture'),
+  };
+}
