@@ -85,8 +85,8 @@ test('what a sandbox did between two snapshots, and since, is listed, shown and 
       .trim()
       .split('\n')
       .filter((name) => !name.endsWith('/'))
-      .map((name) => name.split('/').at(-1))
-      .sort(),
+      .map((name) => name.split('/').at(-1) ?? '')
+      .toSorted((a, b) => a.localeCompare(b)),
   ).toEqual(['.wh.gone', 'kept', 'new\\n\\377']);
   expect((await cli('diff', one, two, '--file', `${home}/none`)).code).toBe(3);
 
