@@ -60,7 +60,14 @@ it('remembers what was saved, and lists the newest first', async () => {
   for (const n of [1, 2, 3]) await store.snapshots.create(record(n, { sandboxId: of }));
   const disk = { target: 'vda', sha256: 'ab', virtualBytes: 2 ** 40, storedBytes: 0 };
   const at = '2026-01-01T00:00:00.000Z';
-  const saved: SavedSnapshot = { kind: 'disk', disks: [disk], memoryBytes: null, sizeBytes: 196_608, quiesced: false, savedAt: at };
+  const saved: SavedSnapshot = {
+    kind: 'disk',
+    disks: [disk],
+    memoryBytes: null,
+    sizeBytes: 196_608,
+    quiesced: false,
+    savedAt: at,
+  };
   const changes = { state: 'ready' as const, saved, readyAt: at };
   const changed = await store.snapshots.update(record(2).id, changes);
   expect(changed).toEqual(record(2, { sandboxId: of, ...changes }));
