@@ -28,6 +28,9 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
   expect(names.sort()).toEqual([
     'bake-failed.json',
     'baked.json',
+    'capture-deleted.json',
+    'capture-failed.json',
+    'capture.json',
     'cleanup-that-waits.json',
     'command-cancelled.json',
     'command.json',
