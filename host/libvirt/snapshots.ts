@@ -5,9 +5,8 @@ import type { FileChangeRecord } from '../../model/file-change.ts';
 import type { SavedDisk, SavedSnapshot } from '../../model/snapshot.ts';
 import { flushFile } from '../atomic-file.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
-import { checkImage, virtualBytesOf } from '../disk/image.ts';
+import { freezeImage } from '../disk/frozen-image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
-import { ExecError } from '../exec.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type {
   Comparison,
@@ -69,7 +68,10 @@ export class LibvirtSnapshots implements HostSnapshots {
     for (const { target, writable, layers } of layeredDisks(frozen)) {
       if (!writable) continue;
       context.alive(`checking ${target}`);
-      disks.push({ target, ...(await this.checked(layers[0].path, context.signal)) });
+      disks.push({
+        target,
+        ...(await freezeImage(layers[0].path, this.deps.digests, 'snapshot_failed', context.signal)),
+      });
     }
     const { kind, quiesced, savedAt } = spec;
     const memory = kind === 'full' ? await this.checkedMemory(folder, context) : null;
@@ -134,26 +136,6 @@ export class LibvirtSnapshots implements HostSnapshots {
         return { snapshotId, state: (await folder.spec()) === null ? 'half' : 'whole' };
       }),
     );
-  }
-
-  private async checked(path: string, signal: AbortSignal): Promise<Omit<SavedDisk, 'target'>> {
-    await chown(path, process.geteuid?.() ?? 0, process.getegid?.() ?? 0); // QEMU's user could make it writable again
-    try {
-      const [sha256, virtualBytes, { blocks }] = await Promise.all([
-        this.deps.digests.protect(path),
-        virtualBytesOf(path),
-        stat(path),
-        checkImage(path, signal),
-        flushFile(path), // what is called ready survives a power cut
-      ]);
-      if (sha256 === null) throw new MayflyError('snapshot_failed', `${path} is not a file.`);
-      return { sha256, virtualBytes, storedBytes: blocks * 512 };
-    } catch (error) {
-      if (!(error instanceof ExecError)) throw error;
-      throw new MayflyError('snapshot_failed', `The saved layer ${path} is damaged: ${error.message}`, {
-        cause: error,
-      });
-    }
   }
 
   private async checkedMemory(

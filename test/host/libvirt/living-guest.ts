@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
 import type { Clone, StepContext } from '../../../host/hypervisor.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
 import type { SavedSnapshot } from '../../../model/snapshot.ts';
@@ -19,9 +20,14 @@ export class LivingGuest {
   ) {}
 
   /** @param snapshotId null: of the source */
-  static async start(machine: TestMachine, ca: TestCa, snapshotId: string | null = null): Promise<LivingGuest> {
+  static async start(
+    machine: TestMachine,
+    ca: TestCa,
+    snapshotId: string | null = null,
+    source = machine.source,
+  ): Promise<LivingGuest> {
     const id = sandboxIdFrom(randomBytes(ID_BYTES));
-    const request = { sandboxId: id, source: machine.source, snapshotId, cpus: null, memoryMib: null };
+    const request = { sandboxId: id, source, snapshotId, cpus: null, memoryMib: null };
     const clone = await machine.host.cloneDisk(
       { ...request, egress: 'none', userCaKeys: [ca.publicKey] },
       stepContext(),
@@ -54,5 +60,6 @@ export class LivingGuest {
   async remove(): Promise<void> {
     await this.off();
     await this.machine.host.removeWorkspace(this.id);
+    expect((await this.machine.host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
   }
 }

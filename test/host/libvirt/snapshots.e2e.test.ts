@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
-import type { Clone, StepContext } from '../../../host/hypervisor.ts';
-import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
-import type { SavedSnapshot } from '../../../model/snapshot.ts';
+import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
 import { TestCa } from './guest.ts';
 import { beginStep, killedAfter } from './killed-step.ts';
+import { LivingGuest, stepContext } from './living-guest.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -27,55 +26,15 @@ afterAll(async () => {
   if (keys) await rm(keys, { recursive: true, force: true });
 }, 60_000);
 
-const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
-const newSandboxId = () => sandboxIdFrom(randomBytes(ID_BYTES));
 const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
 
 /** A sandbox that has been logged in to. */
-class Guest {
-  readonly id = newSandboxId();
-  private clone: Clone | null = null;
-  private address = '';
+const start = (snapshotId: string | null = null, source = machine.source) =>
+  LivingGuest.start(machine, ca, snapshotId, source);
 
-  /** @param snapshotId null: of the source */
-  static async start(snapshotId: string | null, source = machine.source): Promise<Guest> {
-    const guest = new Guest();
-    const request = { sandboxId: guest.id, source, snapshotId, cpus: null, memoryMib: null };
-    guest.clone = await machine.host.cloneDisk({ ...request, egress: 'none', userCaKeys: [ca.publicKey] }, context());
-    await guest.boot();
-    return guest;
-  }
-
-  async boot(): Promise<void> {
-    await machine.host.bootDomain(this.id, context());
-    this.address = (await machine.host.awaitLease(this.id, context())).address;
-  }
-
-  async run(command: string): Promise<string> {
-    return (await ca.ssh(this.address, this.clone?.hostKey ?? '', this.id, command)).stdout.trim();
-  }
-
-  async save(snapshotId = newSnapshotId()): Promise<[string, SavedSnapshot]> {
-    const { snapshots } = machine.host;
-    await snapshots.save({ snapshotId, sandboxId: this.id, kind: 'disk' }, context());
-    return [snapshotId, await snapshots.verify(snapshotId, context())];
-  }
-
-  async off(): Promise<void> {
-    await machine.host.removeDomain(this.id);
-    await machine.host.releaseLease(this.id);
-  }
-
-  async remove(): Promise<void> {
-    await this.off();
-    await machine.host.removeWorkspace(this.id);
-    expect((await machine.host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
-  }
-
-  /** The images in its workspace. */
-  async layers(): Promise<string[]> {
-    return (await readdir(machine.state.workspace(this.id))).filter((name) => name.includes('.qcow2'));
-  }
+/** The images in its workspace. */
+async function layersOf({ id }: LivingGuest): Promise<string[]> {
+  return (await readdir(machine.state.workspace(id))).filter((name) => name.includes('.qcow2'));
 }
 
 /** The golden machine with two more disks, of which one is read-only. */
@@ -106,7 +65,7 @@ const IDENTITY = 'hostname; cat /etc/machine-id; cat /sys/class/net/[!l]*/addres
 
 test('what was written without sync is in a snapshot, what came later is not; forks, restores and deletes in any order', async () => {
   const { host, state } = machine;
-  const guest = await Guest.start(null, await defineManyDisks());
+  const guest = await start(null, await defineManyDisks());
   const toDisk = (text: string) => `printf ${text} | sudo dd of=/dev/vdb bs=512 conv=sync,fsync status=none`;
   await guest.run(toDisk('block-1'));
   await guest.run(
@@ -121,7 +80,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   expect(await guest.save(first)).toEqual([first, saved]);
   const layer = await stat(join(state.snapshot(first), 'vda.qcow2'));
   expect([layer.uid, layer.mode & 0o777, layer.nlink]).toEqual([0, 0o444, 1]);
-  expect(await guest.layers()).toEqual(['disk-vdc.qcow2', `vda.${first}.qcow2`, `vdb.${first}.qcow2`]);
+  expect(await layersOf(guest)).toEqual(['disk-vdc.qcow2', `vda.${first}.qcow2`, `vdb.${first}.qcow2`]);
 
   await guest.run(`echo second > second; rm first; ${toDisk('block-2')}`);
   const [second, savedSecond] = await guest.save();
@@ -129,7 +88,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   await guest.run('echo third > third');
   const own = await guest.run(IDENTITY);
 
-  const fork = await Guest.start(first);
+  const fork = await start(first);
   expect(await fork.run('cat first /srv/d/f; ls second third /etc/motd 2>/dev/null | wc -l')).toBe('first\nx\n0');
   expect(await fork.run('sudo head -c 7 /dev/vdb; sudo head -c 10 /dev/vdc')).toBe('block-1as it came');
   await expect(fork.run('sudo dd if=/dev/zero of=/dev/vdc count=1 oflag=direct')).rejects.toThrow(/not permitted/);
@@ -139,14 +98,14 @@ test('what was written without sync is in a snapshot, what came later is not; fo
 
   const restoreId = 'restore-1';
   await expect(
-    host.snapshots.revert({ sandboxId: guest.id, snapshotId: second, restoreId }, context()),
+    host.snapshots.revert({ sandboxId: guest.id, snapshotId: second, restoreId }, stepContext()),
   ).rejects.toMatchObject({ code: 'restore_failed' });
   const [before] = await guest.save();
   await guest.off();
   for (let twice = 0; twice < 2; twice++) {
-    await host.snapshots.revert({ sandboxId: guest.id, snapshotId: second, restoreId }, context());
+    await host.snapshots.revert({ sandboxId: guest.id, snapshotId: second, restoreId }, stepContext());
   }
-  expect(await guest.layers()).toEqual(['disk-vdc.qcow2', `vda.${restoreId}.qcow2`, `vdb.${restoreId}.qcow2`]);
+  expect(await layersOf(guest)).toEqual(['disk-vdc.qcow2', `vda.${restoreId}.qcow2`, `vdb.${restoreId}.qcow2`]);
   await guest.boot();
   expect(await guest.run('cat second; ls first third 2>/dev/null | wc -l')).toBe('second\n0');
   expect(await guest.run('sudo head -c 7 /dev/vdb')).toBe('block-2');
@@ -154,12 +113,12 @@ test('what was written without sync is in a snapshot, what came later is not; fo
 
   // a restore is undone by another, to what was kept
   await guest.off();
-  await host.snapshots.revert({ sandboxId: guest.id, snapshotId: before, restoreId: 'restore-2' }, context());
+  await host.snapshots.revert({ sandboxId: guest.id, snapshotId: before, restoreId: 'restore-2' }, stepContext());
   await guest.boot();
   expect(await guest.run('cat second third')).toBe('second\nthird');
 
   expect((await host.snapshots.remove(first)).keptFor).toContain(`sandbox ${fork.id}`);
-  await expect(Guest.start(first)).rejects.toMatchObject({ code: 'snapshot_not_found' });
+  await expect(start(first)).rejects.toMatchObject({ code: 'snapshot_not_found' });
   expect((await host.snapshots.remove(second)).keptFor).toContain(`sandbox ${guest.id}`);
   await fork.remove();
   expect(await guest.run('cat second third; sync; echo 3 | sudo tee /proc/sys/vm/drop_caches')).toContain('third');
@@ -167,7 +126,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   await guest.remove();
   expect(await host.snapshots.list()).toHaveLength(3); // `before` leans on the others
 
-  const last = await Guest.start(before);
+  const last = await start(before);
   expect(await last.run('cat second third')).toBe('second\nthird');
   await last.remove();
   expect(await host.snapshots.remove(before)).toEqual({ keptFor: null });
@@ -177,7 +136,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
 
 test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', async () => {
   const { host } = machine;
-  const guest = await Guest.start(null);
+  const guest = await start();
   await guest.run('echo kept > /dev/shm/memory');
   for (let twice = 0; twice < 2; twice++) await host.pause(guest.id);
   expect((await host.whereabouts(guest.id)).domain).toBe('paused');
@@ -200,7 +159,7 @@ test('paused, a sandbox keeps its memory, is saved as it is, and goes on with th
 
 test('killed anywhere in a save, it is repeated or taken back: nothing is lost, frozen, or left', async () => {
   const { host } = machine;
-  const guest = await Guest.start(null);
+  const guest = await start();
   const kept: string[] = [];
   let lines = 0;
   for (const [nth, ms] of [0, 30, 60, 90, 120, 150, 200, 250, 300, 400].entries()) {
@@ -216,10 +175,10 @@ test('killed anywhere in a save, it is repeated or taken back: nothing is lost, 
       await host.snapshots.remove(snapshotId);
     }
     expect(await guest.run('timeout 10 sync && wc -l < lines')).toBe(String(lines));
-    expect(await guest.layers()).toHaveLength(1);
+    expect(await layersOf(guest)).toHaveLength(1);
     expect((await host.snapshots.list()).filter(({ state }) => state === 'half')).toEqual([]);
   }
-  const fork = await Guest.start(kept[2] ?? '');
+  const fork = await start(kept[2] ?? '');
   expect(await fork.run('wc -l < lines')).toBe('5');
   await fork.remove();
   // the chain that libvirt has been told of has names that are gone: a daemon that begins anew must not mind
@@ -235,7 +194,7 @@ test('killed anywhere in a save, it is repeated or taken back: nothing is lost, 
 
 test('a libvirtd that dies in the middle leaves no frozen guest and no snapshot that is not one', async () => {
   const { host } = machine;
-  const guest = await Guest.start(null);
+  const guest = await start();
   const kept: string[] = [];
   let lines = 0;
   for (const ms of [100, 150, 200, 250, 300, 350]) {
@@ -257,7 +216,7 @@ test('a libvirtd that dies in the middle leaves no frozen guest and no snapshot 
     expect(await guest.run('timeout 10 sync && wc -l < lines')).toBe(String(lines));
     expect((await host.snapshots.list()).filter(({ state }) => state === 'half')).toEqual([]);
   }
-  const fork = await Guest.start(kept.at(-1) ?? '');
+  const fork = await start(kept.at(-1) ?? '');
   expect(await fork.run('wc -l < lines')).toBe(String(lines - 1));
   await fork.remove();
   await guest.remove();
@@ -267,7 +226,7 @@ test('a libvirtd that dies in the middle leaves no frozen guest and no snapshot 
 
 test('killed anywhere in a restore or a delete, it is repeated', async () => {
   const { host } = machine;
-  const guest = await Guest.start(null);
+  const guest = await start();
   await guest.run('echo saved > state');
   const [first] = await guest.save();
   await guest.run('echo later > state');
@@ -277,8 +236,8 @@ test('killed anywhere in a restore or a delete, it is repeated', async () => {
     await killedAfter(machine, ms, 'revert', guest.id, first);
     expect((await host.look(guest.id))[2]?.absent).toBe(false);
   }
-  await host.snapshots.revert({ sandboxId: guest.id, snapshotId: first, restoreId: 'killed' }, context());
-  expect(await guest.layers()).toEqual(['vda.killed.qcow2']);
+  await host.snapshots.revert({ sandboxId: guest.id, snapshotId: first, restoreId: 'killed' }, stepContext());
+  expect(await layersOf(guest)).toEqual(['vda.killed.qcow2']);
   await guest.boot();
   expect(await guest.run('cat state')).toBe('saved');
   await guest.remove();
@@ -289,11 +248,11 @@ test('killed anywhere in a restore or a delete, it is repeated', async () => {
 }, 600_000);
 
 test('a guest whose agent does not answer is saved without its help, and its writes are as after a power cut', async () => {
-  const guest = await Guest.start(null);
+  const guest = await start();
   await guest.run('echo synced > synced; sync; sudo systemctl stop qemu-guest-agent');
   const [snapshotId, saved] = await guest.save();
   expect(saved.quiesced).toBe(false);
-  const fork = await Guest.start(snapshotId);
+  const fork = await start(snapshotId);
   expect(await fork.run('cat synced')).toBe('synced');
   await fork.remove();
   await guest.remove();
