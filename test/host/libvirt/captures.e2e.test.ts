@@ -94,7 +94,7 @@ async function chainOfSource(): Promise<unknown[]> {
 const frozen = () =>
   machine.virsh.run(['qemu-agent-command', `--domain=${NAME}`, '{"execute":"guest-fsfreeze-status"}']);
 const checkpoints = async () =>
-  (await machine.virsh.run(['checkpoint-list', `--domain=${NAME}`, '--name'])).split('\n').filter(Boolean);
+  (await machine.virsh.run(['checkpoint-list', `--domain=${NAME}`, '--name'])).split('\n').filter(Boolean).toSorted();
 const folders = async () => (await readdir(machine.state.captures)).sort();
 
 /** Appends a line, makes it durable, and only then says in a file in memory that it did. */
@@ -180,7 +180,7 @@ test('a source that writes is captured at one moment, then again by what changed
     code: 'source_changed',
   });
   await host.removeWorkspace(sandboxId);
-  expect(await checkpoints()).toEqual([first, second]);
+  expect(await checkpoints()).toEqual([first, second].toSorted());
   for (const id of [second, first, first]) await host.captures.remove(id);
   expect(await folders()).toEqual([]);
   expect(await checkpoints()).toEqual([]);
@@ -239,7 +239,7 @@ test('a copy that is ended in its middle is no capture; what is deleted while th
   await virsh.run(['start', `--domain=${NAME}`]);
   const [third, saved] = await capture();
   expect(saved).toMatchObject({ parentId: first, fullBecause: null });
-  expect(await checkpoints()).toEqual([first, third]);
+  expect(await checkpoints()).toEqual([first, third].toSorted());
   expect(await folders()).toEqual([first, third].sort());
 
   await virsh.run(['checkpoint-delete', `--domain=${NAME}`, third]);
