@@ -22,6 +22,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
       ttlSeconds: 3_600,
       idleSeconds: null,
       autoResume: false,
+      captureId: null,
       metadata: {},
       agentId: null,
       network: { egress: 'none' },
