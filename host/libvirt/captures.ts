@@ -112,16 +112,14 @@ export class LibvirtCaptures implements HostCaptures {
 
   async remove(captureId: string): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
-    const users = await this.uses.of(folder);
-    if (users !== null) {
-      throw new MayflyError('capture_in_use', `${captureId} is still needed: ${users} leans on it.`);
-    }
-    await this.abort(captureId);
-    await this.thaw(captureId);
-    const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
-    if (plan?.checkpoint) await this.checkpoints.remove(plan.domain, captureId);
-    await folder.drop();
-    for (const path of [folder.path, folder.making]) await this.deps.digests.forget(path);
+    await this.uses.without(folder, async () => {
+      await this.abort(captureId);
+      await this.thaw(captureId);
+      const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
+      if (plan?.checkpoint) await this.checkpoints.remove(plan.domain, captureId);
+      await folder.drop();
+      for (const path of [folder.path, folder.making]) await this.deps.digests.forget(path);
+    });
   }
 
   async list(): Promise<PresentCapture[]> {
