@@ -116,7 +116,8 @@ export class LibvirtCaptures implements HostCaptures {
       await this.abort(captureId);
       await this.thaw(captureId);
       const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
-      if (plan?.checkpoint) await this.checkpoints.remove(plan.domain, captureId);
+      // also of a capture without one: an earlier attempt at it may have made it
+      if (plan) await this.checkpoints.remove(plan.domain, captureId);
       await folder.drop();
       for (const path of [folder.path, folder.making]) await this.deps.digests.forget(path);
     });

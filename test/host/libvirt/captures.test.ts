@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { BaseDigests } from '../../../host/disk/base-digest.ts';
 import { CaptureFolder, type CapturePlan } from '../../../host/libvirt/capture-folder.ts';
@@ -80,4 +80,13 @@ test('a capture that is being deleted is not cloned, and one that is being clone
   await captures.remove(captureId);
   expect(await refused).toMatchObject({ code: 'capture_not_found', message: expect.stringContaining('being deleted') });
   expect(await captures.list()).toEqual([]);
+});
+
+test('a capture without a checkpoint takes away the one that an earlier attempt at it has left', async () => {
+  const { captureId } = await begun({ checkpoint: false });
+  answers['domjobinfo'] = 'Job type:         None';
+  answers['checkpoint-list'] = `${captureId}\n`;
+  await captures.remove(captureId);
+  expect(asked).toContain(`checkpoint-delete ${DOMAIN} ${captureId}`);
+  expect(await readdir(state.captures)).toEqual([]);
 });
