@@ -59,6 +59,22 @@ export class LibvirtCaptures implements HostCaptures {
     await this.capturing.thaw(new CaptureFolder(this.deps.state, captureId));
   }
 
+  /**
+   * What made one has been killed: its source shall not stay frozen until its saga comes by. One that cannot be thawed
+   * stays noted for that saga, and for the next time that the host opens.
+   */
+  async thawAll(): Promise<void> {
+    const thawed = (await allCaptures(this.deps.state)).map(async ({ captureId }) => {
+      try {
+        await this.thaw(captureId);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        process.emitWarning(`The source of ${captureId} may be frozen, and could not be thawed: ${why}`);
+      }
+    });
+    await Promise.all(thawed);
+  }
+
   async wait(captureId: string, context: StepContext): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
     if ((await folder.spec()) !== null) return;

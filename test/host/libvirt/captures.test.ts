@@ -9,6 +9,7 @@ import { GuestAgent } from '../../../host/libvirt/guest-agent.ts';
 import { Sources } from '../../../host/libvirt/sources.ts';
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
+import { MayflyError } from '../../../model/errors.ts';
 import { captureIdFrom, domainUuid, ID_BYTES } from '../../../model/ids.ts';
 import { newId } from '../simulated/machine.ts';
 import { temporaryState } from '../temporary-state.ts';
@@ -89,4 +90,19 @@ test('a capture without a checkpoint takes away the one that an earlier attempt 
   await captures.remove(captureId);
   expect(asked).toContain(`checkpoint-delete ${DOMAIN} ${captureId}`);
   expect(await readdir(state.captures)).toEqual([]);
+});
+
+test('a host that opens thaws what a killed worker left frozen, and warns of what it cannot thaw', async () => {
+  const [stuck, frozen, done] = [await begun({ domain: domainUuid(newId()) }), await begun(), await whole()];
+  const domains = await Promise.all([stuck, frozen].map(async (folder) => (await folder.plan())?.domain));
+  const thaw = vi.spyOn(agent, 'thaw').mockImplementation(async (domain) => {
+    if (domain === domains[0]) throw new MayflyError('guest_unreachable', 'its agent does not answer');
+  });
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  await captures.thawAll();
+  expect(thaw.mock.calls.flat().sort()).toEqual(domains.sort());
+  expect(await frozen.attempt()).toMatchObject({ thawed: true });
+  expect(await stuck.attempt()).toMatchObject({ thawed: false });
+  expect(warned.mock.calls).toEqual([[expect.stringMatching(`${stuck.captureId} .* does not answer`)]]);
+  expect(await captures.list()).toContainEqual({ captureId: done.captureId, state: 'whole' });
 });
