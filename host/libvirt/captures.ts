@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CaptureRequest, HostCaptures, PresentCapture } from '../captures.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { freezeImage } from '../disk/frozen-image.ts';
-import { imageChain } from '../disk/image.ts';
+import { mostCopied } from '../disk/image.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
 import { BackupJob } from './backup-job.ts';
@@ -43,10 +43,7 @@ export class LibvirtCaptures implements HostCaptures {
     const plans = planDisks(parseDomain(activeXml(await sources.get(source))), '/dev/null');
     let sum = 0;
     for (const { base, format } of plans) {
-      const chain = await imageChain(await sources.pathOf(base), format);
-      const virtual = chain[0]?.virtualBytes ?? 0;
-      const allocated = chain.reduce((bytes, layer) => bytes + layer.allocatedBytes, 0);
-      sum += allocated === 0 ? virtual : Math.min(virtual, allocated); // a block device is allocated by itself
+      sum += await mostCopied(await sources.pathOf(base), format);
     }
     return sum;
   }
