@@ -73,13 +73,14 @@ test('a capture that is being deleted is not cloned, and one that is being clone
   await captures.on(captureId, async () => {
     await expect(captures.remove(captureId)).rejects.toMatchObject({ code: 'capture_in_use' });
   });
-  let refused: Promise<unknown> | null = null;
-  vi.mocked(virsh.run).mockImplementation(async () => {
-    refused ??= captures.on(captureId, async () => 'cloned').catch((error: unknown) => error);
+  const clones: Promise<unknown>[] = [];
+  vi.spyOn(virsh, 'run').mockImplementation(async () => {
+    clones.push(captures.on(captureId, async () => 'cloned').catch((error: unknown) => error));
     return '';
   });
   await captures.remove(captureId);
-  expect(await refused).toMatchObject({ code: 'capture_not_found', message: expect.stringContaining('being deleted') });
+  const refusal = { code: 'capture_not_found', message: expect.stringContaining('being deleted') };
+  expect((await Promise.all(clones))[0]).toMatchObject(refusal);
   expect(await captures.list()).toEqual([]);
 });
 
@@ -94,13 +95,13 @@ test('a capture without a checkpoint takes away the one that an earlier attempt 
 
 test('a host that opens thaws what a killed worker left frozen, and warns of what it cannot thaw', async () => {
   const [stuck, frozen, done] = [await begun({ domain: domainUuid(newId()) }), await begun(), await whole()];
-  const domains = await Promise.all([stuck, frozen].map(async (folder) => (await folder.plan())?.domain));
+  const stuckDomain = (await stuck.plan())?.domain;
   const thaw = vi.spyOn(agent, 'thaw').mockImplementation(async (domain) => {
-    if (domain === domains[0]) throw new MayflyError('guest_unreachable', 'its agent does not answer');
+    if (domain === stuckDomain) throw new MayflyError('guest_unreachable', 'its agent does not answer');
   });
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   await captures.thawAll();
-  expect(thaw.mock.calls.flat().sort()).toEqual(domains.sort());
+  expect(new Set(thaw.mock.calls.flat())).toEqual(new Set([stuckDomain, DOMAIN]));
   expect(await frozen.attempt()).toMatchObject({ thawed: true });
   expect(await stuck.attempt()).toMatchObject({ thawed: false });
   expect(warned.mock.calls).toEqual([[expect.stringMatching(`${stuck.captureId} .* does not answer`)]]);
