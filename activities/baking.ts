@@ -1,6 +1,7 @@
 import type { BakeRequest } from '../host/baking.ts';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { BakedImage } from '../model/baked-source.ts';
+import { refuseFull } from '../model/storage.ts';
 import { stepContext } from './step-context.ts';
 import type { StepTarget } from './steps.ts';
 
@@ -9,7 +10,8 @@ export type BakeTarget = StepTarget & BakeRequest;
 export type BakedTarget = StepTarget & { sourceId: string; name: string };
 
 /** The steps that make a source of a snapshot, their undos, and a source's end. */
-export function createBakingActivities({ hypervisor: { baking } }: { hypervisor: Pick<Hypervisor, 'baking'> }) {
+export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'baking' | 'disk'> }) {
+  const { baking } = hypervisor;
   return {
     /** @throws MayflyError source_exists */
     async claimSourceName(request: BakeTarget): Promise<void> {
@@ -23,8 +25,9 @@ export function createBakingActivities({ hypervisor: { baking } }: { hypervisor:
     async shutDownGuest(request: BakeTarget): Promise<void> {
       await baking.shutDown(request, stepContext());
     },
-    /** @throws MayflyError bake_failed */
+    /** @throws MayflyError bake_failed, host_disk_full */
     async flattenDisks(request: BakeTarget): Promise<BakedImage> {
+      refuseFull(await hypervisor.disk(), `The source ${request.name}`, await baking.sizeOf(request));
       return baking.flatten(request, stepContext());
     },
     /** @throws MayflyError bake_failed, source_exists */

@@ -48,9 +48,10 @@ export function createCaptureActivities({ hypervisor, ledger }: CaptureDeps) {
     async abortCapture({ sandboxId }: CaptureTarget): Promise<void> {
       await captures.abort(sandboxId);
     },
-    /** @throws MayflyError capture_in_use */
+    /** Also takes back its promise, which stays when a capture's workflow was terminated. @throws MayflyError capture_in_use */
     async removeCapture({ sandboxId }: CaptureTarget): Promise<void> {
       await captures.remove(sandboxId);
+      await ledger.release(sandboxId);
     },
     async releaseCapture({ sandboxId }: CaptureTarget): Promise<void> {
       await ledger.release(sandboxId);

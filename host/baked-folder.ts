@@ -56,6 +56,14 @@ export class BakedFolder {
     return (await this.about())?.bakeId === bakeId;
   }
 
+  /** What that bake has made, under either name; null until all of it was. */
+  async imageOf({ bakeId }: BakeRequest): Promise<BakedImage | null> {
+    for (const about of [await this.about(), await readAbout(this.staging)]) {
+      if (about?.bakeId === bakeId && about.image) return about.image;
+    }
+    return null;
+  }
+
   /** Makes the temporary folder; what another bake has left there goes. @throws MayflyError source_exists */
   async stage({ bakeId, sourceId, snapshotId }: BakeRequest): Promise<void> {
     await mkdir(this.parent, { recursive: true, mode: SEARCHABLE });
@@ -72,12 +80,13 @@ export class BakedFolder {
    * Fills the temporary folder, unless that was done.
    * @throws MayflyError bake_failed when it is not that bake's
    */
-  async fill({ bakeId }: BakeRequest, make: (folder: string) => Promise<BakedImage>): Promise<BakedImage> {
-    const finished = await this.about();
-    if (finished?.bakeId === bakeId && finished.image) return finished.image;
+  async fill(request: BakeRequest, make: (folder: string) => Promise<BakedImage>): Promise<BakedImage> {
+    const made = await this.imageOf(request);
+    if (made) return made;
     const about = await readAbout(this.staging);
-    if (about?.bakeId !== bakeId) throw new MayflyError('bake_failed', `${this.staging} is not there any more.`);
-    if (about.image) return about.image;
+    if (about?.bakeId !== request.bakeId) {
+      throw new MayflyError('bake_failed', `${this.staging} is not there any more.`);
+    }
     const image = await make(this.staging);
     await this.#write({ ...about, image });
     return image;

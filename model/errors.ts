@@ -317,7 +317,7 @@ export const ERRORS = {
     status: 409,
     retryable: true,
     title: 'Something leans on the source',
-    remedy: 'Destroy the sandboxes and delete the snapshots that `detail` names, then delete the source.',
+    remedy: 'Destroy the sandboxes and delete the snapshots and captures that `detail` names, then delete the source.',
   },
   source_not_baked: {
     status: 409,

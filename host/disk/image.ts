@@ -26,6 +26,17 @@ export async function imageChain(path: string, format: string): Promise<ImageLay
   return layers.map(layerOf);
 }
 
+/**
+ * The most that a copy of a disk with all it is backed by takes, bytes.
+ * @throws ExecError as {@link imageChain}
+ */
+export async function mostCopied(path: string, format: string): Promise<number> {
+  const chain = await imageChain(path, format);
+  const virtual = chain[0]?.virtualBytes ?? 0;
+  const allocated = chain.reduce((bytes, layer) => bytes + layer.allocatedBytes, 0);
+  return allocated === 0 ? virtual : Math.min(virtual, allocated); // a block device is allocated by itself
+}
+
 /** Whether a QEMU has the image open for writing, by the locks that it holds on it while it does. */
 export async function isBeingWritten(path: string): Promise<boolean> {
   try {

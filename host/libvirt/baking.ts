@@ -9,7 +9,7 @@ import { flushFile } from '../atomic-file.ts';
 import { BakedFolder } from '../baked-folder.ts';
 import type { BakeRequest, HostBaking } from '../baking.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
-import { checkImage, virtualBytesOf } from '../disk/image.ts';
+import { checkImage, mostCopied, virtualBytesOf } from '../disk/image.ts';
 import { ExecError, exec } from '../exec.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
@@ -112,6 +112,18 @@ export class LibvirtBaking implements HostBaking {
       if (!isTold) isTold = await new AgentConsole(virsh, builderId).run(POWER_OFF, { signal }).then(isTaken, notYet);
       await sleep(LOOK_EVERY_MS);
     }
+  }
+
+  async sizeOf(request: BakeRequest): Promise<number> {
+    const workspace = new Workspace(this.deps.state, request.builderId);
+    const isMade = (await this.folder(request.name).imageOf(request)) !== null;
+    if (isMade || (await workspace.spec()) === null) return 0;
+    let sum = 0;
+    for (const { layers } of layeredDisks(await workspace.domain())) {
+      const [{ path, format }] = layers;
+      sum += await mostCopied(path, format).catch((error: unknown) => refuseCopy(path, error));
+    }
+    return sum;
   }
 
   async flatten(request: BakeRequest, context: StepContext): Promise<BakedImage> {
@@ -220,10 +232,7 @@ export class LibvirtBaking implements HostBaking {
       return { sha256, virtualBytes: await virtualBytesOf(to), storedBytes: (await stat(to)).blocks * 512 };
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof ExecError)) throw error;
-      throw new MayflyError('bake_failed', `The disk ${from.path} could not be copied: ${error.message}`, {
-        cause: error,
-      });
+      refuseCopy(from.path, error);
     }
   }
 
@@ -248,6 +257,12 @@ const isTaken = ({ exitCode }: { exitCode: number | null }) => exitCode === 0;
 function notYet(error: unknown): false {
   if (error instanceof VirshError || error instanceof MayflyError) return false;
   throw error;
+}
+
+/** @throws MayflyError bake_failed when qemu-img failed */
+function refuseCopy(path: string, error: unknown): never {
+  if (!(error instanceof ExecError)) throw error;
+  throw new MayflyError('bake_failed', `The disk ${path} could not be copied: ${error.message}`, { cause: error });
 }
 
 /** The guest's words. */

@@ -7,6 +7,7 @@ import { entriesOf } from '../directory.ts';
 import { orAbsent } from '../disk/absent.ts';
 import type { StateDir } from '../state-dir.ts';
 import { SEARCHABLE } from './workspace.ts';
+import { type Element, parseXml } from './xml.ts';
 
 const captureId = z.string().refine(isCaptureId);
 
@@ -125,6 +126,13 @@ export class CaptureFolder {
 
   async domainXml(): Promise<string> {
     return await readFile(join(this.path, 'domain.xml'), 'utf8');
+  }
+
+  /** The machine that it is of, also while it is made; null before, and when it is gone. */
+  async domain(): Promise<Element | null> {
+    // in this order: its final name comes in between
+    const xml = (await orAbsent(this.sourceXml())) ?? (await orAbsent(this.domainXml()));
+    return xml === null ? null : parseXml(xml);
   }
 
   /** Gives it its final name. */

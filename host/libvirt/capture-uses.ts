@@ -6,14 +6,19 @@ import { allCaptures, type CaptureFolder } from './capture-folder.ts';
 import { snapshotFolders } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
-/** Who leans on which capture, looked up as for snapshots ({@link Leaning}); who is about to is remembered here. */
+/**
+ * Who leans on which capture, looked up as for snapshots ({@link Leaning}); who is about to, and which captures are about
+ * to go, is remembered here.
+ */
 export class CaptureUses {
   private readonly coming = new Map<string, number>();
+  private readonly leaving = new Set<string>();
 
   constructor(private readonly state: StateDir) {}
 
-  /** Does something with a capture that stays as long as that takes. */
+  /** Does something with a capture that stays as long as that takes. @throws MayflyError capture_not_found when it is being removed */
   async during<T>(captureId: string, use: () => Promise<T>): Promise<T> {
+    if (this.leaving.has(captureId)) throw new MayflyError('capture_not_found', `${captureId} is being deleted.`);
     this.coming.set(captureId, (this.coming.get(captureId) ?? 0) + 1);
     try {
       return await use();
@@ -24,8 +29,26 @@ export class CaptureUses {
     }
   }
 
+  /**
+   * Removes a capture that nothing leans on, and that nobody begins to use meanwhile.
+   * @throws MayflyError capture_in_use
+   */
+  async without(folder: CaptureFolder, remove: () => Promise<void>): Promise<void> {
+    const { captureId } = folder;
+    this.leaving.add(captureId);
+    try {
+      const users = await this.of(folder);
+      if (users !== null) {
+        throw new MayflyError('capture_in_use', `${captureId} is still needed: ${users} leans on it.`);
+      }
+      await remove();
+    } finally {
+      this.leaving.delete(captureId);
+    }
+  }
+
   /** What leans on a capture, in words for a person; null when nothing does. */
-  async of({ captureId, path }: CaptureFolder): Promise<string | null> {
+  private async of({ captureId, path }: CaptureFolder): Promise<string | null> {
     const found: string[] = [];
     if (this.coming.has(captureId)) found.push('a sandbox that is being made of it');
     for (const id of await workspaceIds(this.state)) {

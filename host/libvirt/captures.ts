@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CaptureRequest, HostCaptures, PresentCapture } from '../captures.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { freezeImage } from '../disk/frozen-image.ts';
-import { imageChain } from '../disk/image.ts';
+import { mostCopied } from '../disk/image.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
 import { BackupJob } from './backup-job.ts';
@@ -43,10 +43,7 @@ export class LibvirtCaptures implements HostCaptures {
     const plans = planDisks(parseDomain(activeXml(await sources.get(source))), '/dev/null');
     let sum = 0;
     for (const { base, format } of plans) {
-      const chain = await imageChain(await sources.pathOf(base), format);
-      const virtual = chain[0]?.virtualBytes ?? 0;
-      const allocated = chain.reduce((bytes, layer) => bytes + layer.allocatedBytes, 0);
-      sum += allocated === 0 ? virtual : Math.min(virtual, allocated); // a block device is allocated by itself
+      sum += await mostCopied(await sources.pathOf(base), format);
     }
     return sum;
   }
@@ -57,6 +54,22 @@ export class LibvirtCaptures implements HostCaptures {
 
   async thaw(captureId: string): Promise<void> {
     await this.capturing.thaw(new CaptureFolder(this.deps.state, captureId));
+  }
+
+  /**
+   * What made one has been killed: its source shall not stay frozen until its saga comes by. One that cannot be thawed
+   * stays noted for that saga, and for the next time that the host opens.
+   */
+  async thawAll(): Promise<void> {
+    const thawed = (await allCaptures(this.deps.state)).map(async ({ captureId }) => {
+      try {
+        await this.thaw(captureId);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        process.emitWarning(`The source of ${captureId} may be frozen, and could not be thawed: ${why}`);
+      }
+    });
+    await Promise.all(thawed);
   }
 
   async wait(captureId: string, context: StepContext): Promise<void> {
@@ -112,16 +125,15 @@ export class LibvirtCaptures implements HostCaptures {
 
   async remove(captureId: string): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
-    const users = await this.uses.of(folder);
-    if (users !== null) {
-      throw new MayflyError('capture_in_use', `${captureId} is still needed: ${users} leans on it.`);
-    }
-    await this.abort(captureId);
-    await this.thaw(captureId);
-    const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
-    if (plan?.checkpoint) await this.checkpoints.remove(plan.domain, captureId);
-    await folder.drop();
-    for (const path of [folder.path, folder.making]) await this.deps.digests.forget(path);
+    await this.uses.without(folder, async () => {
+      await this.abort(captureId);
+      await this.thaw(captureId);
+      const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
+      // also of a capture without one: an earlier attempt at it may have made it
+      if (plan) await this.checkpoints.remove(plan.domain, captureId);
+      await folder.drop();
+      for (const path of [folder.path, folder.making]) await this.deps.digests.forget(path);
+    });
   }
 
   async list(): Promise<PresentCapture[]> {

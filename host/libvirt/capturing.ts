@@ -40,7 +40,6 @@ export class Capturing {
     if (await this.hasBegun(folder)) return await this.thaw(folder);
     await this.thaw(folder);
     const machine = await this.machine(folder, source);
-    await this.deps.checkpoints.sweep();
     await new BackupJob(this.deps.virsh, folder, machine).checkIdle();
     context.signal.throwIfAborted();
     context.alive('asking libvirt');
@@ -108,6 +107,7 @@ export class Capturing {
     const { agent, virsh } = this.deps;
     const job = new BackupJob(virsh, folder, plan);
     const canQuiesce = await agent.answers(plan.domain);
+    await this.deps.checkpoints.remove(plan.domain, folder.captureId); // an earlier attempt may have left it
     await job.forgetLast();
     signal.throwIfAborted();
     const wished = { quiesce: canQuiesce, at: new Date().toISOString(), thawed: false, copied: false };

@@ -123,6 +123,7 @@ export class LibvirtHypervisor implements Hypervisor {
     this.accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
     await ensureNetworks(this.virsh, this.networks);
     await this.leaning.sweep();
+    await this.captures.thawAll();
   }
 
   async close(): Promise<void> {}

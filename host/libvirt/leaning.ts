@@ -2,11 +2,13 @@ import { dirname } from 'node:path';
 import { Mutex } from 'async-mutex';
 import { ZodError } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
+import { orAbsent } from '../disk/absent.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import type { StateDir } from '../state-dir.ts';
+import { allCaptures } from './capture-folder.ts';
 import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
-import type { Element } from './xml.ts';
+import { type Element, namesFileIn } from './xml.ts';
 
 /** A snapshot that can be built on: checked, and not deleted. */
 export interface Foundation {
@@ -74,16 +76,25 @@ export class Leaning {
     return found.length === 0 ? null : found.join(', ');
   }
 
-  /** What leans on the files of a source in that folder, in words for a person; null when nothing does. */
+  /**
+   * What leans on the files of a source in that folder, in words for a person; null when nothing does. Disks may have been
+   * copied meanwhile; what else a machine needs, as its kernel, is named by its domain alone.
+   */
   async onFiles(folder: string): Promise<string | null> {
+    const names = (domain: Element | null) => domain !== null && namesFileIn(domain, folder);
     const isBelow = async (thing: Workspace | SnapshotFolder) =>
-      unlessUnreadable(async () => (await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false);
+      ((await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false) ||
+      names(await orAbsent(thing.domain()));
     const found: string[] = [];
     for (const id of await workspaceIds(this.state)) {
-      if (await isBelow(new Workspace(this.state, id))) found.push(`sandbox ${id}`);
+      if (await unlessUnreadable(() => isBelow(new Workspace(this.state, id)))) found.push(`sandbox ${id}`);
     }
     for (const layer of await snapshotFolders(this.state)) {
-      if (await isBelow(layer)) found.push(`snapshot ${layer.snapshotId}`);
+      if (await unlessUnreadable(() => isBelow(layer))) found.push(`snapshot ${layer.snapshotId}`);
+    }
+    for (const capture of await allCaptures(this.state)) {
+      const isNamed = async () => names(await capture.domain());
+      if (await unlessUnreadable(isNamed)) found.push(`capture ${capture.captureId}`);
     }
     return found.length === 0 ? null : found.join(', ');
   }

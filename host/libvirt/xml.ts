@@ -52,6 +52,13 @@ export function child(parent: Element, name: string): Element | undefined {
   return childElements(parent, name)[0];
 }
 
+/** Whether a text or an attribute of it, or of what is in it, is the path of something in that folder. */
+export function namesFileIn(node: Element, folder: string): boolean {
+  const isIn = (text: string) => text.trim().startsWith(`${folder}/`);
+  if (Object.values(node.attributes).some(isIn)) return true;
+  return node.children.some((one) => (typeof one === 'string' ? isIn(one) : namesFileIn(one, folder)));
+}
+
 export function textOf(node: Element | undefined): string {
   return (node?.children ?? [])
     .filter((c) => typeof c === 'string')

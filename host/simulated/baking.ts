@@ -4,6 +4,7 @@ import type { BakedImage } from '../../model/baked-source.ts';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { BakedFolder } from '../baked-folder.ts';
 import type { BakeRequest, HostBaking } from '../baking.ts';
+import { entriesOf } from '../directory.ts';
 import type { Failpoints } from '../failpoints.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
@@ -44,6 +45,12 @@ export class SimulatedBaking implements HostBaking {
 
   async shutDown({ builderId }: BakeRequest): Promise<void> {
     await this.deps.builder.stop(builderId);
+  }
+
+  async sizeOf(request: BakeRequest): Promise<number> {
+    if (await this.#folder(request.name).imageOf(request)) return 0;
+    const root = join(await this.deps.builder.workspace(request.builderId), 'root');
+    return (await entriesOf(root)) === null ? 0 : allocatedBytes(root);
   }
 
   async flatten(request: BakeRequest, { signal }: StepContext): Promise<BakedImage> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { BakedSource, BakeSourceInput } from '../../model/baked-source.ts';
 import { bakeWorkflowIdOf } from '../../model/baked-source.ts';
 import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
@@ -30,6 +30,7 @@ beforeEach(async () => {
 
 /** Nothing half made: only whole sources, and none when they have been deleted. */
 afterEach(async () => {
+  vi.restoreAllMocks();
   mayfly().failpoints.arm(undefined);
   const found = (await readdir(images())).filter((name) => name !== 'golden-debian12');
   for (const name of found) {
@@ -166,6 +167,23 @@ test('when flattenDisks or publishSource fails in its middle, nothing of it is l
     expect(await bake(input())).toMatchObject({ state: 'failed', failure: { step } });
     expect(await readdir(images())).toEqual(['golden-debian12']);
   }
+});
+
+test('what has no room is not copied, and is counted once', async () => {
+  const hypervisor = mayfly().host?.machine.hypervisor;
+  if (!hypervisor) throw new Error('there is no host');
+  const sizeOf = vi.spyOn(hypervisor.baking, 'sizeOf');
+  const asked = input();
+  expect(await bake(asked)).toMatchObject({ state: 'ready' });
+  const needed = await sizeOf.mock.results[0]?.value;
+  expect(needed).toBeGreaterThan(0);
+  const { sourceId, name, bakeId, builderId } = asked;
+  expect(await hypervisor.baking.sizeOf({ sourceId, name, bakeId, builderId, snapshotId: snapshot.id })).toBe(0);
+  const flatten = vi.spyOn(hypervisor.baking, 'flatten');
+  sizeOf.mockResolvedValue(Number.MAX_SAFE_INTEGER);
+  const failure = { step: 'flattenDisks', code: 'host_disk_full' };
+  expect(await bake(input())).toMatchObject({ state: 'failed', failure });
+  expect(flatten).not.toHaveBeenCalled();
 });
 
 test('when the builder cannot be made, its reason is told', async () => {

@@ -1,4 +1,4 @@
-import { appendFile, chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -24,4 +24,24 @@ test('a disk becomes read-only, its digest is remembered, and a change is seen',
   await appendFile(disk, '!');
   expect(await digests.protect(disk)).not.toBe(first);
   await expect(digests.protect(join(folder, 'gone'))).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a large disk that is being hashed stops nobody else, and one that goes meanwhile is not remembered', async () => {
+  const [large, small] = [join(folder, 'large.qcow2'), join(folder, 'small.qcow2')];
+  await writeFile(large, '');
+  await truncate(large, 256 * 1_048_576);
+  await writeFile(small, 'small');
+  const digests = new BaseDigests(folder);
+  const hashed = [digests.protect(large), digests.protect(large)];
+  const first = await Promise.race([
+    ...hashed.map((one) => one.then(() => large)),
+    digests.protect(small).then(() => small),
+  ]);
+  expect(first).toBe(small);
+  await rm(large);
+  const [one, other] = await Promise.allSettled(hashed);
+  expect(one).toMatchObject({ status: 'fulfilled', value: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(other).toMatchObject({ status: 'rejected', reason: { code: 'ENOENT' } });
+  const known: object = JSON.parse(await readFile(join(folder, 'digests.json'), 'utf8'));
+  expect(Object.keys(known)).not.toContain(large);
 });

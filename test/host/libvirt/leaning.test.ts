@@ -3,12 +3,13 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { BaseDigests } from '../../../host/disk/base-digest.ts';
+import { CaptureFolder } from '../../../host/libvirt/capture-folder.ts';
 import { Leaning } from '../../../host/libvirt/leaning.ts';
 import { SnapshotFolder, snapshotFolders } from '../../../host/libvirt/snapshot-folder.ts';
 import { Workspace } from '../../../host/libvirt/workspace.ts';
 import { parseXml } from '../../../host/libvirt/xml.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
+import { captureIdFrom, ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
 import { newId } from '../simulated/machine.ts';
 import { temporaryState } from '../temporary-state.ts';
 
@@ -133,4 +134,27 @@ test('what a crash left of a snapshot that was going is swept', async () => {
   await mkdir(join(state.snapshots, `${newSnapshotId()}.gone`));
   await leaning.sweep();
   expect(await snapshotFolders(state)).toEqual([]);
+});
+
+test('what boots from a kernel of a source leans on it, though its disks are its own', async () => {
+  const source = join(state.images, 'baked', 'tools');
+  const boots = (folder: string) => `<domain><os><kernel>${folder}/kernel</kernel></os></domain>`;
+  expect(await leaning.onFiles(source)).toBeNull();
+  const user = await sandbox();
+  await writeFile(user.domainXml, boots(source));
+  const saved = await snapshot();
+  await saved.writeDomain(parseXml(boots(source)));
+  const making = new CaptureFolder(state, captureIdFrom(Buffer.alloc(ID_BYTES, 1)));
+  await making.make(boots(source));
+  const whole = new CaptureFolder(state, captureIdFrom(Buffer.alloc(ID_BYTES, 2)));
+  await mkdir(whole.path);
+  await writeFile(join(whole.path, 'domain.xml'), boots(source));
+  await writeFile((await sandbox()).domainXml, boots(`${source}-2`));
+  await new Workspace(state, newId()).make();
+  const captures = [making, whole].map(({ captureId }) => `capture ${captureId}`).sort();
+  expect((await leaning.onFiles(source))?.split(', ')).toEqual([
+    `sandbox ${user.sandboxId}`,
+    `snapshot ${saved.snapshotId}`,
+    ...captures,
+  ]);
 });

@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createCaptureActivities } from '../../activities/capture.ts';
+import { Ledger } from '../../host/ledger.ts';
+import { SimulatedHypervisor } from '../../host/simulated/driver.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { captureIdFrom, ID_BYTES } from '../../model/ids.ts';
+import { temporaryState } from '../host/temporary-state.ts';
+
+let state: StateDir;
+let remove: () => Promise<void>;
+beforeEach(async () => {
+  ({ state, remove } = await temporaryState());
+});
+afterEach(() => remove());
+
+test('removing a capture takes back the promise that its terminated workflow has left, and may be repeated', async () => {
+  const ledger = new Ledger(state);
+  await ledger.open();
+  const sandboxId = captureIdFrom(randomBytes(ID_BYTES));
+  const capacity = {
+    cpus: 1,
+    memoryTotalMib: 1024,
+    memoryAvailableMib: 1024,
+    diskTotalBytes: 1e9,
+    diskAvailableBytes: 1e9,
+  };
+  await ledger.reserve({ sandboxId, memoryMib: 0, diskBytes: 1e8 }, capacity, new Map());
+  const activities = createCaptureActivities({ hypervisor: new SimulatedHypervisor({ state }), ledger });
+  const target = { sandboxId, generation: 1, source: 'web' };
+  await activities.removeCapture(target);
+  await activities.removeCapture(target);
+  expect(ledger.totals()).toMatchObject({ diskBytes: 0 });
+});
