@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { BaseDigests } from '../../../host/disk/base-digest.ts';
+import { Comparing } from '../../../host/libvirt/comparing.ts';
 import { Leaning } from '../../../host/libvirt/leaning.ts';
 import { SnapshotFolder, snapshotFolders } from '../../../host/libvirt/snapshot-folder.ts';
 import { Workspace } from '../../../host/libvirt/workspace.ts';
@@ -105,6 +106,19 @@ test('a snapshot that a sandbox is being made of stays, deleted or not, and nobo
     await expect(leaning.on(folder.snapshotId, async () => {})).rejects.toMatchObject({ code: 'snapshot_not_found' });
   });
   await leaning.sweep();
+  expect(await present()).toEqual([]);
+});
+
+test('a snapshot that is deleted while a file of it is read goes when that is over', async () => {
+  const folder = await snapshot();
+  const protect = digests.protect.bind(digests);
+  vi.spyOn(digests, 'protect').mockImplementationOnce(async (...file) => {
+    expect(await deleted(folder)).toMatch(/compared/);
+    return protect(...file);
+  });
+  const request = { snapshotId: folder.snapshotId, path: '/etc/hostname', maxBytes: 1 };
+  const read = new Comparing(leaning, null).readFile(request, AbortSignal.timeout(10_000));
+  await expect(read).rejects.toMatchObject({ code: 'diff_failed' });
   expect(await present()).toEqual([]);
 });
 
