@@ -6,7 +6,7 @@ import type { Store } from '../store/connect.ts';
 import { storedParts } from '../store/stored-parts.ts';
 
 export interface StorageRoomDeps {
-  hypervisor: Pick<Hypervisor, 'disk'>;
+  hypervisor: Pick<Hypervisor, 'disk' | 'savedMemoryBytes'>;
   store: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks' | 'apiKeys'>;
 }
 
@@ -21,6 +21,15 @@ export class StorageRoom {
   }
 
   /**
+   * Whether one that is hibernated may go on. The disk of the host is not asked: waking frees what its memory takes there.
+   * @throws MayflyError quota_exceeded
+   */
+  async checkAwake(sandboxId: string): Promise<void> {
+    const freed = await this.deps.hypervisor.savedMemoryBytes(sandboxId);
+    await this.#checkQuotas(sandboxId, () => -freed);
+  }
+
+  /**
    * Whether its disk may take in what its snapshots hold, which stays there too.
    * @throws MayflyError host_disk_full, quota_exceeded
    */
@@ -32,7 +41,7 @@ export class StorageRoom {
     await this.#checkQuotas(sandboxId, saved);
   }
 
-  /** @param more bytes that would come to what is stored */
+  /** @param more bytes that would come to what is stored; negative: that would go */
   async #checkQuotas(sandboxId: string, more: (parts: readonly StoredPart[]) => number): Promise<void> {
     const { store } = this.deps;
     const record = await store.sandboxes.get(sandboxId);

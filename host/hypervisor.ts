@@ -99,6 +99,8 @@ export interface Hypervisor {
   usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
   /** Of {@link usage} only the disk, which asks nobody but the kernel: for every sandbox, every few seconds. */
   diskBytes(sandboxId: string): Promise<number>;
+  /** What of {@link diskBytes} is the memory of one that is hibernated, and is freed when it is woken. */
+  savedMemoryBytes(sandboxId: string): Promise<number>;
   /** Sandboxes whose CPUs the machine itself has stopped since a write of theirs found no room; {@link resume} repeats it. */
   stopped(): Promise<string[]>;
 

@@ -170,6 +170,10 @@ export class LibvirtHypervisor implements Hypervisor {
     return workspace + saved;
   }
 
+  async savedMemoryBytes(sandboxId: string): Promise<number> {
+    return await this.saved.allocatedBytes(sandboxId);
+  }
+
   async stopped(): Promise<string[]> {
     return await this.domains.stoppedByErrors();
   }
