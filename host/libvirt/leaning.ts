@@ -8,6 +8,9 @@ import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from
 import { Workspace, workspaceIds } from './workspace.ts';
 import type { Element } from './xml.ts';
 
+/** What can't be read may lean on anything. */
+const MAY_LEAN = true;
+
 /** A snapshot that can be built on: checked, and not deleted. */
 export interface Foundation {
   snapshotId: string;
@@ -77,7 +80,10 @@ export class Leaning {
   /** What leans on the files of a source in that folder, in words for a person; null when nothing does. */
   async onFiles(folder: string): Promise<string | null> {
     const isBelow = async (thing: Workspace | SnapshotFolder) =>
-      unlessUnreadable(async () => (await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false);
+      unlessUnreadable(
+        async () => (await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false,
+        MAY_LEAN,
+      );
     const found: string[] = [];
     for (const id of await workspaceIds(this.state)) {
       if (await isBelow(new Workspace(this.state, id))) found.push(`sandbox ${id}`);
@@ -139,15 +145,15 @@ export class Leaning {
 }
 
 async function leans(thing: Workspace | SnapshotFolder, snapshotId: string): Promise<boolean> {
-  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false);
+  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false, MAY_LEAN);
 }
 
-/** What can't be read may lean on anything. */
-async function unlessUnreadable(leans: () => Promise<boolean>): Promise<boolean> {
+/** @param otherwise what holds for a thing whose files are not what was written there */
+export async function unlessUnreadable<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
   try {
-    return await leans();
+    return await read();
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return true;
+    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return otherwise;
     throw error;
   }
 }
