@@ -4,9 +4,16 @@ import { MayflyError } from '../model/errors.ts';
 import type { Capacity } from '../model/host.ts';
 import { refuseFull } from '../model/storage.ts';
 import type { ReserveInput, StepTarget } from './steps.ts';
+import type { StorageRoom } from './storage-room.ts';
+
+export interface ReservationDeps {
+  hypervisor: Hypervisor;
+  ledger: Ledger;
+  room: Pick<StorageRoom, 'checkAwake'>;
+}
 
 /** Room on the host: promised before anything is made, given back last. */
-export function createReservationActivities({ hypervisor, ledger }: { hypervisor: Hypervisor; ledger: Ledger }) {
+export function createReservationActivities({ hypervisor, ledger, room }: ReservationDeps) {
   /** Growth first, capacity then: what is taken in between counts twice, and never not at all. */
   async function measured(ids: string[]): Promise<[Capacity, Map<string, Grown>]> {
     const grown = await Promise.all(ids.map(async (id) => [id, await hypervisor.usage(id)] as const));
@@ -32,7 +39,7 @@ export function createReservationActivities({ hypervisor, ledger }: { hypervisor
       refuseFull(await hypervisor.disk(), sandboxId);
       const golden = await hypervisor.source(source);
       const promise = { sandboxId, memoryMib: memoryMib ?? golden.memoryMib, diskBytes: golden.diskBytes };
-      await withRoom((...room) => ledger.reserve(promise, ...room));
+      await withRoom((...measures) => ledger.reserve(promise, ...measures));
     },
 
     /** The memory of a sandbox that is hibernated is free for others. */
@@ -40,9 +47,13 @@ export function createReservationActivities({ hypervisor, ledger }: { hypervisor
       await ledger.yieldMemory(sandboxId);
     },
 
-    /** Takes it again before the sandbox is woken. @throws MayflyError capacity_exhausted */
+    /**
+     * Takes it again before the sandbox is woken, which may not be a way around its quotas.
+     * @throws MayflyError capacity_exhausted, quota_exceeded
+     */
     async retakeMemory({ sandboxId }: StepTarget): Promise<void> {
-      await withRoom((...room) => ledger.retakeMemory(sandboxId, ...room));
+      await room.checkAwake(sandboxId);
+      await withRoom((...measures) => ledger.retakeMemory(sandboxId, ...measures));
     },
 
     async releaseReservation({ sandboxId }: StepTarget): Promise<void> {

@@ -11,6 +11,8 @@ import { waitWithin } from './waiting.ts';
 
 /** A disk snapshot is over in less than a second; one of a guest that does not answer takes half a minute. */
 const LONGEST_SECONDS = 120;
+/** It is not begun later than this: half of what its workflow waits until it is told. Milliseconds. */
+const BEGUN_WITHIN_MS = 300_000;
 
 /** The present state of a sandbox as a snapshot, until {@link PassingSnapshot.passed}, or for ten minutes. */
 export class PassingSnapshot {
@@ -34,6 +36,7 @@ export class PassingSnapshot {
         name: id,
         snapshotKind: 'disk',
         reason: 'diff',
+        notAfter: new Date(Date.now() + BEGUN_WITHIN_MS).toISOString(),
         actor,
       } as const;
       await deps.sagas.operate(sandboxId, wish);

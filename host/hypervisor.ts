@@ -99,6 +99,13 @@ export interface Hypervisor {
   usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
   /** Of {@link usage} only the disk, which asks nobody but the kernel: for every sandbox, every few seconds. */
   diskBytes(sandboxId: string): Promise<number>;
+  /**
+   * What stays of deleted snapshots, since something leans on it: by the sandbox that it counts to, bytes. It is part of
+   * no promise, so it is not in {@link usage}: a sandbox may still grow as far above it.
+   */
+  heldBytes(): Promise<ReadonlyMap<string, number>>;
+  /** What of {@link diskBytes} is the memory of one that is hibernated, and is freed when it is woken. */
+  savedMemoryBytes(sandboxId: string): Promise<number>;
   /** Sandboxes whose CPUs the machine itself has stopped since a write of theirs found no room; {@link resume} repeats it. */
   stopped(): Promise<string[]>;
 

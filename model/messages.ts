@@ -53,6 +53,8 @@ export interface SnapshotOperation extends OperationBase {
   snapshotKind: SnapshotKind;
   /** `@default` requested */
   reason?: Extract<SnapshotReason, 'requested' | 'diff'>;
+  /** Not begun any more after this, ISO 8601: by then nobody is left who would delete it. `@default` never too late */
+  notAfter?: string;
 }
 export interface RestoreOperation extends OperationBase {
   kind: 'restore';

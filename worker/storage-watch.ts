@@ -25,7 +25,7 @@ const OPERATION_MS = 60_000;
 
 export interface StorageWatchDeps {
   hostId: string;
-  hypervisor: Pick<Hypervisor, 'disk' | 'diskBytes' | 'stopped'>;
+  hypervisor: Pick<Hypervisor, 'disk' | 'diskBytes' | 'heldBytes' | 'stopped'>;
   ledger: Pick<Ledger, 'sandboxIds'>;
   room: Pick<StorageRoom, 'check'>;
   store: Store;
@@ -100,15 +100,19 @@ export class StorageWatch {
     }
   }
 
-  /** By sandbox id, bytes. */
+  /**
+   * Tells the store what counts to each sandbox: what it takes, and what stays of deleted snapshots for it.
+   * @returns only what each takes itself, by sandbox id, bytes: who has a snapshot deleted does not grow
+   */
   async #measure(): Promise<Map<string, number>> {
     const { hostId, hypervisor, ledger, store } = this.#deps;
+    const held = await hypervisor.heldBytes(); // first: what is copied up from there meanwhile counts twice, and never not at all
     const sizes = new Map<string, number>();
     for (const id of ledger.sandboxIds()) {
       const bytes = await hypervisor.diskBytes(id);
       if (bytes > 0) sizes.set(id, bytes);
     }
-    const sandboxes = [...sizes].map(([id, bytes]) => ({ id, bytes }));
+    const sandboxes = [...sizes].map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) }));
     const told = JSON.stringify(sandboxes);
     if (told !== this.#told || this.#looks % TELL_EVERY === 0) {
       await store.measuredDisks.describe({ hostId, measuredAt: new Date().toISOString(), sandboxes });

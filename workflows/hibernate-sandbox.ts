@@ -50,7 +50,7 @@ export async function hibernateSandbox(
  *
  *   retakeMemory → wake → awaitIp → verifySsh → running
  *
- * When its host has no room for its memory, or a step fails, it is hibernated as before, until it is.
+ * When its host has no room for its memory, a quota is exceeded, or a step fails, it is hibernated as before, until it is.
  */
 export async function wakeSandbox(life: Life, { actor }: PauseOperation, generation: number): Promise<void> {
   const host = stepsOn(life, generation);

@@ -99,6 +99,9 @@ export class Operations {
     if (record.state !== 'running' && !isAsleep(record.state)) {
       throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
     }
+    if (wanted.kind === 'snapshot' && wanted.notAfter !== undefined && Date.now() > Date.parse(wanted.notAfter)) {
+      throw refusal('sandbox_busy', `${id} could not begin ${wanted.operationId} before ${wanted.notAfter}.`);
+    }
     if (record.state === 'hibernated' && wanted.kind !== 'resume' && wanted.kind !== 'hibernate') {
       throw refusal('sandbox_not_running', `${id} is hibernated; resume it first.`);
     }

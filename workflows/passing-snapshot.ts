@@ -32,7 +32,7 @@ const LONGEST_PAUSE_MS = 60_000;
  *
  *   told, or {@link LONGEST_MS} are over → no longer `creating` → deleteSnapshot, until it is gone
  *
- * It is started before the snapshot is, so there may never be one.
+ * It is started before the snapshot is, so there may never be one: that is not begun any more long before the time is over.
  */
 export async function passingSnapshot({ withinMs = LONGEST_MS, ...input }: PassingSnapshotInput): Promise<void> {
   let isPassed = false;

@@ -43,6 +43,8 @@ export class Comparing {
     } catch (error) {
       signal.throwIfAborted();
       throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+    } finally {
+      await this.leaning.sweep(); // it may have been deleted meanwhile
     }
   }
 

@@ -19,6 +19,7 @@ import { Domains } from './domains.ts';
 import { Flattening } from './flattening.ts';
 import { Freezer } from './freezer.ts';
 import { GuestAgent } from './guest-agent.ts';
+import { heldBytes } from './held-layers.ts';
 import { Hibernation } from './hibernation.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
@@ -169,6 +170,14 @@ export class LibvirtHypervisor implements Hypervisor {
       this.saved.allocatedBytes(sandboxId),
     ]);
     return workspace + saved;
+  }
+
+  async heldBytes(): Promise<ReadonlyMap<string, number>> {
+    return await heldBytes(this.state);
+  }
+
+  async savedMemoryBytes(sandboxId: string): Promise<number> {
+    return await this.saved.allocatedBytes(sandboxId);
   }
 
   async stopped(): Promise<string[]> {

@@ -10,6 +10,9 @@ import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from
 import { Workspace, workspaceIds } from './workspace.ts';
 import { type Element, namesFileIn } from './xml.ts';
 
+/** What can't be read may lean on anything. */
+const MAY_LEAN = true;
+
 /** A snapshot that can be built on: checked, and not deleted. */
 export interface Foundation {
   snapshotId: string;
@@ -87,14 +90,14 @@ export class Leaning {
       names(await orAbsent(thing.domain()));
     const found: string[] = [];
     for (const id of await workspaceIds(this.state)) {
-      if (await unlessUnreadable(() => isBelow(new Workspace(this.state, id)))) found.push(`sandbox ${id}`);
+      if (await unlessUnreadable(() => isBelow(new Workspace(this.state, id)), MAY_LEAN)) found.push(`sandbox ${id}`);
     }
     for (const layer of await snapshotFolders(this.state)) {
-      if (await unlessUnreadable(() => isBelow(layer))) found.push(`snapshot ${layer.snapshotId}`);
+      if (await unlessUnreadable(() => isBelow(layer), MAY_LEAN)) found.push(`snapshot ${layer.snapshotId}`);
     }
     for (const capture of await allCaptures(this.state)) {
       const isNamed = async () => names(await capture.domain());
-      if (await unlessUnreadable(isNamed)) found.push(`capture ${capture.captureId}`);
+      if (await unlessUnreadable(isNamed, MAY_LEAN)) found.push(`capture ${capture.captureId}`);
     }
     return found.length === 0 ? null : found.join(', ');
   }
@@ -150,15 +153,15 @@ export class Leaning {
 }
 
 async function leans(thing: Workspace | SnapshotFolder, snapshotId: string): Promise<boolean> {
-  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false);
+  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false, MAY_LEAN);
 }
 
-/** What can't be read may lean on anything. */
-async function unlessUnreadable(leans: () => Promise<boolean>): Promise<boolean> {
+/** @param otherwise what holds for a thing whose files are not what was written there */
+export async function unlessUnreadable<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
   try {
-    return await leans();
+    return await read();
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return true;
+    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return otherwise;
     throw error;
   }
 }

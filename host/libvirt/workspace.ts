@@ -4,8 +4,8 @@ import { basename, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import { writeFileAtomic, writeFilesAtomic } from '../atomic-file.ts';
-import { entriesOf } from '../directory.ts';
 import { orAbsent } from '../disk/absent.ts';
+import { allocatedIn } from '../disk/host-disk.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
 import { layeredDisks } from './disk-layers.ts';
@@ -123,12 +123,7 @@ export class Workspace {
 
   /** Bytes its files take on the host; 0 when it is not there. */
   async allocatedBytes(): Promise<number> {
-    let sum = 0;
-    for (const name of (await entriesOf(this.folder)) ?? []) {
-      const file = await orAbsent(stat(join(this.folder, name)));
-      sum += (file?.blocks ?? 0) * 512;
-    }
-    return sum;
+    return await allocatedIn(this.folder);
   }
 }
 

@@ -148,6 +148,16 @@ export class SimulatedHypervisor implements Hypervisor {
     return this.#diskUsage.of(await this.#workspace(sandboxId));
   }
 
+  /** Here snapshots are whole trees, on which nothing leans. */
+  async heldBytes(): Promise<ReadonlyMap<string, number>> {
+    return new Map();
+  }
+
+  /** Here no sandbox is hibernated. */
+  async savedMemoryBytes(): Promise<number> {
+    return 0;
+  }
+
   /** Here a write that finds no room fails in the guest, and is its own to repeat. */
   async stopped(): Promise<string[]> {
     return [];

@@ -328,7 +328,8 @@ describe('the present state', () => {
     const told = await jsonOf<Diff>(current());
     expect(told).toMatchObject({ before: { snapshotId: a }, after: { snapshotId: null, sandboxId } });
     const [operation] = door.sagas.operations;
-    expect(operation).toMatchObject({ kind: 'snapshot', reason: 'diff', snapshotKind: 'disk' });
+    const notAfter = expect.stringMatching(/^\d{4}-.*Z$/);
+    expect(operation).toMatchObject({ kind: 'snapshot', reason: 'diff', snapshotKind: 'disk', notAfter });
     expect(snapshots.asked).toMatchObject([{ before: a, after: operation?.operationId }]);
     expect([inOrder, door.sagas.passing]).toEqual([[1], []]);
     const list = await jsonOf<{ items: SnapshotView[] }>(door.call('GET', `/v1/sandboxes/${sandboxId}/snapshots`));

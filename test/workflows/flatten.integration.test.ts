@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { HostSnapshots } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { LONGEST_CHAIN } from '../../model/snapshot.ts';
+import { GIB } from '../../model/storage.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';
 
@@ -48,6 +49,23 @@ test('one that is short enough is left alone', async () => {
   await operations().snapshot(id);
   await operations().pause(id);
   expect(flatten).not.toHaveBeenCalled();
+});
+
+test('past a quota it is kept from copying what snapshots hold, not from freeing what is held of deleted ones', async () => {
+  const { store } = mayfly();
+  const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes: GIB });
+  const { id } = await mayfly().create({ ...mayfly().input(), createdBy: { apiKeyId: key.id, agentId: null } });
+  const flatten = flattened().mockRejectedValueOnce(new MayflyError('flatten_failed', 'no'));
+  const snapshot = await operations().snapshot(id);
+  await expect.poll(() => told(id, 'sandbox.flatten-failed')).toHaveLength(1);
+  await store.apiKeys.limit(key.id, { sandboxDiskBytes: 1 });
+  await operations().pause(id);
+  const refused = { detail: { failure: { code: 'quota_exceeded' } } };
+  await expect.poll(async () => (await told(id, 'sandbox.flatten-failed'))[1]).toMatchObject(refused);
+  expect(flatten).toHaveBeenCalledOnce();
+  await operations().delete(snapshot);
+  await operations().pause(id);
+  await expect.poll(() => told(id, 'sandbox.flattened')).toHaveLength(1);
 });
 
 test('it gives way to whatever is asked for, and is begun again afterwards', async () => {

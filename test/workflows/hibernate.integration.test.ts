@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { UNMEASURED_BYTES } from '../../model/storage.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';
 import { letSleep } from '../support/sleeping-host.ts';
@@ -107,6 +108,20 @@ test('where there is no room for its memory any more, it stays hibernated and sa
   expect(await code(refused)).toEqual([503, 'capacity_exhausted']);
   await ledger.release(other);
   expect(await operations().sh(id, 'echo here')).toBe('here\n');
+});
+
+test('past a quota it stays hibernated and says so, but what its memory takes of the disk is not held against it', async () => {
+  const sandboxDiskBytes = 100 * 1_048_576;
+  const { store } = mayfly();
+  const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes });
+  const { id } = await mayfly().create({ ...mayfly().input(), createdBy: { apiKeyId: key.id, agentId: null } });
+  await operations().hibernate(id);
+  await store.apiKeys.limit(key.id, { sandboxDiskBytes: UNMEASURED_BYTES - 1 });
+  expect(await operations().resume(id)).toMatchObject({ code: 'quota_exceeded', step: 'retakeMemory' });
+  expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+  expect(promised()).toBe(0);
+  vi.spyOn(machine().hypervisor, 'savedMemoryBytes').mockResolvedValueOnce(1);
+  expect(await operations().resume(id)).toBeNull();
 });
 
 describe.each(['before', 'during', 'after'])('a failure %s its effect', (where) => {

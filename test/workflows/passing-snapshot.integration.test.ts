@@ -68,6 +68,18 @@ test('it is over with a snapshot that failed, that was never begun, or that some
   expect(await operations().onHost()).toEqual([]);
 });
 
+test('it is not begun when nobody is left who would delete it', async () => {
+  const { id } = await mayfly().create();
+  const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
+  const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk' } as const;
+  const timely = { ...wish, reason: 'diff', actor } as const;
+  const late = operations().begin(id, { ...timely, notAfter: new Date(Date.now() - 1000).toISOString() });
+  await expect(late).rejects.toMatchObject({ code: 'sandbox_busy' });
+  expect(await mayfly().store.snapshots.get(snapshotId)).toBeNull();
+  await operations().begin(id, { ...timely, notAfter: new Date(Date.now() + 60_000).toISOString() });
+  expect(await operations().ended(id, snapshotId)).toBeNull();
+});
+
 test('it goes away with a sandbox that ends while it is taken', async () => {
   const input = mayfly().input();
   await mayfly().create(input);

@@ -163,6 +163,22 @@ describe('a quota', () => {
     await wroteAll(command);
   }, 60_000);
 
+  test('counts what stays of deleted snapshots, which is no growth of whoever leans on it', async () => {
+    const [whole, single] = [await keyWith({ diskBytes: 90 * MIB }), await keyWith({ sandboxDiskBytes: 90 * MIB })];
+    const idle = await mayfly().create(requestOf(whole));
+    const { id } = await mayfly().create(requestOf(single));
+    const held = vi.spyOn(machine().hypervisor, 'heldBytes');
+    held.mockResolvedValue(new Map([idle, { id }].map((one) => [one.id, 90 * MIB])));
+    expect(await mayfly().until(id, isStalled)).toMatchObject({ stalledBy: 'quota_exceeded' });
+    expect(await operations().resume(id)).toMatchObject({ code: 'quota_exceeded' });
+    const actor = { apiKeyId: whole, agentId: null };
+    await expect(operations().snapshot(idle.id, undefined, actor)).rejects.toMatchObject({ code: 'quota_exceeded' });
+    held.mockResolvedValue(new Map([[idle.id, 200 * MIB]]));
+    await measured(idle.id, 200 * MIB);
+    await mayfly().until(id, isRunning);
+    expect(await mayfly().record(idle.id)).toMatchObject({ state: 'running' });
+  }, 60_000);
+
   test('that has room for one more lets one of two that come at once pass', async () => {
     const apiKeyId = await keyWith({ diskBytes: 100 * MIB });
     const two = await Promise.all([1, 2].map(() => mayfly().create(requestOf(apiKeyId))));

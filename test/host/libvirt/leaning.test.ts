@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { BaseDigests } from '../../../host/disk/base-digest.ts';
 import { CaptureFolder } from '../../../host/libvirt/capture-folder.ts';
+import { Comparing } from '../../../host/libvirt/comparing.ts';
+import { heldBytes } from '../../../host/libvirt/held-layers.ts';
 import { Leaning } from '../../../host/libvirt/leaning.ts';
 import { SnapshotFolder, snapshotFolders } from '../../../host/libvirt/snapshot-folder.ts';
 import { Workspace } from '../../../host/libvirt/workspace.ts';
@@ -33,6 +35,10 @@ const present = async () => (await snapshotFolders(state)).map(({ snapshotId }) 
 
 /** A snapshot that is saved and checked, with one frozen layer. */
 async function snapshot(...below: string[]): Promise<SnapshotFolder> {
+  return snapshotOf(newId(), ...below);
+}
+
+async function snapshotOf(sandboxId: string, ...below: string[]): Promise<SnapshotFolder> {
   const folder = new SnapshotFolder(state, newSnapshotId());
   await folder.make();
   await writeFile(folder.layerOf('vda'), folder.snapshotId);
@@ -42,7 +48,7 @@ async function snapshot(...below: string[]): Promise<SnapshotFolder> {
   const disks = [{ target: 'vda', sha256, virtualBytes: 1, storedBytes: 1 }];
   const saved = { kind, disks, memoryBytes: null, sizeBytes: 1, quiesced, savedAt };
   await folder.writeSpec({
-    sandboxId: newId(),
+    sandboxId,
     kind,
     quiesced,
     savedAt,
@@ -55,7 +61,11 @@ async function snapshot(...below: string[]): Promise<SnapshotFolder> {
 }
 
 async function sandbox(...snapshots: string[]): Promise<Workspace> {
-  const workspace = new Workspace(state, newId());
+  return sandboxNamed(newId(), ...snapshots);
+}
+
+async function sandboxNamed(id: string, ...snapshots: string[]): Promise<Workspace> {
+  const workspace = new Workspace(state, id);
   await workspace.make();
   const { sandboxId } = workspace;
   const request = { sandboxId, source: 's', snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [] };
@@ -107,6 +117,44 @@ test('a snapshot that a sandbox is being made of stays, deleted or not, and nobo
   });
   await leaning.sweep();
   expect(await present()).toEqual([]);
+});
+
+test('a snapshot that is deleted while a file of it is read goes when that is over', async () => {
+  const folder = await snapshot();
+  const protect = digests.protect.bind(digests);
+  vi.spyOn(digests, 'protect').mockImplementationOnce(async (...file) => {
+    expect(await deleted(folder)).toMatch(/compared/);
+    return protect(...file);
+  });
+  const request = { snapshotId: folder.snapshotId, path: '/etc/hostname', maxBytes: 1 };
+  const read = new Comparing(leaning, null).readFile(request, AbortSignal.timeout(10_000));
+  await expect(read).rejects.toMatchObject({ code: 'diff_failed' });
+  expect(await present()).toEqual([]);
+});
+
+test('what stays of a deleted snapshot counts once: to its sandbox, to a fork that leans on it, to nobody', async () => {
+  const [a, b] = [newId(), newId()];
+  const [first, kept] = [await snapshotOf(a), await snapshotOf(a)];
+  await writeFile(first.memory, Buffer.alloc(65_536, 'memory'));
+  const own = await sandboxNamed(a, kept.snapshotId, first.snapshotId);
+  const fork = await sandboxNamed(b, first.snapshotId);
+  expect(await heldBytes(state)).toEqual(new Map());
+  await deleted(first);
+  const held = await heldBytes(state);
+  expect([...held.keys()]).toEqual([a]);
+  expect(held.get(a)).toBeGreaterThanOrEqual(65_536 + 4_096);
+
+  await sandboxNamed(a, kept.snapshotId); // as a restore leaves it
+  expect([...(await heldBytes(state)).keys()]).toEqual([b]);
+  const above = await snapshotOf(a, first.snapshotId);
+  await rm(fork.folder, { recursive: true });
+  expect([...(await heldBytes(state)).keys()]).toEqual([a]);
+  await writeFile(join(own.folder, 'spec.json'), '{"request"');
+  expect([...(await heldBytes(state)).keys()]).toEqual([a]);
+  await rm(own.folder, { recursive: true });
+  expect(await heldBytes(state)).toEqual(new Map());
+  await deleted(above);
+  expect(await present()).toEqual([kept.snapshotId]);
 });
 
 test('what was not checked, and what is no longer what was checked, is nothing to build on', async () => {
