@@ -94,7 +94,8 @@ export function createSnapshotActivities({ hypervisor, attendances, guests, room
      */
     async hibernate({ sandboxId }: StepTarget): Promise<void> {
       const { memoryMib } = await hypervisor.usage(sandboxId);
-      refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
+      const isInMemory = memoryMib > 0; // else it is hibernated already, or off: nothing is written
+      if (isInMemory) refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
       guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
       await hypervisor.hibernate(sandboxId, stepContext());
     },

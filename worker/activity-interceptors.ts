@@ -1,6 +1,7 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { CommandActivities } from '../activities/command.ts';
+import type { SnapshotActivities } from '../activities/snapshot.ts';
 import { asStep } from '../activities/step-context.ts';
 import type { TrustActivities } from '../activities/trust.ts';
 import type { Failpoints } from '../host/failpoints.ts';
@@ -56,12 +57,15 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
         return result;
       });
     } catch (err) {
-      throw activityFailure(err);
+      throw PATIENT.has(info.activityType) ? patientFailure(err) : activityFailure(err);
     } finally {
       clearInterval(beat);
     }
   }
 }
+
+/** Steps that may wait for a guest or for room for days: Temporal repeats them, which costs the history no events. */
+const PATIENT: ReadonlySet<string> = new Set<keyof SnapshotActivities>(['thaw']);
 
 /** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
 const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof TrustActivities>([

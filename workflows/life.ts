@@ -49,6 +49,8 @@ export class Life {
   failedStep = 'workflow';
   /** On how many snapshots its disks lean, as its latest snapshot found. */
   chainLength = 0;
+  /** Its end has come, by a delete or a timer, though its record may not say so yet: what is under way is cut short. */
+  shallEnd = false;
   /** Something is being done to it, so it is not idle. */
   private isOperatedOn = false;
   private written = false;

@@ -11,7 +11,7 @@ import type { SnapshotKind } from '../model/snapshot.ts';
 import { refusal } from './failure.ts';
 import type { Life } from './life.ts';
 import { hostSteps, stepOptions } from './steps.ts';
-import { untilItHolds } from './until-it-holds.ts';
+import { untilItHolds, untilItHoldsOrIsLeft } from './until-it-holds.ts';
 
 /** The steps of an operation, or of its undo, on the host that has the sandbox. */
 export function stepsOn(life: Life, generation: number): OperationSteps {
@@ -34,9 +34,9 @@ function operationSteps(life: Life, hostId: string, generation: number) {
   const target = { sandboxId: id, generation };
   const step = (withinMs: number, what: string) => stepOptions(life, withinMs, what);
   const undo =
-    (name: string, run: (options: ActivityOptions) => Promise<unknown>): (() => Promise<void>) =>
+    (name: string, run: (options: ActivityOptions) => Promise<unknown>, hold = untilItHolds): (() => Promise<void>) =>
     () =>
-      life.timed(name, async () => void (await untilItHolds(life, `${name} on host ${hostId}`, run)));
+      life.timed(name, async () => void (await hold(life, `${name} on host ${hostId}`, run)));
   const newer = { ...target, generation: generation + 1 };
 
   return {
@@ -58,11 +58,22 @@ function operationSteps(life: Life, hostId: string, generation: number) {
           { ...target, snapshotId },
         ]),
       ),
-    thaw: undo('thaw', (options) => host.thaw.executeWithOptions({ ...options, summary: id }, [newer])),
+    /** With {@link removeSnapshot} and {@link takeDomainAway} what take-back-save.ts consists of. */
+    thaw: undo(
+      'thaw',
+      (options) => host.thaw.executeWithOptions({ ...options, summary: id }, [newer]),
+      untilItHoldsOrIsLeft,
+    ),
     removeSnapshot: (snapshotId: string) =>
-      undo('removeSnapshot', (options) =>
-        host.removeSnapshot.executeWithOptions({ ...options, summary: snapshotId }, [{ ...newer, snapshotId }]),
-      ),
+      undo(
+        'removeSnapshot',
+        (options) =>
+          host.removeSnapshot.executeWithOptions({ ...options, summary: snapshotId }, [{ ...newer, snapshotId }]),
+        untilItHoldsOrIsLeft,
+      )(),
+    takeDomainAway: undo('removeDomain', (options) =>
+      host.removeDomain.executeWithOptions({ ...options, summary: id }, [newer]),
+    ),
 
     /** Nobody waits for it: it stays queued while the host is down. */
     flatten: () =>

@@ -20,7 +20,6 @@ import { operationGeneration } from './steps.ts';
 export class Operations {
   private readonly runs = new Map<string, OperationRun>();
   private current: OperationRun | null = null;
-  private isClosed = false;
   /** Of what is done between the latest operation and the next. */
   private generation = 0;
 
@@ -37,12 +36,12 @@ export class Operations {
   async untilEnd(end: Promise<StopReason>): Promise<StopReason> {
     const scope = new CancellationScope();
     void end.then(() => {
-      this.isClosed = true;
+      this.life.shallEnd = true;
       scope.cancel();
     });
     for (;;) {
       await this.untilNext();
-      if (this.isClosed) {
+      if (this.life.shallEnd) {
         this.current?.end(refusal('sandbox_ended', `${this.life.id} ended before it was begun.`));
         return end;
       }
@@ -54,7 +53,7 @@ export class Operations {
   private async untilNext(): Promise<void> {
     const meanwhile = new CancellationScope();
     if (isChainTooLong(this.life)) void meanwhile.run(() => flattenDisks(this.life, this.generation));
-    await condition(() => this.isClosed || this.current !== null);
+    await condition(() => this.life.shallEnd || this.current !== null);
     meanwhile.cancel();
   }
 
@@ -89,9 +88,9 @@ export class Operations {
 
   /** @throws ApplicationFailure why it can't be begun now */
   private check(wanted: Operation): void {
-    const { id, isEnding, record } = this.life;
+    const { id, isEnding, shallEnd, record } = this.life;
     if (this.runs.has(wanted.operationId)) return;
-    if (this.isClosed || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
+    if (shallEnd || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
     if (this.current) {
       const { operation } = this.current;
       throw refusal('sandbox_busy', `${id} is busy: ${operation.kind} ${operation.operationId} is under way.`);

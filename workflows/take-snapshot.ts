@@ -6,6 +6,7 @@ import { type Life, now } from './life.ts';
 import type { OperationSteps } from './operation-steps.ts';
 import { saga } from './saga.ts';
 import { snapshotRecords } from './snapshot-records.ts';
+import { takeBackSave } from './take-back-save.ts';
 
 export interface SnapshotWish {
   id: string;
@@ -50,8 +51,7 @@ async function save(
   try {
     return await saga(
       async (undo) => {
-        undo('saveSnapshot', host.removeSnapshot(id));
-        undo('saveSnapshot', host.thaw);
+        undo('saveSnapshot', () => takeBackSave(life, host, id));
         await host.saveSnapshot(id, kind);
         return await host.verifySnapshot(id);
       },

@@ -18,24 +18,40 @@ export async function untilItHolds<T>(
   what: string,
   run: (options: ActivityOptions) => Promise<T>,
 ): Promise<T> {
-  return CancellationScope.nonCancellable(async () => {
+  return CancellationScope.nonCancellable(() => untilItHoldsOrIsLeft(life, what, run));
+}
+
+/**
+ * As {@link untilItHolds}, but left off when the scope that it is called in is cancelled.
+ * @throws CancelledFailure
+ */
+export async function untilItHoldsOrIsLeft<T>(
+  life: Life,
+  what: string,
+  run: (options: ActivityOptions) => Promise<T>,
+): Promise<T> {
+  try {
+    return await run(briefly(life));
+  } catch (err) {
+    if (isLeft()) throw err;
+    log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
+    await life.tell('sandbox.cleanup', { waitingFor: `${what}: ${reasonOf(err)}` }, { what, reason: reasonOf(err) });
+  }
+  for (;;) {
     try {
-      return await run(briefly(life));
+      const result = await run(patiently(life));
+      await life.tell('sandbox.cleanup', { waitingFor: null }, { what, held: true });
+      return result;
     } catch (err) {
+      if (isLeft()) throw err;
       log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
-      await life.tell('sandbox.cleanup', { waitingFor: `${what}: ${reasonOf(err)}` }, { what, reason: reasonOf(err) });
+      await sleep(life.timeouts.cleanupPauseMs);
     }
-    for (;;) {
-      try {
-        const result = await run(patiently(life));
-        await life.tell('sandbox.cleanup', { waitingFor: null }, { what, held: true });
-        return result;
-      } catch (err) {
-        log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
-        await sleep(life.timeouts.cleanupPauseMs);
-      }
-    }
-  });
+  }
+}
+
+function isLeft(): boolean {
+  return CancellationScope.current().consideredCancelled;
 }
 
 function briefly({ timeouts }: Life): ActivityOptions {

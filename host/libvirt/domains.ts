@@ -128,9 +128,14 @@ export class Domains {
       .filter(isSandboxId);
     const found: string[] = [];
     for (const sandboxId of paused) {
-      if (isStoppedByError(await this.reasonOf(sandboxId))) found.push(sandboxId);
+      if (await this.isStoppedByError(sandboxId)) found.push(sandboxId);
     }
     return found;
+  }
+
+  /** Whether QEMU has stopped it since its disk failed to write. */
+  async isStoppedByError(sandboxId: string): Promise<boolean> {
+    return isStoppedByError(await this.reasonOf(sandboxId));
   }
 
   /** What `virsh domstate --reason` says; empty when there is no domain. */

@@ -34,6 +34,7 @@ import { SavedMemory, savedMemoryFolder } from './saved-memory.ts';
 import { LibvirtSnapshots } from './snapshots.ts';
 import { SourceUse } from './source-use.ts';
 import { Sources } from './sources.ts';
+import { Thawing } from './thawing.ts';
 import { Virsh } from './virsh.ts';
 import { Waking } from './waking.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
@@ -100,8 +101,9 @@ export class LibvirtHypervisor implements Hypervisor {
     this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening, state });
     const { diffProgram = null } = options;
     const freezer = new Freezer(virsh, domains);
+    const thawing = new Thawing({ domains, agent, freezer, disk: () => this.disk() });
     const common = { state, virsh, domains, digests, agent };
-    this.snapshots = new LibvirtSnapshots({ ...common, freezer, leaning, flattening, diffProgram });
+    this.snapshots = new LibvirtSnapshots({ ...common, freezer, thawing, leaning, flattening, diffProgram });
     this.waking = new Waking(common);
     this.baking = new LibvirtBaking({ ...common, sources, leaning, use });
   }

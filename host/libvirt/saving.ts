@@ -13,6 +13,7 @@ import type { Flattening } from './flattening.ts';
 import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
 import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
+import type { Thawing } from './thawing.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { Workspace } from './workspace.ts';
 import { child, type Element, textOf } from './xml.ts';
@@ -23,6 +24,7 @@ export interface SavingDeps {
   domains: Domains;
   agent: GuestAgent;
   freezer: Freezer;
+  thawing: Thawing;
   flattening: Flattening;
 }
 
@@ -48,7 +50,7 @@ export class Saving {
       const frozen = described ?? (await this.describe(folder, sandboxId, context));
       const moves = movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
       const hasMoved = await this.hasMoved(sandboxId, moves);
-      await this.thaw(await folder.attempt());
+      await this.deps.thawing.thaw(await folder.attempt());
       if (!hasMoved) {
         const answers = await this.prepare(folder, sandboxId, moves, asked, context.signal);
         if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
@@ -68,7 +70,7 @@ export class Saving {
     const frozen = await folder.domain();
     if (frozen === null) return await folder.drop();
     const sandboxId = textOf(child(frozen, 'name'));
-    await this.thaw(await folder.attempt());
+    await this.deps.thawing.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
     if (
@@ -79,12 +81,6 @@ export class Saving {
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
     await folder.drop();
-  }
-
-  /** Ends what an attempt may have frozen in its guest. */
-  async thaw(attempt: Attempt | null): Promise<void> {
-    if (attempt?.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
-    if (attempt?.kind === 'full') await this.deps.freezer.thaw(attempt);
   }
 
   /** libvirt saves no disk that is being flattened, and none that leans on too many files. */
@@ -186,7 +182,7 @@ export class Saving {
       throw error;
     }
     await this.moveAtOnce(folder, attempt, moves);
-    await this.thaw(attempt);
+    await this.deps.thawing.thaw(attempt);
   }
 
   /**
@@ -204,7 +200,7 @@ export class Saving {
       });
       return true;
     } catch (error) {
-      await this.thaw(attempt);
+      await this.deps.thawing.thaw(attempt);
       if (await this.hasMoved(sandboxId, moves)) return true;
       if (quiesce && isQuiesceRefused(error)) return false;
       if (!(error instanceof VirshError) && !isAgentSilent(error)) throw error;

@@ -50,7 +50,7 @@ export class LibvirtSnapshots implements HostSnapshots {
     for (const folder of await snapshotFolders(this.deps.state)) {
       const attempt = await folder.attempt();
       if (attempt?.sandboxId !== sandboxId || (await folder.spec()) !== null) continue;
-      await this.saving.thaw(attempt);
+      await this.deps.thawing.thaw(attempt);
     }
   }
 

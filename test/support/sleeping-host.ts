@@ -8,6 +8,7 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints): void {
   const asleep = new Set<string>();
   const whereabouts = hypervisor.whereabouts.bind(hypervisor);
+  const usage = hypervisor.usage.bind(hypervisor);
   Object.assign(hypervisor, {
     async hibernate(id) {
       await hypervisor.pause(id);
@@ -18,6 +19,10 @@ export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints): void {
       asleep.delete(id);
       await failpoints.hit('wake', 'during');
       await (wished === 'paused' ? hypervisor.pause(id) : hypervisor.resume(id));
+    },
+    async usage(id) {
+      const used = await usage(id);
+      return asleep.has(id) ? { ...used, memoryMib: 0 } : used;
     },
     async whereabouts(id) {
       const there = await whereabouts(id);

@@ -102,7 +102,9 @@ test('where there is no room for its memory any more, it stays hibernated and sa
   const memoryMib = capacity.memoryTotalMib;
   const roomy = { ...capacity, memoryAvailableMib: memoryMib * 2 };
   await ledger.reserve({ sandboxId: other, memoryMib, diskBytes: 0 }, roomy, new Map());
+  const full = vi.spyOn(hypervisor, 'disk').mockResolvedValue({ totalBytes: 2 ** 30, availableBytes: 0 });
   expect(await operations().resume(id)).toMatchObject({ code: 'capacity_exhausted', step: 'retakeMemory' });
+  full.mockRestore();
   expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
   const refused = await operations().door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
   expect(await code(refused)).toEqual([503, 'capacity_exhausted']);

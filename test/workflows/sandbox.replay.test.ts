@@ -37,6 +37,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'create-failed.json',
     'deleted-while-creating.json',
     'deleted-while-flattening.json',
+    'deleted-while-frozen.json',
     'deleted-while-hibernating.json',
     'deleted-while-restoring.json',
     'deleted-while-saving.json',

@@ -108,6 +108,26 @@ describe.each(['thaw', 'removeSnapshot'])('when the undo %s', (undo) => {
   });
 });
 
+test.each(['deleted', 'ttl'])(
+  'a guest that is never thawed is waited for, but not when it ends (%s)',
+  async (stopReason) => {
+    const input = mayfly().input();
+    await mayfly().create(input);
+    mayfly().failpoints.arm('saveSnapshot.after=error;thaw.before=error(guest_unreachable)');
+    const snapshotId = await operations().beginSnapshot(input.id);
+    await mayfly().until(input.id, ({ waitingFor }) => waitingFor?.startsWith('thaw on host test') ?? false);
+    const failure = operations().ended(input.id, snapshotId);
+    if (stopReason === 'ttl') await mayfly().sagas.patch(input.id, { ttlSeconds: 1, actor: input.createdBy });
+    const ended = await (stopReason === 'ttl' ? mayfly().end(input.id) : mayfly().destroy(input));
+    expect(ended).toMatchObject({ state: 'destroyed', stopReason, waitingFor: null });
+    expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+    expect(await failure).toMatchObject({ step: 'saveSnapshot', code: 'fault_injected' });
+    expect(await operations().record(snapshotId)).toMatchObject({ state: 'failed', failure: { step: 'saveSnapshot' } });
+    expect(await operations().onHost()).toEqual([]);
+    if (stopReason === 'deleted') await mayfly().keepHistory('deleted-while-frozen', input.id);
+  },
+);
+
 describe('one operation at a time', () => {
   test('another is refused while one is under way, and the same joins it', async () => {
     const { id } = await mayfly().create();
@@ -182,7 +202,7 @@ test('a snapshot that a lost workflow left half made is taken back with its sand
   mayfly().failpoints.arm('verifySnapshot.before=hang');
   const snapshotId = await operations().beginSnapshot(input.id);
   await mayfly().client.workflow.getHandle(`sandbox/${input.id}`).terminate('lost');
-  mayfly().failpoints.arm(undefined);
+  mayfly().failpoints.arm('thaw.before=error(guest_unreachable)');
   expect(await mayfly().destroy(input)).toMatchObject({ state: 'destroyed' });
   expect(await operations().record(snapshotId)).toMatchObject({ state: 'failed' });
   expect(await operations().onHost()).toEqual([]);
