@@ -20,6 +20,7 @@ import { Flattening } from './flattening.ts';
 import { Freezer } from './freezer.ts';
 import { GuestAgent } from './guest-agent.ts';
 import { Hibernation } from './hibernation.ts';
+import { Jobs } from './jobs.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
 import { Leases } from './leases.ts';
@@ -96,11 +97,12 @@ export class LibvirtHypervisor implements Hypervisor {
     const { leaning, use, known: sources } = this;
     this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
     const { flattening } = this;
-    this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening, state });
+    const jobs = new Jobs(virsh);
+    this.hibernation = new Hibernation({ virsh, domains, jobs, saved, leases, agent, flattening, state });
     const { diffProgram = null } = options;
     const freezer = new Freezer(virsh, domains);
     const common = { state, virsh, domains, digests, agent };
-    this.snapshots = new LibvirtSnapshots({ ...common, freezer, leaning, flattening, diffProgram });
+    this.snapshots = new LibvirtSnapshots({ ...common, jobs, freezer, leaning, flattening, diffProgram });
     this.waking = new Waking(common);
     this.baking = new LibvirtBaking({ ...common, sources, leaning, use });
   }

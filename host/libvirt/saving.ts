@@ -12,6 +12,7 @@ import type { Domains } from './domains.ts';
 import type { Flattening } from './flattening.ts';
 import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
+import type { Jobs } from './jobs.ts';
 import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { Workspace } from './workspace.ts';
@@ -21,6 +22,7 @@ export interface SavingDeps {
   state: StateDir;
   virsh: Virsh;
   domains: Domains;
+  jobs: Jobs;
   agent: GuestAgent;
   freezer: Freezer;
   flattening: Flattening;
@@ -47,6 +49,7 @@ export class Saving {
     try {
       const frozen = described ?? (await this.describe(folder, sandboxId, context));
       const moves = movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
+      if (described !== null) await this.deps.jobs.ended(sandboxId, context);
       const hasMoved = await this.hasMoved(sandboxId, moves);
       await this.thaw(await folder.attempt());
       if (!hasMoved) {
@@ -81,10 +84,12 @@ export class Saving {
     await folder.drop();
   }
 
-  /** Ends what an attempt may have frozen in its guest. */
+  /** Ends what an attempt may have frozen in its guest. No memory is saved of one that is not frozen any more. */
   async thaw(attempt: Attempt | null): Promise<void> {
     if (attempt?.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
-    if (attempt?.kind === 'full') await this.deps.freezer.thaw(attempt);
+    if (attempt?.kind !== 'full') return;
+    await this.deps.jobs.stopSnapshot(attempt.sandboxId);
+    await this.deps.freezer.thaw(attempt);
   }
 
   /** libvirt saves no disk that is being flattened, and none that leans on too many files. */
@@ -115,8 +120,9 @@ export class Saving {
   }
 
   /**
-   * Whether the disks have gone over: all of them have, or none. libvirt's word may be older than QEMU's deed when
-   * libvirtd was killed in between; the lock on a layer is QEMU's.
+   * Whether the disks have gone over: all of them have, or none. Asked when libvirt is at nothing any more: while it
+   * saves memory it answers, and moves the disks afterwards. libvirt's word may be older than QEMU's deed when libvirtd
+   * was killed in between; the lock on a layer is QEMU's.
    */
   private async hasMoved(sandboxId: string, moves: readonly Move[]): Promise<boolean> {
     const overlays = moves.map(({ overlay }) => overlay);
@@ -204,8 +210,11 @@ export class Saving {
       });
       return true;
     } catch (error) {
+      // libvirtd goes on with what a virsh that ran out of time had asked for
+      if (kind === 'full') await this.deps.jobs.stopSnapshot(sandboxId);
+      const hasMoved = await this.hasMoved(sandboxId, moves);
       await this.thaw(attempt);
-      if (await this.hasMoved(sandboxId, moves)) return true;
+      if (hasMoved) return true;
       if (quiesce && isQuiesceRefused(error)) return false;
       if (!(error instanceof VirshError) && !isAgentSilent(error)) throw error;
       throw new MayflyError('snapshot_failed', `libvirt took no snapshot of ${sandboxId}: ${messageOf(error)}`, {
