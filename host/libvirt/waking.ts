@@ -5,6 +5,7 @@ import type { BaseDigests } from '../disk/base-digest.ts';
 import { ensureHostKey } from '../disk/host-key.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { Domains } from './domains.ts';
+import { emptyDisks } from './empty-disks.ts';
 import type { GuestAgent } from './guest-agent.ts';
 import { Renewal, type Wish } from './renewal.ts';
 import { readSaveImage, rewriteSaveImage } from './save-image.ts';
@@ -25,7 +26,8 @@ export interface WakingDeps {
 /**
  * Starts a domain from the memory of a snapshot. Nothing that ran when it was saved runs before the guest has confirmed
  * that it is renewed: until then it is stopped by its own kernel, and its cable is out. When anything of that fails, the
- * domain goes; so does one whose waking was cut short, and it is woken from the start.
+ * domain goes; so does one whose waking was cut short, and it is woken from the start, with the disks of the snapshot:
+ * nothing of what such a one has written was acknowledged.
  */
 export class Waking {
   constructor(private readonly deps: WakingDeps) {}
@@ -36,6 +38,7 @@ export class Waking {
     await this.deps.domains.remove(sandboxId);
     const image = await workspace.newMemory();
     try {
+      await emptyDisks(workspace, new SnapshotFolder(this.deps.state, snapshotId), signal);
       const wish = await this.prepare(workspace, spec, snapshotId, image);
       signal.throwIfAborted();
       await this.restore(workspace, image, wish);
