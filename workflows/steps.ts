@@ -83,7 +83,7 @@ export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERA
     reserve: () =>
       life.timed('reserve', () =>
         host.reserve.executeWithOptions(create(timeouts.reserveMs, `${id} on ${hostId}`), [
-          { ...target, source: spec.source, memoryMib: spec.memoryMib },
+          { ...target, source: spec.source, snapshotId: spec.snapshotId ?? null, memoryMib: spec.memoryMib },
         ]),
       ),
     cloneDisk: (userCaKeys: string[]) =>
