@@ -27,11 +27,11 @@ export class Jobs {
   }
 
   /** Waits until there is none. */
-  async ended(sandboxId: string, { signal, alive }: StepContext): Promise<void> {
+  async ended(sandboxId: string, context: StepContext): Promise<void> {
     for (let job = await this.of(sandboxId); job !== null; job = await this.of(sandboxId)) {
-      alive(`libvirt is at work on it: ${job}`);
+      context.alive(`libvirt is at work on it: ${job}`);
       await delay(LOOK_EVERY_MS);
-      signal.throwIfAborted();
+      context.signal.throwIfAborted();
     }
   }
 

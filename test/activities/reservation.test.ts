@@ -30,11 +30,11 @@ test('a fork is promised the memory of the machine that was saved, not that of i
   await folder.writeDomain(parseXml('<domain><memory unit="GiB">4</memory><vcpu>3</vcpu></domain>'));
   expect(await hypervisor.snapshots.resources(snapshotId)).toEqual({ cpus: 3, memoryMib: 4_096 });
 
-  const { reserve } = createReservationActivities({ hypervisor, ledger });
+  const activities = createReservationActivities({ hypervisor, ledger });
   const promised = async (memoryMib: number | null, of: string | null) => {
     const before = ledger.totals().memoryMib;
     const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
-    await reserve({ sandboxId, generation: 1, source: 's', snapshotId: of, memoryMib });
+    await activities.reserve({ sandboxId, generation: 1, source: 's', snapshotId: of, memoryMib });
     return ledger.totals().memoryMib - before;
   };
   expect(await promised(null, snapshotId)).toBe(4_096);
