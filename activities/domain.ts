@@ -5,7 +5,7 @@ import type { StepTarget } from './steps.ts';
 /** The domain: the virtual machine as the hypervisor knows it. */
 export function createDomainActivities({ hypervisor }: { hypervisor: Hypervisor }) {
   return {
-    /** @throws MayflyError boot_failed, address_conflict */
+    /** @throws MayflyError boot_failed, address_conflict, host_disk_full */
     async bootDomain({ sandboxId }: StepTarget): Promise<void> {
       await hypervisor.bootDomain(sandboxId, stepContext());
     },

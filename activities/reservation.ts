@@ -1,7 +1,7 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Grown, Ledger } from '../host/ledger.ts';
 import { MayflyError } from '../model/errors.ts';
-import type { Capacity } from '../model/host.ts';
+import type { Capacity, SourceInfo } from '../model/host.ts';
 import { refuseFull } from '../model/storage.ts';
 import type { ReserveInput, StepTarget } from './steps.ts';
 import type { StorageRoom } from './storage-room.ts';
@@ -30,15 +30,24 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
     }
   }
 
+  /** MiB of memory that it has unless others are wished. */
+  async function ownMemory({ snapshotId }: ReserveInput, source: SourceInfo): Promise<number> {
+    const saved = snapshotId ? await hypervisor.snapshots.resources(snapshotId) : null;
+    return saved?.memoryMib ?? source.memoryMib;
+  }
+
   return {
     /**
      * Promises memory and disk to the sandbox, or refuses.
-     * @throws MayflyError source_not_found, source_running, source_unsafe, capacity_exhausted, host_disk_full
+     * @throws MayflyError source_not_found, source_running, source_unsafe, snapshot_not_found, capacity_exhausted,
+     *   host_disk_full
      */
-    async reserve({ sandboxId, source, memoryMib }: ReserveInput): Promise<void> {
+    async reserve(input: ReserveInput): Promise<void> {
+      const { sandboxId } = input;
       refuseFull(await hypervisor.disk(), sandboxId);
-      const golden = await hypervisor.source(source);
-      const promise = { sandboxId, memoryMib: memoryMib ?? golden.memoryMib, diskBytes: golden.diskBytes };
+      const golden = await hypervisor.source(input.source);
+      const memoryMib = input.memoryMib ?? (await ownMemory(input, golden));
+      const promise = { sandboxId, memoryMib, diskBytes: golden.diskBytes };
       await withRoom((...measures) => ledger.reserve(promise, ...measures));
     },
 

@@ -10,6 +10,8 @@ export interface StepTarget {
 
 export interface ReserveInput extends StepTarget {
   source: string;
+  /** What it is made of in the source's place. */
+  snapshotId?: string | null;
   memoryMib: number | null;
 }
 

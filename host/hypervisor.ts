@@ -111,7 +111,7 @@ export interface Hypervisor {
 
   /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found, capture_not_found */
   cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;
-  /** Defines and starts the domain. @throws MayflyError boot_failed, address_conflict */
+  /** Defines and starts the domain. @throws MayflyError boot_failed, address_conflict, host_disk_full */
   bootDomain(sandboxId: string, context: StepContext): Promise<void>;
   /** Resolves within 100 ms of the lease being there. @throws MayflyError boot_failed when the domain died meanwhile */
   awaitLease(sandboxId: string, context: StepContext): Promise<Lease>;

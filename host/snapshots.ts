@@ -34,6 +34,12 @@ export interface SavedFileRequest {
   maxBytes: number;
 }
 
+/** How large the machine is that was saved. */
+export interface SavedResources {
+  cpus: number;
+  memoryMib: number;
+}
+
 /** A folder in the place of snapshots, as doctor sees it. */
 export interface KeptSnapshot {
   snapshotId: string;
@@ -96,6 +102,11 @@ export interface HostSnapshots {
    * `.wh.<name>`. The stream fails like {@link compare} when not all of it could be read.
    */
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable;
+  /**
+   * What a fork has unless other is wished; null where only the source says that.
+   * @throws MayflyError snapshot_not_found
+   */
+  resources(snapshotId: string): Promise<SavedResources | null>;
   /** Everything in the folder of snapshots. */
   list(): Promise<KeptSnapshot[]>;
 }

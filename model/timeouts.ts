@@ -6,6 +6,7 @@ export interface Timeouts {
   heartbeatMs: number;
   reserveMs: number;
   cloneDiskMs: number;
+  /** Of what has no saved memory to wake with; else {@link hibernateMs}. */
   bootDomainMs: number;
   /** Boot until lease: a stock cloud-init image under TCG needs 26 s (facts: virtual-machines §1), a loaded machine four times that. */
   awaitIpMs: number;

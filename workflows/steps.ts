@@ -50,6 +50,15 @@ export function stepOptions(life: Life, withinMs: number, summary: string): Acti
   };
 }
 
+/**
+ * How long a boot may take. What comes from a snapshot may wake with saved memory: that is copied and read, and the
+ * sandbox's workflow does not know whether it will be.
+ */
+function bootMs({ record, timeouts }: Life, generation: number): number {
+  const mayWake = (record.spec.snapshotId ?? null) !== null || generation !== CREATE_GENERATION;
+  return mayWake ? Math.max(timeouts.bootDomainMs, timeouts.hibernateMs) : timeouts.bootDomainMs;
+}
+
 /** The steps of one sandbox on one host, each with the line that operators read in the Temporal UI. */
 export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERATION) {
   const { id, timeouts } = life;
@@ -74,7 +83,7 @@ export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERA
     reserve: () =>
       life.timed('reserve', () =>
         host.reserve.executeWithOptions(create(timeouts.reserveMs, `${id} on ${hostId}`), [
-          { ...target, source: spec.source, memoryMib: spec.memoryMib },
+          { ...target, source: spec.source, snapshotId: spec.snapshotId ?? null, memoryMib: spec.memoryMib },
         ]),
       ),
     cloneDisk: (userCaKeys: string[]) =>
@@ -97,7 +106,7 @@ export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERA
       ),
     bootDomain: () =>
       life.timed('bootDomain', () =>
-        host.bootDomain.executeWithOptions(create(timeouts.bootDomainMs, `${id} on ${hostId}`), [target]),
+        host.bootDomain.executeWithOptions(create(bootMs(life, generation), `${id} on ${hostId}`), [target]),
       ),
     signCertificate: (publicKey: string): Promise<SignedCertificate> =>
       life.timed('signCertificate', () =>

@@ -16,7 +16,7 @@ export async function ensureOverlay(
   base: string,
   format: string,
   signal?: AbortSignal,
-  failure: 'clone_failed' | 'snapshot_failed' | 'restore_failed' = 'clone_failed',
+  failure: 'clone_failed' | 'snapshot_failed' | 'restore_failed' | 'boot_failed' = 'clone_failed',
   bytes?: number,
 ): Promise<void> {
   if (await orAbsent(stat(overlay))) return;

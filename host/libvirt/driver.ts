@@ -21,6 +21,7 @@ import { Freezer } from './freezer.ts';
 import { GuestAgent } from './guest-agent.ts';
 import { heldBytes } from './held-layers.ts';
 import { Hibernation } from './hibernation.ts';
+import { Jobs } from './jobs.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
 import { Leases } from './leases.ts';
@@ -98,12 +99,13 @@ export class LibvirtHypervisor implements Hypervisor {
     const { leaning, use, known: sources } = this;
     this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
     const { flattening } = this;
-    this.hibernation = new Hibernation({ virsh, domains, saved, leases, agent, flattening, state });
+    const jobs = new Jobs(virsh);
+    this.hibernation = new Hibernation({ virsh, domains, jobs, saved, leases, agent, flattening, state });
     const { diffProgram = null } = options;
     const freezer = new Freezer(virsh, domains);
-    const thawing = new Thawing({ domains, agent, freezer, disk: () => this.disk() });
+    const thawing = new Thawing({ domains, agent, freezer, jobs, disk: () => this.disk() });
     const common = { state, virsh, domains, digests, agent };
-    this.snapshots = new LibvirtSnapshots({ ...common, freezer, thawing, leaning, flattening, diffProgram });
+    this.snapshots = new LibvirtSnapshots({ ...common, jobs, freezer, thawing, leaning, flattening, diffProgram });
     this.waking = new Waking(common);
     this.baking = new LibvirtBaking({ ...common, sources, leaning, use });
   }

@@ -84,13 +84,16 @@ export class Flattening {
     const pulls = this.pulls(domain);
     for (const { target } of pulls) await this.deps.blockPull.abort(sandboxId, target);
     const live = await this.deps.blockPull.disks(sandboxId);
-    const isFlat = live.length > 0 && (await this.settle(workspace, domain, pulls, live));
+    const isFlat = await this.settle(workspace, domain, pulls, live);
     if (live.length === 0) await mend(pulls);
     await workspace.unmarkPulling();
     if (isFlat) await this.deps.leaning.sweep();
   }
 
-  /** Writes down which disks lean on their source alone, as the living domain has it. */
+  /**
+   * Writes down which disks lean on their source alone, as the living domain has it. When all do by domain.xml, only
+   * spec.json was not written any more: that is made up for, whether there is a domain or not.
+   */
   private async settle(
     workspace: Workspace,
     domain: Element,
@@ -103,7 +106,7 @@ export class Flattening {
       const [top, below] = live.find((disk) => disk.target === target)?.layers ?? [];
       return top?.path === active.path && below?.path === bases[0].path;
     });
-    if (spec === null || whole.length === 0) return false;
+    if (spec === null || (whole.length === 0 && pulls.length > 0)) return false;
     for (const { target, active, bases } of whole) {
       await this.deps.blockPull.flush(sandboxId, active.path);
       await flushFile(active.path); // a domain's cache mode may have QEMU leave that out

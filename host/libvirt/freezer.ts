@@ -70,6 +70,21 @@ if [ -s $list ]; then
   : >$list || exit 1
 fi`;
 
+/**
+ * Defines a function that ends a script in a guest which is not as {@link FREEZE} leaves it: something was frozen, and
+ * all of that still is. {@link THAW} lets go first and then empties the list.
+ */
+export const REFUSE_UNFROZEN = `refuse_unfrozen() {
+  still=0
+  [ ! -s ${FROZEN_LIST} ] || still=1
+  [ $still = 0 ] || while read -r group; do
+    [ -d "$group" ] || continue
+    read -r now <"$group/cgroup.freeze"
+    [ "$now" = 1 ] || still=0
+  done <${FROZEN_LIST}
+  [ $still = 1 ] || { echo 'what ran in it was not frozen any more when it was saved' >&2; exit 5; }
+}`;
+
 /** Ends the freezing of an attempt, whether it has begun, is under way, is done, or will only begin. */
 const THAW = `umask 077
 echo "$1" >${OVER} || exit 1

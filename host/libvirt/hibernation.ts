@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { StepContext } from '../hypervisor.ts';
@@ -6,8 +5,9 @@ import type { StateDir } from '../state-dir.ts';
 import type { Domains } from './domains.ts';
 import type { Flattening } from './flattening.ts';
 import type { GuestAgent } from './guest-agent.ts';
+import type { Jobs } from './jobs.ts';
 import type { Leases } from './leases.ts';
-import { jobOf, maxMemoryKib } from './output/job-info.ts';
+import { maxMemoryKib } from './output/job-info.ts';
 import type { SavedMemory } from './saved-memory.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { wakingXml } from './waking-xml.ts';
@@ -16,6 +16,7 @@ import { Workspace } from './workspace.ts';
 export interface HibernationDeps {
   virsh: Virsh;
   domains: Domains;
+  jobs: Jobs;
   saved: SavedMemory;
   leases: Leases;
   agent: GuestAgent;
@@ -25,7 +26,6 @@ export interface HibernationDeps {
 
 /** How long virsh may wait for memory to be written or read. Milliseconds. */
 const MEMORY_TIMEOUT_MS = 600_000;
-const LOOK_EVERY_MS = 50;
 
 /**
  * Domains whose memory libvirt has saved (`virsh managedsave`) and which are off meanwhile. The processors of a domain
@@ -43,8 +43,8 @@ export class Hibernation {
 
   /** @throws MayflyError sandbox_not_running, hibernate_failed */
   async hibernate(sandboxId: string, context: StepContext): Promise<void> {
-    const { domains, saved, virsh, flattening } = this.deps;
-    await this.settled(sandboxId, context);
+    const { domains, jobs, saved, virsh, flattening } = this.deps;
+    await jobs.ended(sandboxId, context);
     const state = (await domains.describe(sandboxId))?.state;
     if (state === 'shut_off' && (await this.holds(sandboxId))) return;
     if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'hibernated', state);
@@ -92,9 +92,9 @@ export class Hibernation {
 
   /** Has its memory in RAM, and nothing saved of it. A domain that was off is paused then. */
   private async bringBack(sandboxId: string, context: StepContext): Promise<void> {
-    const { domains, virsh } = this.deps;
-    if ((await this.work(sandboxId)) === 'Save') await this.abort(sandboxId);
-    await this.settled(sandboxId, context);
+    const { domains, jobs, virsh } = this.deps;
+    if ((await jobs.of(sandboxId)) === 'Save') await jobs.abort(sandboxId);
+    await jobs.ended(sandboxId, context);
     const state = (await domains.describe(sandboxId))?.state;
     if (state === 'shut_off') await this.load(sandboxId, context);
     else if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'woken', state);
@@ -131,35 +131,6 @@ export class Hibernation {
     } catch (error) {
       if (!(error instanceof VirshError)) throw error;
       return /does not have managed save image/i.test(error.stderr) ? 'none' : error.message;
-    }
-  }
-
-  /** Waits until libvirt has ended what it is at: it goes on with that when whoever asked for it was killed. */
-  private async settled(sandboxId: string, context: StepContext): Promise<void> {
-    for (let work = await this.work(sandboxId); work !== null; work = await this.work(sandboxId)) {
-      context.alive(`libvirt is at work on it: ${work}`);
-      await delay(LOOK_EVERY_MS);
-      context.signal.throwIfAborted();
-    }
-  }
-
-  /** What libvirt is at with the domain; null when it is nothing. */
-  private async work(sandboxId: string): Promise<string | null> {
-    try {
-      const state = await this.deps.virsh.run(['domstate', sandboxId, '--reason']);
-      if (/\(starting up\)/.test(state)) return 'Start';
-      return jobOf(await this.deps.virsh.run(['domjobinfo', sandboxId]));
-    } catch (error) {
-      if (error instanceof VirshError) return null; // not active, or not there
-      throw error;
-    }
-  }
-
-  private async abort(sandboxId: string): Promise<void> {
-    try {
-      await this.deps.virsh.run(['domjobabort', sandboxId]);
-    } catch (error) {
-      if (!(error instanceof VirshError)) throw error; // it has just ended
     }
   }
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostKey } from '../disk/host-key.ts';
 import { AgentConsole } from './agent-console.ts';
-import { LET_GO } from './freezer.ts';
+import { LET_GO, REFUSE_UNFROZEN } from './freezer.ts';
 import type { GuestAgent } from './guest-agent.ts';
 import type { Virsh } from './virsh.ts';
 
@@ -29,13 +29,16 @@ const ENTROPY_BYTES = 64;
 /**
  * Reads lines of `key value`, the files of an identity as `| line` after `file name`. ioctls of linux/random.h:
  * RNDADDENTROPY with struct rand_pool_info, then RNDRESEEDCRNG, since what is only written to /dev/urandom is used a
- * minute later. Nothing that ran before runs until the last line, so a failure leaves it stopped, without a network.
+ * minute later. Nothing that ran before runs until the last line, so a failure leaves it stopped, without a network; a
+ * guest whose memory was saved while it was being thawed is refused.
  * cloud-init goes by the instance whose semaphores it finds, mayfly-seed by its record; either is written once the rest
  * is on disk, and until then a boot takes the same identity from the seed.
  */
 const RENEW = `set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 umask 022
+${REFUSE_UNFROZEN}
+refuse_unfrozen
 name= nonce= target=
 if [ -d /etc/ssh/mayfly ]; then trust=/etc/ssh/mayfly/; else trust=/etc/ssh/mayfly_; fi
 while IFS= read -r line; do
@@ -96,6 +99,7 @@ if [ -n "$name" ]; then
     [ ! -d /var/lib/mayfly ] || echo "$name" >/var/lib/mayfly/instance-id
   ) </dev/null >/dev/null 2>&1 &
 fi
+refuse_unfrozen
 ${LET_GO}
 echo "renewed $nonce"`;
 

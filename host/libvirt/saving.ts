@@ -12,6 +12,7 @@ import type { Domains } from './domains.ts';
 import type { Flattening } from './flattening.ts';
 import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
+import type { Jobs } from './jobs.ts';
 import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
 import type { Thawing } from './thawing.ts';
 import { type Virsh, VirshError } from './virsh.ts';
@@ -22,6 +23,7 @@ export interface SavingDeps {
   state: StateDir;
   virsh: Virsh;
   domains: Domains;
+  jobs: Jobs;
   agent: GuestAgent;
   freezer: Freezer;
   thawing: Thawing;
@@ -49,6 +51,7 @@ export class Saving {
     try {
       const frozen = described ?? (await this.describe(folder, sandboxId, context));
       const moves = movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
+      if (described !== null) await this.deps.jobs.ended(sandboxId, context);
       const hasMoved = await this.hasMoved(sandboxId, moves);
       await this.deps.thawing.thaw(await folder.attempt());
       if (!hasMoved) {
@@ -111,8 +114,9 @@ export class Saving {
   }
 
   /**
-   * Whether the disks have gone over: all of them have, or none. libvirt's word may be older than QEMU's deed when
-   * libvirtd was killed in between; the lock on a layer is QEMU's.
+   * Whether the disks have gone over: all of them have, or none. Asked when libvirt is at nothing any more: while it
+   * saves memory it answers, and moves the disks afterwards. libvirt's word may be older than QEMU's deed when libvirtd
+   * was killed in between; the lock on a layer is QEMU's.
    */
   private async hasMoved(sandboxId: string, moves: readonly Move[]): Promise<boolean> {
     const overlays = moves.map(({ overlay }) => overlay);
@@ -200,8 +204,11 @@ export class Saving {
       });
       return true;
     } catch (error) {
+      // libvirtd goes on with what a virsh that ran out of time had asked for
+      if (kind === 'full') await this.deps.jobs.stopSnapshot(sandboxId);
+      const hasMoved = await this.hasMoved(sandboxId, moves);
       await this.deps.thawing.thaw(attempt);
-      if (await this.hasMoved(sandboxId, moves)) return true;
+      if (hasMoved) return true;
       if (quiesce && isQuiesceRefused(error)) return false;
       if (!(error instanceof VirshError) && !isAgentSilent(error)) throw error;
       throw new MayflyError('snapshot_failed', `libvirt took no snapshot of ${sandboxId}: ${messageOf(error)}`, {

@@ -14,8 +14,10 @@ import type {
   KeptSnapshot,
   RevertRequest,
   SavedFileRequest,
+  SavedResources,
   SaveRequest,
 } from '../snapshots.ts';
+import { cpuCount, memoryKib } from './clone-resources.ts';
 import { Comparing } from './comparing.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';
 import type { Foundation, Leaning } from './leaning.ts';
@@ -24,6 +26,7 @@ import { readSaveImage } from './save-image.ts';
 import { Saving, type SavingDeps } from './saving.ts';
 import { MEMORY_MODE, SnapshotFolder, snapshotFolders } from './snapshot-folder.ts';
 import { Workspace } from './workspace.ts';
+import { child } from './xml.ts';
 
 export interface LibvirtSnapshotsDeps extends SavingDeps {
   digests: BaseDigests;
@@ -125,6 +128,12 @@ export class LibvirtSnapshots implements HostSnapshots {
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
     return this.comparing.changesAsTar(comparison, signal);
+  }
+
+  async resources(snapshotId: string): Promise<SavedResources> {
+    const domain = await new SnapshotFolder(this.deps.state, snapshotId).domain();
+    if (domain === null) throw new MayflyError('snapshot_not_found', `${snapshotId} is not on this host.`);
+    return { cpus: cpuCount(domain), memoryMib: Math.ceil(memoryKib(child(domain, 'memory')) / 1024) };
   }
 
   async list(): Promise<KeptSnapshot[]> {

@@ -3,17 +3,19 @@ import { fullness, type HostDisk, hasRoomAgain } from '../../model/storage.ts';
 import type { Domains } from './domains.ts';
 import type { Freezer } from './freezer.ts';
 import type { GuestAgent } from './guest-agent.ts';
+import type { Jobs } from './jobs.ts';
 import type { Attempt } from './snapshot-folder.ts';
 
 export interface ThawingDeps {
   domains: Pick<Domains, 'isStoppedByError' | 'bring'>;
   agent: Pick<GuestAgent, 'thaw'>;
   freezer: Pick<Freezer, 'thaw'>;
+  jobs: Pick<Jobs, 'stopSnapshot'>;
   /** On which the sandboxes' disks are. */
   disk: () => Promise<HostDisk>;
 }
 
-/** Ends what an attempt to save may have frozen in its guest. */
+/** Ends what an attempt to save may have frozen in its guest. No memory is saved of one that is not frozen any more. */
 export class Thawing {
   constructor(private readonly deps: ThawingDeps) {}
 
@@ -22,7 +24,9 @@ export class Thawing {
     if (attempt === null || !(attempt.quiesce || attempt.kind === 'full')) return;
     await this.letGoOn(attempt.sandboxId);
     if (attempt.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
-    if (attempt.kind === 'full') await this.deps.freezer.thaw(attempt);
+    if (attempt.kind !== 'full') return;
+    await this.deps.jobs.stopSnapshot(attempt.sandboxId);
+    await this.deps.freezer.thaw(attempt);
   }
 
   /**

@@ -1,10 +1,13 @@
 import { constants } from 'node:fs';
-import { chmod, copyFile, rm } from 'node:fs/promises';
+import { chmod, copyFile, rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
+import { refuseFull } from '../../model/storage.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
+import { diskOf } from '../disk/host-disk.ts';
 import { ensureHostKey } from '../disk/host-key.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { Domains } from './domains.ts';
+import { emptyDisks } from './empty-disks.ts';
 import type { GuestAgent } from './guest-agent.ts';
 import { Renewal, type Wish } from './renewal.ts';
 import { readSaveImage, rewriteSaveImage } from './save-image.ts';
@@ -22,23 +25,28 @@ export interface WakingDeps {
   agent: GuestAgent;
 }
 
+/** Reading a large memory from a slow disk takes as long as writing it did. Milliseconds. */
+const RESTORE_TIMEOUT_MS = 300_000;
+
 /**
  * Starts a domain from the memory of a snapshot. Nothing that ran when it was saved runs before the guest has confirmed
  * that it is renewed: until then it is stopped by its own kernel, and its cable is out. When anything of that fails, the
- * domain goes; so does one whose waking was cut short, and it is woken from the start.
+ * domain goes; so does one whose waking was cut short, and it is woken from the start, with the disks of the snapshot:
+ * nothing of what such a one has written was acknowledged.
  */
 export class Waking {
   constructor(private readonly deps: WakingDeps) {}
 
-  /** @throws MayflyError boot_failed, source_changed */
+  /** @throws MayflyError boot_failed, source_changed, host_disk_full */
   async wake(workspace: Workspace, spec: CloneSpec, snapshotId: string, signal: AbortSignal): Promise<void> {
     const { sandboxId } = workspace;
     await this.deps.domains.remove(sandboxId);
     const image = await workspace.newMemory();
     try {
+      await emptyDisks(workspace, new SnapshotFolder(this.deps.state, snapshotId), signal);
       const wish = await this.prepare(workspace, spec, snapshotId, image);
       signal.throwIfAborted();
-      await this.restore(workspace, image, wish);
+      await this.restore(workspace, image, wish, signal);
       signal.throwIfAborted();
       await this.renew(sandboxId, wish, signal);
     } catch (error) {
@@ -69,6 +77,8 @@ export class Waking {
     }
     const own = await workspace.domain();
     const { xml } = await readSaveImage(folder.memory);
+    const { blocks } = await stat(folder.memory);
+    refuseFull(await diskOf(workspace.folder), `The memory of ${sandboxId}`, blocks * 512);
     await copyFile(folder.memory, image, constants.COPYFILE_FICLONE);
     await chmod(image, 0o600);
     await rewriteSaveImage(image, wakingXml(xml, own));
@@ -79,10 +89,15 @@ export class Waking {
     return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys } };
   }
 
-  private async restore({ sandboxId, domainXml }: Workspace, image: string, { macs }: Wish): Promise<void> {
+  private async restore(
+    { sandboxId, domainXml }: Workspace,
+    image: string,
+    { macs }: Wish,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { virsh, domains } = this.deps;
-    await virsh.run(['define', domainXml]);
-    await virsh.run(['restore', '--paused', image]);
+    await virsh.run(['define', domainXml], { signal });
+    await virsh.run(['restore', '--paused', image], { signal, timeoutMs: RESTORE_TIMEOUT_MS });
     // while it is paused: that there is a cable is part of what wakes up
     for (const { own } of macs) await domains.setLink(sandboxId, own, 'down');
     await virsh.run(['resume', sandboxId]);

@@ -166,6 +166,11 @@ export class SimulatedSnapshots implements HostSnapshots {
     return this.#comparing.changesAsTar(comparison, signal);
   }
 
+  /** A tree has no machine. */
+  async resources(): Promise<null> {
+    return null;
+  }
+
   async list(): Promise<KeptSnapshot[]> {
     const { state } = this.deps;
     const names = ((await entriesOf(state.snapshots)) ?? []).map((name) => name.replace(/\.new$/, ''));

@@ -45,6 +45,7 @@ describe('creating', () => {
       ttlSeconds: 3_600,
       idleSeconds: null,
       autoResume: false,
+      captureId: null,
       metadata: { 'a.b/c': 'ü' },
       agentId: 'agent-7',
       network: { egress: 'none' },

@@ -224,6 +224,23 @@ test('a guest that cannot confirm that it is another one does not run', async ()
   await host.snapshots.remove(snapshotId);
 }, 300_000);
 
+test('memory that was saved when not all in it was frozen wakes up nowhere', async () => {
+  const { host } = machine;
+  const thaw = '#!/bin/sh\\nwhile read -r g; do echo 0 >$g/cgroup.freeze; done </run/mayfly-frozen\\n';
+  await parent.run(
+    `sudo mv /usr/bin/sync /usr/bin/sync.real; printf '${thaw}' | sudo tee /usr/bin/sync; sudo chmod 755 /usr/bin/sync`,
+  );
+  const [snapshotId] = await parent.save();
+  await parent.run('sudo mv /usr/bin/sync.real /usr/bin/sync');
+  await parent.counts();
+  const fork = await new Guest().make(snapshotId);
+  const refused = { code: 'boot_failed', message: expect.stringContaining('not frozen any more') };
+  await expect(fork.boot()).rejects.toMatchObject(refused);
+  expect((await host.whereabouts(fork.id)).domain).toBe('absent');
+  await fork.remove();
+  await host.snapshots.remove(snapshotId);
+}, 300_000);
+
 test('a guest that is paused, or has no agent, is not saved with its memory, and nothing is left of the attempt', async () => {
   const { host } = machine;
   const refused = async () => {

@@ -13,6 +13,7 @@ function guest(isStopped: boolean, availableBytes: number) {
     domains: { isStoppedByError: async () => isStopped, bring: async (_id, wished) => void done.push(wished) },
     agent: { thaw: note('file systems') },
     freezer: { thaw: note('processes') },
+    jobs: { stopSnapshot: note('no save any more') },
     disk: async () => ({ totalBytes: 100 * GIB, availableBytes }),
   });
   return { thawing, done };
@@ -24,7 +25,7 @@ test('a guest that runs is asked, for what may be frozen in it', async () => {
   await thawing.thaw({ ...attempt, kind: 'full', quiesce: false });
   await thawing.thaw({ ...attempt, quiesce: false });
   await thawing.thaw(null);
-  expect(done).toEqual(['file systems', 'processes']);
+  expect(done).toEqual(['file systems', 'no save any more', 'processes']);
 });
 
 test('one that QEMU stopped on a full disk goes on first, when there is room again', async () => {

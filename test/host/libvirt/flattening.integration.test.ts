@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { BaseDigests } from '../../../host/disk/base-digest.ts';
+import { BlockPull } from '../../../host/libvirt/block-pull.ts';
+import { putLayers } from '../../../host/libvirt/disk-layers.ts';
+import { Flattening } from '../../../host/libvirt/flattening.ts';
+import { Leaning } from '../../../host/libvirt/leaning.ts';
+import { Virsh } from '../../../host/libvirt/virsh.ts';
+import { Workspace } from '../../../host/libvirt/workspace.ts';
+import { buildXml, parseXml } from '../../../host/libvirt/xml.ts';
+import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
+import { newId } from '../simulated/machine.ts';
+import { temporaryState } from '../temporary-state.ts';
+
+test('killed when domain.xml is flat and spec.json not yet, the spec is made so too, with the machine off', async () => {
+  const { state, remove } = await temporaryState();
+  onTestFinished(remove);
+  await mkdir(state.snapshots);
+  const virsh = new Virsh('test:///default'); // libvirt's own pretence of a host, which has no sandbox
+  const leaning = new Leaning(state, new BaseDigests(state.images));
+  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
+  const workspace = new Workspace(state, newId());
+  await workspace.make();
+  await writeFile(workspace.overlay, '');
+  const domain = parseXml(
+    '<domain><devices><disk device="disk"><source file="x"/><target dev="vda"/></disk></devices></domain>',
+  );
+  const base = { path: join(state.root, 'golden.qcow2'), format: 'qcow2' };
+  putLayers(domain, 'vda', [{ path: workspace.overlay, format: 'qcow2' }, base]);
+  const { sandboxId } = workspace;
+  const snapshots = [snapshotIdFrom(randomBytes(ID_BYTES)), snapshotIdFrom(randomBytes(ID_BYTES))];
+  const layers = snapshots.map((id) => ({ path: join(state.snapshot(id), 'vda.qcow2'), sha256: 'a' }));
+  const bases = [{ path: base.path, sha256: 'b' }, ...layers];
+  const request = { sandboxId, source: 's', snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [] };
+  const clone = { hostKey: '', macAddress: '', user: '' };
+  const spec = { request: { ...request, egress: 'none' as const }, clone, bases, snapshots, restoreId: null };
+  await workspace.finish({ ...spec, wakesFrom: null }, buildXml(domain));
+  await workspace.markPulling();
+
+  await flattening.stop(sandboxId);
+  expect(await workspace.spec()).toMatchObject({ snapshots: [], bases: [{ path: base.path, sha256: 'b' }] });
+  expect(await workspace.isPulling()).toBe(false);
+});
