@@ -248,6 +248,7 @@ describe('pausing', () => {
 
   it('is ended by a use of a sandbox that wants that; why it cannot be is the answer', async () => {
     const headers = { 'X-API-Key': await door.key('admin') };
+    await door.store.sandboxes.update(sandboxId, { hostId: 'kvm-1' });
     await door.call('PATCH', `/v1/sandboxes/${sandboxId}`, { autoResume: true });
     expect((await act('hibernate', headers)).status).toBe(200);
     const use = () =>
