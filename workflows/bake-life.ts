@@ -2,7 +2,6 @@ import {
   type ActivityOptions,
   CancellationScope,
   proxyActivities,
-  proxyLocalActivities,
   setCurrentDetails,
   sleep,
   workflowInfo,
@@ -12,13 +11,9 @@ import type { ControlActivities } from '../activities/control.ts';
 import type { AuditEvent, AuditKind } from '../model/audit.ts';
 import type { BakedSource } from '../model/baked-source.ts';
 import type { Actor } from '../model/sandbox.ts';
+import { patientControl } from './control.ts';
 import { failureOf } from './failure.ts';
 import { now } from './life.ts';
-
-const store = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
 
 /** A host, or a store, that is down gets its work when it is back. */
 export const PATIENTLY: ActivityOptions = {
@@ -48,7 +43,7 @@ export class BakeLife {
   /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */
   async begin(record: BakedSource): Promise<BakedSource> {
     const event = this.event('source.baking', { snapshotId: record.snapshotId, builderId: record.builderId });
-    return CancellationScope.nonCancellable(() => store.recordBake({ record, event }));
+    return CancellationScope.nonCancellable(() => patientControl.recordBake({ record, event }));
   }
 
   /** Changes the record; also when the workflow is being cancelled. */
@@ -59,7 +54,7 @@ export class BakeLife {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const event = said ? this.event(said.kind, said.detail) : null;
     return CancellationScope.nonCancellable(() =>
-      store.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
+      patientControl.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
     );
   }
 

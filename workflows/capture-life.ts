@@ -1,14 +1,11 @@
-import { CancellationScope, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { CaptureRemembrance } from '../activities/capture-record.ts';
-import type { ControlActivities } from '../activities/control.ts';
 import type { AuditEvent, AuditKind } from '../model/audit.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../model/capture.ts';
+import { patientControl } from './control.ts';
 import { now } from './life.ts';
 
-const { recordCapture, rememberCapture, recallCapture } = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+const { recordCapture, rememberCapture, recallCapture } = patientControl;
 
 /** One task on the captures of a source, as its workflow knows it. All writes of the capture's record go through here. */
 export class CaptureLife {

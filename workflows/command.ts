@@ -1,16 +1,13 @@
-import { condition, defineSignal, proxyActivities, proxyLocalActivities, setHandler } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
+import { condition, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { HostActivities } from '../activities/host.ts';
 import { CANCEL_COMMAND, type CommandInput } from '../model/command.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { Actor } from '../model/sandbox.ts';
+import { patientControl } from './control.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_COMMAND);
 
-const { commandRequested, commandStarted, commandCancelAsked, commandEnded } = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+const { commandRequested, commandStarted, commandCancelAsked, commandEnded } = patientControl;
 
 /** What takes longer is told to have started while it runs; the start of a brief one together with its end. Milliseconds. */
 const TOLD_WHILE_RUNNING_MS = 1_000;

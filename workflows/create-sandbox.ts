@@ -1,8 +1,9 @@
 import type { SandboxFailure, SshEndpoint } from '../model/sandbox.ts';
+import { control } from './control.ts';
 import { failureOf } from './failure.ts';
 import type { Life } from './life.ts';
 import { saga, type Undo } from './saga.ts';
-import { control, type HostSteps, hostSteps, placement } from './steps.ts';
+import { type HostSteps, hostSteps, placement } from './steps.ts';
 
 /**
  * From a request to a sandbox that is known to work:

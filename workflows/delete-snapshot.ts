@@ -2,25 +2,21 @@ import {
   type ActivityOptions,
   log,
   proxyActivities,
-  proxyLocalActivities,
   setCurrentDetails,
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
 import type { AuditKind } from '../model/audit.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { Actor } from '../model/sandbox.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../model/snapshot.ts';
+import { patientControl } from './control.ts';
 import { failureOf, refusal } from './failure.ts';
 import { now } from './life.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
-const { rememberEvent } = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+const { rememberEvent } = patientControl;
 
 /** A host that is down gets its work when it is back. */
 const PATIENTLY: ActivityOptions = {

@@ -1,16 +1,13 @@
-import { isCancellation, proxyLocalActivities } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
+import { isCancellation } from '@temporalio/workflow';
 import type { PauseOperation } from '../model/messages.ts';
 import { startAgain, untilItWorks } from './bring-back.ts';
+import { patientControl } from './control.ts';
 import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from './operation-steps.ts';
 import { NOT_STALLED } from './stall-sandbox.ts';
 
-const { lastUse } = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+const { lastUse } = patientControl;
 
 /**
  * Puts a sandbox to its host's disk, and gives its memory back:

@@ -2,13 +2,11 @@ import {
   CancellationScope,
   condition,
   patched,
-  proxyLocalActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
 import type { AuditKind } from '../model/audit.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import {
@@ -21,15 +19,12 @@ import {
   type StopReason,
 } from '../model/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
+import { patientControl } from './control.ts';
 import { refusal } from './failure.ts';
 import { accepted, destroy, hostAttribute, patch, settled, stateAttribute, touch } from './messages.ts';
 import { requestedRecord } from './requested-record.ts';
 
-/** Store writes are local activities: short, idempotent by event id, and 2 ms where a queued activity costs 9. */
-const { recordRequested, remember, recall, lastUse } = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+const { recordRequested, remember, recall, lastUse } = patientControl;
 
 /** A phase that is over before anybody could look at it costs the create a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;

@@ -1,9 +1,9 @@
 import { ApplicationFailure } from '@temporalio/workflow';
+import { control } from './control.ts';
 import { failureOf } from './failure.ts';
 import { saga } from './saga.ts';
 import type { SourceLife } from './source-life.ts';
 import { sourceSteps } from './source-steps.ts';
-import { control } from './steps.ts';
 
 /** What a person would have to undo, in the order in which it is made. */
 const CHANGES = [

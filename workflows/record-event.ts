@@ -1,11 +1,8 @@
-import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
+import { workflowInfo } from '@temporalio/workflow';
 import type { RecordEventInput } from '../model/messages.ts';
+import { patientControl } from './control.ts';
 
-const { rememberEvent } = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+const { rememberEvent } = patientControl;
 
 /** One event for the audit trail that belongs to no saga; Temporal keeps it until the store has it. */
 export async function recordEvent({ sandboxId, event }: RecordEventInput): Promise<void> {

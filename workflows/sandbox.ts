@@ -5,25 +5,18 @@ import {
   condition,
   isCancellation,
   patched,
-  proxyLocalActivities,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
 import type { SandboxInput } from '../model/messages.ts';
 import type { Proof } from '../model/proof.ts';
 import type { StopReason } from '../model/sandbox.ts';
 import { abandonSnapshots } from './abandon-snapshots.ts';
+import { patientControl } from './control.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { failureOf } from './failure.ts';
 import { Life, now } from './life.ts';
 import { Operations } from './operations.ts';
-
-/** Tried until the store has it. */
-const remembered = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
 
 /**
  * One sandbox from its request to the proof that nothing of it is left.
@@ -91,5 +84,5 @@ async function startEnding(life: Life, reason: StopReason): Promise<void> {
 
 async function revokeAll({ id, stoppedBy }: Life): Promise<void> {
   const eventId = `${workflowInfo().runId}/certificates`;
-  await remembered.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
+  await patientControl.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
 }

@@ -1,12 +1,9 @@
-import { CancellationScope, proxyLocalActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
+import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { AuditKind } from '../model/audit.ts';
 import type { SourceAccess, SourceInput } from '../model/source-access.ts';
+import { patientControl } from './control.ts';
 
-const { rememberSource } = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+const { rememberSource } = patientControl;
 
 type Changes = Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'>>;
 

@@ -3,9 +3,9 @@ import type { SignedCertificate } from '../activities/certificate.ts';
 import type { HostActivities } from '../activities/host.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { SourceInspection, SourceSshd } from '../model/source-access.ts';
+import { control } from './control.ts';
 import { failureOf } from './failure.ts';
 import type { SourceLife } from './source-life.ts';
-import { control } from './steps.ts';
 
 type Undo = 'releaseSource' | 'removeGate' | 'removeReader' | 'distrustUserCa' | 'excludeReader' | 'forgetSource';
 

@@ -1,15 +1,11 @@
-import {
-  ActivityCancellationType,
-  type ActivityOptions,
-  proxyActivities,
-  proxyLocalActivities,
-} from '@temporalio/workflow';
+import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { SignedCertificate } from '../activities/certificate.ts';
 import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
 import type { Observation } from '../model/proof.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { SshEndpoint } from '../model/sandbox.ts';
+import { control } from './control.ts';
 import type { Life } from './life.ts';
 import { untilItHolds } from './until-it-holds.ts';
 
@@ -21,12 +17,6 @@ export const CLEANUP_GENERATION = 1_000_000_000;
 export function operationGeneration(n: number): number {
   return 2 * n;
 }
-
-/** What only the control worker can do: the store, and the user CA. */
-export const control = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
-});
 
 /** Placement goes through the queue, so that the request is answered before it begins. */
 export const placement = proxyActivities<ControlActivities>({

@@ -6,24 +6,18 @@ import {
   defineSignal,
   log,
   proxyActivities,
-  proxyLocalActivities,
   setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
 import type { GuestTrust } from '../activities/revocation.ts';
 import { type Revocation, TRUST_CHANGED, type TrustInput } from '../model/certificate.ts';
 import { hostQueue } from '../model/queues.ts';
+import { patientControl } from './control.ts';
 import { now } from './life.ts';
 
 const changed = defineSignal<[Revocation | null]>(TRUST_CHANGED);
-
-const control = proxyLocalActivities<ControlActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
 
 /** After a round of attempts on the host that all failed. */
 const PAUSE = '5s';
@@ -49,9 +43,9 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
     isNew = false;
     for (const { revocation, at } of wishes.splice(0)) {
       if (!revocation) continue;
-      await control.revokeCertificates({ sandboxId, ...revocation, at, eventId: `${runId}/${events++}` });
+      await patientControl.revokeCertificates({ sandboxId, ...revocation, at, eventId: `${runId}/${events++}` });
     }
-    const guest = await control.trustOf({ sandboxId });
+    const guest = await patientControl.trustOf({ sandboxId });
     if (!guest) return false;
     const held = await tellGuest(sandboxId, guest);
     if (held && !isNew && !guest.hasMore) return true;
@@ -83,7 +77,7 @@ async function tellGuest(sandboxId: string, guest: GuestTrust): Promise<boolean>
     return false;
   }
   setCurrentDetails('');
-  if (revokedSerials.length > 0) await control.rememberRefused({ serials: revokedSerials, at: now() });
+  if (revokedSerials.length > 0) await patientControl.rememberRefused({ serials: revokedSerials, at: now() });
   return true;
 }
 
@@ -94,8 +88,8 @@ async function resignOwn(
 ): Promise<void> {
   const { publicKey } = await host.ownPublicKey({ sandboxId });
   if (publicKey === null) return;
-  const { source, createdBy } = await control.certifiable({ sandboxId, publicKey, purpose: 'host' });
-  const signed = await control.signCertificate({
+  const { source, createdBy } = await patientControl.certifiable({ sandboxId, publicKey, purpose: 'host' });
+  const signed = await patientControl.signCertificate({
     sandboxId,
     source,
     actor: createdBy,
