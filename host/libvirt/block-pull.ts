@@ -1,22 +1,18 @@
-import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { type LayeredDisk, layeredDisks } from './disk-layers.ts';
+import type { QemuMonitor } from './qemu-monitor.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 import { parseXml } from './xml.ts';
 
 /** How long all of a disk may take to be copied; whoever wants an end sooner has a signal. Milliseconds. */
 const PULL_TIMEOUT_MS = 3_600_000;
 
-/** Answer of QMP's `query-block`: what a machine has in its drives. */
-const Drives = z.object({
-  return: z.array(
-    z.object({ inserted: z.object({ file: z.string(), 'node-name': z.string().regex(/^[\w-]+$/) }).optional() }),
-  ),
-});
-
 /** Copies lower layers of a living domain's disk into the one that it writes to (QEMU's block-stream). */
 export class BlockPull {
-  constructor(private readonly virsh: Virsh) {}
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly monitor: QemuMonitor,
+  ) {}
 
   /**
    * Copies all that lies above `base`, and returns when the disk leans on `base` alone. Aborted, it goes on in QEMU: see
@@ -51,14 +47,12 @@ export class BlockPull {
     }
   }
 
-  /** Has QEMU write down what it keeps of an image in its own memory, the tables that say where a cluster is among it. */
+  /** Has QEMU write down what it keeps of an image in its own memory. */
   async flush(sandboxId: string, path: string): Promise<void> {
-    const answer = await this.virsh.run(['qemu-monitor-command', sandboxId, '{"execute":"query-block"}']);
-    const drives = Drives.parse(JSON.parse(answer)).return;
-    const node = drives.find(({ inserted }) => inserted?.file === path)?.inserted?.['node-name'];
-    if (node === undefined) throw notFlushed(sandboxId, path, 'it is in none of its drives');
-    const said = await this.virsh.run(['qemu-monitor-command', sandboxId, '--hmp', `qemu-io ${node} flush`]);
-    if (said.trim() !== '') throw notFlushed(sandboxId, path, said.trim());
+    const node = await this.monitor.driveNode(sandboxId, path);
+    if (node === null) throw notFlushed(sandboxId, path, 'it is in none of its drives');
+    const complaint = await this.monitor.flush(sandboxId, node);
+    if (complaint !== '') throw notFlushed(sandboxId, path, complaint);
   }
 }
 

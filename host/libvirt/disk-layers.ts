@@ -31,6 +31,12 @@ export function driveTargets(domain: Element): string[] {
   return drivesOf(domain).map(targetOf);
 }
 
+/** The number by which libvirt calls what a disk of a running domain is written to; null when it is not said. */
+export function sourceIndex(domain: Element, target: string): string | null {
+  const disk = disksOf(domain).find((d) => targetOf(d) === target);
+  return (disk && child(disk, 'source')?.attributes['index']) ?? null;
+}
+
 /** Makes a disk of the domain consist of other files. */
 export function putLayers(domain: Element, target: string, [active, ...below]: LayeredDisk['layers']): void {
   const disk = disksOf(domain).find((d) => targetOf(d) === target);

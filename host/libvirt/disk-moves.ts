@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { layeredDisks } from './disk-layers.ts';
@@ -23,9 +24,11 @@ export function movesOf(frozen: Element, folder: SnapshotFolder, workspace: Work
     }));
 }
 
+/** Makes the empty layers anew: what is there was made for an attempt that moved nothing, or was taken back. */
 export async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
   await Promise.all(
     moves.map(async ({ overlay, frozen }) => {
+      await rm(overlay, { force: true });
       const bytes = await virtualBytesOf(frozen);
       await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
     }),

@@ -25,10 +25,12 @@ import { Jobs } from './jobs.ts';
 import { Leaning } from './leaning.ts';
 import { watchForLease } from './lease-watch.ts';
 import { Leases } from './leases.ts';
+import { LostMoves } from './lost-moves.ts';
 import { ensureNetworks } from './network.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from './network-plan.ts';
 import { type DomainState, isActive } from './output/domain-state.ts';
 import { nodeInfo, nodeMemory } from './output/node.ts';
+import { QemuMonitor } from './qemu-monitor.ts';
 import { macsOf, Residue } from './residue.ts';
 import { runningSource } from './running-source.ts';
 import { SavedMemory, savedMemoryFolder } from './saved-memory.ts';
@@ -97,7 +99,8 @@ export class LibvirtHypervisor implements Hypervisor {
     this.leaning = new Leaning(state, digests);
     this.captures = new LibvirtCaptures({ state, virsh, sources: this.known, agent, digests });
     const { leaning, use, known: sources } = this;
-    this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
+    const monitor = new QemuMonitor(virsh);
+    this.flattening = new Flattening({ state, blockPull: new BlockPull(virsh, monitor), leaning });
     const { flattening } = this;
     const jobs = new Jobs(virsh);
     this.hibernation = new Hibernation({ virsh, domains, jobs, saved, leases, agent, flattening, state });
@@ -105,7 +108,9 @@ export class LibvirtHypervisor implements Hypervisor {
     const freezer = new Freezer(virsh, domains);
     const thawing = new Thawing({ domains, agent, freezer, jobs, disk: () => this.disk() });
     const common = { state, virsh, domains, digests, agent };
-    this.snapshots = new LibvirtSnapshots({ ...common, jobs, freezer, thawing, leaning, flattening, diffProgram });
+    const lostMoves = new LostMoves(virsh, monitor);
+    const saving = { jobs, freezer, thawing, lostMoves, flattening };
+    this.snapshots = new LibvirtSnapshots({ ...common, ...saving, leaning, diffProgram });
     this.waking = new Waking(common);
     this.baking = new LibvirtBaking({ ...common, sources, leaning, use });
   }

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { access, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
+import { orAbsent } from '../disk/absent.ts';
 import { exec } from '../exec.ts';
 import { kvmUsable } from './accel.ts';
 import { openUp } from './firewall.ts';
@@ -83,15 +84,7 @@ const TIMEOUT_MS = 30_000;
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
   const virsh = new Virsh(uriOf(folder));
   const present = await holderPid(folder);
-  const holder = present ?? (await hold(folder));
-  const answers = await virsh.run(['uri']).then(
-    () => true,
-    () => false,
-  );
-  if (!answers) {
-    await within(holder, ['libvirtd', '--daemon', '--pid-file', '/run/libvirt/private.pid']);
-    await virsh.run(['uri']);
-  }
+  await bringUp(present ?? (await hold(folder)), virsh);
   return {
     uri: virsh.uri,
     leaseFolder: leaseFolderOf(folder),
@@ -122,6 +115,24 @@ function uriOf(folder: string): string {
   return `qemu:///system?socket=${folder}/run/libvirt-sock`;
 }
 
+/** A daemon that was killed keeps its pid file locked until it is gone, and the next one gives up at once then. */
+async function bringUp(holder: number, virsh: Virsh): Promise<void> {
+  const deadline = Date.now() + TIMEOUT_MS;
+  const answers = () =>
+    virsh.run(['uri']).then(
+      () => true,
+      () => false,
+    );
+  while (!(await answers())) {
+    try {
+      await within(holder, ['libvirtd', '--daemon', '--pid-file', '/run/libvirt/private.pid']);
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await delay(50);
+    }
+  }
+}
+
 async function hold(folder: string): Promise<number> {
   for (const part of FOLDERS) await mkdir(join(folder, part), { recursive: true, mode: 0o755 });
   for (const over of ['/run/libvirt', '/var/lib/libvirt', '/var/log/libvirt', '/var/cache/libvirt']) {
@@ -139,6 +150,7 @@ async function hold(folder: string): Promise<number> {
   // a runtime folder without its processes (a killed holder, a reboot) would make libvirtd believe in them
   for (const part of ['run', 'holder.pid']) await rm(join(folder, part), { recursive: true, force: true });
   await mkdir(join(folder, 'run'), { mode: 0o755 });
+  await removeBridges(folder);
   // its own session and no inherited pipes: it must not end with its starter, nor hold it up
   const options = ['--mount', '--pid', '--fork', '--propagation', 'private'];
   const kvm = (await kvmUsable()) ? 'kvm' : 'no-kvm';
@@ -180,7 +192,8 @@ async function stopDaemon(folder: string): Promise<void> {
 
 async function stopAll(folder: string, virsh: Virsh): Promise<void> {
   const holder = await holderPid(folder);
-  if (holder === null) return;
+  if (holder === null) return await removeBridges(folder);
+  await bringUp(holder, virsh);
   // a network's bridge is no process: it stays in the caller's network namespace unless libvirt removes it
   // and so do the firewall's rules, which are ours
   for (const name of names(await virsh.run(['net-list', '--name']))) {
@@ -192,6 +205,25 @@ async function stopAll(folder: string, virsh: Virsh): Promise<void> {
   const deadline = Date.now() + TIMEOUT_MS;
   while ((await holderPid(folder)) !== null && Date.now() < deadline) await delay(5);
   for (const part of ['run', 'holder.pid']) await rm(join(folder, part), { recursive: true, force: true });
+}
+
+/**
+ * The bridges of networks whose libvirtd has ended without a word, since its holder was killed: with them there, no
+ * network of that address can be started. A bridge is known as ours by its hardware address, which libvirt has made up.
+ */
+async function removeBridges(folder: string): Promise<void> {
+  const definitions = join(definitionsOf(folder), 'networks');
+  for (const entry of (await orAbsent(readdir(definitions))) ?? []) {
+    if (!entry.endsWith('.xml')) continue; // `autostart` is a folder
+    const network = parseXml(await readFile(join(definitions, entry), 'utf8'));
+    const bridge = child(network, 'bridge')?.attributes['name'];
+    const mac = child(network, 'mac')?.attributes['address'];
+    if (bridge === undefined || mac === undefined) continue;
+    const address = await orAbsent(readFile(`/sys/class/net/${bridge}/address`, 'utf8'));
+    if (address?.trim() !== mac) continue;
+    await exec('ip', ['link', 'delete', 'dev', bridge]);
+    await openUp(bridge);
+  }
 }
 
 async function gone(path: string): Promise<void> {

@@ -13,6 +13,7 @@ import type { Flattening } from './flattening.ts';
 import type { Freezer } from './freezer.ts';
 import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
 import type { Jobs } from './jobs.ts';
+import type { LostMoves } from './lost-moves.ts';
 import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
 import type { Thawing } from './thawing.ts';
 import { type Virsh, VirshError } from './virsh.ts';
@@ -27,6 +28,7 @@ export interface SavingDeps {
   agent: GuestAgent;
   freezer: Freezer;
   thawing: Thawing;
+  lostMoves: LostMoves;
   flattening: Flattening;
 }
 
@@ -76,10 +78,7 @@ export class Saving {
     await this.deps.thawing.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
-    if (
-      spec !== null &&
-      (await this.hasMoved(sandboxId, movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId))))
-    ) {
+    if (spec !== null && (await this.hasMoved(sandboxId, movesOf(frozen, folder, workspace)))) {
       return await this.settle(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
@@ -115,16 +114,20 @@ export class Saving {
 
   /**
    * Whether the disks have gone over: all of them have, or none. Asked when libvirt is at nothing any more: while it
-   * saves memory it answers, and moves the disks afterwards. libvirt's word may be older than QEMU's deed when libvirtd
-   * was killed in between; the lock on a layer is QEMU's.
+   * saves memory it answers, and moves the disks afterwards. When libvirtd was killed between QEMU's deed and its own
+   * note of it, the deed is taken back; the lock on a layer is QEMU's.
    */
   private async hasMoved(sandboxId: string, moves: readonly Move[]): Promise<boolean> {
     const overlays = moves.map(({ overlay }) => overlay);
     const there = await Promise.all(overlays.map((overlay) => orAbsent(stat(overlay))));
-    if (there.includes(null)) return false;
+    if (!there.some((file) => file !== null)) return false;
     const files = await this.deps.domains.diskFiles(sandboxId);
     if (files !== null && overlays.every((overlay) => files.includes(overlay))) return true;
-    return (await Promise.all(overlays.map(isBeingWritten))).includes(true);
+    const left = overlays.filter((_, n) => there[n] !== null);
+    if ((await Promise.all(left.map(isBeingWritten))).includes(true)) {
+      await this.deps.lostMoves.takeBack(sandboxId, moves);
+    }
+    return false;
   }
 
   /**

@@ -7,6 +7,7 @@ import { BlockPull } from '../../../host/libvirt/block-pull.ts';
 import { putLayers } from '../../../host/libvirt/disk-layers.ts';
 import { Flattening } from '../../../host/libvirt/flattening.ts';
 import { Leaning } from '../../../host/libvirt/leaning.ts';
+import { QemuMonitor } from '../../../host/libvirt/qemu-monitor.ts';
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import { Workspace } from '../../../host/libvirt/workspace.ts';
 import { buildXml, parseXml } from '../../../host/libvirt/xml.ts';
@@ -20,7 +21,7 @@ test('killed when domain.xml is flat and spec.json not yet, the spec is made so 
   await mkdir(state.snapshots);
   const virsh = new Virsh('test:///default'); // libvirt's own pretence of a host, which has no sandbox
   const leaning = new Leaning(state, new BaseDigests(state.images));
-  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh), leaning });
+  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, new QemuMonitor(virsh)), leaning });
   const workspace = new Workspace(state, newId());
   await workspace.make();
   await writeFile(workspace.overlay, '');

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { exec } from '../../../host/exec.ts';
+import { LostMoves } from '../../../host/libvirt/lost-moves.ts';
+import { QemuMonitor } from '../../../host/libvirt/qemu-monitor.ts';
+import { Workspace } from '../../../host/libvirt/workspace.ts';
+import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
+import { TestCa } from './guest.ts';
+import { LivingGuest } from './living-guest.ts';
+import { startMachine, type TestMachine } from './machine.ts';
+
+let machine: TestMachine;
+let monitor: QemuMonitor;
+let ca: TestCa;
+let keys: string;
+
+beforeAll(async () => {
+  machine = await startMachine();
+  monitor = new QemuMonitor(machine.virsh);
+  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
+  ca = await TestCa.make(keys);
+}, 120_000);
+
+afterAll(async () => {
+  await machine?.end();
+  if (keys) await rm(keys, { recursive: true, force: true });
+}, 60_000);
+
+/** Opens the file in QEMU as libvirt would, and says nothing of it to libvirt. */
+async function open({ id }: LivingGuest, file: string): Promise<void> {
+  const lower = { 'node-name': 'unseen-storage', driver: 'file', filename: file };
+  await monitor.execute(id, 'blockdev-add', lower);
+  const upper = { 'node-name': 'unseen-format', driver: 'qcow2', file: 'unseen-storage', backing: null };
+  await monitor.execute(id, 'blockdev-add', upper);
+}
+
+/** What libvirtd does just before it writes down that it has: then it is killed, as far as can be seen. */
+async function moveUnseen(guest: LivingGuest, from: string, overlay: string): Promise<void> {
+  await open(guest, overlay);
+  const node = await monitor.driveNode(guest.id, from);
+  await monitor.execute(guest.id, 'blockdev-snapshot', { node, overlay: 'unseen-format' });
+}
+
+async function overlayOver(guest: LivingGuest, base: string): Promise<string> {
+  const path = new Workspace(machine.state, guest.id).overlayOf('vda', 'unseen');
+  await exec('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', base, path]);
+  await exec('chown', ['--reference', base, path]);
+  return path;
+}
+
+async function activeFile({ id }: LivingGuest): Promise<string> {
+  return /vda\s+(\S+)/.exec(await machine.virsh.run(['domblklist', id]))?.[1] ?? '';
+}
+
+const write = (name: string) => `dd if=/dev/urandom of=${name} bs=1M count=8 conv=fsync status=none; sha256sum ${name}`;
+const readAgain = (name: string) => `echo 3 | sudo tee /proc/sys/vm/drop_caches >/dev/null; sha256sum ${name}`;
+
+test('a move that libvirt does not know of is taken back with what was written since, from any point', async () => {
+  const guest = await LivingGuest.start(machine, ca);
+  const known = await activeFile(guest);
+  const before = await guest.run(write('before'));
+  const moves = async () => [{ target: 'vda', frozen: known, overlay: await overlayOver(guest, known) }];
+  const lost = new LostMoves(machine.virsh, monitor);
+
+  const opened = await moves();
+  await open(guest, opened[0]?.overlay ?? '');
+  await lost.takeBack(guest.id, opened);
+
+  const moved = await moves();
+  await moveUnseen(guest, known, moved[0]?.overlay ?? '');
+  const since = await guest.run(write('since'));
+  await lost.takeBack(guest.id, moved);
+  await lost.takeBack(guest.id, moved);
+
+  const again = await moves();
+  await moveUnseen(guest, known, again[0]?.overlay ?? '');
+  const last = await guest.run(write('last'));
+  const job = { 'job-id': 'mayfly-vda', device: 'unseen-format', 'base-node': await knownNode(guest) };
+  await monitor.execute(guest.id, 'block-commit', job);
+  await lost.takeBack(guest.id, again);
+
+  expect(await monitor.driveNode(guest.id, known)).not.toBeNull();
+  expect((await monitor.nodes(guest.id)).filter(({ name }) => name.startsWith('unseen'))).toEqual([]);
+  expect((await readdir(new Workspace(machine.state, guest.id).folder)).filter((n) => n.includes('unseen'))).toEqual(
+    [],
+  );
+  for (const [name, sum] of Object.entries({ before, since, last })) expect(await guest.run(readAgain(name))).toBe(sum);
+
+  const [snapshotId] = await guest.save();
+  const fork = await LivingGuest.start(machine, ca, snapshotId);
+  for (const [name, sum] of Object.entries({ before, since, last })) expect(await fork.run(readAgain(name))).toBe(sum);
+  await fork.remove();
+  await guest.remove();
+  await machine.host.snapshots.remove(snapshotId);
+});
+
+test.each(['saved again', 'taken back'])('a save whose move libvirt has lost is %s', async (end) => {
+  const { host, state, virsh } = machine;
+  const guest = await LivingGuest.start(machine, ca);
+  const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
+  await guest.run(write('before'));
+  // libvirt saves no disk that it copies, so all is prepared and nothing moved
+  const copy = join(state.workspace(guest.id), 'copy');
+  await virsh.run(['blockcopy', guest.id, 'vda', copy, '--transient-job']);
+  await expect(guest.save(snapshotId)).rejects.toMatchObject({ code: 'snapshot_failed' });
+  await virsh.run(['blockjob', guest.id, 'vda', '--abort']);
+  const overlay = new Workspace(state, guest.id).overlayOf('vda', snapshotId);
+  const known = await activeFile(guest);
+  await exec('chown', ['--reference', known, overlay]);
+  await moveUnseen(guest, known, overlay);
+  const since = await guest.run(write('since'));
+
+  if (end === 'taken back') {
+    await host.snapshots.remove(snapshotId);
+    expect(await readdir(state.snapshots)).toEqual([]);
+    expect(await activeFile(guest)).toBe(known);
+  } else {
+    await guest.save(snapshotId);
+    expect(await activeFile(guest)).toBe(overlay);
+  }
+  expect(await guest.run(readAgain('since'))).toBe(since);
+  const [last] = await guest.save();
+  const fork = await LivingGuest.start(machine, ca, last);
+  expect(await fork.run(readAgain('since'))).toBe(since);
+  await fork.remove();
+  await guest.remove();
+  for (const id of [last, snapshotId]) await host.snapshots.remove(id);
+  expect(await readdir(state.snapshots)).toEqual([]);
+});
+
+async function knownNode({ id }: LivingGuest): Promise<string> {
+  const index = /index='(\d+)'/.exec(await machine.virsh.run(['dumpxml', id]))?.[1] ?? '';
+  return `libvirt-${index}-format`;
+}
