@@ -40,8 +40,12 @@ export class Ledger {
   readonly #promises = new Map<string, Reservation>();
   readonly #mutex = new Mutex();
 
-  constructor(state: StateDir) {
+  readonly #diskOvercommit: number;
+
+  /** @param diskOvercommit a sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 1 */
+  constructor(state: StateDir, diskOvercommit = 1) {
     this.#state = state;
+    this.#diskOvercommit = diskOvercommit;
   }
 
   /** Reads the promises given before this process began. @throws Error when a file is not one of ours */
@@ -71,7 +75,8 @@ export class Ledger {
       if (this.#promises.has(checked.sandboxId)) return;
       const room = this.room(capacity, grown);
       if (checked.memoryMib > room.memoryMib) refuse('memory', checked.memoryMib, room.memoryMib, 'MiB');
-      if (checked.diskBytes > room.diskBytes) refuse('disk', checked.diskBytes, room.diskBytes, 'bytes');
+      const diskBytes = this.#expectedBytes(checked);
+      if (diskBytes > room.diskBytes) refuse('disk', diskBytes, room.diskBytes, 'bytes');
       await this.#write(checked);
     });
   }
@@ -125,9 +130,16 @@ export class Ledger {
     for (const promise of this.#promises.values()) {
       const taken = grown.get(promise.sandboxId);
       memoryMib -= Math.max(0, promise.memoryMib - (taken?.memoryMib ?? 0));
-      diskBytes -= Math.max(0, promise.diskBytes - (taken?.diskBytes ?? 0));
+      diskBytes -= Math.max(0, this.#expectedBytes(promise) - (taken?.diskBytes ?? 0));
     }
     return { memoryMib: Math.floor(memoryMib), diskBytes: Math.floor(diskBytes) };
+  }
+
+  /** What it is taken to grow to. A capture writes all that it was promised for, and memory is saved whole. */
+  #expectedBytes({ sandboxId, diskBytes, savedMib = 0 }: Reservation): number {
+    if (!isSandboxId(sandboxId)) return diskBytes;
+    const savedBytes = savedMib * BYTES_PER_MIB;
+    return Math.ceil((diskBytes - savedBytes) / this.#diskOvercommit) + savedBytes;
   }
 
   /** The sandboxes that hold a promise: those whose growth matters to {@link reserve}. */

@@ -23,6 +23,7 @@ const environment = z.object({
   MAYFLY_LIBVIRT_URI: optional,
   MAYFLY_SUBNET: z.string().default('10.213.0.0/20'),
   MAYFLY_INTERNET_SUBNET: z.string().default('10.213.16.0/20'),
+  MAYFLY_DISK_OVERCOMMIT: z.coerce.number().min(1).max(1_000).default(4),
   MAYFLY_FAILPOINTS: optional,
   MAYFLY_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   MONGODB_URI: optional,
@@ -44,6 +45,8 @@ export interface Config {
   libvirtUri: string | undefined;
   /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
   subnets: { isolated: string; internet: string };
+  /** A sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 4 */
+  diskOvercommit: number;
   failpoints: string | undefined;
   logLevel: string;
   /** Undefined: a store of our own. */
@@ -69,6 +72,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
+    diskOvercommit: values.MAYFLY_DISK_OVERCOMMIT,
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,
     mongodbUri: values.MONGODB_URI,

@@ -40,7 +40,7 @@ export async function openHostMachine(config: Config, failpoints: Failpoints): P
   await mkdir(state.root, { recursive: true, mode: 0o711 });
   const lock = await lockFolder(state.root);
   try {
-    const ledger = new Ledger(state);
+    const ledger = new Ledger(state, config.diskOvercommit);
     const credentials = new Credentials(state);
     await ledger.open();
     await credentials.open();

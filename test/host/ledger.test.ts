@@ -50,6 +50,25 @@ describe('Ledger', () => {
     expect(ledger.room(now, grown).memoryMib).toBe(0);
   });
 
+  test('a sandbox is taken to write a part of its disk, and what it has written beyond that is missing; a capture writes all', async () => {
+    ledger = new Ledger(state, 4);
+    const full = { ...CAPACITY, diskAvailableBytes: 1_250 };
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 0, diskBytes: 2_000 }, full, NOBODY);
+    expect(ledger.room(full, NOBODY).diskBytes).toBe(500);
+    expect(ledger.room(full, new Map([[idOf(1), { memoryMib: 0, diskBytes: 400 }]])).diskBytes).toBe(900);
+    expect(ledger.room(full, new Map([[idOf(1), { memoryMib: 0, diskBytes: 1_900 }]])).diskBytes).toBe(1_000);
+    const capture = idOf(2).replace('sbx-', 'cap-');
+    const whole = ledger.reserve({ sandboxId: capture, memoryMib: 0, diskBytes: 501 }, full, NOBODY);
+    await expect(whole).rejects.toThrow('needs 501 bytes of disk, but this host can promise 500 bytes more');
+    await ledger.reserve({ sandboxId: idOf(3), memoryMib: 0, diskBytes: 2_000 }, full, NOBODY);
+    expect(ledger.totals().diskBytes).toBe(4_000);
+    const saved = 1024 * 1024;
+    await ledger.reserve({ sandboxId: idOf(4), memoryMib: 1, diskBytes: 0 }, CAPACITY, NOBODY);
+    await ledger.yieldMemory(idOf(4));
+    const now = { ...CAPACITY, diskAvailableBytes: 2e7 };
+    expect(ledger.room(now, NOBODY).diskBytes).toBe(1.6e7 - 2 * 500 - saved);
+  });
+
   test('a sandbox that outgrew its promise gives nobody else room', async () => {
     await ledger.reserve({ sandboxId: idOf(1), memoryMib: 100, diskBytes: 0 }, CAPACITY, NOBODY);
     const grown = new Map([[idOf(1), { memoryMib: 5_000, diskBytes: 0 }]]);
