@@ -71,7 +71,7 @@ export async function measureSnapshots(bench: SnapshotBench): Promise<SnapshotFi
       await dirty(client, direct);
       return await take(new Samples());
     });
-    const full = await measureFull(bench, ours, plain);
+    const full = await measureFull(bench, { ours, direct, plain }, taken);
     const forks = { disk: await measureForks(bench, ours, 'disk'), full: await measureForks(bench, ours, 'full') };
     return { snapshots, diff, chain, full, forks };
   } finally {
@@ -116,9 +116,15 @@ async function run(client: MayflyClient, sandboxId: string, command: string): Pr
 }
 
 /** The new layers go with the sandbox's workspace. */
-async function plainly({ uri }: LibvirtHypervisor, sandboxId: string, sandboxesDir: string): Promise<void> {
+async function plainly(
+  { uri }: LibvirtHypervisor,
+  sandboxId: string,
+  sandboxesDir: string,
+  withMemory = false,
+): Promise<void> {
   const layer = join(sandboxesDir, sandboxId, `plain-${randomBytes(4).toString('hex')}.qcow2`);
-  const flags = ['--disk-only', '--quiesce', '--atomic', '--no-metadata', '--diskspec', 'sda,snapshot=no'];
+  const what = withMemory ? ['--live', '--memspec', `file=${layer}.memory`] : ['--disk-only', '--quiesce'];
+  const flags = [...what, '--atomic', '--no-metadata', '--diskspec', 'sda,snapshot=no'];
   await new Virsh(uri).run(['snapshot-create-as', sandboxId, ...flags, '--diskspec', `vda,file=${layer}`]);
 }
 
@@ -146,24 +152,33 @@ async function measureDiff(
   return { files: FILES, found, ms };
 }
 
-/** Memory and disks through the API, and what libvirt does of them: `virsh save` is its own way to memory that comes back. */
+/** Memory and disks, and back again: through the API, by our host's steps called directly, and by libvirt alone. */
 async function measureFull(
   { client, host, sandboxesDir }: SnapshotBench,
-  ours: string,
-  plain: string,
+  { ours, direct, plain }: { ours: string; direct: string; plain: string },
+  taken: string[],
 ): Promise<Record<string, Spread>> {
   const virsh = new Virsh(host.uri);
-  const memory = join(sandboxesDir, plain, 'memory');
   const samples = new Samples();
   for (let turn = 0; turn < FULL_ROUNDS; turn++) {
     const { id, state } = await samples.time('full snapshot through the API, until ready', () =>
       client.snapshots.take(ours, { kind: 'full' }, { waitSeconds: 120 }),
     );
     if (state !== 'ready') throw new Error(`${id} is ${state}`);
-    await samples.time('virsh save', () => virsh.run(['save', plain, memory]));
     await samples.time('restore through the API, until running', () =>
       client.snapshots.restore(ours, { snapshotId: id, keepCurrent: false }, { waitSeconds: 240 }),
     );
+    const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
+    taken.push(snapshotId);
+    const request = { snapshotId, sandboxId: direct, kind: 'full' } as const;
+    await samples.time('directly: full save', () => host.snapshots.save(request, context()));
+    await samples.time('directly: full verify', () => host.snapshots.verify(snapshotId, context()));
+    await host.removeDomain(direct);
+    await host.snapshots.revert({ sandboxId: direct, snapshotId, restoreId: `bench-${turn}` }, context());
+    await samples.time('directly: wake and renew', () => host.bootDomain(direct, context()));
+    await samples.time('virsh snapshot-create-as --live --memspec', () => plainly(host, plain, sandboxesDir, true));
+    const memory = join(sandboxesDir, plain, 'memory');
+    await virsh.run(['save', plain, memory]);
     await samples.time('virsh restore', () => virsh.run(['restore', memory]));
   }
   return samples.spreads();

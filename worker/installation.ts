@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
 import { TemporalSagas } from '../api/temporal-sagas.ts';
+import { allEnded } from '../host/all-ended.ts';
 import type { HostRecord } from '../model/host.ts';
 import type { Store } from '../store/connect.ts';
 import { startApiPart } from './api-part.ts';
@@ -11,7 +12,7 @@ import type { HostMachine } from './host-machine.ts';
 import { startHostPart } from './host-part.ts';
 import { openProcess } from './process.ts';
 import { rememberServers } from './remembered-servers.ts';
-import { bothOrNeither, ensureServers, progress, type Servers } from './servers.ts';
+import { ensureServers, progress, type Servers } from './servers.ts';
 
 /** All of Mayfly on this machine, running. */
 export interface Installation {
@@ -77,7 +78,7 @@ async function start(
   await rememberServers(config.stateDir, servers);
   const process = await openProcess(config, servers, closers);
   mayGoOn();
-  const [control, host] = await bothOrNeither(
+  const [control, host] = await allEnded(
     timed('control worker', () => startControlPart(process)),
     timed(`host worker (${config.hostKind})`, () => startHostPart(process)),
   );

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { allEnded } from '../host/all-ended.ts';
 import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { freePort } from './server-process.ts';
@@ -39,16 +40,8 @@ export async function ensureServers(
     deaths.push(server.died);
     return { storeUri: server.address };
   };
-  const [first, second] = await bothOrNeither(temporal(), store());
+  const [first, second] = await allEnded(temporal(), store());
   return { ...first, ...second, died: Promise.race([...deaths, new Promise<string>(() => {})]) };
-}
-
-/** Waits for both, also when one fails: what the other opened is known to its closers before they are called. */
-export async function bothOrNeither<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
-  const [first, second] = await Promise.allSettled([one, other]);
-  if (first.status === 'rejected') throw first.reason;
-  if (second.status === 'rejected') throw second.reason;
-  return [first.value, second.value];
 }
 
 /** Says how long a part of the start took. */

@@ -8,8 +8,8 @@ import { type Virsh, VirshError } from './virsh.ts';
 const ANSWER_SECONDS = 20;
 /** One call is one argument of virsh, of which Linux takes 128 KiB (MAX_ARG_STRLEN): 64 KiB of base64. Bytes. */
 const CHUNK_BYTES = 48 * 1024;
-const FIRST_POLL_MS = 20;
-const LONGEST_POLL_MS = 500;
+/** It is asked again after a part of the time that it has run: a short one is seen to end soon, a long one asked rarely. */
+const POLL = { shareOfElapsed: 0.125, leastMs: 20, mostMs: 500 };
 
 const Started = z.object({ pid: z.int() });
 const Status = z.object({
@@ -36,12 +36,13 @@ export class AgentConsole implements SourceConsole {
   async run(argv: readonly string[], options: ConsoleOptions = {}): Promise<ConsoleResult> {
     const [path = '', ...arg] = argv;
     const { signal } = options;
-    const deadline = Date.now() + (options.timeoutMs ?? CONSOLE_TIMEOUT_MS);
+    const began = Date.now();
+    const deadline = began + (options.timeoutMs ?? CONSOLE_TIMEOUT_MS);
     const input = options.stdin === undefined ? {} : { 'input-data': Buffer.from(options.stdin).toString('base64') };
     const { pid } = Started.parse(
       await this.#call('guest-exec', { path, arg, 'capture-output': true, ...input }, signal, options.isSecret),
     );
-    for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 2, LONGEST_POLL_MS)) {
+    for (;;) {
       const status = Status.parse(await this.#call('guest-exec-status', { pid }, signal));
       if (status.exited) {
         const { exitcode, 'out-data': out = '', 'err-data': err = '' } = status;
@@ -50,7 +51,8 @@ export class AgentConsole implements SourceConsole {
       if (Date.now() > deadline) {
         throw new MayflyError('prepare_failed', `What runs in it by its guest agent (${path}) does not end.`);
       }
-      await sleep(pause, undefined, signal && { signal });
+      const pause = Math.max(POLL.leastMs, (Date.now() - began) * POLL.shareOfElapsed);
+      await sleep(Math.min(pause, POLL.mostMs), undefined, signal && { signal });
     }
   }
 

@@ -1,6 +1,8 @@
 import { rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../model/snapshot.ts';
+import { allEnded } from '../all-ended.ts';
+import { flushFile } from '../atomic-file.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { isBeingWritten } from '../disk/image.ts';
 import type { StepContext } from '../hypervisor.ts';
@@ -145,12 +147,10 @@ export class Saving {
     for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
       if (writable) await folder.adopt(layers[0].path, target);
     }
-    const answers = asked ?? this.deps.agent.answers(sandboxId);
-    const overlays = makeOverlays(moves, signal);
-    await Promise.allSettled([answers, overlays]); // neither goes on when the other has failed
-    await overlays;
+    const answering = asked ?? this.deps.agent.answers(sandboxId);
+    const [answers] = await allEnded(answering, makeOverlays(moves, signal));
     signal.throwIfAborted();
-    return await answers;
+    return answers;
   }
 
   private async move(
@@ -189,7 +189,7 @@ export class Saving {
       throw error;
     }
     await this.moveAtOnce(folder, attempt, moves);
-    await this.deps.thawing.thaw(attempt);
+    await allEnded(this.deps.freezer.thaw(attempt), flushFile(folder.memory)); // which verify would wait for
   }
 
   /**

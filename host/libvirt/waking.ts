@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { chmod, copyFile, rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { refuseFull } from '../../model/storage.ts';
+import { allEnded } from '../all-ended.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { diskOf } from '../disk/host-disk.ts';
 import { ensureHostKey } from '../disk/host-key.ts';
@@ -40,11 +41,12 @@ export class Waking {
   /** @throws MayflyError boot_failed, source_changed, host_disk_full */
   async wake(workspace: Workspace, spec: CloneSpec, snapshotId: string, signal: AbortSignal): Promise<void> {
     const { sandboxId } = workspace;
-    await this.deps.domains.remove(sandboxId);
+    if (await this.deps.domains.find(sandboxId)) await this.deps.domains.remove(sandboxId);
     const image = await workspace.newMemory();
     try {
       await emptyDisks(workspace, new SnapshotFolder(this.deps.state, snapshotId), signal);
-      const wish = await this.prepare(workspace, spec, snapshotId, image);
+      const defined = this.deps.virsh.run(['define', workspace.domainXml], { signal });
+      const [wish] = await allEnded(this.prepare(workspace, spec, snapshotId, image), defined);
       signal.throwIfAborted();
       await this.restore(workspace, image, wish, signal);
       signal.throwIfAborted();
@@ -89,14 +91,8 @@ export class Waking {
     return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys } };
   }
 
-  private async restore(
-    { sandboxId, domainXml }: Workspace,
-    image: string,
-    { macs }: Wish,
-    signal: AbortSignal,
-  ): Promise<void> {
+  private async restore({ sandboxId }: Workspace, image: string, { macs }: Wish, signal: AbortSignal): Promise<void> {
     const { virsh, domains } = this.deps;
-    await virsh.run(['define', domainXml], { signal });
     await virsh.run(['restore', '--paused', image], { signal, timeoutMs: RESTORE_TIMEOUT_MS });
     // while it is paused: that there is a cable is part of what wakes up
     for (const { own } of macs) await domains.setLink(sandboxId, own, 'down');
