@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { CAPTURE_STATES } from '../model/capture.ts';
+import { savedDisk } from './saved-disk.ts';
 import { actor, captureId, instant, limit } from './schemas.ts';
 
 export const captureParams = z.strictObject({
@@ -19,9 +20,7 @@ export const captureAnswer = z
     readyAt: instant.nullable(),
     saved: z
       .object({
-        disks: z.array(
-          z.object({ target: z.string(), sha256: z.string(), virtualBytes: z.int(), storedBytes: z.int() }),
-        ),
+        disks: z.array(savedDisk),
         sizeBytes: z.int(),
         quiesced: z.boolean(),
         capturedAt: instant,

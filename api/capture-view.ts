@@ -3,6 +3,7 @@ import type { CaptureRecord } from '../model/capture.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { captureAnswer } from './capture-schemas.ts';
 import type { AppDeps } from './context.ts';
+import { diskView } from './saved-disk.ts';
 
 export type CaptureView = z.infer<typeof captureAnswer>;
 
@@ -30,13 +31,7 @@ function savedView({
   parentId,
   fullBecause,
 }: NonNullable<CaptureRecord['saved']>) {
-  const shown = disks.map(({ target, sha256, virtualBytes, storedBytes }) => ({
-    target,
-    sha256,
-    virtualBytes,
-    storedBytes,
-  }));
-  return { disks: shown, sizeBytes, quiesced, capturedAt, parentId, fullBecause };
+  return { disks: disks.map(diskView), sizeBytes, quiesced, capturedAt, parentId, fullBecause };
 }
 
 /** @throws MayflyError capture_not_found */

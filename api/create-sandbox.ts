@@ -5,12 +5,12 @@ import { sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Actor, SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
-import { type Attempt, beginAttempt, freedWhenRefused, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Attempt, answerOnce, freedWhenRefused, isHeard } from './idempotency.ts';
 import { type Origin, placeableOrigin } from './placement.ts';
 import { type Patience, patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
 import { sandboxView } from './sandbox-view.ts';
-import type { createSandbox } from './schemas.ts';
+import type { createSandbox, IdempotencyHeaders } from './schemas.ts';
 import { waitWithin } from './waiting.ts';
 
 export type Request = z.output<typeof createSandbox>;
@@ -20,27 +20,18 @@ export async function answerCreate(
   c: Context<Env>,
   deps: AppDeps,
   request: Request,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
   const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: request.agentId ?? null };
-  const attempt = await beginAttempt(store, sandboxIdFrom, {
-    apiKeyId: actor.apiKeyId,
-    key: headers['idempotency-key'],
-    method: c.req.method,
-    path: c.req.path,
-    body: request,
+  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    await start(deps, attempt, request, actor);
+    const patience = patienceOf(headers.prefer);
+    await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
+    const record = await recorded(deps, attempt.subjectId);
+    return { response: answerFor(c, record, patience), isKept: isHeard(c) };
   });
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  await start(deps, attempt, request, actor);
-  const patience = patienceOf(headers.prefer);
-  await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
-  const record = await recorded(deps, attempt.subjectId);
-  const response = answerFor(c, record, patience);
-  // Who has left got no answer, so the same request may still wait for the end.
-  if (!c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
-  return response;
 }
 
 /** The defaults are filled in here, once, and recorded. */

@@ -5,12 +5,12 @@ import { sandboxIdFrom } from '../model/ids.ts';
 import type { Actor, SandboxRecord } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import { failureOf, type Request, recorded, specOf } from './create-sandbox.ts';
-import { type Attempt, beginAttempt, freedWhenRefused, furtherId, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from './idempotency.ts';
 import { placeableOrigin } from './placement.ts';
 import { patienceOf } from './prefer.ts';
 import { problemOf } from './problem.ts';
 import { sandboxView } from './sandbox-view.ts';
-import type { forksAnswer } from './schemas.ts';
+import type { forksAnswer, IdempotencyHeaders } from './schemas.ts';
 import { waitWithin } from './waiting.ts';
 
 type Item = z.infer<typeof forksAnswer>['items'][number];
@@ -26,31 +26,28 @@ export async function answerForks(
   c: Context<Env>,
   deps: AppDeps,
   request: Request,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
   const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: request.agentId ?? null };
-  const { method, path } = c.req;
-  const asked = { apiKeyId: actor.apiKeyId, key: headers['idempotency-key'], method, path, body: request };
-  const attempt = await beginAttempt(store, sandboxIdFrom, asked);
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
-    furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
-  );
-  const refused = await startAll(deps, attempt, ids, request, actor);
-  const started = ids.filter((id) => !refused.has(id));
-  const patience = patienceOf(headers.prefer);
-  await waitWithin(c, deps, patience.seconds, async (signal) => {
-    await Promise.all(started.map((id) => sagas.settled(id, signal)));
+  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
+      furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
+    );
+    const refused = await startAll(deps, attempt, ids, request, actor);
+    const started = ids.filter((id) => !refused.has(id));
+    const patience = patienceOf(headers.prefer);
+    await waitWithin(c, deps, patience.seconds, async (signal) => {
+      await Promise.all(started.map((id) => sagas.settled(id, signal)));
+    });
+    const records = new Map<string, SandboxRecord>();
+    for (const id of started) records.set(id, await recorded(deps, id));
+    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    const response = c.json({ items: ids.map((id) => itemOf(c, id, refused, records)) }, statusOf(ids, records));
+    // What Temporal did not take is begun by the next request with the same key.
+    return { response, isKept: refused.size === 0 && isHeard(c) };
   });
-  const records = new Map<string, SandboxRecord>();
-  for (const id of started) records.set(id, await recorded(deps, id));
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
-  const response = c.json({ items: ids.map((id) => itemOf(c, id, refused, records)) }, statusOf(ids, records));
-  // What Temporal did not take is begun by the next request with the same key.
-  if (refused.size === 0 && !c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
-  return response;
 }
 
 /**

@@ -5,7 +5,7 @@ import { MayflyError } from '../model/errors.ts';
 import { ID_BYTES } from '../model/ids.ts';
 import { canonicalJson } from '../store/canonical-json.ts';
 import type { Store } from '../store/connect.ts';
-import type { Claim, StoredAnswer } from '../store/idempotency.ts';
+import type { Claim, Claimed, StoredAnswer } from '../store/idempotency.ts';
 import type { Env } from './context.ts';
 
 /** Says that an answer was given before. */
@@ -13,34 +13,53 @@ export const REPLAYED = 'Idempotent-Replayed';
 /** Headers that belong to an answer wherever it is given again. */
 const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
 
-/** One request that makes something: the id of that, whether it may be the first of its key, and the answer given before. */
+/** What is asked for. */
+export interface Asked {
+  /** Makes an id of what the request makes out of random bytes. */
+  idFrom: (random: Uint8Array) => string;
+  /** The Idempotency-Key: with the same one, the same method, path and body are the same request. */
+  key: string | undefined;
+  body: unknown;
+}
+
+export interface Answer {
+  response: Response;
+  /** Given again to whoever asks again with the same key; else that request is answered anew. */
+  isKept: boolean;
+}
+
+/** One request that makes something: the id of that, and whether it is the first of its key. */
 export interface Attempt {
   subjectId: string;
   isFresh: boolean;
-  /** Given already; answer with it again. */
-  answer: StoredAnswer | null;
   /** Null without an Idempotency-Key. */
   claim: Claim | null;
 }
 
 /**
- * Settles what this request is about.
- * @param idFrom makes an id of what the request makes out of random bytes
- * @throws MayflyError idempotency_key_reused
+ * Answers a request, and answers it again in the same words when it comes again with the same Idempotency-Key.
+ * @param answer begins what is asked for, or joins what an earlier attempt began: both have the same `subjectId`
+ * @throws MayflyError idempotency_key_reused, and what `answer` throws
  */
-export async function beginAttempt(
+export async function answerOnce(
+  c: Context<Env>,
   store: Store,
-  idFrom: (random: Uint8Array) => string,
-  request: { apiKeyId: string; key: string | undefined; method: string; path: string; body: unknown },
-): Promise<Attempt> {
-  const subjectId = idFrom(randomBytes(ID_BYTES));
-  if (request.key === undefined) return { subjectId, isFresh: true, answer: null, claim: null };
-  const content = canonicalJson([request.method, request.path, request.body]);
-  const bodyDigest = createHash('sha256').update(content).digest('hex');
-  const claim: Claim = { apiKeyId: request.apiKeyId, key: request.key, bodyDigest, subjectId };
-  const claimed = await store.idempotency.claim(claim);
-  if (claimed.fresh) return { subjectId, isFresh: true, answer: null, claim };
-  return { subjectId: claimed.subjectId, isFresh: false, answer: claimed.answer, claim };
+  asked: Asked,
+  answer: (attempt: Attempt) => Promise<Answer>,
+): Promise<Response> {
+  const freshId = asked.idFrom(randomBytes(ID_BYTES));
+  const claim = claimOf(c, asked, freshId);
+  const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
+  if (!claimed.fresh && claimed.answer) return repeatAnswer(c, claimed.answer);
+  const subjectId = claimed.fresh ? freshId : claimed.subjectId;
+  const { response, isKept } = await answer({ subjectId, isFresh: claimed.fresh, claim });
+  if (isKept && claim) await keepAnswer(store, claim, response);
+  return response;
+}
+
+/** Whether the answer to this request is heard. Who has left may ask again, and wait for the end still. */
+export function isHeard(c: Context<Env>): boolean {
+  return !c.req.raw.signal.aborted;
 }
 
 /** The id of one more thing that a request makes; the same request, the same id. */
@@ -67,8 +86,7 @@ export async function freedWhenRefused<T>(
 }
 
 /** Keeps the answer for whoever asks again with the same key. */
-export async function keepAnswer(store: Store, claim: Claim | null, response: Response): Promise<void> {
-  if (!claim) return;
+async function keepAnswer(store: Store, claim: Claim, response: Response): Promise<void> {
   const headers = KEPT_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);
     return value === null ? [] : [{ name, value }];
@@ -76,8 +94,15 @@ export async function keepAnswer(store: Store, claim: Claim | null, response: Re
   await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
 }
 
+function claimOf(c: Context<Env>, { key, body }: Asked, subjectId: string): Claim | null {
+  if (key === undefined) return null;
+  const content = canonicalJson([c.req.method, c.req.path, body]);
+  const bodyDigest = createHash('sha256').update(content).digest('hex');
+  return { apiKeyId: c.get('apiKey').id, key, bodyDigest, subjectId };
+}
+
 /** The same answer again, said to be so. */
-export function repeatAnswer(c: Context<Env>, answer: StoredAnswer): Response {
+function repeatAnswer(c: Context<Env>, answer: StoredAnswer): Response {
   const headers = Object.fromEntries(answer.headers.map(({ name, value }) => [name, value]));
   return c.body(answer.body, answer.status as ContentfulStatusCode, { ...headers, [REPLAYED]: 'true' });
 }

@@ -7,7 +7,7 @@ import type { SandboxRecord, SshEndpoint } from '../model/sandbox.ts';
 import { awakeSandbox } from './awake-sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
-import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { answerOnce } from './idempotency.ts';
 import type { RunningSandbox } from './running-sandbox.ts';
 
 /**
@@ -23,28 +23,24 @@ export async function answerIssue(
 ): Promise<Response> {
   const { store, sagas } = deps;
   const { line } = parsePublicKey(request.publicKey);
-  const apiKeyId = c.get('apiKey').id;
-  const asked = { apiKeyId, key, method: c.req.method, path: c.req.path, body: request };
-  const attempt = await beginAttempt(store, (random) => Buffer.from(random).toString('hex'), asked);
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  let ssh: SshEndpoint;
-  try {
-    ssh = endpointOf(await awakeSandbox(c, deps, record.id));
-  } catch (error) {
-    if (attempt.claim && attempt.isFresh) await store.idempotency.release(attempt.claim);
-    throw error;
-  }
-  const issued = await sagas.issueCertificate(attempt.subjectId, {
-    sandboxId: record.id,
-    publicKey: line,
-    purpose: 'caller',
-    actor: { apiKeyId, agentId: record.spec.agentId },
-    ttlSeconds: request.ttlSeconds ?? null,
+  const idFrom = (random: Uint8Array) => Buffer.from(random).toString('hex');
+  return answerOnce(c, store, { idFrom, key, body: request }, async ({ subjectId, claim, isFresh }) => {
+    let ssh: SshEndpoint;
+    try {
+      ssh = endpointOf(await awakeSandbox(c, deps, record.id));
+    } catch (error) {
+      if (claim && isFresh) await store.idempotency.release(claim);
+      throw error;
+    }
+    const issued = await sagas.issueCertificate(subjectId, {
+      sandboxId: record.id,
+      publicKey: line,
+      purpose: 'caller',
+      actor: { apiKeyId: c.get('apiKey').id, agentId: record.spec.agentId },
+      ttlSeconds: request.ttlSeconds ?? null,
+    });
+    return { response: c.json(view(record.id, issued, ssh), 201), isKept: true };
   });
-  const response = c.json(view(record.id, issued, ssh), 201);
-  await keepAnswer(store, attempt.claim, response);
-  return response;
 }
 
 /** Where a certificate for it can be used. */

@@ -4,12 +4,20 @@ import { operationIdFrom } from '../model/ids.ts';
 import type { PauseOperation } from '../model/messages.ts';
 import { requires } from './auth.ts';
 import { type App, type AppDeps, type Env, serialised } from './context.ts';
-import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { answerOnce, isHeard } from './idempotency.ts';
 import { awaitOperation, beginOperation, failureOf } from './operation.ts';
 import { problemResponse } from './problem.ts';
 import { sandboxView } from './sandbox-view.ts';
 import { existing } from './sandboxes.ts';
-import { idempotencyHeaders, json, noQuery, problems, sandboxAnswer, sandboxParams } from './schemas.ts';
+import {
+  type IdempotencyHeaders,
+  idempotencyHeaders,
+  json,
+  noQuery,
+  problems,
+  sandboxAnswer,
+  sandboxParams,
+} from './schemas.ts';
 
 const tags = ['sandboxes'];
 const middleware = [requires('sandboxes:write')];
@@ -64,24 +72,21 @@ async function answer(
   deps: AppDeps,
   kind: PauseOperation['kind'],
   sandboxId: string,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
-  const { id: apiKeyId } = c.get('apiKey');
   await existing(deps, sandboxId);
-  const { method, path } = c.req;
-  const key = headers['idempotency-key'];
-  const attempt = await beginAttempt(deps.store, operationIdFrom, { apiKeyId, key, method, path, body: null });
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  const operationId = attempt.subjectId;
-  await beginOperation(deps, attempt, sandboxId, { kind, operationId, actor: { apiKeyId, agentId: null } });
-  const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
-  const sandbox = await existing(deps, sandboxId);
-  c.header('Location', `/v1/sandboxes/${sandboxId}`);
-  const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
-  const response = error
-    ? problemResponse(c, error, { sandboxId })
-    : c.json(sandboxView(sandbox), outcome.isOver ? 200 : 202);
-  if (!c.req.raw.signal.aborted) await keepAnswer(deps.store, attempt.claim, response);
-  return response;
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: null };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    const operationId = attempt.subjectId;
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await beginOperation(deps, attempt, sandboxId, { kind, operationId, actor });
+    const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
+    const sandbox = await existing(deps, sandboxId);
+    c.header('Location', `/v1/sandboxes/${sandboxId}`);
+    const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
+    const response = error
+      ? problemResponse(c, error, { sandboxId })
+      : c.json(sandboxView(sandbox), outcome.isOver ? 200 : 202);
+    return { response, isKept: isHeard(c) };
+  });
 }

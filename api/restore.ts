@@ -4,12 +4,12 @@ import { MayflyError } from '../model/errors.ts';
 import { operationIdFrom, snapshotIdFrom } from '../model/ids.ts';
 import { requires } from './auth.ts';
 import { type App, type AppDeps, type Env, serialised } from './context.ts';
-import { beginAttempt, furtherId, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { answerOnce, furtherId, isHeard } from './idempotency.ts';
 import { awaitOperation, beginOperation, failureOf } from './operation.ts';
 import { problemResponse } from './problem.ts';
 import { sandboxView } from './sandbox-view.ts';
 import { existing } from './sandboxes.ts';
-import { idempotencyHeaders, json, noQuery, problems, sandboxParams } from './schemas.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, problems, sandboxParams } from './schemas.ts';
 import { restoreAnswer, restoreSandbox } from './snapshot-schemas.ts';
 import { existingSnapshot } from './snapshot-view.ts';
 
@@ -53,31 +53,27 @@ async function answerRestore(
   deps: AppDeps,
   sandboxId: string,
   request: Request,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
-  const { id: apiKeyId } = c.get('apiKey');
   const { snapshotId, keepCurrent = true } = request;
   await existing(deps, sandboxId);
   await refuseForeign(deps, sandboxId, snapshotId);
-  const { method, path } = c.req;
-  const key = headers['idempotency-key'];
-  const attempt = await beginAttempt(deps.store, operationIdFrom, { apiKeyId, key, method, path, body: request });
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  const operationId = attempt.subjectId;
-  const keepAs = keepCurrent ? furtherId(snapshotIdFrom, operationId, 'kept') : null;
-  const actor = { apiKeyId, agentId: null };
-  await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
-  const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
-  const sandbox = await existing(deps, sandboxId);
-  c.header('Location', `/v1/sandboxes/${sandboxId}`);
-  const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
-  const answer = { operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) };
-  const response = error
-    ? problemResponse(c, error, { sandboxId, snapshotId })
-    : c.json(answer, outcome.isOver ? 200 : 202);
-  if (!c.req.raw.signal.aborted) await keepAnswer(deps.store, attempt.claim, response);
-  return response;
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    const operationId = attempt.subjectId;
+    const keepAs = keepCurrent ? furtherId(snapshotIdFrom, operationId, 'kept') : null;
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
+    const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
+    const sandbox = await existing(deps, sandboxId);
+    c.header('Location', `/v1/sandboxes/${sandboxId}`);
+    const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
+    const answer = { operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) };
+    const response = error
+      ? problemResponse(c, error, { sandboxId, snapshotId })
+      : c.json(answer, outcome.isOver ? 200 : 202);
+    return { response, isKept: isHeard(c) };
+  });
 }
 
 /** Another sandbox's disks belong to another identity: that is a fork. @throws MayflyError snapshot_not_found, invalid_request */

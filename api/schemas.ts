@@ -148,6 +148,7 @@ export const preferHeaders = z.object({ prefer: z.string().max(1_024).optional()
 export const idempotencyHeaders = preferHeaders.extend({
   'idempotency-key': printable(LIMITS.idempotencyKey.maxLength).optional(),
 });
+export type IdempotencyHeaders = z.output<typeof idempotencyHeaders>;
 
 export const instant = z.string().openapi({ format: 'date-time' });
 export const actor = z.object({ apiKeyId: z.string(), agentId: z.string().nullable() });

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { isSnapshotId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { SNAPSHOT_KINDS, SNAPSHOT_REASONS, SNAPSHOT_STATES } from '../model/snapshot.ts';
+import { savedDisk } from './saved-disk.ts';
 import { actor, instant, limit, sandboxAnswer, snapshotId } from './schemas.ts';
 
 const { maxLength } = LIMITS.snapshotName;
@@ -49,9 +50,7 @@ export const snapshotAnswer = z
     saved: z
       .object({
         kind: z.enum(SNAPSHOT_KINDS),
-        disks: z.array(
-          z.object({ target: z.string(), sha256: z.string(), virtualBytes: z.int(), storedBytes: z.int() }),
-        ),
+        disks: z.array(savedDisk),
         memoryBytes: z.int().nullable(),
         sizeBytes: z.int(),
         quiesced: z.boolean(),

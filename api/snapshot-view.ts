@@ -2,6 +2,7 @@ import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../model/errors.ts';
 import type { SnapshotRecord } from '../model/snapshot.ts';
 import type { AppDeps } from './context.ts';
+import { diskView } from './saved-disk.ts';
 import type { snapshotAnswer } from './snapshot-schemas.ts';
 
 export type SnapshotView = z.infer<typeof snapshotAnswer>;
@@ -28,13 +29,7 @@ export function snapshotView(record: SnapshotRecord): SnapshotView {
 }
 
 function savedView({ kind, disks, memoryBytes, sizeBytes, quiesced, savedAt }: NonNullable<SnapshotRecord['saved']>) {
-  const shown = disks.map(({ target, sha256, virtualBytes, storedBytes }) => ({
-    target,
-    sha256,
-    virtualBytes,
-    storedBytes,
-  }));
-  return { kind, disks: shown, memoryBytes: memoryBytes ?? null, sizeBytes, quiesced, savedAt };
+  return { kind, disks: disks.map(diskView), memoryBytes: memoryBytes ?? null, sizeBytes, quiesced, savedAt };
 }
 
 /** @throws MayflyError snapshot_not_found */

@@ -6,11 +6,11 @@ import { operationIdFrom, sandboxIdFrom, sourceIdOf } from '../model/ids.ts';
 import { requires } from './auth.ts';
 import { bakedView } from './baked-view.ts';
 import { type App, type AppDeps, type Env, serialised } from './context.ts';
-import { type Attempt, beginAttempt, freedWhenRefused, furtherId, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from './idempotency.ts';
 import { isLive, placeableOrigin } from './placement.ts';
 import { patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
-import { idempotencyHeaders, json, noQuery, preferHeaders, problems } from './schemas.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, preferHeaders, problems } from './schemas.ts';
 import { existingSnapshot } from './snapshot-view.ts';
 import { bakedSourceOf } from './source-host.ts';
 import { bakedSource, bakeSource, onHost, sourceParams } from './source-schemas.ts';
@@ -70,38 +70,39 @@ async function answerBake(
   c: Context<Env>,
   deps: AppDeps,
   request: Request,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
   const { id: apiKeyId } = c.get('apiKey');
-  const { method, path } = c.req;
-  const asked = { apiKeyId, key: headers['idempotency-key'], method, path, body: request };
-  const attempt = await beginAttempt(store, operationIdFrom, asked);
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  const input = await freedWhenRefused(store, attempt, () => inputOf(deps, attempt, request, apiKeyId));
-  const before = await store.bakedSources.get(input.sourceId);
-  if (before?.bakeId !== input.bakeId) {
-    await freedWhenRefused(store, attempt, async () => {
-      await refuseTaken(deps, input.name);
-      await sagas.bakeSource(input);
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    const input = await begin(deps, attempt, request, apiKeyId);
+    const patience = patienceOf(headers.prefer);
+    let isOver = false;
+    await waitWithin(c, deps, patience.seconds, async (signal) => {
+      await sagas.bakeEnded(input, signal);
+      isOver = true;
     });
-  }
-  const patience = patienceOf(headers.prefer);
-  let isOver = false;
-  await waitWithin(c, deps, patience.seconds, async (signal) => {
-    await sagas.bakeEnded(input, signal);
-    isOver = true;
+    const known = await store.bakedSources.get(input.sourceId);
+    const isMine = known?.bakeId === input.bakeId;
+    if (isOver && !isMine) throw new MayflyError('source_exists', `${input.hostId} has made ${input.name} meanwhile.`);
+    const record = known && isMine ? known : requestedBake(input);
+    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    return { response: answerFor(c, record), isKept: isHeard(c) };
   });
-  const known = await store.bakedSources.get(input.sourceId);
-  const isMine = known?.bakeId === input.bakeId;
-  if (isOver && !isMine) throw new MayflyError('source_exists', `${input.hostId} has made ${input.name} meanwhile.`);
-  const record = known && isMine ? known : requestedBake(input);
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
-  const response = answerFor(c, record);
-  // Who has left got no answer, so the same request may still wait for the end.
-  if (!c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
-  return response;
+}
+
+/** A claim with a record has been begun. */
+async function begin(deps: AppDeps, attempt: Attempt, request: Request, apiKeyId: string): Promise<BakeSourceInput> {
+  const { store, sagas } = deps;
+  return freedWhenRefused(store, attempt, async () => {
+    const input = await inputOf(deps, attempt, request, apiKeyId);
+    const present = await store.bakedSources.get(input.sourceId);
+    if (present?.bakeId === input.bakeId) return input;
+    await refuseTaken(deps, input.name);
+    await sagas.bakeSource(input);
+    return input;
+  });
 }
 
 async function inputOf(

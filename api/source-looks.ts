@@ -15,7 +15,7 @@ import { contentAnswer, headersOf } from './file-answer.ts';
 import { FilePath } from './file-path.ts';
 import { fileEntry } from './file-schemas.ts';
 import { refusalOf } from './guests.ts';
-import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { answerOnce } from './idempotency.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, problems } from './schemas.ts';
 import { preparedSource } from './source-host.ts';
 import { onHost, sourceCommand, sourceCommandAnswer, sourceFileParams, sourceParams } from './source-schemas.ts';
@@ -88,29 +88,24 @@ async function answerCommand(
 ): Promise<Response> {
   const command = readableCommand(body.command);
   const source = await preparedSource(deps.store, name, body.hostId);
-  const { method, path } = c.req;
-  const asked = { apiKeyId: c.get('apiKey').id, key, method, path, body };
-  const attempt = await beginAttempt(deps.store, () => source.id, asked);
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  const detail = { command: body.command, ...(attempt.isFresh ? {} : { repeated: true }) };
-  await remember(c, deps, source, 'source.command', detail, body.agentId ?? null);
   const { timeoutSeconds, maxOutputBytes } = LIMITS.sourceCommand;
   const request = {
     ...command,
     timeoutSeconds: body.timeoutSeconds ?? timeoutSeconds.default,
     maxOutputBytes: body.maxOutputBytes ?? maxOutputBytes,
   };
-  const answer = await deps.guests.request(source.hostId, `/sources/${encodeURIComponent(name)}/run`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: new TextEncoder().encode(JSON.stringify(request)),
-    signal: c.req.raw.signal,
+  return answerOnce(c, deps.store, { idFrom: () => source.id, key, body }, async ({ isFresh }) => {
+    const detail = { command: body.command, ...(isFresh ? {} : { repeated: true }) };
+    await remember(c, deps, source, 'source.command', detail, body.agentId ?? null);
+    const answer = await deps.guests.request(source.hostId, `/sources/${encodeURIComponent(name)}/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new TextEncoder().encode(JSON.stringify(request)),
+      signal: c.req.raw.signal,
+    });
+    const result = sourceCommandAnswer.parse(await (await succeeded(answer)).json());
+    return { response: c.json(result, 200), isKept: true };
   });
-  const result = sourceCommandAnswer.parse(await (await succeeded(answer)).json());
-  const response = c.json(result, 200);
-  await keepAnswer(deps.store, attempt.claim, response);
-  return response;
 }
 
 /** @throws MayflyError readonly_refused with the position and the reason */

@@ -4,10 +4,10 @@ import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 import type { SourceAccess, SourceTask } from '../model/source-access.ts';
 import { requires } from './auth.ts';
 import { type App, type AppDeps, type Env, serialised } from './context.ts';
-import { beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { answerOnce, isHeard } from './idempotency.ts';
 import { patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
-import { idempotencyHeaders, json, noQuery, problems } from './schemas.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, problems } from './schemas.ts';
 import { changedSource, type PlacedSource, placeSource } from './source-host.ts';
 import { sourceAccess, sourceParams, sourceTask } from './source-schemas.ts';
 import { waitWithin } from './waiting.ts';
@@ -56,37 +56,31 @@ export function sourcePreparationRoutes(app: App, deps: AppDeps): void {
   });
 }
 
-type Headers = { 'idempotency-key'?: string | undefined; prefer?: string | undefined };
-
 async function answerTask(
   c: Context<Env>,
   deps: AppDeps,
   task: SourceTask,
   source: PlacedSource,
-  headers: Headers,
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-  const { path, method } = c.req;
-  const key = headers['idempotency-key'];
-  const asked = { apiKeyId: actor.apiKeyId, key, method, path, body: { hostId: source.hostId } };
-  const attempt = await beginAttempt(store, () => source.id, asked);
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
   const { id: sourceId, hostId, name } = source;
-  await sagas.sourceTask({ task, sourceId, hostId, name, actor });
-  const patience = patienceOf(headers.prefer);
-  let isOver = false;
-  await waitWithin(c, deps, patience.seconds, async (signal) => {
-    await sagas.sourceTaskEnded(source, signal);
-    isOver = true;
+  const asked = { idFrom: () => sourceId, key: headers['idempotency-key'], body: { hostId } };
+  return answerOnce(c, store, asked, async () => {
+    await sagas.sourceTask({ task, sourceId, hostId, name, actor });
+    const patience = patienceOf(headers.prefer);
+    let isOver = false;
+    await waitWithin(c, deps, patience.seconds, async (signal) => {
+      await sagas.sourceTaskEnded(source, signal);
+      isOver = true;
+    });
+    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
+    const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
+    const response = isOver ? answerFor(c, task, record) : c.json(record, 202);
+    return { response, isKept: isOver && isHeard(c) };
   });
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
-  c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
-  const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
-  const response = isOver ? answerFor(c, task, record) : c.json(record, 202);
-  if (isOver && !c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
-  return response;
 }
 
 function answerFor(c: Context<Env>, task: SourceTask, record: SourceAccess): Response {

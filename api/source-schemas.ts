@@ -4,6 +4,7 @@ import { isHostId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import { SOURCE_ACCESS_STATES } from '../model/source-access.ts';
 import { sourceFields } from './hosts.ts';
+import { savedDisk } from './saved-disk.ts';
 import { auditQuery, printable, snapshotId, whole } from './schemas.ts';
 
 const hostId = z
@@ -71,7 +72,6 @@ export const bakeSource = z
   .openapi('BakeSource');
 
 const failure = z.object({ code: z.string(), step: z.string(), message: z.string() });
-const bakedDisk = z.object({ target: z.string(), sha256: z.string(), virtualBytes: z.int(), storedBytes: z.int() });
 
 export const bakedSource = z
   .object({
@@ -85,7 +85,7 @@ export const bakedSource = z
     createdBy: z.object({ apiKeyId: z.string(), agentId: z.string().nullable() }),
     createdAt: instant,
     readyAt: instant.nullable(),
-    image: z.object({ disks: z.array(bakedDisk), sizeBytes: z.int() }).nullable(),
+    image: z.object({ disks: z.array(savedDisk), sizeBytes: z.int() }).nullable(),
     failure: failure.nullable(),
     waitingFor: z.string().nullable(),
     updatedAt: instant,

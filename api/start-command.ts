@@ -11,11 +11,12 @@ import type { startCommand } from './command-schemas.ts';
 import { commandView, commandViewWithOutput } from './command-view.ts';
 import type { AppDeps, Env } from './context.ts';
 import { refusalOf } from './guests.ts';
-import { type Attempt, beginAttempt, keepAnswer, REPLAYED, repeatAnswer } from './idempotency.ts';
+import { type Attempt, answerOnce, isHeard, REPLAYED } from './idempotency.ts';
 import { type Patience, patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
 import { usable } from './running-sandbox.ts';
 import { existing } from './sandboxes.ts';
+import type { IdempotencyHeaders } from './schemas.ts';
 import { waitWithin } from './waiting.ts';
 
 type Request = z.output<typeof startCommand>;
@@ -29,27 +30,28 @@ export async function answerStart(
   deps: AppDeps,
   sandboxId: string,
   request: Request,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store } = deps;
-  const { id: apiKeyId } = c.get('apiKey');
-  const { method, path } = c.req;
-  const key = headers['idempotency-key'];
-  const attempt = await beginAttempt(store, commandIdFrom, { apiKeyId, key, method, path, body: request });
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  const patience = patienceOf(headers.prefer);
-  const began = Date.now();
-  const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, patience.seconds) };
-  const hostId = await start(deps, attempt, sandbox, request, { apiKeyId, agentId: null });
-  const left = Math.max(0, patience.seconds - Math.floor((Date.now() - began) / 1_000));
-  await waitWithin(c, deps, left, (signal) => ended(deps, { id: attempt.subjectId, hostId }, left, signal));
-  const record = await store.commands.get(attempt.subjectId);
-  if (!record) throw new MayflyError('internal', `The store has lost the record of ${attempt.subjectId}.`);
-  if (!attempt.isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
-  const response = await answerFor(c, deps, record, patience);
-  await settleAttempt(c, deps, attempt, record, response);
-  return response;
+  const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const asked = { idFrom: commandIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    const { subjectId: commandId, claim, isFresh } = attempt;
+    const patience = patienceOf(headers.prefer);
+    const began = Date.now();
+    const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, patience.seconds) };
+    const hostId = await start(deps, attempt, sandbox, request, actor);
+    const left = Math.max(0, patience.seconds - Math.floor((Date.now() - began) / 1_000));
+    await waitWithin(c, deps, left, (signal) => ended(deps, { id: commandId, hostId }, left, signal));
+    const record = await store.commands.get(commandId);
+    if (!record) throw new MayflyError('internal', `The store has lost the record of ${commandId}.`);
+    if (!isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
+    const response = await answerFor(c, deps, record, patience);
+    // Of a command that never started the key is free again: the same request may be tried later.
+    if (claim && record.outcome === 'not-started') await store.idempotency.release({ ...claim, subjectId: commandId });
+    // An answer that says how it ended is given again from the record.
+    return { response, isKept: record.state !== 'ended' && isHeard(c) };
+  });
 }
 
 /**
@@ -195,20 +197,4 @@ async function answerFor(
   if (!failure) return c.json(await commandViewWithOutput(store, record), 201);
   const error = new MayflyError(failure.code, failure.message, { retryAfterSeconds: 1 });
   return problemResponse(c, error, { sandboxId: record.sandboxId, commandId: record.id });
-}
-
-/**
- * Keeps an answer that says "not yet" for repetitions: the one that says how it ended can be given again from the record.
- * Of a command that never started the key is free again: the same request may be tried later. Who has left got no
- * answer, so the same request may still wait for the end.
- */
-async function settleAttempt(
-  c: Context<Env>,
-  { store }: AppDeps,
-  { claim, subjectId }: Attempt,
-  { state, outcome }: CommandRecord,
-  response: Response,
-): Promise<void> {
-  if (claim && outcome === 'not-started') await store.idempotency.release({ ...claim, subjectId });
-  else if (state !== 'ended' && !c.req.raw.signal.aborted) await keepAnswer(store, claim, response);
 }

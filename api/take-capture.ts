@@ -3,11 +3,13 @@ import type { Context } from 'hono';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../model/capture.ts';
 import { MayflyError } from '../model/errors.ts';
 import { captureIdFrom, sourceIdOf } from '../model/ids.ts';
+import type { Actor } from '../model/sandbox.ts';
 import { captureView, existingCapture } from './capture-view.ts';
 import type { AppDeps, Env } from './context.ts';
-import { beginAttempt, freedWhenRefused, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Attempt, answerOnce, freedWhenRefused, isHeard } from './idempotency.ts';
 import { patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
+import type { IdempotencyHeaders } from './schemas.ts';
 import { placeSource } from './source-host.ts';
 import type { sourceTask } from './source-schemas.ts';
 import { waitWithin } from './waiting.ts';
@@ -23,33 +25,34 @@ export async function answerCapture(
   deps: AppDeps,
   source: string,
   request: Request,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
-  const { store, sagas } = deps;
-  const { id: apiKeyId } = c.get('apiKey');
-  const { method, path } = c.req;
-  const asked = { apiKeyId, key: headers['idempotency-key'], method, path, body: request };
-  const attempt = await beginAttempt(store, captureIdFrom, asked);
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
+  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const asked = { idFrom: captureIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    const begun = await begin(deps, attempt, { source, hostId: request.hostId, actor });
+    const record = await settled(c, deps, begun, headers.prefer);
+    return { response: answerFor(c, record), isKept: isHeard(c) };
+  });
+}
 
-  const captureId = attempt.subjectId;
-  let record = attempt.isFresh ? null : await store.captures.get(captureId);
-  if (!record) {
-    const input = await freedWhenRefused(store, attempt, async () => {
-      const { id: sourceId, hostId } = await placeSource(store, source, request.hostId);
-      const actor = { apiKeyId, agentId: null };
-      const at = new Date().toISOString();
-      const wish: CaptureInput = { task: 'create', captureId, sourceId, hostId, source, actor, at };
-      await sagas.capture(wish);
-      return wish;
-    });
-    record = newCapture(input);
-  }
-  record = await settled(c, deps, record, headers.prefer);
-  const response = answerFor(c, record);
-  // Who has left got no answer, so the same request may still wait for the end.
-  if (!c.req.raw.signal.aborted) await keepAnswer(store, attempt.claim, response);
-  return response;
+/** A claim with a record has been begun. */
+async function begin(
+  { store, sagas }: AppDeps,
+  attempt: Attempt,
+  wish: { source: string; hostId: string | undefined; actor: Actor },
+): Promise<CaptureRecord> {
+  const { subjectId: captureId, isFresh } = attempt;
+  const present = isFresh ? null : await store.captures.get(captureId);
+  if (present) return present;
+  return freedWhenRefused(store, attempt, async () => {
+    const { source, actor } = wish;
+    const { id: sourceId, hostId } = await placeSource(store, source, wish.hostId);
+    const at = new Date().toISOString();
+    const input: CaptureInput = { task: 'create', captureId, sourceId, hostId, source, actor, at };
+    await sagas.capture(input);
+    return newCapture(input);
+  });
 }
 
 /**

@@ -4,10 +4,11 @@ import { MayflyError } from '../model/errors.ts';
 import { snapshotIdFrom } from '../model/ids.ts';
 import type { SnapshotRecord } from '../model/snapshot.ts';
 import type { AppDeps, Env } from './context.ts';
-import { type Attempt, beginAttempt, keepAnswer, repeatAnswer } from './idempotency.ts';
+import { type Attempt, answerOnce, isHeard } from './idempotency.ts';
 import { awaitOperation, beginOperation } from './operation.ts';
 import { problemResponse } from './problem.ts';
 import { existing } from './sandboxes.ts';
+import type { IdempotencyHeaders } from './schemas.ts';
 import type { takeSnapshot } from './snapshot-schemas.ts';
 import { existingSnapshot, snapshotView } from './snapshot-view.ts';
 
@@ -22,21 +23,16 @@ export async function answerTake(
   deps: AppDeps,
   sandboxId: string,
   request: Request,
-  headers: { 'idempotency-key'?: string | undefined; prefer?: string | undefined },
+  headers: IdempotencyHeaders,
 ): Promise<Response> {
-  const { id: apiKeyId } = c.get('apiKey');
-  const { method, path } = c.req;
   await existing(deps, sandboxId);
-  const key = headers['idempotency-key'];
-  const attempt = await beginAttempt(deps.store, snapshotIdFrom, { apiKeyId, key, method, path, body: request });
-  if (attempt.answer) return repeatAnswer(c, attempt.answer);
-
-  await begin(deps, attempt, sandboxId, request, apiKeyId);
-  await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);
-  const response = answerFor(c, await existingSnapshot(deps, attempt.subjectId));
-  // Who has left got no answer, so the same request may still wait for the end.
-  if (!c.req.raw.signal.aborted) await keepAnswer(deps.store, attempt.claim, response);
-  return response;
+  const asked = { idFrom: snapshotIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    await begin(deps, attempt, sandboxId, request, c.get('apiKey').id);
+    await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);
+    const record = await existingSnapshot(deps, attempt.subjectId);
+    return { response: answerFor(c, record), isKept: isHeard(c) };
+  });
 }
 
 /** A claim with a record has been begun; its sandbox may have ended since then. */
