@@ -1,24 +1,13 @@
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 import type { AuditEntry, AuditEvent } from '../model/audit.ts';
 import { MayflyError } from '../model/errors.ts';
 import { isAuditSubject } from '../model/ids.ts';
 import type { AuditHead, ChainKey } from './audit-chain.ts';
 import { bodyOf, GENESIS } from './audit-chain.ts';
-import type { EntryDocument, HeadDocument } from './audit-documents.ts';
-import {
-  entryId,
-  entryOf,
-  entrySchema,
-  eventDigest,
-  eventIdOf,
-  headSchema,
-  headText,
-  parseHead,
-  recentWith,
-} from './audit-documents.ts';
+import { AuditCollections } from './audit-collections.ts';
+import { type EntryDocument, entryId, eventDigest, eventIdOf, recentWith } from './audit-documents.ts';
 import type { Verification } from './audit-verification.ts';
 import { verifyChain } from './audit-verification.ts';
-import { isDuplicateKey, reaching } from './failure.ts';
 
 /** Chains whose end is remembered; the longest unused are forgotten first. */
 const REMEMBERED_ENDS = 10_000;
@@ -38,16 +27,14 @@ interface ChainEnd {
  * fears that copies heads to another place.
  */
 export class Audit {
-  readonly #entries: Model<EntryDocument>;
-  readonly #heads: Model<HeadDocument>;
+  readonly #stored: AuditCollections;
   readonly #key: ChainKey | null;
   readonly #ends = new Map<string, ChainEnd>();
   /** Of each chain that is being appended to, the last append. */
   readonly #appending = new Map<string, Promise<void>>();
 
   constructor(connection: Connection, key: ChainKey | null) {
-    this.#entries = connection.model<EntryDocument>('AuditEntry', entrySchema(), 'audit');
-    this.#heads = connection.model<HeadDocument>('AuditHead', headSchema(), 'auditHeads');
+    this.#stored = new AuditCollections(connection);
     this.#key = key;
   }
 
@@ -83,11 +70,11 @@ export class Audit {
 
       const entry = key.entry(sandboxId, count, hash, body);
       const withThis = recentWith(recent, event.eventId);
-      const isOurs = await this.#insert(entry, withThis);
-      const taken = isOurs ? entry : await this.#read(sandboxId, count);
+      const isOurs = await this.#stored.insert(entry, withThis);
+      const taken = isOurs ? entry : await this.#stored.entry(sandboxId, count);
       if (!taken) continue; // taken a moment ago and gone: look again
       if (!key.isGenuine(taken)) throw forged(taken);
-      await this.#advance(key, taken);
+      await this.#stored.advance(taken.sandboxId, key.head(taken.sandboxId, taken.seq + 1, taken.hash));
       if (isOurs) this.#keepEnd(sandboxId, { count: count + 1, hash: entry.hash, recent: withThis });
       if (isOurs || eventIdOf(taken.body) === event.eventId) return taken;
     }
@@ -110,18 +97,16 @@ export class Audit {
   }
 
   async #readEnd(sandboxId: string, key: ChainKey): Promise<ChainEnd> {
-    const { count, hash } = await this.#begin(sandboxId, key); // most often this is the first entry
-    const last = count > 0 ? await this.#entry(sandboxId, count - 1) : null;
+    // A head of length 0 is there before the first entry, so that entries without a head are never innocent.
+    const { count, hash } = await this.#stored.begin(sandboxId, key.head(sandboxId, 0, GENESIS));
+    const last = count > 0 ? await this.#stored.document(entryId(sandboxId, count - 1)) : null;
     return { count, hash, recent: last?.recent ?? [] };
   }
 
   /** How long the chain is, as its last writer said; null when nothing was ever appended. Not verified here. */
   async head(sandboxId: string): Promise<AuditHead | null> {
     checkId(sandboxId);
-    const found = await reaching('read the head of an audit', () =>
-      this.#heads.findById(sandboxId).lean<HeadDocument>(),
-    );
-    return found && parseHead(found.head);
+    return this.#stored.head(sandboxId);
   }
 
   /** Entries with a number above `after`, in order, at most `limit`. `@default` after -1: from the first. */
@@ -129,7 +114,7 @@ export class Audit {
     const from = (range.after ?? -1) + 1;
     const count = (await this.head(sandboxId))?.count ?? 0;
     const wanted = Math.max(0, Math.min(count - from, range.limit));
-    const found = await Promise.all(Array.from({ length: wanted }, (_, i) => this.#read(sandboxId, from + i)));
+    const found = await Promise.all(Array.from({ length: wanted }, (_, i) => this.#stored.entry(sandboxId, from + i)));
     return found.filter((entry) => entry !== null);
   }
 
@@ -140,9 +125,9 @@ export class Audit {
   async verify(sandboxId: string): Promise<Verification> {
     checkId(sandboxId);
     const key = this.#keyFor('verify');
-    const head = await this.#headText(sandboxId);
-    const numbers = await this.#idsBelow(new RegExp(`^${sandboxId}/`));
-    return this.#verify(key, sandboxId, head, numbers.get(sandboxId) ?? []);
+    const head = await this.#stored.headText(sandboxId);
+    const ids = await this.#stored.ids(new RegExp(`^${sandboxId}/`));
+    return this.#verify(key, sandboxId, head, ids.get(sandboxId) ?? []);
   }
 
   /**
@@ -151,9 +136,8 @@ export class Audit {
    */
   async verifyAll(sandboxIds: readonly string[]): Promise<Map<string, Verification>> {
     const key = this.#keyFor('verify');
-    const heads = await reaching('read audit heads', () => this.#heads.find().lean<HeadDocument[]>());
-    const headTexts = new Map(heads.map(({ _id, head }) => [_id, head]));
-    const ids = await this.#idsBelow(/^/);
+    const headTexts = await this.#stored.headTexts();
+    const ids = await this.#stored.ids(/^/);
     const results = new Map<string, Verification>();
     for (const id of new Set([...sandboxIds, ...headTexts.keys(), ...ids.keys()])) {
       results.set(id, await this.#verify(key, id, headTexts.get(id) ?? null, ids.get(id) ?? []));
@@ -164,56 +148,10 @@ export class Audit {
   async #verify(key: ChainKey, sandboxId: string, head: string | null, ids: string[]): Promise<Verification> {
     const documents: EntryDocument[] = [];
     for (const id of ids) {
-      const found = await reaching('read an audit entry', () => this.#entries.findById(id).lean<EntryDocument>());
+      const found = await this.#stored.document(id);
       if (found) documents.push(found);
     }
     return verifyChain(key, sandboxId, head, documents);
-  }
-
-  /** Ids of stored entries by sandbox: of all that is there, not of what should be there. */
-  async #idsBelow(pattern: RegExp): Promise<Map<string, string[]>> {
-    const found = await reaching('scan the audit', () =>
-      this.#entries.find({ _id: pattern }, { _id: 1 }).lean<{ _id: string }[]>(),
-    );
-    const bySandbox = new Map<string, string[]>();
-    for (const { _id } of found) {
-      const sandboxId = _id.split('/', 1)[0] ?? '';
-      bySandbox.set(sandboxId, [...(bySandbox.get(sandboxId) ?? []), _id]);
-    }
-    return bySandbox;
-  }
-
-  async #headText(sandboxId: string): Promise<string | null> {
-    const found = await reaching('read the head of an audit', () =>
-      this.#heads.findById(sandboxId).lean<HeadDocument>(),
-    );
-    return found?.head ?? null;
-  }
-
-  async #entry(sandboxId: string, seq: number): Promise<EntryDocument | null> {
-    return reaching('read an audit entry', () => this.#entries.findById(entryId(sandboxId, seq)).lean<EntryDocument>());
-  }
-
-  async #read(sandboxId: string, seq: number): Promise<AuditEntry | null> {
-    const document = await this.#entry(sandboxId, seq);
-    return document && entryOf(document);
-  }
-
-  /**
-   * The head, made when there is none: one of length 0 is there before the first entry, so that entries without a head
-   * are never innocent.
-   */
-  async #begin(sandboxId: string, key: ChainKey): Promise<AuditHead> {
-    const head = key.head(sandboxId, 0, GENESIS);
-    try {
-      await reaching('begin an audit', () => this.#heads.create({ _id: sandboxId, head: headText(head) }));
-      return head;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
-    const present = await this.head(sandboxId);
-    if (present) return present;
-    throw new MayflyError('internal', `The head of the audit of ${sandboxId} is not one that was written by Mayfly.`);
   }
 
   async #present(
@@ -224,26 +162,8 @@ export class Audit {
   ): Promise<AuditEntry | null> {
     const index = recent.lastIndexOf(eventDigest(eventId));
     if (index < 0) return null;
-    const entry = await this.#read(sandboxId, count - recent.length + index);
+    const entry = await this.#stored.entry(sandboxId, count - recent.length + index);
     return entry && eventIdOf(entry.body) === eventId ? entry : null;
-  }
-
-  async #insert(entry: AuditEntry, recent: string[]): Promise<boolean> {
-    try {
-      const _id = entryId(entry.sandboxId, entry.seq);
-      await reaching('append to the audit', () => this.#entries.create({ _id, ...entry, recent }));
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
-  }
-
-  async #advance(key: ChainKey, entry: AuditEntry): Promise<void> {
-    const head = headText(key.head(entry.sandboxId, entry.seq + 1, entry.hash));
-    await reaching('advance the head of an audit', () =>
-      this.#heads.updateOne({ _id: entry.sandboxId }, { $max: { head } }),
-    );
   }
 
   #keyFor(purpose: string): ChainKey {
