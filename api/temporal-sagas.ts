@@ -1,44 +1,30 @@
 import type { Client } from '@temporalio/client';
-import { WithStartWorkflowOperation, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { AuditEvent } from '../model/audit.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/baked-source.ts';
 import { type CaptureInput, captureWorkflowIdOf } from '../model/capture.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/command.ts';
-import { MayflyError } from '../model/errors.ts';
 import type { Operation, RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
-import {
-  ACCEPTED,
-  DESTROY,
-  PATCH,
-  RECORD_EVENT_WORKFLOW,
-  SANDBOX_WORKFLOW,
-  SEARCH_ATTRIBUTES,
-  SETTLED,
-} from '../model/messages.ts';
-import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
+import { RECORD_EVENT_WORKFLOW } from '../model/messages.ts';
+import { CONTROL_QUEUE } from '../model/queues.ts';
 import type { Actor, SandboxFailure } from '../model/sandbox.ts';
 import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshot.ts';
-import { SOURCE_TASK_MEMO, SOURCE_WORKFLOW, type SourceInput, sourceWorkflowIdOf } from '../model/source-access.ts';
+import type { SourceInput } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
 import { bakeEnded, bakeSource, deleteSource } from './temporal-baking.ts';
 import { startCapture } from './temporal-captures.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
-import { isGone, rethrow } from './temporal-failure.ts';
+import { rethrow } from './temporal-failure.ts';
 import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './temporal-operations.ts';
+import { createSandbox, destroySandbox, patchSandbox, sandboxEnded, sandboxSettled } from './temporal-sandboxes.ts';
+import { sourceTaskEnded, startSourceTask } from './temporal-source-tasks.ts';
 import { waitFor } from './temporal-wait.ts';
 
-type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 type CommandWorkflow = (input: CommandInput) => Promise<void>;
-type SourceWorkflow = (input: SourceInput) => Promise<void>;
 type RecordEventWorkflow = (input: RecordEventInput) => Promise<void>;
 
 /** How long one call may take before Temporal counts as away. Milliseconds. */
 const CALL_MS = 10_000;
-
-const SOURCE = defineSearchAttributeKey(SEARCH_ATTRIBUTES.source, SearchAttributeType.KEYWORD);
-const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
 
 /** The sagas in Temporal: one entity workflow per sandbox. */
 export class TemporalSagas implements Sagas {
@@ -49,46 +35,23 @@ export class TemporalSagas implements Sagas {
   }
 
   async create(input: SandboxInput): Promise<void> {
-    const startWorkflowOperation = new WithStartWorkflowOperation<SandboxWorkflow>(SANDBOX_WORKFLOW, {
-      ...startOptions(input),
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-    });
-    // Rejected as well when the call is; the call's own error is the one that is told.
-    startWorkflowOperation.workflowHandle().catch(() => {});
-    await this.#call(() =>
-      this.#client.workflow.executeUpdateWithStart(ACCEPTED, { startWorkflowOperation, args: [], updateId: ACCEPTED }),
-    );
+    await this.#call(() => createSandbox(this.#client, input));
   }
 
   async settled(id: string, signal: AbortSignal): Promise<void> {
-    await this.#wait(signal, () => this.#handle(id).executeUpdate(SETTLED, { args: [], updateId: SETTLED }));
+    await this.#wait(signal, () => sandboxSettled(this.#client, id));
   }
 
   async patch(id: string, patch: SandboxPatch): Promise<void> {
-    await this.#call(async () => {
-      try {
-        await this.#handle(id).executeUpdate(PATCH, { args: [patch] });
-      } catch (error) {
-        if (!isGone(error)) throw error;
-        throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`, { cause: error });
-      }
-    });
+    await this.#call(() => patchSandbox(this.#client, id, patch));
   }
 
   async destroy(input: SandboxInput, stop: StopRequest): Promise<void> {
-    await this.#call(() =>
-      this.#client.workflow.signalWithStart<SandboxWorkflow, [StopRequest]>(SANDBOX_WORKFLOW, {
-        ...startOptions(input),
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        signal: DESTROY,
-        signalArgs: [stop],
-      }),
-    );
+    await this.#call(() => destroySandbox(this.#client, input, stop));
   }
 
   async ended(id: string, signal: AbortSignal): Promise<void> {
-    await this.#wait(signal, () => this.#handle(id).result());
+    await this.#wait(signal, () => sandboxEnded(this.#client, id));
   }
 
   async operate(sandboxId: string, operation: Operation): Promise<void> {
@@ -149,34 +112,11 @@ export class TemporalSagas implements Sagas {
   }
 
   async sourceTask(input: SourceInput): Promise<void> {
-    const { hostId, name, task, actor } = input;
-    const workflowId = sourceWorkflowIdOf(hostId, name);
-    await this.#call(async () => {
-      try {
-        await this.#client.workflow.start<SourceWorkflow>(SOURCE_WORKFLOW, {
-          workflowId,
-          taskQueue: CONTROL_QUEUE,
-          args: [input],
-          memo: { [SOURCE_TASK_MEMO]: task },
-          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-          staticSummary: `${task} ${name} on ${hostId}`,
-          staticDetails: `Asked for by API key ${actor.apiKeyId}`,
-        });
-      } catch (error) {
-        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-        const { memo } = await this.#client.workflow.getHandle(workflowId).describe();
-        if (memo?.[SOURCE_TASK_MEMO] === task) return;
-        const other = task === 'prepare' ? 'unprepared' : 'prepared';
-        throw new MayflyError('too_many_requests', `${JSON.stringify(name)} is being ${other} at this moment.`, {
-          cause: error,
-          retryAfterSeconds: 5,
-        });
-      }
-    });
+    await this.#call(() => startSourceTask(this.#client, input));
   }
 
-  async sourceTaskEnded({ hostId, name }: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
-    await this.#wait(signal, () => this.#client.workflow.getHandle(sourceWorkflowIdOf(hostId, name)).result());
+  async sourceTaskEnded(source: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => sourceTaskEnded(this.#client, source));
   }
 
   async bakeSource(input: BakeSourceInput): Promise<void> {
@@ -215,10 +155,6 @@ export class TemporalSagas implements Sagas {
     await this.#call(() => this.#client.workflowService.getSystemInfo({}));
   }
 
-  #handle(id: string) {
-    return this.#client.workflow.getHandle(workflowIdOf(id));
-  }
-
   async #call(call: () => Promise<unknown>): Promise<void> {
     try {
       await this.#client.withDeadline(Date.now() + CALL_MS, call);
@@ -237,16 +173,4 @@ export class TemporalSagas implements Sagas {
       return undefined;
     }
   }
-}
-
-function startOptions(input: SandboxInput) {
-  const { source, agentId } = input.spec;
-  return {
-    workflowId: workflowIdOf(input.id),
-    taskQueue: CONTROL_QUEUE,
-    args: [input] as [SandboxInput],
-    typedSearchAttributes: [{ key: SOURCE, value: source }, ...(agentId ? [{ key: AGENT, value: agentId }] : [])],
-    staticSummary: `${input.id} from ${source}`,
-    staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
-  };
 }

@@ -1,0 +1,66 @@
+import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { MayflyError } from '../model/errors.ts';
+import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/messages.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
+import { isGone } from './temporal-failure.ts';
+
+type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
+
+const SOURCE = defineSearchAttributeKey(SEARCH_ATTRIBUTES.source, SearchAttributeType.KEYWORD);
+const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
+
+/** Returns when the sandbox is recorded; the same id again joins the workflow that is there. */
+export async function createSandbox(client: Client, input: SandboxInput): Promise<void> {
+  const startWorkflowOperation = new WithStartWorkflowOperation<SandboxWorkflow>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+  });
+  // Rejected as well when the call is; the call's own error is the one that is told.
+  startWorkflowOperation.workflowHandle().catch(() => {});
+  await client.workflow.executeUpdateWithStart(ACCEPTED, { startWorkflowOperation, args: [], updateId: ACCEPTED });
+}
+
+/** Resolves when it runs, or will not any more. */
+export function sandboxSettled(client: Client, id: string): Promise<unknown> {
+  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(SETTLED, { args: [], updateId: SETTLED });
+}
+
+/** @throws MayflyError sandbox_ended */
+export async function patchSandbox(client: Client, id: string, patch: SandboxPatch): Promise<void> {
+  try {
+    await client.workflow.getHandle(workflowIdOf(id)).executeUpdate(PATCH, { args: [patch] });
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`, { cause: error });
+  }
+}
+
+/** Returns when Temporal has the wish; starts a workflow of its own when none runs. */
+export async function destroySandbox(client: Client, input: SandboxInput, stop: StopRequest): Promise<void> {
+  await client.workflow.signalWithStart<SandboxWorkflow, [StopRequest]>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    signal: DESTROY,
+    signalArgs: [stop],
+  });
+}
+
+/** Resolves when nothing is left of it. */
+export function sandboxEnded(client: Client, id: string): Promise<unknown> {
+  return client.workflow.getHandle(workflowIdOf(id)).result();
+}
+
+function startOptions(input: SandboxInput) {
+  const { source, agentId } = input.spec;
+  return {
+    workflowId: workflowIdOf(input.id),
+    taskQueue: CONTROL_QUEUE,
+    args: [input] as [SandboxInput],
+    typedSearchAttributes: [{ key: SOURCE, value: source }, ...(agentId ? [{ key: AGENT, value: agentId }] : [])],
+    staticSummary: `${input.id} from ${source}`,
+    staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
+  };
+}
