@@ -59,6 +59,7 @@ export async function answerStart(
  * means that an earlier request died in between: this one goes on with the same id, and Temporal joins the two.
  * @param sandbox `awake` makes it one that can be used, and says its host
  * @returns the host of the command
+ * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running: then the key is free again
  */
 async function start(
   deps: AppDeps,
@@ -71,9 +72,10 @@ async function start(
   const { subjectId: commandId, claim, isFresh } = attempt;
   const present = isFresh ? null : await store.commands.get(commandId);
   if (present && present.state !== 'requested') return present.hostId;
-  const hostId = present?.hostId ?? (await hostOf(deps, attempt, awake));
-  const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
+  let hostId: string;
   try {
+    hostId = present?.hostId ?? (await awake());
+    const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
     // What an earlier request has written of it stays; it may have died before it came to the rest.
     await Promise.all([
       store.commands.create(record),
@@ -107,16 +109,6 @@ async function awakeHost(c: Context<Env>, deps: AppDeps, sandboxId: string, seco
   const record = await roused(c, deps, sandboxId, seconds);
   if (canBeRoused(record) && record.hostId !== null) return record.hostId;
   return usable(record).hostId;
-}
-
-/** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running: then the key is free again */
-async function hostOf({ store }: AppDeps, { claim, isFresh }: Attempt, awake: () => Promise<string>): Promise<string> {
-  try {
-    return await awake();
-  } catch (error) {
-    if (claim && isFresh) await store.idempotency.release(claim);
-    throw error;
-  }
 }
 
 /** The defaults are filled in here, once, and recorded. */
