@@ -78,11 +78,7 @@ async function answerBake(
   return answerOnce(c, store, asked, async (attempt) => {
     const input = await begin(deps, attempt, request, apiKeyId);
     const patience = patienceOf(headers.prefer);
-    let isOver = false;
-    await waitWithin(c, deps, patience.seconds, async (signal) => {
-      await sagas.bakeEnded(input, signal);
-      isOver = true;
-    });
+    const isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.bakeEnded(input, signal));
     const known = await store.bakedSources.get(input.sourceId);
     const isMine = known?.bakeId === input.bakeId;
     if (isOver && !isMine) throw new MayflyError('source_exists', `${input.hostId} has made ${input.name} meanwhile.`);
@@ -155,10 +151,7 @@ async function answerDelete(
   let isOver = false;
   if (!isGone(state)) {
     await sagas.deleteSource({ sourceId, hostId, name, actor: { apiKeyId: c.get('apiKey').id, agentId: null } });
-    await waitWithin(c, deps, patience.seconds, async (signal) => {
-      await sagas.bakeEnded({ hostId, name }, signal);
-      isOver = true;
-    });
+    isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.bakeEnded({ hostId, name }, signal));
   }
   const record = await bakedSourceOf(store, name, hostId);
   if (patience.applied) c.header('Preference-Applied', patience.applied);

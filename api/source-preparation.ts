@@ -70,11 +70,7 @@ async function answerTask(
   return answerOnce(c, store, asked, async () => {
     await sagas.sourceTask({ task, sourceId, hostId, name, actor });
     const patience = patienceOf(headers.prefer);
-    let isOver = false;
-    await waitWithin(c, deps, patience.seconds, async (signal) => {
-      await sagas.sourceTaskEnded(source, signal);
-      isOver = true;
-    });
+    const isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.sourceTaskEnded(source, signal));
     if (patience.applied) c.header('Preference-Applied', patience.applied);
     c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
     const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);

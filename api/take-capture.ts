@@ -31,7 +31,7 @@ export async function answerCapture(
   const asked = { idFrom: captureIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const begun = await begin(deps, attempt, { source, hostId: request.hostId, actor });
-    const record = await settled(c, deps, begun, headers.prefer);
+    const { record } = await settled(c, deps, begun, headers.prefer);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
 }
@@ -72,10 +72,7 @@ export async function answerDeletion(
   const at = new Date().toISOString();
   const sourceId = sourceIdOf(hostId, source);
   await deps.sagas.capture({ task: 'delete', captureId, sourceId, hostId, source, actor, at });
-  let isOver = false;
-  const record = await settled(c, deps, before, prefer, () => {
-    isOver = true;
-  });
+  const { record, isOver } = await settled(c, deps, before, prefer);
   if (isGone(record)) return c.json(captureView(record), 200);
   if (isOver && record.state === 'ready') {
     throw new MayflyError('capture_in_use', record.waitingFor ?? `${captureId} is needed.`);
@@ -84,21 +81,17 @@ export async function answerDeletion(
   return c.json(captureView(record), 202);
 }
 
-/** The record, when nothing is done to its source's captures any more, or when the caller's patience is over. */
+/** The record when nothing is done to its source's captures any more (`isOver`), or when the caller's patience ends. */
 async function settled(
   c: Context<Env>,
   deps: AppDeps,
   record: CaptureRecord,
   prefer: string | undefined,
-  onOver: () => void = () => {},
-): Promise<CaptureRecord> {
+): Promise<{ record: CaptureRecord; isOver: boolean }> {
   const patience = patienceOf(prefer);
-  await waitWithin(c, deps, patience.seconds, async (signal) => {
-    await deps.sagas.captureEnded(record, signal);
-    onOver();
-  });
+  const isOver = await waitWithin(c, deps, patience.seconds, (signal) => deps.sagas.captureEnded(record, signal));
   if (patience.applied) c.header('Preference-Applied', patience.applied);
-  return (await deps.store.captures.get(record.id)) ?? record;
+  return { record: (await deps.store.captures.get(record.id)) ?? record, isOver };
 }
 
 function answerFor(c: Context<Env>, record: CaptureRecord): Response {
