@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { StepContext } from '../hypervisor.ts';
+import { oneLine } from '../one-line.ts';
 import { AgentConsole } from './agent-console.ts';
 import { CLEAN_GUEST } from './clean-guest.ts';
 import type { Domains } from './domains.ts';
@@ -45,7 +46,10 @@ export class Builder {
       const argv = ['/bin/sh', '-c', CLEAN_GUEST];
       const { exitCode, stderr } = await guest.run(argv, { signal, timeoutMs: CLEAN_MS });
       if (exitCode === 0) return;
-      throw new MayflyError('bake_failed', `The guest could not be cleaned: ${complaint(stderr)}`);
+      throw new MayflyError(
+        'bake_failed',
+        `The guest could not be cleaned: ${oneLine(stderr.slice(-COMPLAINT_CHARACTERS))}`,
+      );
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof MayflyError) || !['prepare_failed', 'source_not_running'].includes(error.code))
@@ -81,12 +85,4 @@ const isTaken = ({ exitCode }: { exitCode: number | null }) => exitCode === 0;
 function notYet(error: unknown): false {
   if (error instanceof VirshError || error instanceof MayflyError) return false;
   throw error;
-}
-
-/** The guest's words. */
-function complaint(text: string): string {
-  return text
-    .slice(-COMPLAINT_CHARACTERS)
-    .replace(/[^\x20-\x7e]+/g, ' ')
-    .trim();
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { oneLine } from '../one-line.ts';
 
 const COMPLAINT_CHARACTERS = 500;
 
@@ -32,7 +33,7 @@ export async function* tar(args: readonly string[], input: Buffer, signal: Abort
     yield* output;
     const status = await closed;
     if (failure) throw failure;
-    if (status !== 0) throw new Error(complaint.replace(/[^\x20-\x7e]+/g, ' ').trim() || `tar exited with ${status}`);
+    if (status !== 0) throw new Error(oneLine(complaint) || `tar exited with ${status}`);
   } catch (error) {
     signal.throwIfAborted();
     throw error;
