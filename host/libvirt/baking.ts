@@ -148,9 +148,9 @@ export class LibvirtBaking implements HostBaking {
   /** By its UUID: virsh would take some names for something else. */
   private async undefine(uuid: string, name: string): Promise<void> {
     try {
-      const xml = await this.deps.virsh.run(['domstate', uuid]);
-      if (!/shut off|crashed/.test(xml)) {
-        throw new MayflyError('source_running', `${name} is ${xml.trim()}: shut it down, then delete it.`);
+      const state = await this.deps.virsh.run(['domstate', uuid]);
+      if (!/shut off|crashed/.test(state)) {
+        throw new MayflyError('source_running', `${name} is ${state.trim()}: shut it down, then delete it.`);
       }
       await this.deps.virsh.run(['undefine', uuid, ...UNDEFINE]);
     } catch (error) {
