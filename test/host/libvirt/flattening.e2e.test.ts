@@ -119,7 +119,7 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
   const last = others.at(-1) ?? '';
 
   const times: Record<string, number[]> = { first: [], last: [], deepest: [] };
-  for (let round = 0; round < 7; round++) {
+  for (let round = 0; round < 21; round++) {
     for (const [name, id] of Object.entries({ first, last, deepest }))
       times[name]?.push(await readingTime(id, extents));
   }
