@@ -31,17 +31,21 @@ export function createCaptureRecordActivities({ store }: { store: Store }) {
 
     /** @throws MayflyError capture_not_found */
     async recallCapture({ captureId }: { captureId: string }): Promise<CaptureRecord> {
-      const record = await store.captures.get(captureId);
-      if (!record) throw new MayflyError('capture_not_found', `There is no capture ${captureId}.`);
-      return record;
+      return knownCapture(store, captureId);
     },
   };
 }
 
 /** @throws MayflyError capture_not_found, capture_not_ready */
 export async function readyCapture(store: Pick<Store, 'captures'>, captureId: string): Promise<CaptureRecord> {
-  const record = await store.captures.get(captureId);
-  if (!record) throw new MayflyError('capture_not_found', `There is no capture ${captureId}.`);
+  const record = await knownCapture(store, captureId);
   if (record.state === 'ready') return record;
   throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${record.state}.`);
+}
+
+/** @throws MayflyError capture_not_found */
+async function knownCapture(store: Pick<Store, 'captures'>, captureId: string): Promise<CaptureRecord> {
+  const record = await store.captures.get(captureId);
+  if (!record) throw new MayflyError('capture_not_found', `There is no capture ${captureId}.`);
+  return record;
 }

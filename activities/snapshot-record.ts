@@ -22,9 +22,7 @@ export function createSnapshotRecordActivities({ store, admission }: { store: St
 
     /** @throws MayflyError snapshot_not_found */
     async recallSnapshot({ snapshotId }: { snapshotId: string }): Promise<SnapshotRecord> {
-      const record = await store.snapshots.get(snapshotId);
-      if (!record) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId}.`);
-      return record;
+      return knownSnapshot(store, snapshotId);
     },
 
     /**
@@ -47,10 +45,16 @@ export function createSnapshotRecordActivities({ store, admission }: { store: St
 
 /** @throws MayflyError snapshot_not_found, snapshot_not_ready */
 export async function readySnapshot(store: Pick<Store, 'snapshots'>, snapshotId: string): Promise<SnapshotRecord> {
-  const record = await store.snapshots.get(snapshotId);
-  if (!record) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId}.`);
+  const record = await knownSnapshot(store, snapshotId);
   if (record.state === 'ready') return record;
   throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${record.state}.`);
+}
+
+/** @throws MayflyError snapshot_not_found */
+async function knownSnapshot(store: Pick<Store, 'snapshots'>, snapshotId: string): Promise<SnapshotRecord> {
+  const record = await store.snapshots.get(snapshotId);
+  if (!record) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId}.`);
+  return record;
 }
 
 export type SnapshotRecordActivities = ReturnType<typeof createSnapshotRecordActivities>;

@@ -1,36 +1,21 @@
-import {
-  type ActivityOptions,
-  CancellationScope,
-  proxyActivities,
-  setCurrentDetails,
-  sleep,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { CancellationScope, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { BakedRemembrance } from '../activities/baked-source.ts';
 import type { ControlActivities } from '../activities/control.ts';
 import type { AuditEvent, AuditKind } from '../model/audit.ts';
 import type { BakedSource } from '../model/baked-source.ts';
 import type { Actor } from '../model/sandbox.ts';
 import { patientControl } from './control.ts';
-import { failureOf } from './failure.ts';
 import { now } from './life.ts';
+import { TaskLife } from './task-life.ts';
+import { patiently } from './until-it-holds.ts';
 
 /** A host, or a store, that is down gets its work when it is back. */
-export const PATIENTLY: ActivityOptions = {
-  startToCloseTimeout: '5m',
-  heartbeatTimeout: '4s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-};
-const PAUSE = '2s';
+export const PATIENTLY = patiently('5m');
 
 const { awaitListed } = proxyActivities<ControlActivities>(PATIENTLY);
 
 /** What is done to one baked source, as its workflow knows it. All writes of its record go through here. */
-export class BakeLife {
-  /** The step that failed last, before any undo. */
-  failedStep = 'workflow';
-  /** Later runs are newer than earlier ones; an undo is newer than its step. */
-  readonly generation = workflowInfo().startTime.getTime();
+export class BakeLife extends TaskLife {
   private events = 0;
 
   constructor(
@@ -38,7 +23,9 @@ export class BakeLife {
     readonly hostId: string,
     readonly name: string,
     private readonly actor: Actor,
-  ) {}
+  ) {
+    super();
+  }
 
   /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */
   async begin(record: BakedSource): Promise<BakedSource> {
@@ -56,32 +43,6 @@ export class BakeLife {
     return CancellationScope.nonCancellable(() =>
       patientControl.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
     );
-  }
-
-  async step<T>(name: string, run: () => Promise<T>): Promise<T> {
-    try {
-      return await run();
-    } catch (error) {
-      this.failedStep = name;
-      throw error;
-    }
-  }
-
-  /** Repeats what must hold until it does; meanwhile the record says what it waits for. */
-  async untilItHolds<T>(what: string, run: () => Promise<T>): Promise<T> {
-    return CancellationScope.nonCancellable(async () => {
-      for (let isTold = false; ; ) {
-        try {
-          const result = await run();
-          if (isTold) await this.tell({ waitingFor: null });
-          return result;
-        } catch (error) {
-          await this.tell({ waitingFor: `${what}: ${failureOf(error, what).message}` });
-          isTold = true;
-          await sleep(PAUSE);
-        }
-      }
-    });
   }
 
   /** Resolves when its host lists it, or lists it no more. */

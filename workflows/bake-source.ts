@@ -1,9 +1,8 @@
-import { ApplicationFailure } from '@temporalio/workflow';
 import { type BakedImage, type BakedSource, type BakeSourceInput, requestedBake } from '../model/baked-source.ts';
 import { BakeLife } from './bake-life.ts';
 import { bakeSteps } from './bake-steps.ts';
 import { Builder } from './builder.ts';
-import { failureOf } from './failure.ts';
+import { failedWith, failureOf } from './failure.ts';
 import { now } from './life.ts';
 import { saga } from './saga.ts';
 
@@ -26,27 +25,23 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   let image: BakedImage;
   try {
     const step = bakeSteps(life, input);
-    image = await saga(
-      async (undo) => {
-        undo('claimSourceName', step.discardImages);
-        await step.claimSourceName();
-        undo('startBuilder', destroyBuilder);
-        await life.step('startBuilder', () => builder.start());
-        await step.cleanGuest();
-        await step.shutDownGuest();
-        const made = await step.flattenDisks();
-        undo('publishSource', step.retractSource);
-        await step.publishSource();
-        return made;
-      },
-      async () => {},
-    );
+    image = await saga(async (undo) => {
+      undo('claimSourceName', step.discardImages);
+      await step.claimSourceName();
+      undo('startBuilder', destroyBuilder);
+      await life.step('startBuilder', () => builder.start());
+      await step.cleanGuest();
+      await step.shutDownGuest();
+      const made = await step.flattenDisks();
+      undo('publishSource', step.retractSource);
+      await step.publishSource();
+      return made;
+    });
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     const detail = { failure, snapshotId: input.snapshot.id };
     await life.tell({ state: 'failed', failure, waitingFor: null }, { kind: 'source.bake-failed', detail });
-    const message = `${failure.step}: ${failure.message}`;
-    throw ApplicationFailure.create({ type: failure.code, message, nonRetryable: true });
+    throw failedWith(failure);
   }
   await destroyBuilder();
   await life.listed(true);

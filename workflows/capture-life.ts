@@ -4,18 +4,14 @@ import type { AuditEvent, AuditKind } from '../model/audit.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../model/capture.ts';
 import { patientControl } from './control.ts';
 import { now } from './life.ts';
+import { TaskLife } from './task-life.ts';
 
 const { recordCapture, rememberCapture, recallCapture } = patientControl;
 
 /** One task on the captures of a source, as its workflow knows it. All writes of the capture's record go through here. */
-export class CaptureLife {
-  /** The step that failed last, before any undo. */
-  failedStep = 'workflow';
-  /** Later runs are newer than earlier ones; an undo is newer than its step. */
-  readonly generation: number;
-
+export class CaptureLife extends TaskLife {
   constructor(readonly input: CaptureInput) {
-    this.generation = workflowInfo().startTime.getTime();
+    super();
   }
 
   /** Writes the record of a capture that begins. */
@@ -38,15 +34,6 @@ export class CaptureLife {
     setCurrentDetails([task, changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const event = said ? this.#event(said.kind, said.detail) : null;
     await CancellationScope.nonCancellable(() => rememberCapture({ captureId, sourceId, changes, event }));
-  }
-
-  async step<T>(name: string, run: () => Promise<T>): Promise<T> {
-    try {
-      return await run();
-    } catch (error) {
-      this.failedStep = name;
-      throw error;
-    }
   }
 
   #event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {

@@ -1,8 +1,8 @@
-import { type ActivityOptions, CancellationScope, proxyActivities, sleep } from '@temporalio/workflow';
+import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../activities/host.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { CaptureLife } from './capture-life.ts';
-import { failureOf } from './failure.ts';
+import { patiently } from './until-it-holds.ts';
 
 type Step = 'reserveCapture' | 'beginCapture' | 'awaitCapture' | 'keepCapture' | 'removeCapture';
 type Undo = 'thawSource' | 'abortCapture' | 'removeCapture' | 'releaseCapture';
@@ -25,12 +25,7 @@ const WAIT: ActivityOptions = {
   retry: { ...RETRY, maximumAttempts: 100 },
 };
 /** A host that is down gets its work when it is back. */
-const UNDO: ActivityOptions = {
-  startToCloseTimeout: '2m',
-  heartbeatTimeout: '4s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-};
-const PAUSE_MS = 2_000;
+const UNDO = patiently('2m');
 
 /** The steps of one capture, each with the line that operators read in the Temporal UI. */
 export function captureSteps(life: CaptureLife) {
@@ -42,19 +37,7 @@ export function captureSteps(life: CaptureLife) {
   const step = (name: Step, options = STEP) =>
     life.step(name, () => host[name].executeWithOptions({ ...options, summary }, [target]));
   const undo = (name: Undo) => () =>
-    CancellationScope.nonCancellable(async () => {
-      for (let isTold = false; ; ) {
-        try {
-          await host[name].executeWithOptions({ ...UNDO, summary }, [gone]);
-          if (isTold) await life.tell({ waitingFor: null });
-          return;
-        } catch (error) {
-          await life.tell({ waitingFor: `${name}: ${failureOf(error, name).message}` });
-          isTold = true;
-          await sleep(PAUSE_MS);
-        }
-      }
-    });
+    life.untilItHolds(name, () => host[name].executeWithOptions({ ...UNDO, summary }, [gone]));
 
   return {
     reserveCapture: () => step('reserveCapture'),

@@ -1,11 +1,4 @@
-import {
-  type ActivityOptions,
-  log,
-  proxyActivities,
-  setCurrentDetails,
-  sleep,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { log, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import type { HostActivities } from '../activities/host.ts';
 import type { AuditKind } from '../model/audit.ts';
 import { hostQueue } from '../model/queues.ts';
@@ -15,15 +8,12 @@ import { patientControl } from './control.ts';
 import { failureOf, refusal } from './failure.ts';
 import { now } from './life.ts';
 import { snapshotRecords } from './snapshot-records.ts';
+import { patiently } from './until-it-holds.ts';
 
 const { rememberEvent } = patientControl;
 
 /** A host that is down gets its work when it is back. */
-const PATIENTLY: ActivityOptions = {
-  startToCloseTimeout: '2m',
-  heartbeatTimeout: '4s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-};
+const PATIENTLY = patiently('2m');
 const PAUSE = '2s';
 
 /**

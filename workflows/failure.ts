@@ -29,6 +29,11 @@ function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
   return { code, step, message: `${step} did not end in time${seen}` };
 }
 
+/** What a workflow fails with, which names the step. */
+export function failedWith({ code, step, message }: SandboxFailure): ApplicationFailure {
+  return refusal(code, `${step}: ${message}`);
+}
+
 /** What a message, or a workflow, is refused with. */
 export function refusal(code: ErrorCode, message: string): ApplicationFailure {
   return ApplicationFailure.create({ type: code, message, nonRetryable: true });

@@ -1,9 +1,8 @@
 import type { PauseOperation } from '../model/messages.ts';
+import { pauseCpus, resumeCpus } from './cpus.ts';
 import { wakeSandbox } from './hibernate-sandbox.ts';
 import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
-import { stepsOn } from './operation-steps.ts';
-import { saga } from './saga.ts';
 import { NOT_STALLED } from './stall-sandbox.ts';
 
 /** Halts its CPUs; memory, disks and address are kept. A paused one stays so, and one that its host stalled is not let go on by it. */
@@ -16,14 +15,7 @@ export async function pauseSandbox(
   run.accept();
   if (life.record.stalledBy) return life.tell('sandbox.paused', NOT_STALLED, {}, actor);
   if (life.record.state === 'paused') return;
-  const host = stepsOn(life, generation);
-  await saga(
-    async (undo) => {
-      undo('pause', host.takeBackPause);
-      await host.pause();
-    },
-    async () => {},
-  );
+  await pauseCpus(life, generation);
   await life.tell('sandbox.paused', { state: 'paused' }, {}, actor);
 }
 
@@ -37,14 +29,7 @@ export async function resumeSandbox(
   run.accept();
   if (life.record.state === 'running') return;
   if (life.record.state === 'hibernated') return wakeSandbox(life, operation, generation);
-  const host = stepsOn(life, generation);
-  await saga(
-    async (undo) => {
-      undo('resume', host.takeBackResume);
-      await host.resume();
-    },
-    async () => {},
-  );
+  await resumeCpus(life, generation);
   const change = { state: 'running', ...(life.record.stalledBy && NOT_STALLED) } as const;
   await life.tell('sandbox.resumed', change, {}, operation.actor);
 }

@@ -1,6 +1,6 @@
-import { ApplicationFailure } from '@temporalio/workflow';
 import { control } from './control.ts';
-import { failureOf } from './failure.ts';
+import { failedWith, failureOf } from './failure.ts';
+import { now } from './life.ts';
 import { saga } from './saga.ts';
 import type { SourceLife } from './source-life.ts';
 import { sourceSteps } from './source-steps.ts';
@@ -53,7 +53,7 @@ export async function prepareSource(life: SourceLife): Promise<void> {
     const { actor } = life.input;
     const changes = [...CHANGES, PLACES[inspection.placement]];
     await life.tell(
-      { state: 'prepared', gateVersion, changes, preparedAt: life.now(), preparedBy: actor, waitingFor: null },
+      { state: 'prepared', gateVersion, changes, preparedAt: now(), preparedBy: actor, waitingFor: null },
       { kind: 'source.prepared', detail: { ...inspection, gateVersion, changes } },
     );
   } catch (error) {
@@ -71,6 +71,5 @@ async function refused(life: SourceLife, error: unknown): Promise<never> {
       : { failure },
     { kind: 'source.prepare-failed', detail: { failure } },
   );
-  const message = `${failure.step}: ${failure.message}`;
-  throw ApplicationFailure.create({ type: failure.code, message, nonRetryable: true });
+  throw failedWith(failure);
 }

@@ -1,5 +1,4 @@
 import {
-  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
   condition,
@@ -14,7 +13,7 @@ import { abandonSnapshots } from './abandon-snapshots.ts';
 import { patientControl } from './control.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
-import { failureOf } from './failure.ts';
+import { failedWith, failureOf } from './failure.ts';
 import { Life, now } from './life.ts';
 import { Operations } from './operations.ts';
 
@@ -45,12 +44,7 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
   );
 
   await condition(allHandlersFinished);
-  if (failure)
-    throw ApplicationFailure.create({
-      type: failure.code,
-      message: `${failure.step}: ${failure.message}`,
-      nonRetryable: true,
-    });
+  if (failure) throw failedWith(failure);
   return proof;
 }
 

@@ -1,11 +1,11 @@
-import { type ActivityOptions, CancellationScope, proxyActivities, sleep } from '@temporalio/workflow';
+import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { SignedCertificate } from '../activities/certificate.ts';
 import type { HostActivities } from '../activities/host.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { SourceInspection, SourceSshd } from '../model/source-access.ts';
 import { control } from './control.ts';
-import { failureOf } from './failure.ts';
 import type { SourceLife } from './source-life.ts';
+import { patiently } from './until-it-holds.ts';
 
 type Undo = 'releaseSource' | 'removeGate' | 'removeReader' | 'distrustUserCa' | 'excludeReader' | 'forgetSource';
 
@@ -18,12 +18,7 @@ const STEP: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 },
 };
 /** A host that is down gets its work when it is back. */
-const UNDO: ActivityOptions = {
-  startToCloseTimeout: '3m',
-  heartbeatTimeout: '4s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-};
-const PAUSE_MS = 5_000;
+const UNDO = patiently('3m');
 
 /** The steps on one source, each with the line that operators read in the Temporal UI. */
 export function sourceSteps(life: SourceLife) {
@@ -34,19 +29,7 @@ export function sourceSteps(life: SourceLife) {
   const options = { ...STEP, summary: `${name} on ${hostId}` };
 
   const undo = (step: Undo) => () =>
-    CancellationScope.nonCancellable(async () => {
-      for (let isTold = false; ; ) {
-        try {
-          await host[step].executeWithOptions({ ...UNDO, summary: `${name} on ${hostId}` }, [gone]);
-          if (isTold) await life.tell({ waitingFor: null });
-          return;
-        } catch (error) {
-          await life.tell({ waitingFor: `${step}: ${failureOf(error, step).message}` });
-          isTold = true;
-          await sleep(PAUSE_MS);
-        }
-      }
-    });
+    life.untilItHolds(step, () => host[step].executeWithOptions({ ...UNDO, summary: `${name} on ${hostId}` }, [gone]));
 
   return {
     inspectSource: () => life.step('inspectSource', () => host.inspectSource.executeWithOptions(options, [target])),

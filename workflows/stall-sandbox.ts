@@ -1,8 +1,7 @@
 import type { StallOperation, UnstallOperation } from '../model/messages.ts';
+import { pauseCpus, resumeCpus } from './cpus.ts';
 import type { Life } from './life.ts';
 import type { OperationRun } from './operation-run.ts';
-import { stepsOn } from './operation-steps.ts';
-import { saga } from './saga.ts';
 
 /** What a sandbox that goes on, or is paused by a person, does not wait for any more. */
 export const NOT_STALLED = { stalledBy: null, waitingFor: null };
@@ -16,14 +15,7 @@ export async function stallSandbox(
 ): Promise<void> {
   run.accept();
   if (life.record.state === 'paused') return;
-  const host = stepsOn(life, generation);
-  await saga(
-    async (undo) => {
-      undo('pause', host.takeBackPause);
-      await host.pause();
-    },
-    async () => {},
-  );
+  await pauseCpus(life, generation);
   await life.tell('sandbox.stalled', { state: 'paused', stalledBy: cause, waitingFor: why }, { cause, why });
 }
 
@@ -37,13 +29,6 @@ export async function unstallSandbox(
   run.accept();
   const { stalledBy } = life.record;
   if (!stalledBy) return;
-  const host = stepsOn(life, generation);
-  await saga(
-    async (undo) => {
-      undo('resume', host.takeBackResume);
-      await host.resume();
-    },
-    async () => {},
-  );
+  await resumeCpus(life, generation);
   await life.tell('sandbox.unstalled', { state: 'running', ...NOT_STALLED }, { cause: stalledBy });
 }

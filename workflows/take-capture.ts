@@ -1,7 +1,7 @@
 import type { SavedCapture } from '../model/capture.ts';
 import type { CaptureLife } from './capture-life.ts';
 import { captureSteps } from './capture-steps.ts';
-import { failureOf, refusal } from './failure.ts';
+import { failedWith, failureOf } from './failure.ts';
 import { now } from './life.ts';
 import { saga } from './saga.ts';
 
@@ -21,26 +21,23 @@ export async function takeCapture(life: CaptureLife): Promise<void> {
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     await life.tell({ state: 'failed', failure, waitingFor: null }, { kind: 'capture.failed', detail: { failure } });
-    throw refusal(failure.code, `${failure.step}: ${failure.message}`);
+    throw failedWith(failure);
   }
 }
 
 function copy(life: CaptureLife): Promise<SavedCapture> {
   const step = captureSteps(life);
-  return saga(
-    async (undo) => {
-      undo('reserveCapture', step.releaseCapture);
-      await step.reserveCapture();
-      undo('beginCapture', step.removeCapture);
-      undo('beginCapture', step.abortCapture);
-      undo('beginCapture', step.thawSource);
-      await step.beginCapture();
-      await step.awaitCapture();
-      const saved = await step.verifyCapture();
-      await step.keepCapture();
-      await step.releaseCapture(); // what it takes is on the disk by now, where everybody sees it
-      return saved;
-    },
-    async () => {},
-  );
+  return saga(async (undo) => {
+    undo('reserveCapture', step.releaseCapture);
+    await step.reserveCapture();
+    undo('beginCapture', step.removeCapture);
+    undo('beginCapture', step.abortCapture);
+    undo('beginCapture', step.thawSource);
+    await step.beginCapture();
+    await step.awaitCapture();
+    const saved = await step.verifyCapture();
+    await step.keepCapture();
+    await step.releaseCapture(); // what it takes is on the disk by now, where everybody sees it
+    return saved;
+  });
 }

@@ -49,14 +49,11 @@ async function save(
   onRecorded: (record: SnapshotRecord) => void,
 ): Promise<VerifiedSnapshot> {
   try {
-    return await saga(
-      async (undo) => {
-        undo('saveSnapshot', () => takeBackSave(life, host, id));
-        await host.saveSnapshot(id, kind);
-        return await host.verifySnapshot(id);
-      },
-      async () => {},
-    );
+    return await saga(async (undo) => {
+      undo('saveSnapshot', () => takeBackSave(life, host, id));
+      await host.saveSnapshot(id, kind);
+      return await host.verifySnapshot(id);
+    });
   } catch (err) {
     const failure = isCancellation(err) ? endedMeanwhile(life) : failureOf(err, life.failedStep);
     onRecorded(await snapshotRecords.change(id, { state: 'failed', failure }));

@@ -1,3 +1,4 @@
+import type { Duration } from '@temporalio/common';
 import {
   ActivityFailure,
   type ActivityOptions,
@@ -39,7 +40,7 @@ export async function untilItHoldsOrIsLeft<T>(
   }
   for (;;) {
     try {
-      const result = await run(patiently(life));
+      const result = await run(patiently(life.timeouts.cleanupMs, life.timeouts.heartbeatMs));
       await life.tell('sandbox.cleanup', { waitingFor: null }, { what, held: true });
       return result;
     } catch (err) {
@@ -63,12 +64,12 @@ function briefly({ timeouts }: Life): ActivityOptions {
   };
 }
 
-function patiently({ timeouts }: Life): ActivityOptions {
-  return {
-    startToCloseTimeout: timeouts.cleanupMs,
-    heartbeatTimeout: timeouts.heartbeatMs,
-    retry: { initialInterval: '500ms', maximumInterval: '10s' },
-  };
+/**
+ * For a step that stays queued, or is retried, for as long as it takes.
+ * @param startToCloseTimeout of one attempt
+ */
+export function patiently(startToCloseTimeout: Duration, heartbeatTimeout: Duration = '4s'): ActivityOptions {
+  return { startToCloseTimeout, heartbeatTimeout, retry: { initialInterval: '500ms', maximumInterval: '10s' } };
 }
 
 function reasonOf(err: unknown): string {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { ClientChannel } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
+import { oneLine } from '../one-line.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 
 /** The agent as this host would put it into a guest. */
@@ -132,7 +133,7 @@ function collected(channel: ClientChannel): () => string {
   channel.stderr.on('data', (chunk: Buffer) => {
     if (text.length < STDERR_BYTES) text = (text + chunk.toString('latin1')).slice(0, STDERR_BYTES);
   });
-  return () => text.replace(/[^\x20-\x7e]+/g, ' ').trim() || 'it said nothing';
+  return () => oneLine(text) || 'it said nothing';
 }
 
 async function withTimeout<T>(channel: ClientChannel, ms: number, work: Promise<T>): Promise<T> {

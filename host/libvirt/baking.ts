@@ -1,6 +1,5 @@
-import { constants, copyFile, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { constants, copyFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { BakedImage } from '../../model/baked-source.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { domainUuid } from '../../model/ids.ts';
@@ -9,17 +8,16 @@ import { flushFile } from '../atomic-file.ts';
 import { BakedFolder } from '../baked-folder.ts';
 import type { BakeRequest, HostBaking } from '../baking.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
-import { checkImage, mostCopied, virtualBytesOf } from '../disk/image.ts';
+import { freezeImage } from '../disk/frozen-image.ts';
+import { mostCopied } from '../disk/image.ts';
 import { ExecError, exec } from '../exec.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
-import { AgentConsole } from './agent-console.ts';
 import { bakedXml, bootFiles } from './baked-xml.ts';
-import { CLEAN_GUEST } from './clean-guest.ts';
+import type { Builder } from './builder.ts';
 import { planDisks } from './clone-disks.ts';
 import { layeredDisks } from './disk-layers.ts';
-import type { Domains } from './domains.ts';
-import type { GuestAgent } from './guest-agent.ts';
+import { type Domains, UNDEFINE } from './domains.ts';
 import type { Leaning } from './leaning.ts';
 import { isActive } from './output/domain-state.ts';
 import type { SourceUse } from './source-use.ts';
@@ -36,26 +34,13 @@ export interface BakingDeps {
   digests: BaseDigests;
   leaning: Leaning;
   use: SourceUse;
-  agent: GuestAgent;
+  builder: Builder;
 }
 
-/** From the first login to the guest agent: some seconds under emulation. Milliseconds. */
-const AGENT_MS = 60_000;
-/** Emptying a guest of a million small files takes minutes under emulation. Milliseconds. */
-const CLEAN_MS = 600_000;
-/** A guest that has not gone down by then hangs: systemd gives a unit 90 s. Milliseconds. */
-const SHUTDOWN_MS = 180_000;
-const LOOK_EVERY_MS = 200;
-/**
- * Not libvirt's own: a guest without logind hears neither the power button nor the agent's guest-shutdown, which asks
- * for `+0` minutes. In a moment, so that the agent can still say that it was told.
- */
-const POWER_OFF = ['/bin/sh', '-c', '(sleep 1; exec /sbin/shutdown -P now) </dev/null >/dev/null 2>&1 &'];
 /** A copy is stopped by its step's time, not by a time of its own. Milliseconds. */
 const COPY_MS = 3_600_000;
 /** What `bakedXml` puts the root disk under; further ones get the target into their name. */
 const ROOT_DISK = 'disk.qcow2';
-const COMPLAINT_CHARACTERS = 500;
 
 /**
  * Sources of libvirt are persistent domains. The guest is cleaned from inside, where its file systems are mounted anyway:
@@ -66,52 +51,16 @@ export class LibvirtBaking implements HostBaking {
 
   async claim(request: BakeRequest): Promise<void> {
     const folder = this.folder(request.name);
-    if (!(await folder.isOf(request.bakeId)) && (await this.isDomain(request.name))) {
-      throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(request.name)}.`);
-    }
+    await this.refuseTaken(folder, request);
     await folder.stage(request);
   }
 
   async clean({ builderId }: BakeRequest, context: StepContext): Promise<void> {
-    const { signal } = context;
-    context.alive('waiting for the guest agent');
-    const deadline = Date.now() + AGENT_MS; // it starts after sshd; who never answers is told of below
-    while (!(await this.deps.agent.answers(builderId)) && Date.now() < deadline) {
-      await sleep(LOOK_EVERY_MS);
-      signal.throwIfAborted();
-    }
-    context.alive('cleaning the guest');
-    const guest = new AgentConsole(this.deps.virsh, builderId);
-    try {
-      const argv = ['/bin/sh', '-c', CLEAN_GUEST];
-      const { exitCode, stderr } = await guest.run(argv, { signal, timeoutMs: CLEAN_MS });
-      if (exitCode === 0) return;
-      throw new MayflyError('bake_failed', `The guest could not be cleaned: ${complaint(stderr)}`);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof MayflyError) || !['prepare_failed', 'source_not_running'].includes(error.code))
-        throw error;
-      throw new MayflyError('bake_failed', `${builderId} cannot be cleaned. ${error.message}`, { cause: error });
-    }
+    await this.deps.builder.clean(builderId, context);
   }
 
   async shutDown({ builderId }: BakeRequest, context: StepContext): Promise<void> {
-    const { virsh, domains } = this.deps;
-    const { signal } = context;
-    const deadline = Date.now() + SHUTDOWN_MS;
-    let isTold = false;
-    for (;;) {
-      signal.throwIfAborted();
-      const state = (await domains.describe(builderId))?.state;
-      if (state === undefined)
-        throw new MayflyError('bake_failed', `${builderId} is gone: it was destroyed meanwhile.`);
-      if (!isActive(state)) return;
-      if (Date.now() > deadline)
-        throw new MayflyError('bake_failed', `${builderId} does not shut down: it is ${state}.`);
-      context.alive(`${builderId} is ${state}`);
-      if (!isTold) isTold = await new AgentConsole(virsh, builderId).run(POWER_OFF, { signal }).then(isTaken, notYet);
-      await sleep(LOOK_EVERY_MS);
-    }
+    await this.deps.builder.shutDown(builderId, context);
   }
 
   async sizeOf(request: BakeRequest): Promise<number> {
@@ -150,18 +99,18 @@ export class LibvirtBaking implements HostBaking {
   }
 
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
+    const { state, digests, virsh } = this.deps;
     const folder = this.folder(request.name);
-    const workspace = new Workspace(this.deps.state, request.builderId);
+    const workspace = new Workspace(state, request.builderId);
     signal.throwIfAborted();
-    if (!(await folder.isOf(request.bakeId)) && (await this.isDomain(request.name))) {
-      throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(request.name)}.`);
-    }
+    await this.refuseTaken(folder, request);
     const builder = await workspace.domain();
     await folder.publish(request);
     const disks = (await folder.about())?.image?.disks ?? [];
     const rootDisk = join(folder.path, ROOT_DISK);
     for (const { target, overlay } of planDisks(builder, rootDisk)) {
-      const sha256 = await this.deps.digests.protect(overlay);
+      await digests.moved(join(folder.staging, basename(overlay)), overlay);
+      const sha256 = await digests.protect(overlay);
       if (disks.some((disk) => disk.target === target && disk.sha256 === sha256)) continue;
       throw new MayflyError('bake_failed', `${overlay} is not what was copied.`);
     }
@@ -169,7 +118,7 @@ export class LibvirtBaking implements HostBaking {
     const uuid = domainUuid(request.sourceId);
     const xml = bakedXml(buildXml(builder), request, { uuid, rootDisk, boot });
     try {
-      await this.deps.virsh.define('define', xml);
+      await virsh.define('define', xml);
     } catch (error) {
       if (!(error instanceof VirshError)) throw error;
       throw new MayflyError('bake_failed', `libvirt does not take the source: ${error.message}`, { cause: error });
@@ -199,18 +148,11 @@ export class LibvirtBaking implements HostBaking {
   /** By its UUID: virsh would take some names for something else. */
   private async undefine(uuid: string, name: string): Promise<void> {
     try {
-      const xml = await this.deps.virsh.run(['domstate', uuid]);
-      if (!/shut off|crashed/.test(xml)) {
-        throw new MayflyError('source_running', `${name} is ${xml.trim()}: shut it down, then delete it.`);
+      const state = await this.deps.virsh.run(['domstate', uuid]);
+      if (!/shut off|crashed/.test(state)) {
+        throw new MayflyError('source_running', `${name} is ${state.trim()}: shut it down, then delete it.`);
       }
-      await this.deps.virsh.run([
-        'undefine',
-        uuid,
-        '--nvram',
-        '--managed-save',
-        '--snapshots-metadata',
-        '--checkpoints-metadata',
-      ]);
+      await this.deps.virsh.run(['undefine', uuid, ...UNDEFINE]);
     } catch (error) {
       if (!(error instanceof VirshError && error.failure.result === 'not_found')) throw error;
     }
@@ -225,25 +167,23 @@ export class LibvirtBaking implements HostBaking {
       await rm(to, { force: true });
       const formats = ['-f', from.format, '-O', 'qcow2'];
       await exec('qemu-img', ['convert', '-q', ...formats, '--', from.path, to], { signal, timeoutMs: COPY_MS });
-      await checkImage(to, signal);
-      await flushFile(to); // what is called ready survives a power cut
-      const sha256 = await this.deps.digests.protect(to);
-      if (sha256 === null) throw new MayflyError('bake_failed', `${to} is not a file.`);
-      return { sha256, virtualBytes: await virtualBytesOf(to), storedBytes: (await stat(to)).blocks * 512 };
     } catch (error) {
       signal.throwIfAborted();
       refuseCopy(from.path, error);
     }
+    return await freezeImage(to, this.deps.digests, 'bake_failed', signal);
   }
 
-  private async isDomain(name: string): Promise<boolean> {
+  /** @throws MayflyError source_exists when libvirt has a domain of that name which is not this bake's */
+  private async refuseTaken(folder: BakedFolder, { bakeId, name }: BakeRequest): Promise<void> {
+    if (await folder.isOf(bakeId)) return;
     try {
       await this.deps.sources.get(name);
-      return true;
     } catch (error) {
-      if (error instanceof MayflyError && error.code === 'source_not_found') return false;
+      if (error instanceof MayflyError && error.code === 'source_not_found') return;
       throw error;
     }
+    throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(name)}.`);
   }
 
   private folder(name: string): BakedFolder {
@@ -251,26 +191,10 @@ export class LibvirtBaking implements HostBaking {
   }
 }
 
-const isTaken = ({ exitCode }: { exitCode: number | null }) => exitCode === 0;
-
-/** The agent may answer again in a moment; that it goes down before it answers is what was asked of it. */
-function notYet(error: unknown): false {
-  if (error instanceof VirshError || error instanceof MayflyError) return false;
-  throw error;
-}
-
 /** @throws MayflyError bake_failed when qemu-img failed */
 function refuseCopy(path: string, error: unknown): never {
   if (!(error instanceof ExecError)) throw error;
   throw new MayflyError('bake_failed', `The disk ${path} could not be copied: ${error.message}`, { cause: error });
-}
-
-/** The guest's words. */
-function complaint(text: string): string {
-  return text
-    .slice(-COMPLAINT_CHARACTERS)
-    .replace(/[^\x20-\x7e]+/g, ' ')
-    .trim();
 }
 
 async function copyWhole(from: string, to: string): Promise<void> {

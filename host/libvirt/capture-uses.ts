@@ -1,8 +1,9 @@
 import { dirname } from 'node:path';
-import { ZodError } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { StateDir } from '../state-dir.ts';
 import { allCaptures, type CaptureFolder } from './capture-folder.ts';
+import { Coming } from './coming.ts';
+import { MAY_LEAN, unlessUnreadable } from './leaning.ts';
 import { snapshotFolders } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
@@ -11,7 +12,7 @@ import { Workspace, workspaceIds } from './workspace.ts';
  * to go, is remembered here.
  */
 export class CaptureUses {
-  private readonly coming = new Map<string, number>();
+  private readonly coming = new Coming();
   private readonly leaving = new Set<string>();
 
   constructor(private readonly state: StateDir) {}
@@ -19,13 +20,11 @@ export class CaptureUses {
   /** Does something with a capture that stays as long as that takes. @throws MayflyError capture_not_found when it is being removed */
   async during<T>(captureId: string, use: () => Promise<T>): Promise<T> {
     if (this.leaving.has(captureId)) throw new MayflyError('capture_not_found', `${captureId} is being deleted.`);
-    this.coming.set(captureId, (this.coming.get(captureId) ?? 0) + 1);
+    this.coming.come(captureId);
     try {
       return await use();
     } finally {
-      const left = (this.coming.get(captureId) ?? 0) - 1;
-      if (left > 0) this.coming.set(captureId, left);
-      else this.coming.delete(captureId);
+      this.coming.leave(captureId);
     }
   }
 
@@ -53,15 +52,16 @@ export class CaptureUses {
     if (this.coming.has(captureId)) found.push('a sandbox that is being made of it');
     for (const id of await workspaceIds(this.state)) {
       const workspace = new Workspace(this.state, id);
-      if (await leans(async () => leansOn(path, (await workspace.spec())?.bases))) found.push(`sandbox ${id}`);
+      const isLeaning = async () => leansOn(path, (await workspace.spec())?.bases);
+      if (await unlessUnreadable(isLeaning, MAY_LEAN)) found.push(`sandbox ${id}`);
     }
     for (const snapshot of await snapshotFolders(this.state)) {
-      const isLeaning = await leans(async () => leansOn(path, (await snapshot.spec())?.bases));
-      if (isLeaning) found.push(`snapshot ${snapshot.snapshotId}`);
+      const isLeaning = async () => leansOn(path, (await snapshot.spec())?.bases);
+      if (await unlessUnreadable(isLeaning, MAY_LEAN)) found.push(`snapshot ${snapshot.snapshotId}`);
     }
     for (const capture of await allCaptures(this.state)) {
       const isChild = async () => ((await capture.plan()) ?? (await capture.spec())?.plan)?.parentId === captureId;
-      if (await leans(isChild)) found.push(`capture ${capture.captureId}`);
+      if (await unlessUnreadable(isChild, MAY_LEAN)) found.push(`capture ${capture.captureId}`);
     }
     return found.length === 0 ? null : found.join(', ');
   }
@@ -69,14 +69,4 @@ export class CaptureUses {
 
 function leansOn(folder: string, bases: readonly { path: string }[] = []): boolean {
   return bases.some(({ path }) => dirname(path) === folder);
-}
-
-/** What can't be read may lean on anything. */
-async function leans(look: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await look();
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return true;
-    throw error;
-  }
 }

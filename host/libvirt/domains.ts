@@ -14,7 +14,7 @@ export interface ListedDomain {
 }
 
 /** What undefine has to forget besides the domain; without these it refuses, or leaves files. */
-const UNDEFINE = ['--nvram', '--managed-save', '--snapshots-metadata', '--checkpoints-metadata'];
+export const UNDEFINE = ['--nvram', '--managed-save', '--snapshots-metadata', '--checkpoints-metadata'];
 
 /** How long a start that another process asked for may still take. Milliseconds. */
 const START_TIMEOUT_MS = 30_000;

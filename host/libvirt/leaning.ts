@@ -6,12 +6,13 @@ import { orAbsent } from '../disk/absent.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import type { StateDir } from '../state-dir.ts';
 import { allCaptures } from './capture-folder.ts';
+import { Coming } from './coming.ts';
 import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 import { type Element, namesFileIn } from './xml.ts';
 
 /** What can't be read may lean on anything. */
-const MAY_LEAN = true;
+export const MAY_LEAN = true;
 
 /** A snapshot that can be built on: checked, and not deleted. */
 export interface Foundation {
@@ -28,7 +29,8 @@ export interface Foundation {
  * snapshots that are there say what they lean on. Only who is about to lean is remembered, as long as it takes.
  */
 export class Leaning {
-  private readonly coming = new Map<string, number>();
+  /** Comes before it is asked whether it is deleted, as a removal marks it deleted before it asks who is coming. */
+  private readonly coming = new Coming();
   private readonly sweeping = new Mutex();
 
   constructor(
@@ -41,11 +43,11 @@ export class Leaning {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, source_changed
    */
   async on<T>(snapshotId: string, use: (foundation: Foundation) => Promise<T>): Promise<T> {
-    this.come(snapshotId);
+    this.coming.come(snapshotId);
     try {
       return await use(await this.foundation(snapshotId));
     } finally {
-      this.leave(snapshotId);
+      this.coming.leave(snapshotId);
     }
   }
 
@@ -57,11 +59,11 @@ export class Leaning {
     snapshotIds: readonly string[],
     make: (foundations: Foundation[]) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
-    for (const id of snapshotIds) this.come(id);
+    for (const id of snapshotIds) this.coming.come(id);
     try {
       yield* make(await Promise.all(snapshotIds.map((id) => this.foundation(id))));
     } finally {
-      for (const id of snapshotIds) this.leave(id);
+      for (const id of snapshotIds) this.coming.leave(id);
       await this.sweep();
     }
   }
@@ -116,17 +118,6 @@ export class Leaning {
         }
       }
     });
-  }
-
-  /** Said before it is asked whether it is deleted, as a removal marks it deleted before it asks who is coming. */
-  private come(snapshotId: string): void {
-    this.coming.set(snapshotId, (this.coming.get(snapshotId) ?? 0) + 1);
-  }
-
-  private leave(snapshotId: string): void {
-    const left = (this.coming.get(snapshotId) ?? 0) - 1;
-    if (left > 0) this.coming.set(snapshotId, left);
-    else this.coming.delete(snapshotId);
   }
 
   private async foundation(snapshotId: string): Promise<Foundation> {

@@ -1,41 +1,28 @@
-import { rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { allEnded } from '../all-ended.ts';
-import { flushFile } from '../atomic-file.ts';
-import { orAbsent } from '../disk/absent.ts';
-import { isBeingWritten } from '../disk/image.ts';
 import type { StepContext } from '../hypervisor.ts';
 import type { SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
-import { driveTargets, layeredDisks, putLayers } from './disk-layers.ts';
-import { type Move, makeOverlays, movesOf, snapshotCommand } from './disk-moves.ts';
-import type { Domains } from './domains.ts';
+import { layeredDisks, putLayers } from './disk-layers.ts';
+import { type Move, makeOverlays, movesOf } from './disk-moves.ts';
 import type { Flattening } from './flattening.ts';
-import type { Freezer } from './freezer.ts';
-import { type GuestAgent, isAgentSilent, isQuiesceRefused } from './guest-agent.ts';
+import type { GuestAgent } from './guest-agent.ts';
 import type { Jobs } from './jobs.ts';
-import type { LostMoves } from './lost-moves.ts';
-import { type Attempt, SnapshotFolder } from './snapshot-folder.ts';
+import type { Moving } from './moving.ts';
+import { SnapshotFolder } from './snapshot-folder.ts';
 import type { Thawing } from './thawing.ts';
-import { type Virsh, VirshError } from './virsh.ts';
 import { Workspace } from './workspace.ts';
 import { child, type Element, textOf } from './xml.ts';
 
 export interface SavingDeps {
   state: StateDir;
-  virsh: Virsh;
-  domains: Domains;
   jobs: Jobs;
   agent: GuestAgent;
-  freezer: Freezer;
   thawing: Thawing;
-  lostMoves: LostMoves;
+  moving: Moving;
   flattening: Flattening;
 }
-
-/** Writing a large memory to a slow disk takes longest. Milliseconds. */
-const SAVE_TIMEOUT_MS = 110_000;
 
 /**
  * Saves the disks of a domain that runs or is paused: the layers that it writes to get a second name in the snapshot's
@@ -56,12 +43,12 @@ export class Saving {
       const frozen = described ?? (await this.describe(folder, sandboxId, context));
       const moves = movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
       if (described !== null) await this.deps.jobs.ended(sandboxId, context);
-      const hasMoved = await this.hasMoved(sandboxId, moves);
+      const hasMoved = await this.deps.moving.hasMoved(sandboxId, moves);
       await this.deps.thawing.thaw(await folder.attempt());
       if (!hasMoved) {
         const answers = await this.prepare(folder, sandboxId, moves, asked, context.signal);
-        if (kind === 'full') await this.moveWithMemory(folder, sandboxId, moves, answers);
-        else await this.move(folder, sandboxId, moves, answers);
+        if (kind === 'full') await this.deps.moving.moveWithMemory(folder, sandboxId, moves, answers);
+        else await this.deps.moving.moveDisks(folder, sandboxId, moves, answers);
       }
       await this.settle(folder, sandboxId, frozen);
     } finally {
@@ -80,7 +67,7 @@ export class Saving {
     await this.deps.thawing.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
-    if (spec !== null && (await this.hasMoved(sandboxId, movesOf(frozen, folder, workspace)))) {
+    if (spec !== null && (await this.deps.moving.hasMoved(sandboxId, movesOf(frozen, folder, workspace)))) {
       return await this.settle(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
@@ -115,24 +102,6 @@ export class Saving {
   }
 
   /**
-   * Whether the disks have gone over: all of them have, or none. Asked when libvirt is at nothing any more: while it
-   * saves memory it answers, and moves the disks afterwards. When libvirtd was killed between QEMU's deed and its own
-   * note of it, the deed is taken back; the lock on a layer is QEMU's.
-   */
-  private async hasMoved(sandboxId: string, moves: readonly Move[]): Promise<boolean> {
-    const overlays = moves.map(({ overlay }) => overlay);
-    const there = await Promise.all(overlays.map((overlay) => orAbsent(stat(overlay))));
-    if (!there.some((file) => file !== null)) return false;
-    const files = await this.deps.domains.diskFiles(sandboxId);
-    if (files !== null && overlays.every((overlay) => files.includes(overlay))) return true;
-    const left = overlays.filter((_, n) => there[n] !== null);
-    if ((await Promise.all(left.map(isBeingWritten))).includes(true)) {
-      await this.deps.lostMoves.takeBack(sandboxId, moves);
-    }
-    return false;
-  }
-
-  /**
    * Gives the live layers their second names, and makes what lies above them.
    * @returns whether the guest agent answers
    */
@@ -151,79 +120,6 @@ export class Saving {
     const [answers] = await allEnded(answering, makeOverlays(moves, signal));
     signal.throwIfAborted();
     return answers;
-  }
-
-  private async move(
-    folder: SnapshotFolder,
-    sandboxId: string,
-    moves: readonly Move[],
-    canQuiesce: boolean,
-  ): Promise<void> {
-    const attempt = { sandboxId, kind: 'disk', quiesce: false } as const;
-    if (canQuiesce && (await this.moveAtOnce(folder, { ...attempt, quiesce: true, at: now() }, moves))) return;
-    await this.checkOn(sandboxId);
-    await this.moveAtOnce(folder, { ...attempt, at: now() }, moves);
-  }
-
-  /** The processes are frozen, not the file systems: what is not on the disks yet is in the memory, or has been written. */
-  private async moveWithMemory(
-    folder: SnapshotFolder,
-    sandboxId: string,
-    moves: readonly Move[],
-    answers: boolean,
-  ): Promise<void> {
-    if (!answers) {
-      const why =
-        (await this.checkOn(sandboxId)) === 'paused'
-          ? 'it is paused: resume it first'
-          : 'its QEMU guest agent does not answer';
-      throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be saved with its memory: ${why}.`);
-    }
-    const attempt: Attempt = { sandboxId, kind: 'full', quiesce: false, at: now() };
-    await rm(folder.memory, { force: true });
-    await folder.writeAttempt(attempt);
-    try {
-      await this.deps.freezer.freeze(attempt);
-    } catch (error) {
-      if (error instanceof MayflyError && error.code === 'snapshot_unsupported') await folder.forgetAttempt();
-      throw error;
-    }
-    await this.moveAtOnce(folder, attempt, moves);
-    await allEnded(this.deps.freezer.thaw(attempt), flushFile(folder.memory)); // which verify would wait for
-  }
-
-  /**
-   * Without a signal: a virsh that is killed leaves libvirtd at work, so it is let end.
-   * @returns false when the guest can't quiesce, and nothing has happened
-   */
-  private async moveAtOnce(folder: SnapshotFolder, attempt: Attempt, moves: readonly Move[]): Promise<boolean> {
-    const { sandboxId, kind, quiesce } = attempt;
-    await folder.writeAttempt(attempt);
-    const targets = driveTargets(await new Workspace(this.deps.state, sandboxId).domain());
-    const memory = kind === 'full' ? folder.memory : null;
-    try {
-      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, { quiesce, memory }), {
-        timeoutMs: SAVE_TIMEOUT_MS,
-      });
-      return true;
-    } catch (error) {
-      // libvirtd goes on with what a virsh that ran out of time had asked for
-      if (kind === 'full') await this.deps.jobs.stopSnapshot(sandboxId);
-      const hasMoved = await this.hasMoved(sandboxId, moves);
-      await this.deps.thawing.thaw(attempt);
-      if (hasMoved) return true;
-      if (quiesce && isQuiesceRefused(error)) return false;
-      if (!(error instanceof VirshError) && !isAgentSilent(error)) throw error;
-      throw new MayflyError('snapshot_failed', `libvirt took no snapshot of ${sandboxId}: ${messageOf(error)}`, {
-        cause: error,
-      });
-    }
-  }
-
-  private async checkOn(sandboxId: string): Promise<'running' | 'paused'> {
-    const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
-    if (state === 'running' || state === 'paused') return state;
-    throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);
   }
 
   /** Writes down what has happened, from any point after it. */
@@ -246,12 +142,4 @@ export class Saving {
     const unchecked = { saved: null, memorySha256: null };
     await folder.writeSpec({ sandboxId, kind, quiesced, savedAt, bases, snapshots: older, ...unchecked });
   }
-}
-
-function now(): string {
-  return new Date().toISOString();
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -20,6 +20,7 @@ import type {
 import { cpuCount, memoryKib } from './clone-resources.ts';
 import { Comparing } from './comparing.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';
+import type { Domains } from './domains.ts';
 import type { Foundation, Leaning } from './leaning.ts';
 import { isActive } from './output/domain-state.ts';
 import { readSaveImage } from './save-image.ts';
@@ -29,6 +30,7 @@ import { Workspace } from './workspace.ts';
 import { child } from './xml.ts';
 
 export interface LibvirtSnapshotsDeps extends SavingDeps {
+  domains: Domains;
   digests: BaseDigests;
   leaning: Leaning;
   /** Path of mayfly-diff; null where set-up has not built it. */

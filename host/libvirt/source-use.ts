@@ -1,23 +1,22 @@
 import { MayflyError } from '../../model/errors.ts';
+import { Coming } from './coming.ts';
 
 /**
  * Who is about to clone a source, and which sources are about to go: both are done by this one process, so it need not be
  * written down. What has been cloned says itself what it leans on.
  */
 export class SourceUse {
-  private readonly coming = new Map<string, number>();
+  private readonly coming = new Coming();
   private readonly leaving = new Set<string>();
 
   /** Clones a source, which stays as long as that takes. @throws MayflyError source_not_found when it is being removed */
   async by<T>(source: string, clone: () => Promise<T>): Promise<T> {
     if (this.leaving.has(source)) throw new MayflyError('source_not_found', `${source} is being deleted.`);
-    this.coming.set(source, (this.coming.get(source) ?? 0) + 1);
+    this.coming.come(source);
     try {
       return await clone();
     } finally {
-      const left = (this.coming.get(source) ?? 0) - 1;
-      if (left > 0) this.coming.set(source, left);
-      else this.coming.delete(source);
+      this.coming.leave(source);
     }
   }
 

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BakedImage } from '../../model/baked-source.ts';
-import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import { MayflyError } from '../../model/errors.ts';
 import { BakedFolder } from '../baked-folder.ts';
 import type { BakeRequest, HostBaking } from '../baking.ts';
 import { entriesOf } from '../directory.ts';
@@ -11,6 +11,8 @@ import type { StateDir } from '../state-dir.ts';
 import { allocatedBytes, apparentBytes } from './disk-usage.ts';
 import { cleanTree } from './identity.ts';
 import { describeImage } from './image.ts';
+import type { SimulatedSources } from './running-source.ts';
+import { asFailure } from './step-failure.ts';
 import { copyTree, digestOfTree } from './tree.ts';
 
 /** What is asked of the sandbox that is baked. */
@@ -25,7 +27,7 @@ interface BakingDeps {
   state: StateDir;
   failpoints: Failpoints;
   builder: Builder;
-  isRunning(source: string): Promise<boolean>;
+  sources: SimulatedSources;
 }
 
 /** Sources of a simulated host are trees: the builder's is copied when it is off, and the copy is cleaned. */
@@ -94,7 +96,8 @@ export class SimulatedBaking implements HostBaking {
   async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
     const folder = this.#folder(name);
     if (!(await folder.isThere(sourceId))) return folder.sweep();
-    if (await this.deps.isRunning(name)) throw new MayflyError('source_running', `${name} runs: stop it first.`);
+    if (await this.deps.sources.isRunning(name))
+      throw new MayflyError('source_running', `${name} runs: stop it first.`);
     await this.deps.failpoints.hit('removeSource', 'during');
     await folder.drop();
   }
@@ -102,12 +105,4 @@ export class SimulatedBaking implements HostBaking {
   #folder(name: string): BakedFolder {
     return new BakedFolder(this.deps.state.images, name);
   }
-}
-
-/** What a step rejects with: why it was aborted, an error that has its code already, or one with that of the step. */
-function asFailure(code: ErrorCode, what: string, error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
-  if (error instanceof MayflyError) return error;
-  const why = error instanceof Error ? error.message : String(error);
-  return new MayflyError(code, `${what}: ${why}`, { cause: error });
 }

@@ -6,8 +6,8 @@ import { bytesOfGuestName } from '../../model/guest-name.ts';
 import { asDiffFailure, type Sides } from '../disk/diff-failure.ts';
 import { FileSystemProblem } from '../disk/file-system-problem.ts';
 import type { Comparison, SavedFileRequest } from '../snapshots.ts';
+import { archiveOf } from './saved/archive.ts';
 import { SavedTree } from './saved/saved-tree.ts';
-import { archiveOf } from './saved/tar-process.ts';
 import { type Difference, describe, differences, nameOf } from './saved/tree-differences.ts';
 import { END_OF_ARCHIVE, isWhiteout, whiteout } from './saved/whiteout.ts';
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { isNotFound } from '../directory.ts';
+import { oneLine } from '../one-line.ts';
 import { GUEST_USER } from './image.ts';
 import { GUEST_PORT } from './leases.ts';
 import { childOf, type ProcessTable, rootOf, sendSignal } from './processes.ts';
@@ -98,12 +99,7 @@ export async function killDomain(sandboxId: string, processes: ProcessTable): Pr
 export async function consoleTail(paths: DomainPaths): Promise<string> {
   try {
     const text = await readFile(join(paths.workspace, 'console.log'), 'utf8');
-    return (
-      text
-        .slice(-CONSOLE_TAIL_CHARACTERS)
-        .replace(/[^\x20-\x7e]+/g, ' ')
-        .trim() || 'its console is empty'
-    );
+    return oneLine(text.slice(-CONSOLE_TAIL_CHARACTERS)) || 'its console is empty';
   } catch (error) {
     if (isNotFound(error)) return 'it has no console';
     throw error;

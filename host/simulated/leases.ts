@@ -5,6 +5,7 @@ import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import { isNotFound } from '../directory.ts';
+import type { Lease } from '../hypervisor.ts';
 
 /** sshd's port in every simulated guest: 22 belongs to the host. */
 export const GUEST_PORT = 2222;
@@ -86,6 +87,11 @@ export class SimulatedLeases {
     await writeFile(`${this.path}.new`, lines.join(''), { mode: 0o600 });
     await rename(`${this.path}.new`, this.path);
   }
+}
+
+/** As the steps of a create know it, from now on. */
+export function noticed({ address, macAddress }: SimulatedLease): Lease {
+  return { address, port: GUEST_PORT, macAddress, noticedAt: new Date().toISOString() };
 }
 
 /** The first address from a hash of `key` on that is neither taken nor in use on this machine. */

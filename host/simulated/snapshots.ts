@@ -1,7 +1,7 @@
 import { chmod, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import { MayflyError } from '../../model/errors.ts';
 import type { FileChangeRecord } from '../../model/file-change.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import type { SavedSnapshot } from '../../model/snapshot.ts';
@@ -22,6 +22,7 @@ import { Comparing } from './comparing.ts';
 import { allocatedBytes, apparentBytes } from './disk-usage.ts';
 import { replaceDisk } from './replaced-disk.ts';
 import { readSpec, removeSpec, type SnapshotSpec, writeSpec } from './snapshot-spec.ts';
+import { asFailure } from './step-failure.ts';
 import type { Suspension } from './suspension.ts';
 import { copyTree, digestOfTree, removeTree } from './tree.ts';
 
@@ -214,12 +215,4 @@ async function describe(disk: string, spec: SnapshotSpec, sha256: string): Promi
     quiesced: true, // nothing of the sandbox moved, and what it had written is in its tree at once
     savedAt: spec.savedAt,
   };
-}
-
-/** What a step rejects with: why it was aborted, an error that has its code already, or one with that of the step. */
-function asFailure(code: ErrorCode, what: string, error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
-  if (error instanceof MayflyError) return error;
-  const why = error instanceof Error ? error.message : String(error);
-  return new MayflyError(code, `${what}: ${why}`, { cause: error });
 }

@@ -1,17 +1,14 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { entriesOf } from '../directory.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { exec } from '../exec.ts';
+import { tar } from './tar.ts';
 
 /** The same tree gives the same bytes: GNU format, which has no times but the modification's, and that is left out. */
 const TAR = ['--create', '--file=-', '--format=gnu', '--sort=name', '--numeric-owner', '--mtime=@0'];
-const COMPLAINT_CHARACTERS = 500;
 
 /**
  * Copies a tree with owners, modes, times, links and special files; where the file system can, blocks are shared.
@@ -50,24 +47,14 @@ export async function removeTree(path: string): Promise<void> {
  */
 export async function digestOfTree(root: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', 'tar', ...TAR, `--directory=${root}`, '.'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], LC_ALL: 'C' },
-    killSignal: 'SIGKILL',
-    signal,
-  });
-  let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint = `${complaint}${text}`.slice(-COMPLAINT_CHARACTERS);
-  });
   try {
-    const [[status]] = await Promise.all([once(child, 'close'), pipeline(child.stdout, hash)]);
-    if (status === 0) return hash.digest('hex');
-  } catch (error) {
+    for await (const piece of tar([...TAR, `--directory=${root}`, '.'], Buffer.alloc(0), signal)) hash.update(piece);
+  } catch (cause) {
     signal.throwIfAborted();
-    throw error;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`tar cannot read all of ${root}: ${why}`, { cause });
   }
-  throw new Error(`tar cannot read all of ${root}: ${complaint.replace(/[^\x20-\x7e]+/g, ' ').trim()}`);
+  return hash.digest('hex');
 }
 
 /**

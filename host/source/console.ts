@@ -1,4 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
+import { oneLine } from '../one-line.ts';
 
 export interface ConsoleResult {
   /** Null when a signal ended it. */
@@ -82,8 +83,5 @@ export async function runScript(
 
 /** What comes from a source is hostile: bounded, and of one line. */
 export function printable(text: string): string {
-  return text
-    .replace(/[^\x20-\x7e]+/g, ' ')
-    .trim()
-    .slice(0, 1_000);
+  return oneLine(text).slice(0, 1_000);
 }

@@ -80,6 +80,22 @@ export class ServedMayfly {
     return this.host;
   }
 
+  /**
+   * Does something while one host worker after another kills itself, each at its point, as `saveSnapshot.after`; after
+   * them comes one that does not. @throws Error when it is over before they all have
+   */
+  async whileHostDiesAt<T>(points: readonly string[], act: () => Promise<T>): Promise<T> {
+    await this.host?.end('SIGKILL');
+    const acting = act();
+    for (const point of points) {
+      const dying = this.startHost({ MAYFLY_FAILPOINTS: `${point}=kill` });
+      const first = await Promise.race([dying.end(), acting]);
+      if (first !== 'SIGKILL') throw new Error(`nobody died at ${point}: ${JSON.stringify(first)}\n${dying.output}`);
+    }
+    this.startHost();
+    return acting;
+  }
+
   async stop(): Promise<void> {
     await this.#closers.close();
   }

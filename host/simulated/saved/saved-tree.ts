@@ -2,8 +2,8 @@ import type { Stats } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { orAbsent } from '../../disk/absent.ts';
 import { FileSystemProblem } from '../../disk/file-system-problem.ts';
+import { archiveOf } from './archive.ts';
 import { type TarEntry, tarEntries } from './tar-entries.ts';
-import { archiveOf } from './tar-process.ts';
 
 /** Names of one tree that are held in memory at most; a real host's program takes as many (diff/request.go). */
 const MAX_NAMES = 2 * 1024 * 1024;

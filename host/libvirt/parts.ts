@@ -1,0 +1,95 @@
+import { BaseDigests } from '../disk/base-digest.ts';
+import { diskOf } from '../disk/host-disk.ts';
+import type { StateDir } from '../state-dir.ts';
+import { LibvirtBaking } from './baking.ts';
+import { BlockPull } from './block-pull.ts';
+import { Builder } from './builder.ts';
+import { LibvirtCaptures } from './captures.ts';
+import { Domains } from './domains.ts';
+import { Flattening } from './flattening.ts';
+import { Freezer } from './freezer.ts';
+import { GuestAgent } from './guest-agent.ts';
+import { Hibernation } from './hibernation.ts';
+import { Jobs } from './jobs.ts';
+import { Leaning } from './leaning.ts';
+import { Leases } from './leases.ts';
+import { LostMoves } from './lost-moves.ts';
+import { Moving } from './moving.ts';
+import { DEFAULT_NETWORKS, type NetworkPlans } from './network-plan.ts';
+import { QemuMonitor } from './qemu-monitor.ts';
+import { Residue } from './residue.ts';
+import { SavedMemory, savedMemoryFolder } from './saved-memory.ts';
+import { LibvirtSnapshots } from './snapshots.ts';
+import { SourceUse } from './source-use.ts';
+import { Sources } from './sources.ts';
+import { Thawing } from './thawing.ts';
+import { Virsh } from './virsh.ts';
+import { Waking } from './waking.ts';
+
+export interface LibvirtOptions {
+  /** libvirt connection URI, e.g. `qemu:///system`. */
+  uri: string;
+  state: StateDir;
+  /** `@default` {@link DEFAULT_NETWORKS} */
+  networks?: NetworkPlans;
+  /** libvirt's dnsmasq folder as this process sees it. `@default` /var/lib/libvirt/dnsmasq */
+  leaseFolder?: string;
+  /** Path of mayfly-diff. Without it nothing is compared. */
+  diffProgram?: string;
+}
+
+/** What the steps of a machine with libvirt are made of. */
+export interface LibvirtParts {
+  state: StateDir;
+  virsh: Virsh;
+  networks: NetworkPlans;
+  leases: Leases;
+  domains: Domains;
+  sources: Sources;
+  digests: BaseDigests;
+  agent: GuestAgent;
+  leaning: Leaning;
+  flattening: Flattening;
+  residue: Residue;
+  use: SourceUse;
+  waking: Waking;
+  saved: SavedMemory;
+  hibernation: Hibernation;
+  snapshots: LibvirtSnapshots;
+  baking: LibvirtBaking;
+  captures: LibvirtCaptures;
+}
+
+/** Makes each part, with the others that it needs. Nothing is asked of libvirt yet. */
+export function partsOf(options: LibvirtOptions): LibvirtParts {
+  const { uri, state, networks = DEFAULT_NETWORKS, diffProgram = null } = options;
+  const { leaseFolder = '/var/lib/libvirt/dnsmasq' } = options;
+  const virsh = new Virsh(uri);
+  const monitor = new QemuMonitor(virsh);
+  const domains = new Domains(virsh);
+  const sources = new Sources(virsh);
+  const jobs = new Jobs(virsh);
+  const agent = new GuestAgent(virsh, domains);
+  const leases = new Leases(leaseFolder, [networks.isolated.bridge, networks.internet.bridge]);
+  const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
+  const digests = new BaseDigests(state.images);
+  const leaning = new Leaning(state, digests);
+  const use = new SourceUse();
+  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, monitor), leaning });
+  const freezer = new Freezer(virsh, domains);
+  const thawing = new Thawing({ domains, agent, freezer, jobs, disk: () => diskOf(state.root) });
+  const lostMoves = new LostMoves(virsh, monitor);
+  const moving = new Moving({ state, virsh, domains, jobs, freezer, thawing, lostMoves });
+  const builder = new Builder(virsh, domains, agent);
+  const common = { state, virsh, domains, sources, digests, agent, leases, saved, leaning, flattening, use };
+  return {
+    ...common,
+    networks,
+    residue: new Residue(common),
+    waking: new Waking(common),
+    hibernation: new Hibernation({ ...common, jobs }),
+    snapshots: new LibvirtSnapshots({ ...common, jobs, thawing, moving, diffProgram }),
+    baking: new LibvirtBaking({ ...common, builder }),
+    captures: new LibvirtCaptures(common),
+  };
+}

@@ -1,0 +1,52 @@
+import { readdir, realpath } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { MayflyError } from '../../model/errors.ts';
+import { isSandboxId } from '../../model/ids.ts';
+import type { StateDir } from '../state-dir.ts';
+import { BOOT_SCRIPT, killDomain } from './domain.ts';
+import { ProcessTable } from './processes.ts';
+import { Suspension } from './suspension.ts';
+
+/** The machine as its kernel and its folders show it: which sandboxes have processes, and which have a workspace. */
+export class SimulatedMachine {
+  #processTable: ProcessTable | null = null;
+
+  constructor(private readonly state: StateDir) {}
+
+  /** @throws Error when there never was a host in this folder */
+  async open(): Promise<void> {
+    this.#processTable = new ProcessTable(await realpath(this.state.sandboxes), BOOT_SCRIPT);
+  }
+
+  close(): void {
+    this.#processTable = null;
+  }
+
+  /** @throws MayflyError host_unavailable */
+  get processes(): ProcessTable {
+    if (this.#processTable) return this.#processTable;
+    throw new MayflyError('host_unavailable', 'The simulated host is not open.');
+  }
+
+  async isOn(sandboxId: string): Promise<boolean> {
+    return (await this.processes.of(sandboxId)).length > 0;
+  }
+
+  async stop(sandboxId: string): Promise<void> {
+    await killDomain(sandboxId, this.processes);
+  }
+
+  async suspension(sandboxId: string): Promise<Suspension> {
+    return new Suspension(sandboxId, await this.workspace(sandboxId), this.processes);
+  }
+
+  /** The folder of a sandbox, whether it is there or not: without symbolic links, as the kernel shows it in /proc. */
+  async workspace(sandboxId: string): Promise<string> {
+    return join(await realpath(this.state.sandboxes), basename(this.state.workspace(sandboxId)));
+  }
+
+  /** The sandboxes that have a workspace, whole or half made. */
+  async stored(): Promise<string[]> {
+    return (await readdir(this.state.sandboxes)).map((name) => name.replace(/\.new$/, '')).filter(isSandboxId);
+  }
+}

@@ -1,0 +1,56 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { SourceInfo } from '../../model/host.ts';
+import type { CloneRequest } from '../hypervisor.ts';
+import type { RunningSource } from '../source/console.ts';
+import type { SimulatedCaptures } from './captures.ts';
+import { imageRoot, listImages, readImage } from './image.ts';
+import type { SimulatedSources } from './running-source.ts';
+import type { SimulatedSnapshots } from './snapshots.ts';
+import { copyTree } from './tree.ts';
+import type { DiskCopy } from './workspace.ts';
+
+const RUNNING = 'It is running, so its disk is being written.';
+
+interface OriginsDeps {
+  /** The folder of all images. */
+  images: string;
+  running: SimulatedSources;
+  snapshots: SimulatedSnapshots;
+  captures: SimulatedCaptures;
+}
+
+/** What clones are made of: the sources, as long as they do not run, snapshots and captures. */
+export class Origins {
+  constructor(private readonly deps: OriginsDeps) {}
+
+  async sources(): Promise<SourceInfo[]> {
+    return Promise.all((await listImages(this.deps.images)).map((source) => this.#asItRuns(source)));
+  }
+
+  /** @throws MayflyError source_not_found */
+  async source(name: string): Promise<SourceInfo> {
+    return this.#asItRuns(await readImage(this.deps.images, name));
+  }
+
+  /** @throws MayflyError source_not_found, source_not_running */
+  async running(name: string): Promise<RunningSource> {
+    const { name: known } = await readImage(this.deps.images, name);
+    return this.deps.running.running(known);
+  }
+
+  /** @throws MayflyError source_not_found, source_running, source_unsafe */
+  async copierOf({ source: name, snapshotId, captureId }: CloneRequest): Promise<DiskCopy> {
+    const { images, snapshots, captures } = this.deps;
+    if (captureId) return (to, signal) => captures.copy(captureId, to, signal);
+    if (snapshotId !== null) return (to, signal) => snapshots.copy(snapshotId, to, signal, null);
+    const source = await this.source(name);
+    if (source.problem === RUNNING) throw new MayflyError('source_running', `${source.name}: ${RUNNING}`);
+    if (!source.cloneable) throw new MayflyError('source_unsafe', source.problem ?? `${source.name} cannot be cloned.`);
+    return (to, signal) => copyTree(imageRoot(images, source.name), to, signal);
+  }
+
+  async #asItRuns(source: SourceInfo): Promise<SourceInfo> {
+    if (!source.cloneable || !(await this.deps.running.isRunning(source.name))) return source;
+    return { ...source, cloneable: false, problem: RUNNING };
+  }
+}

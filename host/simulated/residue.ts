@@ -1,0 +1,43 @@
+import type { Layer, Observation } from '../../model/proof.ts';
+import { entriesOf } from '../directory.ts';
+import type { Mark } from '../hypervisor.ts';
+import type { SimulatedLeases } from './leases.ts';
+import type { SimulatedMachine } from './machine.ts';
+
+/** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
+export class Residue {
+  constructor(
+    private readonly machine: SimulatedMachine,
+    private readonly leases: SimulatedLeases,
+  ) {}
+
+  async look(sandboxId: string): Promise<Observation[]> {
+    const workspace = await this.machine.workspace(sandboxId);
+    const pids = await this.machine.processes.of(sandboxId);
+    const leased = (await this.leases.list()).filter((lease) => lease.sandboxId === sandboxId);
+    const addresses = leased.map((lease) => lease.address);
+    const trees: string[] = [];
+    for (const path of [workspace, `${workspace}.new`]) if ((await entriesOf(path)) !== null) trees.push(path);
+    return [
+      observed('domain', '/proc/*/root and /proc/*/cmdline', pids.map(String)),
+      observed('lease', this.leases.path, addresses),
+      observed('workspace', workspace, trees),
+    ];
+  }
+
+  async marks(): Promise<Mark[]> {
+    const running = [...(await this.machine.processes.look()).keys()];
+    const leased = (await this.leases.list()).map((lease) => lease.sandboxId);
+    const looks = [...new Set([...running, ...leased, ...(await this.machine.stored())])].map(async (sandboxId) => {
+      const found = (await this.look(sandboxId)).filter((observation) => !observation.absent);
+      return found.map((observation) => ({ sandboxId, observation }));
+    });
+    return (await Promise.all(looks)).flat();
+  }
+}
+
+function observed(layer: Layer, lookedAt: string, found: string[]): Observation {
+  const at = new Date().toISOString();
+  if (found.length === 0) return { layer, lookedAt, absent: true, at };
+  return { layer, lookedAt, absent: false, found: found.join(', '), at };
+}

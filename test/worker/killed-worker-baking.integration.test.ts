@@ -1,0 +1,48 @@
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { entriesOf } from '../../host/directory.ts';
+import { StateDir } from '../../host/state-dir.ts';
+import { ServedMayfly } from '../support/served.ts';
+
+const WAIT = { waitSeconds: 120 };
+const GOLDEN = 'golden-debian12';
+
+let mayfly: ServedMayfly;
+let fromSnapshot: string;
+
+beforeAll(async () => {
+  mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'simulated' });
+  const { id } = await mayfly.client.createSandbox({ source: GOLDEN, memoryMib: 64 }, WAIT);
+  await mayfly.client.commands.run(id, { command: 'printf kept > ~/note' }, WAIT);
+  ({ id: fromSnapshot } = await mayfly.client.snapshots.take(id, {}, WAIT));
+  await mayfly.client.destroySandbox(id, WAIT);
+}, 120_000);
+afterAll(async () => {
+  if (mayfly?.host && fromSnapshot) await mayfly.client.snapshots.delete(fromSnapshot, WAIT);
+  await mayfly?.stop();
+}, 120_000);
+
+async function images(): Promise<string[]> {
+  return (await entriesOf(new StateDir(`${mayfly.state.root}/host`).images)) ?? [];
+}
+
+it('workers killed while they shut down, copy, publish and remove leave a whole source, and then nothing', async () => {
+  const { client } = mayfly;
+  const name = 'with-note';
+  const points = ['shutDownGuest.after', 'flattenDisks.during', 'flattenDisks.after', 'publishSource.after'];
+  const bake = () => client.sources.bake({ name, fromSnapshot }, WAIT);
+  const baked = await mayfly.whileHostDiesAt(points, bake);
+  expect(baked).toMatchObject({ state: 'ready', failure: null, waitingFor: null });
+  expect((await images()).sort()).toEqual([GOLDEN, name]);
+  expect(await client.getSandbox(baked.builderId)).toMatchObject({ state: 'destroyed' });
+
+  const clone = await client.createSandbox({ source: name, memoryMib: 64 }, WAIT);
+  const { id } = await client.commands.run(clone.id, { command: 'cat ~/note' }, WAIT);
+  expect(await text(await client.commands.output(clone.id, id, 'stdout'))).toBe('kept');
+  await client.destroySandbox(clone.id, WAIT);
+
+  const remove = () => client.sources.delete(name, {}, WAIT);
+  const gone = await mayfly.whileHostDiesAt(['removeSource.during', 'removeSource.after'], remove);
+  expect(gone).toMatchObject({ state: 'deleted', failure: null });
+  expect(await images()).toEqual([GOLDEN]);
+}, 300_000);
