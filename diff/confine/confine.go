@@ -4,6 +4,7 @@ package confine
 
 import (
 	"fmt"
+	"runtime"
 	"syscall"
 )
 
@@ -19,6 +20,9 @@ const (
 
 // Process confines all threads. As root it becomes the user first; uid 0 is refused then.
 func Process(uid int) error {
+	// prctl is for one thread, and the kernel takes the filter only of one that has given up new privileges.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := limit(); err != nil {
 		return err
 	}

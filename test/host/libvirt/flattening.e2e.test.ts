@@ -119,7 +119,7 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
   const last = others.at(-1) ?? '';
 
   const times: Record<string, number[]> = { first: [], last: [], deepest: [] };
-  for (let round = 0; round < 7; round++) {
+  for (let round = 0; round < 21; round++) {
     for (const [name, id] of Object.entries({ first, last, deepest }))
       times[name]?.push(await readingTime(id, extents));
   }
@@ -141,6 +141,7 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
     if (n % 10 === 9) await restore(id);
     await snapshots.remove(id);
     digests.delete(id);
+    if (n % 5 > 0) continue;
     for (const [left, digest] of digests) expect(await digestIn(left, '/home/sandbox/own')).toBe(digest);
   }
   await restore(survivor);
