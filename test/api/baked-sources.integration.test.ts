@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Problem } from '../../api/problem.ts';
 import type { SandboxView } from '../../api/sandbox-view.ts';
 import type { SnapshotView } from '../../api/snapshot-view.ts';
 import type { BakedSource } from '../../model/baked-source.ts';
 import { sourceIdOf } from '../../model/ids.ts';
-import { type Door, host, jsonOf, openDoor } from './support.ts';
+import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
 
 let door: Door;
 let fromSnapshot: string;
@@ -26,7 +25,6 @@ beforeEach(async () => {
 
 const bake = (body: object, headers: Record<string, string> = {}, key?: string) =>
   door.call('POST', '/v1/sources', body, headers, key);
-const problemOf = async (response: Response) => (await response.json()) as Problem;
 
 describe('baking', () => {
   it('answers 201 with what was made, once for each key', async () => {

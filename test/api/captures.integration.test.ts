@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CaptureView } from '../../api/capture-view.ts';
-import type { Problem } from '../../api/problem.ts';
 import type { SandboxView } from '../../api/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { type Door, host, jsonOf, openDoor } from './support.ts';
+import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
 
 const RUNNING = { name: 'web 1', cloneable: false, problem: 'It is running', cpus: 1, memoryMib: 64, diskBytes: 1 };
 let door: Door;
@@ -25,7 +24,6 @@ beforeEach(async () => {
 const take = (body: object = {}, headers: Record<string, string> = {}, name = 'web%201') =>
   door.call('POST', `/v1/sources/${name}/captures`, body, headers);
 const taken = async () => jsonOf<CaptureView>(take());
-const problemOf = (response: Response) => jsonOf<Problem>(response);
 const sandbox = (body: object) => door.call('POST', '/v1/sandboxes', body);
 
 describe('capturing a source', () => {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Problem } from '../../api/problem.ts';
 import type { SandboxView } from '../../api/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { type Door, host, jsonOf, openDoor } from './support.ts';
+import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
 
 interface Page {
   items: SandboxView[];
@@ -27,7 +26,6 @@ beforeEach(async () => {
 const create = (headers: Record<string, string> = {}, body: object = {}) =>
   door.call('POST', '/v1/sandboxes', { source: 'golden', ...body }, headers);
 const viewOf = async (response: Response) => (await response.json()) as SandboxView;
-const problemOf = async (response: Response) => (await response.json()) as Problem;
 
 describe('creating', () => {
   it('answers 201 with the running sandbox, its defaults filled in', async () => {

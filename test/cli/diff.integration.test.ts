@@ -1,53 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Io } from '../../cli/io.ts';
-import { runCli } from '../../cli/main.ts';
+import { expect, test } from 'vitest';
 import type { Diff } from '../../client/diff.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshot.ts';
-import { TestDoor } from '../support/door.ts';
+import { useCommandLine } from '../support/command-line.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';
 
 const mayfly = useMayfly();
 const operations = useOperations(mayfly);
-let door: TestDoor;
-let server: Server;
-let env: NodeJS.ProcessEnv;
-
-beforeAll(async () => {
-  door = await TestDoor.open(mayfly());
-  server = createAdaptorServer({ fetch: door.app.fetch }) as Server;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { secret } = await mayfly().store.apiKeys.create({ name: 'cli', scopes: ['admin'] });
-  env = { MAYFLY_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, MAYFLY_API_KEY: secret };
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-  door.close();
-});
-
-async function cli(...args: string[]) {
-  const [out, err]: [Buffer[], string[]] = [[], []];
-  const { signal } = new AbortController();
-  const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
-  const stderr = { write: (text: string | Uint8Array) => err.push(String(text)) };
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  const bytes = Buffer.concat(out);
-  return { code, out: bytes.toString(), bytes, err: err.join('') };
-}
-
-async function told<T>(...args: string[]): Promise<T> {
-  const { code, out, err } = await cli(...args, '--json');
-  expect({ args, code, err: code === 0 ? '' : err }).toEqual({ args, code: 0, err: '' });
-  return JSON.parse(out) as T;
-}
+const { cli, told } = useCommandLine(mayfly);
 
 const sh = (id: string, command: string) => cli('run', id, '--command', command);
 

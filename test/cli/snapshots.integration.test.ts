@@ -1,52 +1,14 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Io } from '../../cli/io.ts';
-import { runCli } from '../../cli/main.ts';
+import { expect, test } from 'vitest';
 import type { Restored } from '../../client/snapshots.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshot.ts';
-import { TestDoor } from '../support/door.ts';
+import { useCommandLine } from '../support/command-line.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';
 
 const mayfly = useMayfly();
 const operations = useOperations(mayfly);
-let door: TestDoor;
-let server: Server;
-let env: NodeJS.ProcessEnv;
-
-beforeAll(async () => {
-  door = await TestDoor.open(mayfly());
-  server = createAdaptorServer({ fetch: door.app.fetch }) as Server;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { secret } = await mayfly().store.apiKeys.create({ name: 'cli', scopes: ['admin'] });
-  env = { MAYFLY_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, MAYFLY_API_KEY: secret };
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-  door.close();
-});
-
-async function cli(...args: string[]) {
-  const [out, err]: [string[], string[]] = [[], []];
-  const { signal } = new AbortController();
-  const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array).toString()) };
-  const stderr = { write: (bytes: string | Uint8Array) => err.push(Buffer.from(bytes as Uint8Array).toString()) };
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: out.join(''), err: err.join('') };
-}
-
-/** The JSON that a command prints, which must succeed. */
-async function told<T>(...args: string[]): Promise<T> {
-  const { code, out, err } = await cli(...args, '--json');
-  expect({ args, code, err: code === 0 ? '' : err }).toEqual({ args, code: 0, err: '' });
-  return JSON.parse(out) as T;
-}
+const { cli, told, door } = useCommandLine(mayfly);
 
 const write = (id: string, text: string) => cli('run', id, '--', 'sh', '-c', `printf ${text} > ~/note`);
 const note = async (id: string) => (await cli('run', id, '--', 'sh', '-c', 'cat ~/note')).out;
@@ -87,7 +49,7 @@ test('a paused sandbox lets nobody in until it is resumed', async () => {
   await write(id, 'kept');
   expect(await told('pause', id)).toMatchObject({ state: 'paused' });
   expect(await told('pause', id)).toMatchObject({ state: 'paused' });
-  const refused = await door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
+  const refused = await door().call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
   expect(await refused.json()).toMatchObject({
     code: 'sandbox_not_running',
     detail: expect.stringMatching(/\/resume/),
@@ -101,7 +63,7 @@ test('one request is one snapshot, and another waits for its turn', async () => 
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   mayfly().failpoints.arm('saveSnapshot.before=delay(1500)');
   const take = (key: string) =>
-    door.call('POST', `/v1/sandboxes/${id}/snapshots`, {}, { 'Idempotency-Key': key, Prefer: 'wait=30' });
+    door().call('POST', `/v1/sandboxes/${id}/snapshots`, {}, { 'Idempotency-Key': key, Prefer: 'wait=30' });
   const first = take('same');
   await expect
     .poll(async () => (await mayfly().store.snapshots.list({ sandboxId: id, limit: 9 })).items.length)

@@ -1,21 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { createAdaptorServer } from '@hono/node-server';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { type HttpServer, serveHttp } from '../support/http-server.ts';
 import { useMayfly } from '../support/mayfly.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 const mayfly = useMayfly();
-let server: Server;
+let http: HttpServer;
 let env: NodeJS.ProcessEnv;
 let temporary: string;
 let id: string;
@@ -25,18 +24,11 @@ beforeAll(async () => {
   const { store, sagas } = mayfly();
   const guests = { request: () => Promise.reject(new Error('no guest is asked')) };
   const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }) });
-  server = createAdaptorServer({ fetch: app.fetch }) as Server;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const bound = server.address();
-  if (typeof bound !== 'object' || bound === null) throw new Error('no port');
+  http = await serveHttp(app);
   const { secret } = await store.apiKeys.create({ name: 'test', scopes: ['sandboxes:read', 'sandboxes:write'] });
-  env = { ...process.env, MAYFLY_URL: `http://127.0.0.1:${bound.port}`, MAYFLY_API_KEY: secret };
+  env = { ...process.env, MAYFLY_URL: http.url, MAYFLY_API_KEY: secret };
 });
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => http?.close());
 beforeEach(async () => {
   temporary = await mkdtemp(join(tmpdir(), 'mayfly-ssh-cli-'));
   ({ id } = await mayfly().create());

@@ -1,8 +1,4 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { createAdaptorServer } from '@hono/node-server';
 import { pino } from 'pino';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Comparison, SavedFileRequest } from '../../host/snapshots.ts';
@@ -12,6 +8,7 @@ import { RelayClient } from '../../relay/client.ts';
 import { startRelay } from '../../relay/server.ts';
 import { type ComparableSnapshots, snapshotsRoute } from '../../relay/snapshots.ts';
 import { type Door, openDoor } from '../api/support.ts';
+import { serveHttp } from './http-server.ts';
 
 /** A file that was added, or what a test needs it to be. */
 export function fileChange(path: FileChange['path'], changes: Partial<FileChange> = {}): FileChange {
@@ -91,19 +88,15 @@ export async function openDiffDoor(): Promise<DiffDoor> {
   const hosts = { relayOf: async () => address, get: async () => null };
   const relays = new RelayClient({ hosts } as unknown as ConstructorParameters<typeof RelayClient>[0]);
   const door = await openDoor(relays);
-  const server = createAdaptorServer({ fetch: door.app.fetch }) as Server;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const client = new MayflyClient({ baseUrl: url, apiKey: await door.key('sandboxes:read', 'sandboxes:write') });
+  const http = await serveHttp(door.app);
+  const client = new MayflyClient({ baseUrl: http.url, apiKey: await door.key('sandboxes:read', 'sandboxes:write') });
   return {
     door,
     snapshots,
-    url,
+    url: http.url,
     client,
     async close() {
-      server.closeAllConnections();
-      server.close();
+      http.close();
       relays.close();
       await relay.close();
       await door.close();

@@ -1,16 +1,12 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { type Door, openDoor } from '../api/support.ts';
+import { serveHttp } from './http-server.ts';
 import { type RelayedAgent, startRelayedAgent } from './relayed-agent.ts';
 
 /** The API behind a real HTTP server, with one sandbox whose files are those of this machine. */
 export interface FileDoor {
   agent: RelayedAgent;
   door: Door;
-  server: Server;
   url: string;
   /** May read and write sandboxes. */
   key: string;
@@ -23,25 +19,20 @@ export interface FileDoor {
 export async function openFileDoor(): Promise<FileDoor> {
   const agent = await startRelayedAgent();
   const door = await openDoor(agent.guests);
-  const server = createAdaptorServer({ fetch: door.app.fetch }) as Server;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const http = await serveHttp(door.app);
   const key = await door.key('sandboxes:read', 'sandboxes:write');
-  const client = new MayflyClient({ baseUrl: url, apiKey: key });
+  const client = new MayflyClient({ baseUrl: http.url, apiKey: key });
   const { id } = await client.createSandbox({ source: 'golden' });
   await door.store.sandboxes.update(id, { hostId: 'kvm-1' });
   return {
     agent,
     door,
-    server,
-    url,
+    url: http.url,
     key,
     client,
     id,
     async close() {
-      server.closeAllConnections();
-      server.close();
+      http.close();
       await door.close();
       await agent.stop();
     },

@@ -1,42 +1,27 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import type { StepContext } from '../../../host/hypervisor.ts';
 import { AgentConsole } from '../../../host/libvirt/agent-console.ts';
 import { DEFAULT_NETWORKS } from '../../../host/libvirt/network-plan.ts';
 import type { SavedCapture } from '../../../model/capture.ts';
 import { captureIdFrom, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
-import { TestCa } from './guest.ts';
 import { killedAfter } from './killed-step.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { useMachine } from './machine.ts';
 
 const NAME = 'web 1';
-let machine: TestMachine;
-let keys: string;
-let ca: TestCa;
-
-beforeAll(async () => {
-  machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  ca = await TestCa.make(keys);
-  await startServer();
-}, 240_000);
-
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
+const machine = useMachine();
+beforeAll(startServer);
 
 const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
 const newId = () => captureIdFrom(randomBytes(ID_BYTES));
 
 /** A server that knows nothing of us: the golden disk below a disk of its own, without any seed. */
 async function startServer(): Promise<void> {
-  const { virsh, source, state } = machine;
+  const { virsh, source, state } = machine();
   const golden = await virsh.run(['dumpxml', `--domain=${source}`]);
   const base = /<source file='([^']+disk\.qcow2)'/.exec(golden)?.[1] ?? '';
   const disk = join(state.root, 'server.qcow2');
@@ -57,20 +42,20 @@ async function startServer(): Promise<void> {
 }
 
 async function inGuest(script: string): Promise<string> {
-  const { exitCode, stdout, stderr } = await new AgentConsole(machine.virsh, NAME).run(['/bin/sh', '-c', script]);
+  const { exitCode, stdout, stderr } = await new AgentConsole(machine().virsh, NAME).run(['/bin/sh', '-c', script]);
   if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
   return stdout.trim();
 }
 
 async function capture(captureId = newId()): Promise<[string, SavedCapture]> {
-  const { captures } = machine.host;
+  const { captures } = machine().host;
   await captures.begin({ captureId, source: NAME }, context());
   await captures.wait(captureId, context());
   return [captureId, await kept(captureId)];
 }
 
 async function kept(captureId: string): Promise<SavedCapture> {
-  const { captures } = machine.host;
+  const { captures } = machine().host;
   const saved = await captures.verify(captureId, context());
   await captures.keep(captureId);
   await captures.keep(captureId);
@@ -80,8 +65,8 @@ async function kept(captureId: string): Promise<SavedCapture> {
 
 /** The source's disk as libvirt and the file's own header have it; bitmaps left out, which captures may add. */
 async function chainOfSource(): Promise<unknown[]> {
-  const listed = await machine.virsh.run(['domblklist', `--domain=${NAME}`, '--details']);
-  const disk = join(machine.state.root, 'server.qcow2');
+  const listed = await machine().virsh.run(['domblklist', `--domain=${NAME}`, '--details']);
+  const disk = join(machine().state.root, 'server.qcow2');
   const { stdout } = await exec('qemu-img', ['info', '-U', '--backing-chain', '--output=json', disk]);
   const layers = (JSON.parse(stdout) as Record<string, unknown>[]).map((layer) => [
     layer['filename'],
@@ -92,10 +77,10 @@ async function chainOfSource(): Promise<unknown[]> {
 }
 
 const frozen = () =>
-  machine.virsh.run(['qemu-agent-command', `--domain=${NAME}`, '{"execute":"guest-fsfreeze-status"}']);
+  machine().virsh.run(['qemu-agent-command', `--domain=${NAME}`, '{"execute":"guest-fsfreeze-status"}']);
 const checkpoints = async () =>
-  (await machine.virsh.run(['checkpoint-list', `--domain=${NAME}`, '--name'])).split('\n').filter(Boolean).toSorted();
-const folders = async () => (await readdir(machine.state.captures)).sort();
+  (await machine().virsh.run(['checkpoint-list', `--domain=${NAME}`, '--name'])).split('\n').filter(Boolean).toSorted();
+const folders = async () => (await readdir(machine().state.captures)).sort();
 
 /** Appends a line, makes it durable, and only then says in a file in memory that it did. */
 const WRITER =
@@ -104,7 +89,7 @@ const acknowledged = async () => Number(await inGuest('cat /dev/shm/done'));
 
 /** The file system of a copy is clean as it lies there, and holds these lines, read in user space. */
 async function linesIn(image: string): Promise<string[]> {
-  const raw = join(machine.state.root, 'copy.raw');
+  const raw = join(machine().state.root, 'copy.raw');
   await exec('qemu-img', ['convert', '-O', 'raw', '--', image, raw], { timeoutMs: 120_000 });
   try {
     await exec('e2fsck', ['-fn', raw]);
@@ -116,7 +101,7 @@ async function linesIn(image: string): Promise<string[]> {
 }
 
 test('a source that writes is captured at one moment, then again by what changed; clones have what it had', async () => {
-  const { host, state } = machine;
+  const { host, state } = machine();
   const before = await chainOfSource();
   await inGuest(`setsid sh -c '${WRITER}' >/dev/null 2>&1 & sleep 1`);
   const had = await acknowledged();
@@ -157,22 +142,22 @@ test('a source that writes is captured at one moment, then again by what changed
 
   const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
   const request = { sandboxId, source: NAME, snapshotId: null, captureId: second, cpus: null, memoryMib: null };
-  const clone = await host.cloneDisk({ ...request, egress: 'none', userCaKeys: [ca.publicKey] }, context());
+  const clone = await host.cloneDisk({ ...request, egress: 'none', userCaKeys: [machine().ca.publicKey] }, context());
   await expect(host.captures.remove(second)).rejects.toMatchObject({
     code: 'capture_in_use',
     message: expect.stringContaining(`sandbox ${sandboxId}`),
   });
-  await machine.virsh.run(['suspend', `--domain=${NAME}`]); // one machine at a time on this processor
+  await machine().virsh.run(['suspend', `--domain=${NAME}`]); // one machine at a time on this processor
   await host.bootDomain(sandboxId, context());
   const { address } = await host.awaitLease(sandboxId, context());
-  const { stdout } = await ca.ssh(address, clone.hostKey, sandboxId, 'hostname; sudo tail -n 1 /root/lines');
+  const { stdout } = await machine().ca.ssh(address, clone.hostKey, sandboxId, 'hostname; sudo tail -n 1 /root/lines');
   const [hostname, last = ''] = stdout.trim().split('\n');
   expect(hostname).toBe(sandboxId);
   expect(Number(last.replace('line-', ''))).toBeGreaterThanOrEqual(more);
   await host.removeDomain(sandboxId);
   await host.releaseLease(sandboxId);
   await host.removeWorkspace(sandboxId);
-  await machine.virsh.run(['resume', `--domain=${NAME}`]);
+  await machine().virsh.run(['resume', `--domain=${NAME}`]);
 
   await chmod(later, 0o644);
   await exec('sh', ['-c', 'printf x | dd of="$1" bs=1 seek=300000 conv=notrunc status=none', 'sh', later]);
@@ -188,19 +173,19 @@ test('a source that writes is captured at one moment, then again by what changed
 }, 300_000);
 
 test('a worker that is killed while it begins one leaves what can be gone on with, or undone: nothing stays frozen', async () => {
-  const { captures } = machine.host;
+  const { captures } = machine().host;
   const before = await chainOfSource();
   const [parent] = await capture();
   for (const ms of [50, 250, 450, 700]) {
     const id = newId();
-    await killedAfter(machine, ms, 'beginCapture', id, NAME);
+    await killedAfter(machine(), ms, 'beginCapture', id, NAME);
     const [, saved] = await capture(id);
     expect(saved).toMatchObject({ quiesced: true, parentId: parent });
     expect(await frozen()).toContain('thawed');
     await captures.remove(id);
 
     const undone = newId();
-    await killedAfter(machine, ms, 'beginCapture', undone, NAME);
+    await killedAfter(machine(), ms, 'beginCapture', undone, NAME);
     await captures.thaw(undone);
     expect(await frozen()).toContain('thawed');
     await captures.abort(undone);
@@ -213,7 +198,7 @@ test('a worker that is killed while it begins one leaves what can be gone on wit
 }, 300_000);
 
 test('a copy that is ended in its middle is no capture; what is deleted while the source is off is forgotten when it runs again', async () => {
-  const { host, virsh, state } = machine;
+  const { host, virsh, state } = machine();
   const before = await chainOfSource();
   const ended = newId();
   await host.captures.begin({ captureId: ended, source: NAME }, context());

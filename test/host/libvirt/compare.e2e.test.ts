@@ -1,64 +1,37 @@
 import { spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { StepContext } from '../../../host/hypervisor.ts';
+import { beforeAll, expect, test } from 'vitest';
 import type { FileChange, FileChangeRecord } from '../../../model/file-change.ts';
-import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
 import { asLogged, latin1 } from '../compared/as-logged.ts';
 import { copyOf, differences } from '../compared/logged-tree.ts';
 import { RandomOperations, randomOf } from '../compared/random-operations.ts';
-import { TestCa } from './guest.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { LivingGuest, stepContext } from './living-guest.ts';
+import { useMachine } from './machine.ts';
 
 const ROOT = '/srv/tree';
 const OPERATIONS = 100;
 const FILES = 10_000;
 const SEED = Number(process.env['MAYFLY_TEST_SEED'] ?? '20');
 
-let machine: TestMachine;
-let keys: string;
-const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
-let run: (command: string) => Promise<string>;
-
-const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
+const machine = useMachine();
+let guest: LivingGuest;
 
 beforeAll(async () => {
-  machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  const ca = await TestCa.make(keys);
-  const request = { sandboxId, source: machine.source, snapshotId: null, cpus: null, memoryMib: null };
-  const clone = await machine.host.cloneDisk({ ...request, egress: 'none', userCaKeys: [ca.publicKey] }, context());
-  await machine.host.bootDomain(sandboxId, context());
-  const { address } = await machine.host.awaitLease(sandboxId, context());
-  run = async (command) => (await ca.ssh(address, clone.hostKey, sandboxId, command)).stdout.trim();
-}, 180_000);
+  guest = await LivingGuest.start(machine());
+});
 
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
-
-async function save(): Promise<string> {
-  const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
-  await machine.host.snapshots.save({ snapshotId, sandboxId, kind: 'disk' }, context());
-  await machine.host.snapshots.verify(snapshotId, context());
-  return snapshotId;
-}
+const save = async () => (await guest.save())[0];
 
 /** @param program in Perl, whose last line says how many operations it did */
 async function perform(program: string): Promise<void> {
   const packed = gzipSync(program).toString('base64');
-  expect(await run(`echo ${packed} | base64 -d | gunzip | sudo perl`)).toMatch(/^\d+ done$/);
+  expect(await guest.run(`echo ${packed} | base64 -d | gunzip | sudo perl`)).toMatch(/^\d+ done$/);
 }
 
 async function compared(before: string, after: string, within: string[]): Promise<FileChange[]> {
   const records: FileChangeRecord[] = [];
-  for await (const record of machine.host.snapshots.compare({ before, after, within }, context().signal)) {
+  for await (const record of machine().host.snapshots.compare({ before, after, within }, stepContext().signal)) {
     records.push(record);
   }
   const changes = records.flatMap((record) => (record.line === 'change' ? [record] : []));
@@ -115,8 +88,11 @@ test(`what differs among ${FILES} more files is found, and carried away`, async 
   expect(found[0]).toMatchObject({ path: '/srv/many/1/1' });
   const request = { snapshotId: after, path: '/srv/many/7/7', maxBytes: 100 };
   const expected = Buffer.from(`${'7 '.repeat(7)}more`);
-  expect(await machine.host.snapshots.readFile(request, context().signal)).toEqual({ content: expected, size: 18 });
-  const archive = machine.host.snapshots.changesAsTar({ before, after, within: ['/srv/many'] }, context().signal);
+  expect(await machine().host.snapshots.readFile(request, stepContext().signal)).toEqual({
+    content: expected,
+    size: 18,
+  });
+  const archive = machine().host.snapshots.changesAsTar({ before, after, within: ['/srv/many'] }, stepContext().signal);
   const { stdout } = spawnSync('tar', ['-t'], { input: await buffer(archive) });
   expect(stdout.toString().split('\n')).toEqual(expect.arrayContaining(['./srv/many/1/.wh.1', './srv/many/7/7']));
 }, 180_000);

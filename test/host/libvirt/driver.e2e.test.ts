@@ -1,50 +1,35 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import type { StepContext } from '../../../host/hypervisor.ts';
 import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
-import { TestCa } from './guest.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { useMachine } from './machine.ts';
 
-let machine: TestMachine;
-let ca: TestCa;
-let keys: string;
-
-beforeAll(async () => {
-  machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  ca = await TestCa.make(keys);
-}, 120_000);
-
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
+const machine = useMachine();
 
 const context = (ms = 120_000): StepContext => ({ signal: AbortSignal.timeout(ms), alive: () => {} });
 const newId = () => sandboxIdFrom(randomBytes(ID_BYTES));
 const request = (sandboxId: string) => ({
   sandboxId,
-  source: machine.source,
+  source: machine().source,
   snapshotId: null,
   cpus: null,
   memoryMib: null,
   egress: 'none' as const,
-  userCaKeys: [ca.publicKey],
+  userCaKeys: [machine().ca.publicKey],
 });
 
 async function remove(id: string): Promise<boolean[]> {
-  await machine.host.removeDomain(id);
-  await machine.host.releaseLease(id);
-  await machine.host.removeWorkspace(id);
-  return (await machine.host.look(id)).map((seen) => seen.absent);
+  await machine().host.removeDomain(id);
+  await machine().host.releaseLease(id);
+  await machine().host.removeWorkspace(id);
+  return (await machine().host.look(id)).map((seen) => seen.absent);
 }
 
 test('a clone gets its own lease, host key and principal, reaches nothing of the host, and leaves nothing', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const id = newId();
   const began = performance.now();
   const clone = await host.cloneDisk(request(id), context());
@@ -55,12 +40,12 @@ test('a clone gets its own lease, host key and principal, reaches nothing of the
   const lease = await host.awaitLease(id, context());
   expect(lease.macAddress).toBe(macAddress(id));
 
-  const { stdout } = await ca.ssh(lease.address, clone.hostKey, id, 'hostname; id -un; sudo id -u');
+  const { stdout } = await machine().ca.ssh(lease.address, clone.hostKey, id, 'hostname; id -un; sudo id -u');
   expect(stdout.split('\n').slice(0, 3)).toEqual([id, 'sandbox', '0']);
-  await expect(ca.ssh(lease.address, clone.hostKey, newId(), 'true')).rejects.toThrow(/Permission denied/);
+  await expect(machine().ca.ssh(lease.address, clone.hostKey, newId(), 'true')).rejects.toThrow(/Permission denied/);
   const gateway = '10.213.0.1';
   await expect(
-    ca.ssh(lease.address, clone.hostKey, id, `timeout 3 bash -c 'echo > /dev/tcp/${gateway}/22'`),
+    machine().ca.ssh(lease.address, clone.hostKey, id, `timeout 3 bash -c 'echo > /dev/tcp/${gateway}/22'`),
   ).rejects.toMatchObject({ exitCode: 124 });
 
   const usage = await host.usage(id);
@@ -80,7 +65,7 @@ test('a clone gets its own lease, host key and principal, reaches nothing of the
 }, 180_000);
 
 test('the source keeps its owner and cannot be written while it has clones', async () => {
-  const { host, virsh } = machine;
+  const { host, virsh } = machine();
   const id = newId();
   await host.cloneDisk(request(id), context());
   await host.bootDomain(id, context());
@@ -94,7 +79,7 @@ test('the source keeps its owner and cannot be written while it has clones', asy
 }, 60_000);
 
 test('a domain that ends while its lease is awaited is noticed within a second or so', async () => {
-  const { host, virsh } = machine;
+  const { host, virsh } = machine();
   const id = newId();
   await host.cloneDisk(request(id), context());
   await host.bootDomain(id, context());
@@ -109,16 +94,16 @@ test('a domain that ends while its lease is awaited is noticed within a second o
 
 test('a wait for a lease ends with the reason of its signal', async () => {
   const id = newId();
-  await machine.host.cloneDisk(request(id), context());
-  await machine.host.bootDomain(id, context());
+  await machine().host.cloneDisk(request(id), context());
+  await machine().host.bootDomain(id, context());
   const stop = new AbortController();
-  const waiting = machine.host.awaitLease(id, { signal: stop.signal, alive: () => stop.abort(new Error('enough')) });
+  const waiting = machine().host.awaitLease(id, { signal: stop.signal, alive: () => stop.abort(new Error('enough')) });
   await expect(waiting).rejects.toThrow('enough');
   expect(await remove(id)).toEqual([true, true, true]);
 }, 60_000);
 
 test('a running source is not cloned, an unknown one is not found', async () => {
-  const { host, virsh, state } = machine;
+  const { host, virsh, state } = machine();
   const id = newId();
   const missing = { ...request(id), source: 'nowhere' };
   await expect(host.cloneDisk(missing, context())).rejects.toMatchObject({ code: 'source_not_found' });
@@ -139,7 +124,7 @@ test('a running source is not cloned, an unknown one is not found', async () => 
   expect(listed).toEqual(
     expect.arrayContaining([
       ['busy', false],
-      [machine.source, true],
+      [machine().source, true],
     ]),
   );
   await virsh.run(['destroy', 'busy']);
@@ -148,5 +133,5 @@ test('a running source is not cloned, an unknown one is not found', async () => 
 }, 60_000);
 
 function overlayOf(id: string): string {
-  return join(machine.state.workspace(id), 'disk.qcow2');
+  return join(machine().state.workspace(id), 'disk.qcow2');
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FileSystemDiff } from '../../../host/disk/file-system-diff.ts';
 import { imageChain } from '../../../host/disk/image.ts';
 import { exec } from '../../../host/exec.ts';
@@ -12,39 +11,26 @@ import { Workspace } from '../../../host/libvirt/workspace.ts';
 import { parseXml } from '../../../host/libvirt/xml.ts';
 import { LONGEST_CHAIN } from '../../../model/snapshot.ts';
 import { diffBinary } from '../../../scripts/setup/artifacts.mjs';
-import { TestCa } from './guest.ts';
+import { killLibvirtd } from './killed-libvirtd.ts';
 import { beginStep, killedAfter } from './killed-step.ts';
 import { LivingGuest, stepContext } from './living-guest.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { useMachine } from './machine.ts';
 
 /** Of which every 9th makes the chain too long. */
 const SNAPSHOTS = 30;
 const SLOWER_AT_MOST = 1.2;
 
-let machine: TestMachine;
-let ca: TestCa;
-let keys: string;
-
-beforeAll(async () => {
-  machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  ca = await TestCa.make(keys);
-}, 120_000);
-
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
+const machine = useMachine();
 
 /** What QEMU has open for the disk, the layer that is written first. */
 async function liveLayers({ id }: LivingGuest): Promise<string[]> {
-  const domain = parseXml(await machine.virsh.run(['dumpxml', id]));
+  const domain = parseXml(await machine().virsh.run(['dumpxml', id]));
   return layeredDisks(domain).flatMap(({ layers }) => layers.map(({ path }) => path));
 }
 
 /** The files of a snapshot's disk, as its images name each other. */
 async function layersOf(snapshotId: string) {
-  return await imageChain(join(machine.state.snapshot(snapshotId), 'vda.qcow2'), 'qcow2');
+  return await imageChain(join(machine().state.snapshot(snapshotId), 'vda.qcow2'), 'qcow2');
 }
 
 /** What a file has in a snapshot, read by no guest. */
@@ -68,7 +54,7 @@ async function readingTime(snapshotId: string, extents: readonly [number, number
   const reads = Array.from({ length: 8 }, () => extents).flat();
   const commands = reads.flatMap(([at, bytes]) => ['-c', `read -q ${at} ${bytes}`]);
   const began = performance.now();
-  await exec('qemu-io', ['-r', '-f', 'qcow2', ...commands, join(machine.state.snapshot(snapshotId), 'vda.qcow2')]);
+  await exec('qemu-io', ['-r', '-f', 'qcow2', ...commands, join(machine().state.snapshot(snapshotId), 'vda.qcow2')]);
   return performance.now() - began;
 }
 
@@ -84,19 +70,11 @@ function shuffled<T>(items: readonly T[], seed: number): T[] {
     .map(({ item }) => item);
 }
 
-async function killLibvirtd(): Promise<void> {
-  const folder = join(machine.state.root, '..', 'libvirt');
-  const [holder, daemon] = await Promise.all(
-    ['holder.pid', 'run/private.pid'].map(async (file) => (await readFile(join(folder, file), 'utf8')).trim()),
-  );
-  await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon ?? '']);
-}
-
-const leansOn = async ({ id }: LivingGuest) => (await new Workspace(machine.state, id).spec())?.snapshots;
+const leansOn = async ({ id }: LivingGuest) => (await new Workspace(machine().state, id).spec())?.snapshots;
 
 test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was, whatever is deleted`, async () => {
-  const { snapshots } = machine.host;
-  const guest = await LivingGuest.start(machine, ca);
+  const { snapshots } = machine().host;
+  const guest = await LivingGuest.start(machine());
   await guest.run('dd if=/dev/urandom of=same bs=1M count=32 status=none; sync');
   const extents = await extentsOf(guest, 'same');
   const digests = new Map<string, string>();
@@ -147,12 +125,12 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
   await restore(survivor);
   await guest.remove();
   expect(await snapshots.remove(survivor)).toEqual({ keptFor: null });
-  expect(await readdir(machine.state.snapshots)).toEqual([]);
+  expect(await readdir(machine().state.snapshots)).toEqual([]);
 }, 600_000);
 
 test('stopped or killed anywhere in a flatten, nothing is lost, and what comes next finds the disks free', async () => {
-  const { snapshots } = machine.host;
-  const guest = await LivingGuest.start(machine, ca);
+  const { snapshots } = machine().host;
+  const guest = await LivingGuest.start(machine());
   const taken: string[] = [];
   const save = async () => taken.push((await guest.save())[0]);
   const digest = await guest.run(
@@ -173,27 +151,27 @@ test('stopped or killed anywhere in a flatten, nothing is lost, and what comes n
     await save();
   }
   for (const ms of [100, 600]) {
-    await killedAfter(machine, ms, 'flatten', guest.id, '-');
+    await killedAfter(machine(), ms, 'flatten', guest.id, '-');
     await save();
   }
   for (const ms of [300]) {
-    const kill = await beginStep(machine, 'flatten', guest.id, '-');
+    const kill = await beginStep(machine(), 'flatten', guest.id, '-');
     await delay(ms); // the moment of its death is what is varied here
-    await killLibvirtd();
+    await killLibvirtd(machine());
     await kill();
-    await machine.restart();
+    await machine().restart();
     await save();
   }
   expect(await guest.run('cat lines; sha256sum < bulk')).toBe(`50\n150\n400\n${digest}`);
-  await killedAfter(machine, 400, 'flatten', guest.id, '-');
+  await killedAfter(machine(), 400, 'flatten', guest.id, '-');
   await snapshots.flatten(guest.id, stepContext());
   expect(await liveLayers(guest)).toHaveLength(2);
 
   // all is copied, and QEMU dies before anything of that is written down
   await save();
-  const workspace = new Workspace(machine.state, guest.id);
+  const workspace = new Workspace(machine().state, guest.id);
   const [active = '', below, ...rest] = layeredDisks(await workspace.domain())[0]?.layers.map(({ path }) => path) ?? [];
-  await machine.virsh.run(['blockpull', guest.id, 'vda', '--base', rest.at(-1) ?? '', '--wait']);
+  await machine().virsh.run(['blockpull', guest.id, 'vda', '--base', rest.at(-1) ?? '', '--wait']);
   expect((await imageChain(active, 'qcow2'))[1]?.path).toBe(rest.at(-1));
   await workspace.markPulling();
   process.kill(Number((await exec('pgrep', ['-f', `guest=${guest.id},`])).stdout), 'SIGKILL');
@@ -204,7 +182,7 @@ test('stopped or killed anywhere in a flatten, nothing is lost, and what comes n
   await snapshots.flatten(guest.id, stepContext());
 
   for (const id of taken) await snapshots.remove(id);
-  expect(await readdir(machine.state.snapshots)).toEqual([]);
+  expect(await readdir(machine().state.snapshots)).toEqual([]);
   expect(await guest.run('echo 3 | sudo tee /proc/sys/vm/drop_caches; sha256sum < bulk')).toBe(`3\n${digest}`);
   await guest.remove();
 }, 600_000);

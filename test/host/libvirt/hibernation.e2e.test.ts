@@ -1,33 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exec } from '../../../host/exec.ts';
+import { beforeAll, expect, test } from 'vitest';
 import type { Clone, StepContext } from '../../../host/hypervisor.ts';
 import { savedMemoryFolder } from '../../../host/libvirt/saved-memory.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
-import { TestCa } from './guest.ts';
+import { killLibvirtd } from './killed-libvirtd.ts';
 import { beginStep, killedAfter } from './killed-step.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { useMachine } from './machine.ts';
 
 /** One machine for all tests: what a test leaves running is the next one's. */
-let machine: TestMachine;
-let ca: TestCa;
-let keys: string;
+const machine = useMachine();
 let clone: Clone;
 let image: string;
 const id = sandboxIdFrom(randomBytes(ID_BYTES));
 const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
 
 beforeAll(async () => {
-  machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  ca = await TestCa.make(keys);
-  const { host, source, leaseFolder } = machine;
+  const { host, source, leaseFolder, ca } = machine();
   image = join(savedMemoryFolder(leaseFolder), `${id}.save`);
   const request = { sandboxId: id, source, snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [ca.publicKey] };
   clone = await host.cloneDisk({ ...request, egress: 'none' }, context());
@@ -36,27 +29,15 @@ beforeAll(async () => {
   await run(
     'nohup sh -c "i=0; while :; do i=\\$((i+1)); echo \\$i > /dev/shm/count; sleep 0.05; done" >/dev/null 2>&1 &',
   );
-}, 240_000);
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
+});
 
 async function run(command: string): Promise<string> {
-  const { address } = await machine.host.awaitLease(id, context());
-  return (await ca.ssh(address, clone.hostKey, id, command)).stdout.trim();
+  const { address } = await machine().host.awaitLease(id, context());
+  return (await machine().ca.ssh(address, clone.hostKey, id, command)).stdout.trim();
 }
 
 const counted = async () => Number(await run('cat /dev/shm/count'));
-const whereabouts = async () => (await machine.host.whereabouts(id)).domain;
-
-async function killLibvirtd(): Promise<void> {
-  const folder = join(machine.state.root, '..', 'libvirt');
-  const [holder, daemon] = await Promise.all(
-    ['holder.pid', 'run/private.pid'].map(async (file) => (await readFile(join(folder, file), 'utf8')).trim()),
-  );
-  await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon ?? '']);
-}
+const whereabouts = async () => (await machine().host.whereabouts(id)).domain;
 
 /** Pids of QEMU processes of the sandbox. */
 async function machines(): Promise<string[]> {
@@ -66,7 +47,7 @@ async function machines(): Promise<string[]> {
 }
 
 test('its RAM is given back, and it goes on where it was, with another lease and the right time', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const before = [await counted(), await run('cat /proc/sys/kernel/random/boot_id')] as const;
   const used = await host.usage(id);
   expect(await machines()).toHaveLength(1);
@@ -96,7 +77,7 @@ test('its RAM is given back, and it goes on where it was, with another lease and
 }, 120_000);
 
 test('paused, it is hibernated, and paused again when that is taken back', async () => {
-  const { host } = machine;
+  const { host } = machine();
   await host.pause(id);
   await host.hibernate(id, context());
   await host.wake(id, 'paused', context());
@@ -106,12 +87,12 @@ test('paused, it is hibernated, and paused again when that is taken back', async
 }, 60_000);
 
 test('killed anywhere, it is repeated or taken back', async () => {
-  const { host } = machine;
+  const { host } = machine();
   let count = await counted();
   for (const [nth, ms] of [150, 500].entries()) {
-    await killedAfter(machine, ms, 'hibernate', id, '');
+    await killedAfter(machine(), ms, 'hibernate', id, '');
     if (nth % 2 === 0) await host.hibernate(id, context());
-    await killedAfter(machine, ms * 2, nth % 2 === 0 ? 'wake' : 'hibernate', id, '');
+    await killedAfter(machine(), ms * 2, nth % 2 === 0 ? 'wake' : 'hibernate', id, '');
     await host.wake(id, 'running', context());
     expect(await whereabouts()).toBe('running');
     const now = await counted();
@@ -121,14 +102,14 @@ test('killed anywhere, it is repeated or taken back', async () => {
 }, 180_000);
 
 test('a libvirtd that dies in the middle leaves a machine that goes on or can be woken', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const before = await counted();
   for (const step of ['hibernate', 'wake'] as const) {
-    const kill = await beginStep(machine, step, id, '');
+    const kill = await beginStep(machine(), step, id, '');
     await delay(500); // in its middle, or thereabouts
-    await killLibvirtd();
+    await killLibvirtd(machine());
     await kill();
-    await machine.restart();
+    await machine().restart();
     if (step === 'hibernate') await host.hibernate(id, context());
     else await host.wake(id, 'running', context());
   }
@@ -141,14 +122,14 @@ async function saveBehindLibvirt(): Promise<void> {
   await once(drain, 'listening');
   const { port } = drain.address() as AddressInfo;
   const ask = (execute: string, args: object = {}) =>
-    machine.virsh.run(['qemu-monitor-command', id, JSON.stringify({ execute, arguments: args })]);
+    machine().virsh.run(['qemu-monitor-command', id, JSON.stringify({ execute, arguments: args })]);
   await ask('migrate', { uri: `tcp:127.0.0.1:${port}` });
   await expect.poll(() => ask('query-migrate'), { timeout: 60_000 }).toContain('"status":"completed"');
   drain.close();
 }
 
 test('a machine whose memory was written, but not taken, is hibernated all the same, or goes on', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const before = await counted();
   await saveBehindLibvirt();
   await host.hibernate(id, context());
@@ -159,7 +140,7 @@ test('a machine whose memory was written, but not taken, is hibernated all the s
 }, 120_000);
 
 test('what cannot be read is said, never booted afresh, and stays; and a delete leaves nothing', async () => {
-  const { host, virsh } = machine;
+  const { host, virsh } = machine();
   await host.hibernate(id, context());
   const saved = await readFile(image);
   await truncate(image, Math.floor(saved.length / 2));
@@ -181,7 +162,7 @@ test('what cannot be read is said, never booted afresh, and stays; and a delete 
     (await host.marks()).filter((mark) => mark.sandboxId === id && mark.observation.layer === 'domain'),
   ).toHaveLength(1);
   await host.wake(id, 'running', context());
-  await killedAfter(machine, 600, 'hibernate', id, ''); // a delete in the middle
+  await killedAfter(machine(), 600, 'hibernate', id, ''); // a delete in the middle
   await host.removeDomain(id);
   expect((await host.look(id))[0]?.absent).toBe(true);
   await writeFile(image, 'an image whose domain is gone');

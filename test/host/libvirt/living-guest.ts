@@ -2,37 +2,40 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Clone, StepContext } from '../../../host/hypervisor.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
-import type { SavedSnapshot } from '../../../model/snapshot.ts';
-import type { TestCa } from './guest.ts';
+import type { SavedSnapshot, SnapshotKind } from '../../../model/snapshot.ts';
 import type { TestMachine } from './machine.ts';
 
 export const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
 
-/** A sandbox that runs, and is logged in to by plain ssh. */
+export const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
+
+/** A sandbox of a real machine, logged in to by plain ssh. */
 export class LivingGuest {
-  private address = '';
+  /** Where it is since its last boot. */
+  address = '';
 
   private constructor(
     private readonly machine: TestMachine,
-    private readonly ca: TestCa,
     readonly id: string,
     private readonly clone: Clone,
   ) {}
 
-  /** @param snapshotId null: of the source */
-  static async start(
+  /** One that is yet to boot. @param snapshotId null: of the source */
+  static async make(
     machine: TestMachine,
-    ca: TestCa,
     snapshotId: string | null = null,
     source = machine.source,
   ): Promise<LivingGuest> {
     const id = sandboxIdFrom(randomBytes(ID_BYTES));
     const request = { sandboxId: id, source, snapshotId, cpus: null, memoryMib: null };
-    const clone = await machine.host.cloneDisk(
-      { ...request, egress: 'none', userCaKeys: [ca.publicKey] },
-      stepContext(),
-    );
-    const guest = new LivingGuest(machine, ca, id, clone);
+    const userCaKeys = [machine.ca.publicKey];
+    const clone = await machine.host.cloneDisk({ ...request, egress: 'none', userCaKeys }, stepContext());
+    return new LivingGuest(machine, id, clone);
+  }
+
+  /** One that runs, made as {@link make} does. */
+  static async start(...how: Parameters<typeof LivingGuest.make>): Promise<LivingGuest> {
+    const guest = await LivingGuest.make(...how);
     await guest.boot();
     return guest;
   }
@@ -43,12 +46,12 @@ export class LivingGuest {
   }
 
   async run(command: string): Promise<string> {
-    return (await this.ca.ssh(this.address, this.clone.hostKey, this.id, command)).stdout.trim();
+    return (await this.machine.ca.ssh(this.address, this.clone.hostKey, this.id, command)).stdout.trim();
   }
 
-  async save(snapshotId = snapshotIdFrom(randomBytes(ID_BYTES))): Promise<[string, SavedSnapshot]> {
+  async save(snapshotId = newSnapshotId(), kind: SnapshotKind = 'disk'): Promise<[string, SavedSnapshot]> {
     const { snapshots } = this.machine.host;
-    await snapshots.save({ snapshotId, sandboxId: this.id, kind: 'disk' }, stepContext());
+    await snapshots.save({ snapshotId, sandboxId: this.id, kind }, stepContext());
     return [snapshotId, await snapshots.verify(snapshotId, stepContext())];
   }
 

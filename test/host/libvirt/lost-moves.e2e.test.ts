@@ -1,33 +1,18 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import { LostMoves } from '../../../host/libvirt/lost-moves.ts';
 import { QemuMonitor } from '../../../host/libvirt/qemu-monitor.ts';
 import { Workspace } from '../../../host/libvirt/workspace.ts';
-import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
-import { TestCa } from './guest.ts';
-import { LivingGuest } from './living-guest.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { LivingGuest, newSnapshotId } from './living-guest.ts';
+import { useMachine } from './machine.ts';
 
-let machine: TestMachine;
+const machine = useMachine();
 let monitor: QemuMonitor;
-let ca: TestCa;
-let keys: string;
-
-beforeAll(async () => {
-  machine = await startMachine();
-  monitor = new QemuMonitor(machine.virsh);
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  ca = await TestCa.make(keys);
-}, 120_000);
-
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
+beforeAll(() => {
+  monitor = new QemuMonitor(machine().virsh);
+});
 
 /** Opens the file in QEMU as libvirt would, and says nothing of it to libvirt. */
 async function open({ id }: LivingGuest, file: string): Promise<void> {
@@ -45,25 +30,25 @@ async function moveUnseen(guest: LivingGuest, from: string, overlay: string): Pr
 }
 
 async function overlayOver(guest: LivingGuest, base: string): Promise<string> {
-  const path = new Workspace(machine.state, guest.id).overlayOf('vda', 'unseen');
+  const path = new Workspace(machine().state, guest.id).overlayOf('vda', 'unseen');
   await exec('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', base, path]);
   await exec('chown', ['--reference', base, path]);
   return path;
 }
 
 async function activeFile({ id }: LivingGuest): Promise<string> {
-  return /vda\s+(\S+)/.exec(await machine.virsh.run(['domblklist', id]))?.[1] ?? '';
+  return /vda\s+(\S+)/.exec(await machine().virsh.run(['domblklist', id]))?.[1] ?? '';
 }
 
 const write = (name: string) => `dd if=/dev/urandom of=${name} bs=1M count=8 conv=fsync status=none; sha256sum ${name}`;
 const readAgain = (name: string) => `echo 3 | sudo tee /proc/sys/vm/drop_caches >/dev/null; sha256sum ${name}`;
 
 test('a move that libvirt does not know of is taken back with what was written since, from any point', async () => {
-  const guest = await LivingGuest.start(machine, ca);
+  const guest = await LivingGuest.start(machine());
   const known = await activeFile(guest);
   const before = await guest.run(write('before'));
   const moves = async () => [{ target: 'vda', frozen: known, overlay: await overlayOver(guest, known) }];
-  const lost = new LostMoves(machine.virsh, monitor);
+  const lost = new LostMoves(machine().virsh, monitor);
 
   const opened = await moves();
   await open(guest, opened[0]?.overlay ?? '');
@@ -84,23 +69,23 @@ test('a move that libvirt does not know of is taken back with what was written s
 
   expect(await monitor.driveNode(guest.id, known)).not.toBeNull();
   expect((await monitor.nodes(guest.id)).filter(({ name }) => name.startsWith('unseen'))).toEqual([]);
-  expect((await readdir(new Workspace(machine.state, guest.id).folder)).filter((n) => n.includes('unseen'))).toEqual(
+  expect((await readdir(new Workspace(machine().state, guest.id).folder)).filter((n) => n.includes('unseen'))).toEqual(
     [],
   );
   for (const [name, sum] of Object.entries({ before, since, last })) expect(await guest.run(readAgain(name))).toBe(sum);
 
   const [snapshotId] = await guest.save();
-  const fork = await LivingGuest.start(machine, ca, snapshotId);
+  const fork = await LivingGuest.start(machine(), snapshotId);
   for (const [name, sum] of Object.entries({ before, since, last })) expect(await fork.run(readAgain(name))).toBe(sum);
   await fork.remove();
   await guest.remove();
-  await machine.host.snapshots.remove(snapshotId);
+  await machine().host.snapshots.remove(snapshotId);
 });
 
 test.each(['saved again', 'taken back'])('a save whose move libvirt has lost is %s', async (end) => {
-  const { host, state, virsh } = machine;
-  const guest = await LivingGuest.start(machine, ca);
-  const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
+  const { host, state, virsh } = machine();
+  const guest = await LivingGuest.start(machine());
+  const snapshotId = newSnapshotId();
   await guest.run(write('before'));
   // libvirt saves no disk that it copies, so all is prepared and nothing moved
   const copy = join(state.workspace(guest.id), 'copy');
@@ -123,7 +108,7 @@ test.each(['saved again', 'taken back'])('a save whose move libvirt has lost is 
   }
   expect(await guest.run(readAgain('since'))).toBe(since);
   const [last] = await guest.save();
-  const fork = await LivingGuest.start(machine, ca, last);
+  const fork = await LivingGuest.start(machine(), last);
   expect(await fork.run(readAgain('since'))).toBe(since);
   await fork.remove();
   await guest.remove();
@@ -132,6 +117,6 @@ test.each(['saved again', 'taken back'])('a save whose move libvirt has lost is 
 });
 
 async function knownNode({ id }: LivingGuest): Promise<string> {
-  const index = /index='(\d+)'/.exec(await machine.virsh.run(['dumpxml', id]))?.[1] ?? '';
+  const index = /index='(\d+)'/.exec(await machine().virsh.run(['dumpxml', id]))?.[1] ?? '';
   return `libvirt-${index}-format`;
 }

@@ -1,25 +1,41 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
 import { registerGolden } from '../../../host/libvirt/golden.ts';
 import { type PrivateLibvirtd, startPrivateLibvirtd } from '../../../host/libvirt/private-libvirtd.ts';
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 import { diffBinary, goldenImage } from '../../../scripts/setup/artifacts.mjs';
+import { TestCa } from './guest.ts';
 
-/** A machine for one test file: its own libvirtd, networks and state, and the golden image as its source. */
+/** A machine for one test file: its own libvirtd, networks, state and user CA, and the golden image as its source. */
 export interface TestMachine {
   host: LibvirtHypervisor;
   virsh: Virsh;
   state: StateDir;
   source: string;
+  ca: TestCa;
   uri: string;
   leaseFolder: string;
   libvirtd: PrivateLibvirtd;
   /** Starts the daemon again after it was stopped without its machines. */
   restart(): Promise<void>;
   end(): Promise<void>;
+}
+
+/** A machine for all tests of a file, from its first hook to its last. */
+export function useMachine(): () => TestMachine {
+  let machine: TestMachine | null = null;
+  beforeAll(async () => {
+    machine = await startMachine();
+  });
+  afterAll(() => machine?.end());
+  return () => {
+    if (!machine) throw new Error('the machine has not been started');
+    return machine;
+  };
 }
 
 /** @throws Error outside the network namespace of a test run, which `npm test` makes */
@@ -39,10 +55,13 @@ export async function startMachine(): Promise<TestMachine> {
     await host.open();
     const virsh = new Virsh(libvirtd.uri);
     const source = await registerGolden(virsh, state, goldenFolder());
+    const keys = join(folder, 'keys');
+    await mkdir(keys, { mode: 0o700 });
+    const ca = await TestCa.make(keys);
     const restart = async () => {
       await startPrivateLibvirtd(join(folder, 'libvirt'));
     };
-    return { host, virsh, state, source, uri, leaseFolder, libvirtd, restart, end };
+    return { host, virsh, state, source, ca, uri, leaseFolder, libvirtd, restart, end };
   } catch (error) {
     await end();
     throw error;

@@ -1,22 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Clone, StepContext } from '../../../host/hypervisor.ts';
-import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
-import type { SavedSnapshot } from '../../../model/snapshot.ts';
-import { TestCa } from './guest.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { killedAfter } from './killed-step.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { LivingGuest, newSnapshotId, stepContext } from './living-guest.ts';
+import { useMachine } from './machine.ts';
 
-let machine: TestMachine;
-let ca: TestCa;
-let keys: string;
-let parent: Guest;
-
-const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
-const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
+const machine = useMachine();
+let parent: LivingGuest;
 
 /**
  * Counts in memory, writes each number to a tmpfs with what the machine says of itself, and keeps a deleted file open:
@@ -36,72 +26,24 @@ interface Line {
   random: string;
 }
 
-class Guest {
-  clone: Clone | null = null;
-  address = '';
+async function logOf(guest: LivingGuest): Promise<Line[]> {
+  const lines = (await guest.run('cat /dev/shm/log')).split('\n').map((line) => line.split(' '));
+  return lines.map(([number, host = '', seconds, random = '']) => {
+    return { number: Number(number), host, seconds: Number(seconds), random };
+  });
+}
 
-  constructor(readonly id = sandboxIdFrom(randomBytes(ID_BYTES))) {}
-
-  async make(snapshotId: string | null): Promise<this> {
-    const request = { sandboxId: this.id, source: machine.source, snapshotId, cpus: null, memoryMib: null };
-    this.clone = await machine.host.cloneDisk({ ...request, egress: 'none', userCaKeys: [ca.publicKey] }, context());
-    return this;
-  }
-
-  async boot(): Promise<this> {
-    await machine.host.bootDomain(this.id, context());
-    this.address = (await machine.host.awaitLease(this.id, context())).address;
-    return this;
-  }
-
-  async run(command: string): Promise<string> {
-    return (await ca.ssh(this.address, this.clone?.hostKey ?? '', this.id, command)).stdout.trim();
-  }
-
-  async save(snapshotId = newSnapshotId()): Promise<[string, SavedSnapshot]> {
-    const { snapshots } = machine.host;
-    await snapshots.save({ snapshotId, sandboxId: this.id, kind: 'full' }, context());
-    return [snapshotId, await snapshots.verify(snapshotId, context())];
-  }
-
-  async log(): Promise<Line[]> {
-    const lines = (await this.run('cat /dev/shm/log')).split('\n').map((line) => line.split(' '));
-    return lines.map(([number, host = '', seconds, random = '']) => {
-      return { number: Number(number), host, seconds: Number(seconds), random };
-    });
-  }
-
-  /** Resolves when the counter has counted on. */
-  async counts(): Promise<void> {
-    await this.run('n=$(wc -l </dev/shm/log); until [ "$(wc -l </dev/shm/log)" -gt "$n" ]; do sleep 0.1; done');
-  }
-
-  async off(): Promise<void> {
-    await machine.host.removeDomain(this.id);
-    await machine.host.releaseLease(this.id);
-  }
-
-  async remove(): Promise<void> {
-    await this.off();
-    await machine.host.removeWorkspace(this.id);
-    expect((await machine.host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
-  }
+/** Resolves when its counter has counted on. */
+async function counts(guest: LivingGuest): Promise<void> {
+  await guest.run('n=$(wc -l </dev/shm/log); until [ "$(wc -l </dev/shm/log)" -gt "$n" ]; do sleep 0.1; done');
 }
 
 beforeAll(async () => {
-  machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  ca = await TestCa.make(keys);
-  parent = await (await new Guest().make(null)).boot();
+  parent = await LivingGuest.start(machine());
   await parent.run(
     `cat >count.pl <<'END'\nuse IO::Handle;\n${COUNTER}\nEND\n setsid perl count.pl >/dev/null 2>&1 </dev/null &`,
   );
-}, 180_000);
-
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
+});
 
 const IDENTITY =
   'hostname; cat /etc/machine-id /etc/ssh/ssh_host_ed25519_key.pub /sys/class/net/[!l]*/address; hostname -I';
@@ -109,24 +51,25 @@ const IDENTITY =
 const DELETED = 'for f in /proc/$(pgrep -x perl)/fd/*; do case $(readlink $f) in *deleted*) cat $f ;; esac; done';
 
 test('forks go on from the same number, each as another machine; the parent goes on; a restore brings back what ran', async () => {
-  const { host, state } = machine;
+  const { host, state } = machine();
   const held = parent.run('sleep 1000').catch(() => 'cut'); // a connection that no fork may go on with
   const connected = "ss -Htn state established | awk '{print $3}'";
   await expect.poll(async () => (await parent.run(connected)).split('\n').length, { timeout: 60_000 }).toBe(2);
-  await parent.counts();
-  const [snapshotId, saved] = await parent.save();
+  await counts(parent);
+  const [snapshotId, saved] = await parent.save(newSnapshotId(), 'full');
   expect(saved).toMatchObject({ kind: 'full', quiesced: true, disks: [{ target: 'vda' }] });
   expect(saved.memoryBytes).toBeGreaterThan(30 * 1024 * 1024);
   expect(saved.sizeBytes).toBe((saved.memoryBytes ?? 0) + (saved.disks[0]?.storedBytes ?? 0));
-  expect(await parent.save(snapshotId)).toEqual([snapshotId, saved]);
+  expect(await parent.save(snapshotId, 'full')).toEqual([snapshotId, saved]);
   const memory = await stat(join(state.snapshot(snapshotId), 'memory.save'));
   expect([memory.uid, memory.mode & 0o777]).toEqual([0, 0o400]);
-  await parent.counts();
+  await counts(parent);
 
-  const forks = await Promise.all([new Guest(), new Guest()].map((fork) => fork.make(snapshotId)));
+  const forks = await Promise.all([1, 2].map(() => LivingGuest.make(machine(), snapshotId)));
   const wokenAt = Date.now() / 1000;
   await Promise.all(forks.map((fork) => fork.boot()));
-  const logs = [await forks[0]?.log(), await forks[1]?.log()].map((log) => log ?? []);
+  const logs: Line[][] = [];
+  for (const fork of forks) logs.push(await logOf(fork));
   const before = logs.map((log) => log.filter(({ host: name }) => name === parent.id));
   const first = logs.map((log, n) => log.find(({ host: name }) => name === forks[n]?.id));
   // every number was counted once, the last one before the save and the first one after it without a gap
@@ -147,17 +90,17 @@ test('forks go on from the same number, each as another machine; the parent goes
   }
   await forks[1]?.remove();
 
-  const theirs = await parent.log();
+  const theirs = await logOf(parent);
   expect(theirs.every(({ host: name }) => name === parent.id)).toBe(true);
   expect(theirs.length).toBeGreaterThan(before[0]?.length ?? 0);
   const own = await parent.run(IDENTITY);
   await host.removeDomain(parent.id);
   expect(await held).toBe('cut');
-  await host.snapshots.revert({ sandboxId: parent.id, snapshotId, restoreId: 'restore-1' }, context());
+  await host.snapshots.revert({ sandboxId: parent.id, snapshotId, restoreId: 'restore-1' }, stepContext());
   const restoredAt = Date.now() / 1000;
   await parent.boot();
-  await parent.counts();
-  const back = await parent.log();
+  await counts(parent);
+  const back = await logOf(parent);
   expect(back.map(({ number }) => number)).toEqual(back.map((_, n) => n + 1));
   const next = back[before[0]?.length ?? 0];
   expect(next?.seconds).toBeGreaterThanOrEqual(Math.floor(restoredAt));
@@ -165,11 +108,10 @@ test('forks go on from the same number, each as another machine; the parent goes
   expect(await parent.run(IDENTITY)).toBe(own);
 
   // libvirt knows the layers by names that a snapshot took away
-  const disks = newSnapshotId();
-  await host.snapshots.save({ snapshotId: disks, sandboxId: parent.id, kind: 'disk' }, context());
-  await host.hibernate(parent.id, context());
-  await host.wake(parent.id, 'running', context());
-  await parent.counts();
+  await parent.save();
+  await host.hibernate(parent.id, stepContext());
+  await host.wake(parent.id, 'running', stepContext());
+  await counts(parent);
 
   // the next boot is a cold one, and a fork stays who it is
   const [fork] = forks;
@@ -185,38 +127,38 @@ test('forks go on from the same number, each as another machine; the parent goes
 }, 600_000);
 
 test('killed anywhere in a save or in a waking, it is repeated or taken back, and nothing stays frozen', async () => {
-  const { host } = machine;
+  const { host } = machine();
   let kept = '';
   for (const [nth, ms] of [100, 300, 500, 700, 900, 1_200].entries()) {
     const snapshotId = newSnapshotId();
-    await killedAfter(machine, ms, 'saveFull', parent.id, snapshotId);
+    await killedAfter(machine(), ms, 'saveFull', parent.id, snapshotId);
     if (nth % 2 === 0) {
-      kept = (await parent.save(snapshotId))[0];
+      kept = (await parent.save(snapshotId, 'full'))[0];
     } else {
       await host.snapshots.thaw(parent.id);
       await host.snapshots.remove(snapshotId);
     }
-    await parent.counts();
+    await counts(parent);
     expect((await host.snapshots.list()).filter(({ state }) => state === 'half')).toEqual([]);
   }
-  const fork = await new Guest().make(kept);
-  for (const ms of [300, 900, 1_500]) await killedAfter(machine, ms, 'bootDomain', fork.id, kept);
+  const fork = await LivingGuest.make(machine(), kept);
+  for (const ms of [300, 900, 1_500]) await killedAfter(machine(), ms, 'bootDomain', fork.id, kept);
   // libvirtd may still be at the one whose worker was killed: then it fails, and is repeated, as Temporal does
   await fork.boot().catch(() => fork.boot());
-  await fork.counts();
-  const strangers = (await fork.log()).filter(({ host: name }) => name !== fork.id && name !== parent.id);
+  await counts(fork);
+  const strangers = (await logOf(fork)).filter(({ host: name }) => name !== fork.id && name !== parent.id);
   expect(strangers).toEqual([]);
   await fork.remove();
 }, 600_000);
 
 test('a guest that cannot confirm that it is another one does not run', async () => {
-  const { host, state } = machine;
+  const { host, state } = machine();
   await parent.run(
     'sudo mv /usr/bin/ip /usr/bin/ip.real; printf "#!/bin/sh\\nexit 1\\n" | sudo tee /usr/bin/ip; sudo chmod 755 /usr/bin/ip',
   );
-  const [snapshotId] = await parent.save();
+  const [snapshotId] = await parent.save(newSnapshotId(), 'full');
   await parent.run('sudo mv /usr/bin/ip.real /usr/bin/ip');
-  const fork = await new Guest().make(snapshotId);
+  const fork = await LivingGuest.make(machine(), snapshotId);
   await expect(fork.boot()).rejects.toMatchObject({ code: 'boot_failed' });
   expect((await host.whereabouts(fork.id)).domain).toBe('absent');
   expect(await readdir(state.workspace(fork.id))).not.toContainEqual(expect.stringContaining('memory'));
@@ -225,15 +167,15 @@ test('a guest that cannot confirm that it is another one does not run', async ()
 }, 300_000);
 
 test('memory that was saved when not all in it was frozen wakes up nowhere', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const thaw = '#!/bin/sh\\nwhile read -r g; do echo 0 >$g/cgroup.freeze; done </run/mayfly-frozen\\n';
   await parent.run(
     `sudo mv /usr/bin/sync /usr/bin/sync.real; printf '${thaw}' | sudo tee /usr/bin/sync; sudo chmod 755 /usr/bin/sync`,
   );
-  const [snapshotId] = await parent.save();
+  const [snapshotId] = await parent.save(newSnapshotId(), 'full');
   await parent.run('sudo mv /usr/bin/sync.real /usr/bin/sync');
-  await parent.counts();
-  const fork = await new Guest().make(snapshotId);
+  await counts(parent);
+  const fork = await LivingGuest.make(machine(), snapshotId);
   const refused = { code: 'boot_failed', message: expect.stringContaining('not frozen any more') };
   await expect(fork.boot()).rejects.toMatchObject(refused);
   expect((await host.whereabouts(fork.id)).domain).toBe('absent');
@@ -242,10 +184,10 @@ test('memory that was saved when not all in it was frozen wakes up nowhere', asy
 }, 300_000);
 
 test('a guest that is paused, or has no agent, is not saved with its memory, and nothing is left of the attempt', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const refused = async () => {
     const snapshotId = newSnapshotId();
-    await expect(parent.save(snapshotId)).rejects.toMatchObject({ code: 'snapshot_unsupported' });
+    await expect(parent.save(snapshotId, 'full')).rejects.toMatchObject({ code: 'snapshot_unsupported' });
     await host.snapshots.thaw(parent.id);
     await host.snapshots.remove(snapshotId);
     expect((await host.snapshots.list()).map((kept) => kept.snapshotId)).not.toContain(snapshotId);
@@ -255,7 +197,7 @@ test('a guest that is paused, or has no agent, is not saved with its memory, and
   await host.resume(parent.id);
   await parent.run('sudo systemctl stop qemu-guest-agent');
   await refused();
-  await parent.counts();
+  await counts(parent);
   await parent.remove();
   for (const { snapshotId } of await host.snapshots.list()) await host.snapshots.remove(snapshotId);
   expect(await host.snapshots.list()).toEqual([]);

@@ -1,45 +1,27 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
-import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
-import { TestCa } from './guest.ts';
+import { killLibvirtd } from './killed-libvirtd.ts';
 import { beginStep, killedAfter } from './killed-step.ts';
-import { LivingGuest, stepContext } from './living-guest.ts';
-import { startMachine, type TestMachine } from './machine.ts';
+import { LivingGuest, newSnapshotId, stepContext } from './living-guest.ts';
+import { useMachine } from './machine.ts';
 
-let machine: TestMachine;
-let ca: TestCa;
-let keys: string;
-
-beforeAll(async () => {
-  machine = await startMachine();
-  keys = await mkdtemp(join(tmpdir(), 'mf-keys-'));
-  ca = await TestCa.make(keys);
-}, 120_000);
-
-afterAll(async () => {
-  await machine?.end();
-  if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
-
-const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
+const machine = useMachine();
 
 /** A sandbox that has been logged in to. */
-const start = (snapshotId: string | null = null, source = machine.source) =>
-  LivingGuest.start(machine, ca, snapshotId, source);
+const start = (snapshotId: string | null = null, source = machine().source) =>
+  LivingGuest.start(machine(), snapshotId, source);
 
 /** The images in its workspace. */
 async function layersOf({ id }: LivingGuest): Promise<string[]> {
-  return (await readdir(machine.state.workspace(id))).filter((name) => name.includes('.qcow2'));
+  return (await readdir(machine().state.workspace(id))).filter((name) => name.includes('.qcow2'));
 }
 
 /** The golden machine with two more disks, of which one is read-only. */
 async function defineManyDisks(): Promise<string> {
-  const { virsh, state, source } = machine;
+  const { virsh, state, source } = machine();
   const paths = ['data', 'read-only'].map((name) => join(state.images, `${name}.raw`));
   const disks = paths.map((path, n) => {
     const target = `<target dev='vd${n === 0 ? 'b' : 'c'}' bus='virtio'/>${n === 0 ? '' : '<readonly/>'}`;
@@ -52,19 +34,11 @@ async function defineManyDisks(): Promise<string> {
   return 'many';
 }
 
-async function killLibvirtd(): Promise<void> {
-  const folder = join(machine.state.root, '..', 'libvirt');
-  const [holder, daemon] = await Promise.all(
-    ['holder.pid', 'run/private.pid'].map(async (file) => (await readFile(join(folder, file), 'utf8')).trim()),
-  );
-  await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon ?? '']);
-}
-
-const snapshotsLeft = async () => await readdir(machine.state.snapshots);
+const snapshotsLeft = async () => await readdir(machine().state.snapshots);
 const IDENTITY = 'hostname; cat /etc/machine-id; cat /sys/class/net/[!l]*/address';
 
 test('what was written without sync is in a snapshot, what came later is not; forks, restores and deletes in any order', async () => {
-  const { host, state } = machine;
+  const { host, state } = machine();
   const guest = await start(null, await defineManyDisks());
   const toDisk = (text: string) => `printf ${text} | sudo dd of=/dev/vdb bs=512 conv=sync,fsync status=none`;
   await guest.run(toDisk('block-1'));
@@ -135,7 +109,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
 }, 900_000);
 
 test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const guest = await start();
   await guest.run('echo kept > /dev/shm/memory');
   for (let twice = 0; twice < 2; twice++) await host.pause(guest.id);
@@ -158,7 +132,7 @@ test('paused, a sandbox keeps its memory, is saved as it is, and goes on with th
 }, 600_000);
 
 test('killed anywhere in a save, it is repeated or taken back: nothing is lost, frozen, or left', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const guest = await start();
   const kept: string[] = [];
   let lines = 0;
@@ -166,7 +140,7 @@ test('killed anywhere in a save, it is repeated or taken back: nothing is lost, 
     lines++;
     await guest.run('echo line >> lines; dd if=/dev/zero of=bulk bs=1M count=32 status=none');
     const snapshotId = newSnapshotId();
-    await killedAfter(machine, ms, 'save', guest.id, snapshotId);
+    await killedAfter(machine(), ms, 'save', guest.id, snapshotId);
     if (nth % 2 === 0) {
       await guest.save(snapshotId);
       kept.push(snapshotId);
@@ -182,8 +156,8 @@ test('killed anywhere in a save, it is repeated or taken back: nothing is lost, 
   expect(await fork.run('wc -l < lines')).toBe('5');
   await fork.remove();
   // the chain that libvirt has been told of has names that are gone: a daemon that begins anew must not mind
-  await machine.libvirtd.stop({ machines: false });
-  await machine.restart();
+  await machine().libvirtd.stop({ machines: false });
+  await machine().restart();
   expect((await host.whereabouts(guest.id)).domain).toBe('running');
   kept.push((await guest.save())[0]);
   expect(await guest.run('wc -l < lines')).toBe(String(lines));
@@ -193,7 +167,7 @@ test('killed anywhere in a save, it is repeated or taken back: nothing is lost, 
 }, 900_000);
 
 test('a libvirtd that dies in the middle leaves no frozen guest and no snapshot that is not one', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const guest = await start();
   const kept: string[] = [];
   let lines = 0;
@@ -201,11 +175,11 @@ test('a libvirtd that dies in the middle leaves no frozen guest and no snapshot 
     lines++;
     await guest.run(`echo line >> lines; dd if=/dev/zero of=bulk bs=1M count=32 status=none`);
     const snapshotId = newSnapshotId();
-    const kill = await beginStep(machine, 'save', guest.id, snapshotId);
+    const kill = await beginStep(machine(), 'save', guest.id, snapshotId);
     await delay(ms); // the moment of its death is what is varied here
-    await killLibvirtd();
+    await killLibvirtd(machine());
     await kill();
-    await machine.restart();
+    await machine().restart();
     if (ms % 100 === 0) {
       await guest.save(snapshotId);
       kept.push(snapshotId);
@@ -225,7 +199,7 @@ test('a libvirtd that dies in the middle leaves no frozen guest and no snapshot 
 }, 900_000);
 
 test('killed anywhere in a restore or a delete, it is repeated', async () => {
-  const { host } = machine;
+  const { host } = machine();
   const guest = await start();
   await guest.run('echo saved > state');
   const [first] = await guest.save();
@@ -233,7 +207,7 @@ test('killed anywhere in a restore or a delete, it is repeated', async () => {
   const [second] = await guest.save();
   await guest.off();
   for (const ms of [0, 20, 40, 60, 90]) {
-    await killedAfter(machine, ms, 'revert', guest.id, first);
+    await killedAfter(machine(), ms, 'revert', guest.id, first);
     expect((await host.look(guest.id))[2]?.absent).toBe(false);
   }
   await host.snapshots.revert({ sandboxId: guest.id, snapshotId: first, restoreId: 'killed' }, stepContext());
@@ -241,7 +215,7 @@ test('killed anywhere in a restore or a delete, it is repeated', async () => {
   await guest.boot();
   expect(await guest.run('cat state')).toBe('saved');
   await guest.remove();
-  for (const ms of [0, 5, 10, 20]) await killedAfter(machine, ms, 'removeSnapshot', guest.id, first);
+  for (const ms of [0, 5, 10, 20]) await killedAfter(machine(), ms, 'removeSnapshot', guest.id, first);
   await host.snapshots.remove(first);
   await host.snapshots.remove(second);
   expect(await snapshotsLeft()).toEqual([]);
@@ -256,7 +230,7 @@ test('a guest whose agent does not answer is saved without its help, and its wri
   expect(await fork.run('cat synced')).toBe('synced');
   await fork.remove();
   await guest.remove();
-  await machine.host.snapshots.remove(snapshotId);
-  const { stdout } = await exec('ls', ['-A', machine.state.sandboxes]);
+  await machine().host.snapshots.remove(snapshotId);
+  const { stdout } = await exec('ls', ['-A', machine().state.sandboxes]);
   expect([stdout, await snapshotsLeft()]).toEqual(['', []]);
 }, 600_000);

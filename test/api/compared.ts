@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, beforeEach } from 'vitest';
+import type { Problem } from '../../api/problem.ts';
+import type { SandboxView } from '../../api/sandbox-view.ts';
+import type { SnapshotView } from '../../api/snapshot-view.ts';
+import type { DiffLine } from '../../client/diff.ts';
+import type { SavedSnapshot } from '../../model/snapshot.ts';
+import { type DiffDoor, openDiffDoor } from '../support/compared-snapshots.ts';
+import { jsonOf } from './support.ts';
+
+/** The API for the tests of a file; for each of them a sandbox and its snapshots `a`, and `b` that is an hour younger. */
+export function useCompared() {
+  let opened: DiffDoor | undefined;
+  let [a, b, sandboxId] = ['', '', ''];
+  const compared = () => {
+    if (!opened) throw new Error('the door has not been opened');
+    return opened;
+  };
+  const door = () => compared().door;
+  const snapshots = () => compared().snapshots;
+
+  beforeAll(async () => {
+    opened = await openDiffDoor();
+  });
+  afterAll(() => opened?.close());
+  beforeEach(async () => {
+    door().sagas.outcome = 'running';
+    door().sagas.refusal = null;
+    sandboxId = await newSandbox();
+    a = await taken(sandboxId, '2026-11-21T10:00:00.000Z');
+    b = await taken(sandboxId, '2026-11-21T11:00:00.000Z');
+    door().sagas.operations = [];
+    snapshots().asked = [];
+    snapshots().files.clear();
+    snapshots().say();
+  });
+
+  async function newSandbox(spec: object = { source: 'golden' }): Promise<string> {
+    const { id } = await jsonOf<SandboxView>(door().call('POST', '/v1/sandboxes', spec));
+    await door().store.sandboxes.update(id, { hostId: 'kvm-1' });
+    return id;
+  }
+
+  async function taken(of: string, savedAt: string): Promise<string> {
+    const { id } = await jsonOf<SnapshotView>(door().call('POST', `/v1/sandboxes/${of}/snapshots`, {}));
+    const saved: SavedSnapshot = { kind: 'disk', disks: [], sizeBytes: 0, memoryBytes: null, quiesced: true, savedAt };
+    await door().store.snapshots.update(id, { saved });
+    return id;
+  }
+
+  const diff = (query = '', [from, to] = [a, b]) => door().call('GET', `/v1/snapshots/${from}/diff/${to}${query}`);
+  const client = () => compared().client;
+  return { door, snapshots, client, a: () => a, b: () => b, sandboxId: () => sandboxId, newSandbox, taken, diff };
+}
+
+export async function linesOf(response: Response): Promise<(DiffLine | { line: 'error'; problem: Problem })[]> {
+  return (await response.text())
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+/** What has nothing but a failure. */
+export function fails(error: Error): AsyncIterable<never> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
+}

@@ -1,0 +1,44 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { type FileDoor, openFileDoor } from '../support/file-door.ts';
+
+/** Each of them names a file. */
+export const NAMES = [
+  'plain', 'with space', 'new\nline', `quo"te's`, 'back\\slash', '-rf', '--', '$(touch x)', '`x`', '*?[a]', '%2F', '%00',
+  'ünï', 'a?b#c', 'a&b=c+d', '\u202egnp', '\x01\x7f', '~', ' ', '..a', 'é'.repeat(127), Buffer.from([0xff, 0xfe]),
+  Buffer.alloc(255, 0xff),
+].map((name) => Buffer.from(name as string)); // biome-ignore format: a table
+
+/** The API for the tests of a file, with a sandbox whose files are those of this machine, and a folder for each test. */
+export function useFiles() {
+  let opened: FileDoor | undefined;
+  let folder = '';
+  const door = () => {
+    if (!opened) throw new Error('the door has not been opened');
+    return opened;
+  };
+  beforeAll(async () => {
+    opened = await openFileDoor();
+  });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'files-'));
+    await chmod(folder, 0o755);
+    return () => rm(folder, { recursive: true });
+  });
+  afterAll(() => opened?.close());
+
+  /** A path in the folder. */
+  function at(name: string | Buffer): Buffer {
+    return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name as string)]);
+  }
+
+  /** A request below `/files/` as any HTTP client may send it. */
+  function ask(rest: string, init: RequestInit & { duplex?: 'half' } = {}, secret = door().key): Promise<Response> {
+    const headers = { authorization: `Bearer ${secret}`, ...(init.headers as Record<string, string>) };
+    return fetch(`${door().url}/v1/sandboxes/${door().id}/files/${rest}`, { ...init, headers });
+  }
+
+  return { files: door, client: () => door().client, id: () => door().id, folder: () => folder, at, ask };
+}

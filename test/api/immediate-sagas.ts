@@ -1,0 +1,227 @@
+import type { Sagas } from '../../api/sagas.ts';
+import type { AuditEvent } from '../../model/audit.ts';
+import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/baked-source.ts';
+import { type CaptureInput, newCapture } from '../../model/capture.ts';
+import type { IssuedCertificate } from '../../model/certificate.ts';
+import type { CommandInput } from '../../model/command.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { Operation, SandboxInput, SandboxPatch } from '../../model/messages.ts';
+import type { SandboxFailure, SandboxRecord, SandboxState } from '../../model/sandbox.ts';
+import type { DeleteSnapshotInput } from '../../model/snapshot.ts';
+import type { SourceInput } from '../../model/source-access.ts';
+import type { Store } from '../../store/connect.ts';
+import { record, snapshot } from '../store/support.ts';
+
+/** What operations make of a sandbox; `running` otherwise. */
+const STATES: Partial<Record<string, SandboxState>> = { pause: 'paused', hibernate: 'hibernated' };
+
+/** Sagas without Temporal, for what is not about Temporal: they write the store's real records. */
+export class ImmediateSagas implements Sagas {
+  /** What the next sandboxes become. */
+  outcome: 'running' | 'failed' | 'never' = 'running';
+  started: string[] = [];
+  commands: string[] = [];
+  cancelled: string[] = [];
+  operations: Operation[] = [];
+  /** Snapshots that somebody needs for a moment. */
+  passing: string[] = [];
+  failing: Error | null = null;
+  /** How many creates are taken before Temporal goes away. */
+  failsAfter: number | null = null;
+  /** Why operations are refused. */
+  refusal: Error | null = null;
+  readonly #store: Store;
+  readonly #sagas = new Map<string, Promise<void>>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async create(input: SandboxInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    if (this.failsAfter !== null && this.failsAfter-- <= 0) {
+      throw new MayflyError('temporal_unavailable', 'Temporal has gone away.');
+    }
+    const saga = this.#sagas.get(input.id) ?? this.#start(input);
+    this.#sagas.set(input.id, saga);
+    await saga;
+  }
+
+  async settled(id: string, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'running') await this.#store.sandboxes.update(id, { state: 'running' });
+    else if (this.outcome === 'failed') await this.#fail(id);
+    else await aborted(signal);
+  }
+
+  async patch(id: string, patch: SandboxPatch): Promise<void> {
+    const { spec } = (await this.#store.sandboxes.get(id)) ?? requested({ id } as SandboxInput);
+    const { ttlSeconds = spec.ttlSeconds, idleSeconds = spec.idleSeconds, metadata = spec.metadata } = patch;
+    const { autoResume = spec.autoResume } = patch;
+    await this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
+  }
+
+  async destroy(input: SandboxInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    await this.#store.sandboxes.update(input.id, { state: 'destroying', stopReason: 'deleted' });
+  }
+
+  async ended(id: string, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') return aborted(signal);
+    const at = new Date().toISOString();
+    const proof = { sandboxId: id, hostId: 'kvm-1', observations: [], provedAt: at };
+    await this.#store.sandboxes.update(id, { state: 'destroyed', proof });
+  }
+
+  async startCommand({ commandId }: CommandInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.commands.push(commandId);
+  }
+
+  async cancelCommand(commandId: string): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.cancelled.push(commandId);
+  }
+
+  async operate(sandboxId: string, operation: Operation): Promise<void> {
+    if (this.refusal) throw this.refusal;
+    this.operations.push(operation);
+    if (operation.kind !== 'snapshot') return;
+    const { operationId: id, name, snapshotKind: kind, reason = 'requested', actor } = operation;
+    await this.#store.snapshots.create(
+      snapshot(0, { id, sandboxId, name, kind, reason, createdBy: actor, createdAt: new Date().toISOString() }),
+    );
+  }
+
+  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
+    if (this.outcome === 'never') return aborted(signal);
+    const kind = this.operations.find((operation) => operation.operationId === operationId)?.kind;
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'host_unavailable', step: 'saveSnapshot', message: 'no' } as const) : null;
+    if (kind === 'snapshot') {
+      await this.#store.snapshots.update(operationId, isFailed ? { state: 'failed', failure } : { state: 'ready' });
+    } else if (!isFailed) {
+      await this.#store.sandboxes.update(sandboxId, { state: STATES[kind ?? ''] ?? 'running' });
+    }
+    return failure;
+  }
+
+  async deleteSnapshot({ snapshotId }: DeleteSnapshotInput): Promise<void> {
+    await this.#store.snapshots.update(snapshotId, { state: 'deleting' });
+  }
+
+  async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') return aborted(signal);
+    await this.#store.snapshots.update(snapshotId, { state: 'deleted', keptFor: 'sbx-0123456789abcdef' });
+  }
+
+  async letPass({ snapshotId }: DeleteSnapshotInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.passing.push(snapshotId);
+  }
+
+  async passed(snapshotId: string): Promise<void> {
+    this.passing = this.passing.filter((id) => id !== snapshotId);
+  }
+
+  async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
+    if (this.failing) throw this.failing;
+    await this.#store.audit.append(sandboxId, event);
+  }
+
+  async sourceTask(input: SourceInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`${input.task} ${input.name} on ${input.hostId}`);
+    const { sourceId: id, hostId, name, actor } = input;
+    const at = new Date().toISOString();
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'ssh_timeout', step: 'verifyReader', message: 'no' } as const) : null;
+    const state = input.task === 'prepare' && !isFailed ? 'prepared' : 'unprepared';
+    const changes = { state, failure, preparedAt: at, preparedBy: actor, updatedAt: at } as const;
+    if (this.outcome !== 'never') await this.#store.sources.change({ id, hostId, name }, changes);
+  }
+
+  async sourceTaskEnded(_source: unknown, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') await aborted(signal);
+  }
+
+  async bakeSource(input: BakeSourceInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`bake ${input.name} of ${input.snapshot.id} on ${input.hostId}`);
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'bake_failed', step: 'cleanGuest', message: 'no' } as const) : null;
+    if (this.outcome === 'never') return;
+    await this.#store.bakedSources.begin({ ...requestedBake(input), state: isFailed ? 'failed' : 'ready', failure });
+  }
+
+  async deleteSource({ sourceId, name }: DeleteSourceInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`delete ${name}`);
+    const isFailed = this.outcome === 'failed';
+    const failure = isFailed ? ({ code: 'source_in_use', step: 'removeSource', message: 'by sbx-' } as const) : null;
+    if (this.outcome === 'never') return;
+    await this.#store.bakedSources.update(sourceId, { state: isFailed ? 'ready' : 'deleted', failure });
+  }
+
+  async bakeEnded(_source: unknown, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') await aborted(signal);
+  }
+
+  async capture({ task, captureId, ...input }: CaptureInput): Promise<void> {
+    if (this.refusal) throw this.refusal;
+    this.started.push(`${task} ${captureId}`);
+    if (task === 'create') await this.#store.captures.create(newCapture({ task, captureId, ...input }));
+    else await this.#store.captures.update(captureId, { state: 'deleting' });
+  }
+
+  async captureEnded(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') return aborted(signal);
+    const failure = { code: 'capture_failed', step: 'awaitCapture', message: 'no' } as const;
+    const ended = this.outcome === 'failed' ? ({ state: 'failed', failure } as const) : ({ state: 'ready' } as const);
+    for (const { id, state } of (await this.#store.captures.list({ source: of.source, limit: 10 })).items) {
+      if (state === 'creating') await this.#store.captures.update(id, ended);
+      if (state === 'deleting' && this.outcome !== 'failed')
+        await this.#store.captures.update(id, { state: 'deleted' });
+      if (state === 'deleting' && this.outcome === 'failed') {
+        await this.#store.captures.update(id, {
+          state: 'ready',
+          waitingFor: 'sandbox sbx-0123456789abcdef leans on it',
+        });
+      }
+    }
+  }
+
+  async issueCertificate(): Promise<IssuedCertificate> {
+    throw new MayflyError('temporal_unavailable', 'There is no control worker.');
+  }
+
+  async changeTrust(): Promise<void> {
+    throw new MayflyError('temporal_unavailable', 'There is no control worker.');
+  }
+
+  async trusted(): Promise<void> {}
+
+  async reachable(): Promise<void> {
+    if (this.failing) throw this.failing;
+  }
+
+  async #start(input: SandboxInput): Promise<void> {
+    this.started.push(input.id);
+    await this.#store.sandboxes.create(requested(input));
+  }
+
+  async #fail(id: string): Promise<void> {
+    const failure = { code: 'ip_timeout', step: 'awaitIp', message: 'no lease after 60 s' } as const;
+    await this.#store.sandboxes.update(id, { state: 'failed', stopReason: 'create-failed', failure });
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+}
+
+function requested({ id, spec, createdBy, requestedAt: at }: SandboxInput): SandboxRecord {
+  return record(0, { id, spec, createdBy, createdAt: at, updatedAt: at, expiresAt: at });
+}

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import { Io } from '../../cli/io.ts';
+import { runCli } from '../../cli/main.ts';
+import { TestDoor } from './door.ts';
+import { type HttpServer, serveHttp } from './http-server.ts';
+import type { TestMayfly } from './mayfly.ts';
+
+/** The command line as an admin uses it, for the tests of a file, and the door that it goes through. */
+export function useCommandLine(mayfly: () => TestMayfly) {
+  let opened: { door: TestDoor; http: HttpServer; env: NodeJS.ProcessEnv } | undefined;
+  const open = () => {
+    if (!opened) throw new Error('nothing is served yet');
+    return opened;
+  };
+  beforeAll(async () => {
+    const door = await TestDoor.open(mayfly());
+    const http = await serveHttp(door.app);
+    const { secret } = await mayfly().store.apiKeys.create({ name: 'cli', scopes: ['admin'] });
+    opened = { door, http, env: { MAYFLY_URL: http.url, MAYFLY_API_KEY: secret } };
+  });
+  afterAll(() => {
+    opened?.http.close();
+    opened?.door.close();
+  });
+
+  async function cli(...args: string[]) {
+    const [out, err]: [Buffer[], Buffer[]] = [[], []];
+    const { signal } = new AbortController();
+    const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
+    const stderr = { write: (bytes: string | Uint8Array) => err.push(Buffer.from(bytes as Uint8Array)) };
+    const code = await runCli(args, new Io({ stdout, stderr, env: open().env, signal, force: signal }));
+    const bytes = Buffer.concat(out);
+    return { code, out: bytes.toString(), bytes, err: Buffer.concat(err).toString() };
+  }
+
+  /** The JSON that a command prints, which must succeed. */
+  async function told<T>(...args: string[]): Promise<T> {
+    const { code, out, err } = await cli(...args, '--json');
+    expect({ args, code, err: code === 0 ? '' : err }).toEqual({ args, code: 0, err: '' });
+    return JSON.parse(out) as T;
+  }
+
+  return { cli, told, door: () => open().door };
+}

@@ -1,0 +1,23 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import type { App } from '../../api/context.ts';
+
+/** An API behind a real HTTP server, on a free port of the loopback. */
+export interface HttpServer {
+  url: string;
+  /** Also ends the connections that are open. */
+  close(): void;
+}
+
+export async function serveHttp(app: App): Promise<HttpServer> {
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+}
