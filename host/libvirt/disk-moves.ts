@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
+import { orAbsent } from '../disk/absent.ts';
 import { virtualBytesOf } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { layeredDisks } from './disk-layers.ts';
@@ -24,11 +25,22 @@ export function movesOf(frozen: Element, folder: SnapshotFolder, workspace: Work
     }));
 }
 
-/** Makes the empty layers anew: what is there was made for an attempt that moved nothing, or was taken back. */
+/** @param overlay that QEMU has open no more */
+export async function removeTakenBack(overlay: string): Promise<void> {
+  await rm(overlay, { force: true });
+  await rm(takenBackMark(overlay), { force: true });
+}
+
+/** Beside a layer that was written to, and whose content is where it came from again. */
+export function takenBackMark(overlay: string): string {
+  return `${overlay}.taken-back`;
+}
+
+/** One that is there is empty, unless marked, and stays: a libvirtd that was asked before may be about to open it. */
 export async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
   await Promise.all(
     moves.map(async ({ overlay, frozen }) => {
-      await rm(overlay, { force: true });
+      if (await orAbsent(stat(takenBackMark(overlay)))) await removeTakenBack(overlay);
       const bytes = await virtualBytesOf(frozen);
       await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
     }),

@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { sourceIndex } from './disk-layers.ts';
-import type { Move } from './disk-moves.ts';
+import { type Move, removeTakenBack, takenBackMark } from './disk-moves.ts';
 import type { QemuMonitor } from './qemu-monitor.ts';
 import type { Virsh } from './virsh.ts';
 import { parseXml } from './xml.ts';
@@ -30,16 +30,16 @@ export class LostMoves {
   async takeBack(sandboxId: string, moves: readonly Move[]): Promise<void> {
     for (const { target, overlay } of moves) {
       const node = await this.monitor.driveNode(sandboxId, overlay);
-      if (node !== null) await this.commit(sandboxId, target, node);
+      if (node !== null) await this.commit(sandboxId, target, node, takenBackMark(overlay));
       for (const { name, file } of await this.monitor.nodes(sandboxId)) {
         if (file === overlay) await this.monitor.execute(sandboxId, 'blockdev-del', { 'node-name': name });
       }
-      await rm(overlay, { force: true });
+      await removeTakenBack(overlay);
     }
   }
 
   /** QEMU's block-commit of a layer that is written to: it copies until nothing is left, and is then told to go over. */
-  private async commit(sandboxId: string, target: string, node: string): Promise<void> {
+  private async commit(sandboxId: string, target: string, node: string, mark: string): Promise<void> {
     const job = `mayfly-${target}`;
     if ((await this.monitor.jobIsReady(sandboxId, job)) === null) {
       const known = await this.knownNode(sandboxId, target);
@@ -51,6 +51,7 @@ export class LostMoves {
       const isReady = await this.monitor.jobIsReady(sandboxId, job);
       if (isReady === null) return;
       if (isReady && !isTold) {
+        await writeFile(mark, ''); // or a layer with old content would be taken for an empty one after a crash
         await this.monitor.execute(sandboxId, 'block-job-complete', { device: job });
         isTold = true;
       }

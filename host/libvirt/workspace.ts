@@ -106,7 +106,7 @@ export class Workspace {
     const used = new Set(layeredDisks(domain).map(({ layers: [active] }) => active.path));
     for (const name of await readdir(this.folder)) {
       const path = join(this.folder, name);
-      if (/\.qcow2(?:\.new)?$/.test(name) && !used.has(path)) await rm(path);
+      if (/\.qcow2(?:\.new|\.taken-back)?$/.test(name) && !used.has(path)) await rm(path);
     }
   }
 
