@@ -2,30 +2,20 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
-import { ServedMayfly } from '../support/served.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 const LINES = 150;
 const WANTED = Array.from({ length: LINES }, (_, n) => `line ${n + 1}\n`).join('');
 const COUNTER = `i=0; while [ $i -lt ${LINES} ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done`;
 
-let mayfly: ServedMayfly;
+const mayfly = useServedOnLibvirt();
 let sandboxId: string;
 
 beforeAll(async () => {
-  mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' });
-  sandboxId = (await mayfly.client.createSandbox({ source: 'golden-debian12', autoResume: true }, WAIT)).id;
-}, 400_000);
-afterAll(async () => {
-  await mayfly?.host?.end('SIGTERM');
-  if (mayfly) {
-    const libvirtd = await startPrivateLibvirtd(join(mayfly.state.root, 'host', 'libvirt'));
-    await libvirtd.stop({ machines: true });
-  }
-  await mayfly?.stop();
-}, 400_000);
+  sandboxId = (await mayfly().client.createSandbox({ source: 'golden-debian12', autoResume: true }, WAIT)).id;
+});
 
 /** Pids of the QEMU of the sandbox. */
 async function machines(): Promise<string[]> {
@@ -35,11 +25,11 @@ async function machines(): Promise<string[]> {
 }
 
 async function saved(): Promise<string[]> {
-  return readdir(join(mayfly.state.root, 'host', 'libvirt', 'lib', 'qemu', 'save'));
+  return readdir(join(mayfly().state.root, 'host', 'libvirt', 'lib', 'qemu', 'save'));
 }
 
 async function promisedMib(): Promise<number> {
-  const { items } = await mayfly.client.listHosts();
+  const { items } = await mayfly().client.listHosts();
   return items[0]?.promised.memoryMib ?? -1;
 }
 
@@ -51,7 +41,7 @@ async function until(wish: () => Promise<boolean>): Promise<void> {
 }
 
 test('a counter goes on after a new command has woken it, whoever was killed meanwhile; its RAM was free', async () => {
-  const { client } = mayfly;
+  const { client } = mayfly();
   const { commands } = client;
   const counter = await commands.run(sandboxId, { command: COUNTER }, { waitSeconds: 0 });
   await until(async () => (await commands.get(sandboxId, counter.id)).stdout.bytes > 0);
@@ -59,8 +49,8 @@ test('a counter goes on after a new command has woken it, whoever was killed mea
 
   const hibernating = client.hibernateSandbox(sandboxId, WAIT);
   await until(async () => (await client.getSandbox(sandboxId)).state === 'hibernated' || (await saved()).length > 0);
-  expect(await mayfly.host?.end('SIGKILL')).toBe('SIGKILL');
-  mayfly.startHost();
+  expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
+  mayfly().startHost();
   expect(await hibernating).toMatchObject({ state: 'hibernated', waitingFor: null });
   expect(await machines()).toEqual([]);
   expect(await saved()).toEqual([`${sandboxId}.save`]);
@@ -70,8 +60,8 @@ test('a counter goes on after a new command has woken it, whoever was killed mea
   const began = performance.now();
   const waking = [1, 2, 3].map((n) => commands.run(sandboxId, { argv: ['echo', String(n)] }, WAIT));
   await until(async () => (await machines()).length > 0);
-  expect(await mayfly.host?.end('SIGKILL')).toBe('SIGKILL');
-  mayfly.startHost();
+  expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
+  mayfly().startHost();
   const answers = await Promise.all(waking);
   process.stderr.write(`used ${(performance.now() - began).toFixed(0)} ms after it was asked, with a kill between\n`);
   for (const answer of answers) expect(answer).toMatchObject({ outcome: 'exited', exitCode: 0 });
@@ -86,7 +76,7 @@ test('a counter goes on after a new command has woken it, whoever was killed mea
 }, 400_000);
 
 test('a delete of a hibernated one leaves nothing', async () => {
-  const { client } = mayfly;
+  const { client } = mayfly();
   expect(await client.hibernateSandbox(sandboxId, WAIT)).toMatchObject({ state: 'hibernated' });
   const ended = await client.destroySandbox(sandboxId, WAIT);
   expect(ended).toMatchObject({ state: 'destroyed' });

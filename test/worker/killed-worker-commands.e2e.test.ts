@@ -1,10 +1,8 @@
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Command } from '../../client/commands.ts';
-import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
-import { ServedMayfly } from '../support/served.ts';
+import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 const KILLS = 5;
@@ -12,26 +10,19 @@ const WANTED = Array.from({ length: 200 }, (_, n) => `line ${n + 1}\n`).join('')
 const SCRIPT =
   'i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo "line $i" >> /tmp/lines; echo "line $i"; sleep 0.1; done';
 
-let mayfly: ServedMayfly;
+const mayfly = useServedOnLibvirt();
 let sandboxId: string;
 
 beforeAll(async () => {
-  mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' });
-  sandboxId = (await mayfly.client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
-}, 400_000);
+  sandboxId = (await mayfly().client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
+});
 afterAll(async () => {
-  if (sandboxId) await mayfly.client.destroySandbox(sandboxId, WAIT);
-  await mayfly?.host?.end('SIGTERM');
-  if (mayfly) {
-    const libvirtd = await startPrivateLibvirtd(join(mayfly.state.root, 'host', 'libvirt'));
-    await libvirtd.stop({ machines: true });
-  }
-  await mayfly?.stop();
-}, 400_000);
+  if (sandboxId) await mayfly().client.destroySandbox(sandboxId, WAIT);
+});
 
 async function followed(command: Command): Promise<{ ended: Command; live: string }> {
   let live = '';
-  for await (const event of mayfly.client.commands.follow(sandboxId, command.id)) {
+  for await (const event of mayfly().client.commands.follow(sandboxId, command.id)) {
     if ('ended' in event) return { ended: event.ended, live };
     live += Buffer.from(event.bytes).toString();
   }
@@ -39,14 +30,14 @@ async function followed(command: Command): Promise<{ ended: Command; live: strin
 }
 
 test(`a worker killed ${KILLS} times in one command of a real machine: each line once, in the guest and in the store`, async () => {
-  const { commands } = mayfly.client;
+  const { commands } = mayfly().client;
   const command = await commands.run(sandboxId, { command: SCRIPT }, { waitSeconds: 0 });
   const following = followed(command);
   for (let kill = 0; kill < KILLS; kill++) {
     await sleep(kill * 400); // at another point of its work each time, the first while it starts
-    expect(await mayfly.host?.end('SIGKILL')).toBe('SIGKILL');
-    mayfly.startHost();
-    if ((await commands.get(sandboxId, command.id)).state === 'running') await mayfly.host?.line('goes on with');
+    expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
+    mayfly().startHost();
+    if ((await commands.get(sandboxId, command.id)).state === 'running') await mayfly().host?.line('goes on with');
   }
   const { ended, live } = await following;
   expect(ended).toMatchObject({

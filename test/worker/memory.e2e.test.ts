@@ -1,32 +1,21 @@
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
-import { ServedMayfly } from '../support/served.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 /** `number host`, ten times a second, to memory. */
 const COUNTER = 'i=0; while :; do i=$((i+1)); echo "$i $(hostname)" >>/dev/shm/log; sleep 0.1; done';
 
-let mayfly: ServedMayfly;
+const mayfly = useServedOnLibvirt();
 let parentId: string;
 
 beforeAll(async () => {
-  mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' });
-  parentId = (await mayfly.client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
-}, 400_000);
-afterAll(async () => {
-  await mayfly?.host?.end('SIGTERM');
-  if (mayfly) {
-    const libvirtd = await startPrivateLibvirtd(join(mayfly.state.root, 'host', 'libvirt'));
-    await libvirtd.stop({ machines: true });
-  }
-  await mayfly?.stop();
-}, 400_000);
+  parentId = (await mayfly().client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
+});
 
 async function run(sandboxId: string, command: string): Promise<string> {
-  const { commands } = mayfly.client;
+  const { commands } = mayfly().client;
   const ended = await commands.run(sandboxId, { command }, WAIT);
   expect(ended).toMatchObject({ outcome: 'exited', exitCode: 0 });
   return (await text(await commands.output(sandboxId, ended.id, 'stdout'))).trim();
@@ -53,7 +42,7 @@ async function until(wish: () => Promise<boolean>): Promise<void> {
 }
 
 test('saved with its memory by a worker that is killed meanwhile; forks and a restore go on from there', async () => {
-  const { client } = mayfly;
+  const { client } = mayfly();
   const { snapshots, commands } = client;
   const counter = await commands.run(parentId, { command: COUNTER }, { waitSeconds: 0 });
   await counted(parentId);
@@ -62,8 +51,8 @@ test('saved with its memory by a worker that is killed meanwhile; forks and a re
   const steps = async () => (await client.getSandbox(parentId)).steps.length;
   const begun = await steps();
   await until(async () => (await snapshots.list(parentId)).items.length > 0);
-  expect(await mayfly.host?.end('SIGKILL')).toBe('SIGKILL');
-  mayfly.startHost();
+  expect(await mayfly().host?.end('SIGKILL')).toBe('SIGKILL');
+  mayfly().startHost();
   const snapshot = await taking;
   expect(snapshot).toMatchObject({ kind: 'full', state: 'ready', saved: { quiesced: true } });
   expect(snapshot.saved?.memoryBytes).toBeGreaterThan(30 * 1024 * 1024);
