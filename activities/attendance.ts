@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
-import type { Hypervisor, StepContext } from '../host/hypervisor.ts';
+import type { Hypervisor } from '../host/hypervisor.ts';
+import type { StepContext } from '../host/step-context.ts';
 import type { CommandLaunch, CommandRecord } from '../model/command.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
 import { FrameReader } from '../model/output-frame.ts';

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Context } from '@temporalio/activity';
-import type { StepContext } from '../host/hypervisor.ts';
+import type { StepContext } from '../host/step-context.ts';
 
 const current = new AsyncLocalStorage<StepContext>();
 

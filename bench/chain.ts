@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { exec } from '../host/exec.ts';
 import { LONGEST_CHAIN } from '../model/snapshot.ts';
 import { round } from './measure.ts';
-import type { SnapshotBench } from './snapshots.ts';
+import type { SnapshotBench } from './snapshot-bench.ts';
 
 /** So much of the beginning of the disk is read, most of which the source has. Bytes. */
 const READ_BYTES = 268_435_456;

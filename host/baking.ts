@@ -1,5 +1,5 @@
 import type { BakedImage } from '../model/baked-source.ts';
-import type { StepContext } from './hypervisor.ts';
+import type { StepContext } from './step-context.ts';
 
 export interface BakeRequest {
   /** Names this one bake. */

@@ -1,5 +1,5 @@
 import type { SavedCapture } from '../model/capture.ts';
-import type { StepContext } from './hypervisor.ts';
+import type { StepContext } from './step-context.ts';
 
 export interface CaptureRequest {
   captureId: string;

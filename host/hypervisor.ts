@@ -6,6 +6,7 @@ import type { HostBaking } from './baking.ts';
 import type { HostCaptures } from './captures.ts';
 import type { HostSnapshots } from './snapshots.ts';
 import type { RunningSource } from './source/console.ts';
+import type { StepContext } from './step-context.ts';
 
 /** What a clone shall be; everything else follows from the id. */
 export interface CloneRequest {
@@ -51,13 +52,6 @@ export interface Whereabouts {
 export interface Mark {
   sandboxId: string;
   observation: Observation;
-}
-
-/** How a step is stopped and how it says that it is alive. */
-export interface StepContext {
-  signal: AbortSignal;
-  /** Called at least once a second by steps that wait. */
-  alive(detail: string): void;
 }
 
 /**

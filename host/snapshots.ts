@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FileChangeRecord, GuestName } from '../model/file-change.ts';
 import type { SavedSnapshot, SnapshotKind } from '../model/snapshot.ts';
-import type { StepContext } from './hypervisor.ts';
+import type { StepContext } from './step-context.ts';
 
 export interface SaveRequest {
   snapshotId: string;

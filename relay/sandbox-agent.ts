@@ -3,7 +3,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import type { AgentRequest, AgentResponse, AgentSession } from '../host/guest/agent-session.ts';
-import type { StepContext } from '../host/hypervisor.ts';
+import type { StepContext } from '../host/step-context.ts';
 import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 import { isSandboxId } from '../model/ids.ts';
 import { answerJson, CODE_HEADER, type Exchange, REFUSAL_BYTES, type Route, readSmall } from './exchange.ts';

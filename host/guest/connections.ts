@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { StepContext } from '../hypervisor.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
+import type { StepContext } from '../step-context.ts';
 import { AgentNotThere, AgentSession } from './agent-session.ts';
 import { type DialDeps, dial } from './dial.ts';
 import { type AgentProgram, runAgent, uploadAgent } from './program.ts';

@@ -6,10 +6,11 @@ import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { SshEndpoint } from '../../model/sandbox.ts';
 import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../credentials.ts';
-import type { Hypervisor, StepContext, Whereabouts } from '../hypervisor.ts';
+import type { Hypervisor, Whereabouts } from '../hypervisor.ts';
 import { type CertClient, keyWithCertificate } from '../ssh/cert-client.ts';
 import { validBefore } from '../ssh/certificate-validity.ts';
 import { LoginFailure, login } from '../ssh/login.ts';
+import type { StepContext } from '../step-context.ts';
 import { type Known, mayRetry, pauseAfter, verdictOf } from './retry.ts';
 
 /** Who a sandbox is, whatever address it has: as it was when its create was verified. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
-import type { StepContext } from '../hypervisor.ts';
 import { oneLine } from '../one-line.ts';
+import type { StepContext } from '../step-context.ts';
 import { AgentConsole } from './agent-console.ts';
 import { CLEAN_GUEST } from './clean-guest.ts';
 import type { Domains } from './domains.ts';

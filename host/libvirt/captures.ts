@@ -4,8 +4,8 @@ import type { CaptureRequest, HostCaptures, PresentCapture } from '../captures.t
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { freezeImage } from '../disk/frozen-image.ts';
 import { mostCopied } from '../disk/image.ts';
-import type { StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
+import type { StepContext } from '../step-context.ts';
 import { BackupJob } from './backup-job.ts';
 import { allCaptures, CaptureFolder, type CaptureSpec } from './capture-folder.ts';
 import { CaptureUses } from './capture-uses.ts';

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import { macAddress } from '../../model/ids.ts';
-import type { StepContext } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
+import type { StepContext } from '../step-context.ts';
 import type { Domains } from './domains.ts';
 import type { Flattening } from './flattening.ts';
 import type { GuestAgent } from './guest-agent.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
-import type { StepContext } from '../hypervisor.ts';
+import type { StepContext } from '../step-context.ts';
 import { jobOf } from './output/job-info.ts';
 import { type Virsh, VirshError } from './virsh.ts';
 

@@ -1,9 +1,9 @@
 import { MayflyError } from '../../model/errors.ts';
 import { CHAIN_LIMIT } from '../../model/snapshot.ts';
 import { allEnded } from '../all-ended.ts';
-import type { StepContext } from '../hypervisor.ts';
 import type { SaveRequest } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
+import type { StepContext } from '../step-context.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';
 import { type Move, makeOverlays, movesOf } from './disk-moves.ts';
 import type { Flattening } from './flattening.ts';

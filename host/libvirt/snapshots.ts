@@ -7,7 +7,6 @@ import { flushFile } from '../atomic-file.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { freezeImage } from '../disk/frozen-image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
-import type { StepContext } from '../hypervisor.ts';
 import type {
   Comparison,
   HostSnapshots,
@@ -17,6 +16,7 @@ import type {
   SavedResources,
   SaveRequest,
 } from '../snapshots.ts';
+import type { StepContext } from '../step-context.ts';
 import { cpuCount, memoryKib } from './clone-resources.ts';
 import { Comparing } from './comparing.ts';
 import { layeredDisks, putLayers } from './disk-layers.ts';

@@ -8,7 +8,6 @@ import type { SavedSnapshot } from '../../model/snapshot.ts';
 import { syncDirectory } from '../atomic-file.ts';
 import { entriesOf } from '../directory.ts';
 import type { Failpoints } from '../failpoints.ts';
-import type { StepContext } from '../hypervisor.ts';
 import type {
   Comparison,
   HostSnapshots,
@@ -18,6 +17,7 @@ import type {
   SaveRequest,
 } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
+import type { StepContext } from '../step-context.ts';
 import { Comparing } from './comparing.ts';
 import { allocatedBytes, apparentBytes } from './disk-usage.ts';
 import { replaceDisk } from './replaced-disk.ts';

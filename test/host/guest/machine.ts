@@ -4,7 +4,7 @@ import { CERTIFICATE_FILE } from '../../../host/credentials.ts';
 import type { AgentSession } from '../../../host/guest/agent-session.ts';
 import { GuestConnections } from '../../../host/guest/connections.ts';
 import type { Identity } from '../../../host/guest/dial.ts';
-import type { StepContext } from '../../../host/hypervisor.ts';
+import type { StepContext } from '../../../host/step-context.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
 import { guestBinaries } from '../../../scripts/setup/artifacts.mjs';
 import { patience, TestMachine } from '../simulated/machine.ts';

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
-import type { StepContext } from '../../../host/hypervisor.ts';
+import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
 import { useMachine } from './machine.ts';
 

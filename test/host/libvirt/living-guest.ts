@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Clone, StepContext } from '../../../host/hypervisor.ts';
+import type { Clone } from '../../../host/hypervisor.ts';
+import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
 import type { SavedSnapshot, SnapshotKind } from '../../../model/snapshot.ts';
 import type { TestMachine } from './machine.ts';
