@@ -44,7 +44,7 @@ export class RandomOperations {
   /** The program for the operations since the last one. */
   program(count: number): string {
     for (let done = 0; done < count; ) if (this.#one()) done += 1;
-    const program = [PRELUDE, ...this.#lines, `print "${this.#lines.length} done\\n";`].join('\n');
+    const program = [PRELUDE, this.#lines.join('\ntick;\n'), `print "${this.#lines.length} done\\n";`].join('\n');
     this.#lines = [];
     return program;
   }
@@ -260,7 +260,11 @@ function text(content: string): string {
   return `(${hex(piece)} x ${times}) . ${hex(content.slice(piece.length * times))}`;
 }
 
-/** The call numbers are those of x86-64 (arch/x86/entry/syscalls/syscall_64.tbl). */
+/**
+ * Between two operations the kernel's clock of files, which ticks every 10 ms at the slowest (CONFIG_HZ), has gone on: what
+ * is written by one has another time than what is written by the next. The call numbers are those of x86-64
+ * (arch/x86/entry/syscalls/syscall_64.tbl).
+ */
 const PRELUDE = `use strict;
 sub n { pack 'H*', shift }
 sub did { $_[0] or die "$!" }
@@ -271,5 +275,6 @@ sub put { my ($how, $p, $t) = @_; open(my $f, $how, $p) or die "open: $!"; print
 sub create { -e $_[0] and die 'is there'; put('>', @_) }
 sub append { put('>>', @_) }
 sub overwrite { put('+<', @_) }
+sub tick { select undef, undef, undef, 0.011 }
 umask 022;
 `;
