@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { exec } from '../host/exec.ts';
 import { LONGEST_CHAIN } from '../model/snapshot.ts';
 import { round } from './measure.ts';
-import type { SnapshotBench } from './snapshot-bench.ts';
+import { context, type SnapshotBench } from './snapshot-bench.ts';
 
 /** So much of the beginning of the disk is read, most of which the source has. Bytes. */
 const READ_BYTES = 268_435_456;
@@ -24,7 +24,7 @@ export async function measureChain(
     const depth = await host.snapshots.chainLength(sandboxId);
     depths.set(id, depth);
     if (depth <= LONGEST_CHAIN) continue;
-    await host.snapshots.flatten(sandboxId, { signal: AbortSignal.timeout(600_000), alive: () => {} });
+    await host.snapshots.flatten(sandboxId, context());
     flattened++;
   }
   const ids = [...depths.keys()];

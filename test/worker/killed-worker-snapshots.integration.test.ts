@@ -40,22 +40,12 @@ async function sh(command: string): Promise<string> {
   return text(await mayfly.client.commands.output(sandbox.id, ended.id, 'stdout'));
 }
 
-/** Does it while the host worker kills itself at that point; after it comes another, which does not. */
-async function whileDyingAt<T>(point: string, act: () => Promise<T>): Promise<T> {
-  await mayfly.host?.end('SIGKILL');
-  const dying = mayfly.startHost({ MAYFLY_FAILPOINTS: `${point}=kill` });
-  const acting = act();
-  expect(await dying.end()).toBe('SIGKILL');
-  mayfly.startHost();
-  return acting;
-}
-
 it.each(['saveSnapshot', 'verifySnapshot'].flatMap((step) => WHERE.map((where) => [step, where])))(
   'a worker killed in %s (%s its effect) leaves a whole snapshot and a guest that is not frozen',
   async (step, where) => {
     await sh('printf old > ~/note');
     const take = () => mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
-    const snapshot = await whileDyingAt(`${step}.${where}`, take);
+    const snapshot = await mayfly.whileHostDiesAt([`${step}.${where}`], take);
     expect(snapshot).toMatchObject({ state: 'ready', failure: null });
     expect(await sh('printf new > ~/note; cat ~/note')).toBe('new');
     const { sandbox: restored } = await mayfly.client.snapshots.restore(
@@ -76,7 +66,7 @@ it.each(['revertDisk', 'removeDomain', 'bootDomain'].flatMap((step) => WHERE.map
     const { id: snapshotId } = await mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
     await sh('printf new > ~/note');
     const restore = () => mayfly.client.snapshots.restore(sandbox.id, { snapshotId }, WAIT);
-    const { keptAs, sandbox: restored } = await whileDyingAt(`${step}.${where}`, restore);
+    const { keptAs, sandbox: restored } = await mayfly.whileHostDiesAt([`${step}.${where}`], restore);
     expect(restored).toMatchObject({ state: 'running', parentSnapshotId: snapshotId, waitingFor: null });
     expect(keptAs).not.toBeNull();
     expect(await sh('cat ~/note')).toBe('old');
@@ -89,7 +79,10 @@ it.each(WHERE)(
   async (where) => {
     const { id } = await mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
     const remove = () => mayfly.client.snapshots.delete(id, WAIT);
-    expect(await whileDyingAt(`removeSnapshot.${where}`, remove)).toMatchObject({ state: 'deleted', keptFor: null });
+    expect(await mayfly.whileHostDiesAt([`removeSnapshot.${where}`], remove)).toMatchObject({
+      state: 'deleted',
+      keptFor: null,
+    });
     expect(await onHost()).toEqual([]);
   },
   240_000,

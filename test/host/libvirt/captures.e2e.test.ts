@@ -6,17 +6,16 @@ import { beforeAll, expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import { AgentConsole } from '../../../host/libvirt/agent-console.ts';
 import { DEFAULT_NETWORKS } from '../../../host/libvirt/network-plan.ts';
-import type { StepContext } from '../../../host/step-context.ts';
 import type { SavedCapture } from '../../../model/capture.ts';
 import { captureIdFrom, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import { killedAfter } from './killed-step.ts';
+import { stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
 
 const NAME = 'web 1';
 const machine = useMachine();
 beforeAll(startServer);
 
-const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
 const newId = () => captureIdFrom(randomBytes(ID_BYTES));
 
 /** A server that knows nothing of us: the golden disk below a disk of its own, without any seed. */
@@ -49,17 +48,17 @@ async function inGuest(script: string): Promise<string> {
 
 async function capture(captureId = newId()): Promise<[string, SavedCapture]> {
   const { captures } = machine().host;
-  await captures.begin({ captureId, source: NAME }, context());
-  await captures.wait(captureId, context());
+  await captures.begin({ captureId, source: NAME }, stepContext());
+  await captures.wait(captureId, stepContext());
   return [captureId, await kept(captureId)];
 }
 
 async function kept(captureId: string): Promise<SavedCapture> {
   const { captures } = machine().host;
-  const saved = await captures.verify(captureId, context());
+  const saved = await captures.verify(captureId, stepContext());
   await captures.keep(captureId);
   await captures.keep(captureId);
-  expect(await captures.verify(captureId, context())).toEqual(saved);
+  expect(await captures.verify(captureId, stepContext())).toEqual(saved);
   return saved;
 }
 
@@ -142,14 +141,17 @@ test('a source that writes is captured at one moment, then again by what changed
 
   const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
   const request = { sandboxId, source: NAME, snapshotId: null, captureId: second, cpus: null, memoryMib: null };
-  const clone = await host.cloneDisk({ ...request, egress: 'none', userCaKeys: [machine().ca.publicKey] }, context());
+  const clone = await host.cloneDisk(
+    { ...request, egress: 'none', userCaKeys: [machine().ca.publicKey] },
+    stepContext(),
+  );
   await expect(host.captures.remove(second)).rejects.toMatchObject({
     code: 'capture_in_use',
     message: expect.stringContaining(`sandbox ${sandboxId}`),
   });
   await machine().virsh.run(['suspend', `--domain=${NAME}`]); // one machine at a time on this processor
-  await host.bootDomain(sandboxId, context());
-  const { address } = await host.awaitLease(sandboxId, context());
+  await host.bootDomain(sandboxId, stepContext());
+  const { address } = await host.awaitLease(sandboxId, stepContext());
   const { stdout } = await machine().ca.ssh(address, clone.hostKey, sandboxId, 'hostname; sudo tail -n 1 /root/lines');
   const [hostname, last = ''] = stdout.trim().split('\n');
   expect(hostname).toBe(sandboxId);
@@ -161,7 +163,7 @@ test('a source that writes is captured at one moment, then again by what changed
 
   await chmod(later, 0o644);
   await exec('sh', ['-c', 'printf x | dd of="$1" bs=1 seek=300000 conv=notrunc status=none', 'sh', later]);
-  await expect(host.cloneDisk({ ...request, egress: 'none', userCaKeys: [] }, context())).rejects.toMatchObject({
+  await expect(host.cloneDisk({ ...request, egress: 'none', userCaKeys: [] }, stepContext())).rejects.toMatchObject({
     code: 'source_changed',
   });
   await host.removeWorkspace(sandboxId);
@@ -201,9 +203,9 @@ test('a copy that is ended in its middle is no capture; what is deleted while th
   const { host, virsh, state } = machine();
   const before = await chainOfSource();
   const ended = newId();
-  await host.captures.begin({ captureId: ended, source: NAME }, context());
+  await host.captures.begin({ captureId: ended, source: NAME }, stepContext());
   await virsh.run(['domjobabort', `--domain=${NAME}`]);
-  await expect(host.captures.wait(ended, context())).rejects.toMatchObject({
+  await expect(host.captures.wait(ended, stepContext())).rejects.toMatchObject({
     code: 'capture_failed',
     message: expect.stringContaining('cancelled'),
   });
@@ -216,7 +218,7 @@ test('a copy that is ended in its middle is no capture; what is deleted while th
   const [second, unfrozen] = await capture();
   expect(unfrozen).toMatchObject({ quiesced: false, parentId: first });
   await virsh.run(['destroy', `--domain=${NAME}`]);
-  await expect(host.captures.begin({ captureId: newId(), source: NAME }, context())).rejects.toMatchObject({
+  await expect(host.captures.begin({ captureId: newId(), source: NAME }, stepContext())).rejects.toMatchObject({
     code: 'source_not_running',
   });
   await host.captures.remove(second);

@@ -7,10 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { Clone } from '../../../host/hypervisor.ts';
 import { savedMemoryFolder } from '../../../host/libvirt/saved-memory.ts';
-import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import { killLibvirtd } from './killed-libvirtd.ts';
 import { beginStep, killedAfter } from './killed-step.ts';
+import { stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
 
 /** One machine for all tests: what a test leaves running is the next one's. */
@@ -18,14 +18,13 @@ const machine = useMachine();
 let clone: Clone;
 let image: string;
 const id = sandboxIdFrom(randomBytes(ID_BYTES));
-const context = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
 
 beforeAll(async () => {
   const { host, source, leaseFolder, ca } = machine();
   image = join(savedMemoryFolder(leaseFolder), `${id}.save`);
   const request = { sandboxId: id, source, snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [ca.publicKey] };
-  clone = await host.cloneDisk({ ...request, egress: 'none' }, context());
-  await host.bootDomain(id, context());
+  clone = await host.cloneDisk({ ...request, egress: 'none' }, stepContext());
+  await host.bootDomain(id, stepContext());
   // a counter in memory alone, and a process that only this boot has
   await run(
     'nohup sh -c "i=0; while :; do i=\\$((i+1)); echo \\$i > /dev/shm/count; sleep 0.05; done" >/dev/null 2>&1 &',
@@ -33,7 +32,7 @@ beforeAll(async () => {
 });
 
 async function run(command: string): Promise<string> {
-  const { address } = await machine().host.awaitLease(id, context());
+  const { address } = await machine().host.awaitLease(id, stepContext());
   return (await machine().ca.ssh(address, clone.hostKey, id, command)).stdout.trim();
 }
 
@@ -53,7 +52,7 @@ test('its RAM is given back, and it goes on where it was, with another lease and
   const used = await host.usage(id);
   expect(await machines()).toHaveLength(1);
   const began = performance.now();
-  for (let twice = 0; twice < 2; twice++) await host.hibernate(id, context());
+  for (let twice = 0; twice < 2; twice++) await host.hibernate(id, stepContext());
   process.stderr.write(`hibernated twice in ${(performance.now() - began).toFixed(0)} ms\n`);
   expect(await whereabouts()).toBe('hibernated');
   expect(await machines()).toEqual([]);
@@ -68,7 +67,7 @@ test('its RAM is given back, and it goes on where it was, with another lease and
   await host.releaseLease(id); // as if it had slept longer than its lease
 
   const woke = performance.now();
-  for (let twice = 0; twice < 2; twice++) await host.wake(id, 'running', context());
+  for (let twice = 0; twice < 2; twice++) await host.wake(id, 'running', stepContext());
   process.stderr.write(`woken twice in ${(performance.now() - woke).toFixed(0)} ms\n`);
   expect(await whereabouts()).toBe('running');
   expect(await run('cat /proc/sys/kernel/random/boot_id')).toBe(before[1]);
@@ -80,10 +79,10 @@ test('its RAM is given back, and it goes on where it was, with another lease and
 test('paused, it is hibernated, and paused again when that is taken back', async () => {
   const { host } = machine();
   await host.pause(id);
-  await host.hibernate(id, context());
-  await host.wake(id, 'paused', context());
+  await host.hibernate(id, stepContext());
+  await host.wake(id, 'paused', stepContext());
   expect(await whereabouts()).toBe('paused');
-  await host.wake(id, 'running', context());
+  await host.wake(id, 'running', stepContext());
   expect(await whereabouts()).toBe('running');
 }, 60_000);
 
@@ -92,9 +91,9 @@ test('killed anywhere, it is repeated or taken back', async () => {
   let count = await counted();
   for (const [nth, ms] of [150, 500].entries()) {
     await killedAfter(machine(), ms, 'hibernate', id, '');
-    if (nth % 2 === 0) await host.hibernate(id, context());
+    if (nth % 2 === 0) await host.hibernate(id, stepContext());
     await killedAfter(machine(), ms * 2, nth % 2 === 0 ? 'wake' : 'hibernate', id, '');
-    await host.wake(id, 'running', context());
+    await host.wake(id, 'running', stepContext());
     expect(await whereabouts()).toBe('running');
     const now = await counted();
     expect(now).toBeGreaterThan(count);
@@ -111,8 +110,8 @@ test('a libvirtd that dies in the middle leaves a machine that goes on or can be
     await killLibvirtd(machine());
     await kill();
     await machine().restart();
-    if (step === 'hibernate') await host.hibernate(id, context());
-    else await host.wake(id, 'running', context());
+    if (step === 'hibernate') await host.hibernate(id, stepContext());
+    else await host.wake(id, 'running', stepContext());
   }
   expect(await counted()).toBeGreaterThan(before);
 }, 180_000);
@@ -133,25 +132,25 @@ test('a machine whose memory was written, but not taken, is hibernated all the s
   const { host } = machine();
   const before = await counted();
   await saveBehindLibvirt();
-  await host.hibernate(id, context());
-  await host.wake(id, 'running', context());
+  await host.hibernate(id, stepContext());
+  await host.wake(id, 'running', stepContext());
   await saveBehindLibvirt();
-  await host.wake(id, 'running', context());
+  await host.wake(id, 'running', stepContext());
   expect(await counted()).toBeGreaterThan(before);
 }, 120_000);
 
 test('what cannot be read is said, never booted afresh, and stays; and a delete leaves nothing', async () => {
   const { host, virsh } = machine();
-  await host.hibernate(id, context());
+  await host.hibernate(id, stepContext());
   const saved = await readFile(image);
   await truncate(image, Math.floor(saved.length / 2));
-  await expect(host.wake(id, 'running', context())).rejects.toMatchObject({ code: 'wake_failed' });
+  await expect(host.wake(id, 'running', stepContext())).rejects.toMatchObject({ code: 'wake_failed' });
   expect(await machines()).toEqual([]);
   await writeFile(image, saved);
   const file = await open(image, 'r+');
   await file.write('LibvirtQemudPart', 0); // a save that was cut off: libvirt itself would boot the machine
   await file.close();
-  await expect(host.wake(id, 'running', context())).rejects.toMatchObject({
+  await expect(host.wake(id, 'running', stepContext())).rejects.toMatchObject({
     code: 'wake_failed',
     message: expect.stringContaining('incomplete'),
   });
@@ -162,7 +161,7 @@ test('what cannot be read is said, never booted afresh, and stays; and a delete 
   expect(
     (await host.marks()).filter((mark) => mark.sandboxId === id && mark.observation.layer === 'domain'),
   ).toHaveLength(1);
-  await host.wake(id, 'running', context());
+  await host.wake(id, 'running', stepContext());
   await killedAfter(machine(), 600, 'hibernate', id, ''); // a delete in the middle
   await host.removeDomain(id);
   expect((await host.look(id))[0]?.absent).toBe(true);
@@ -172,6 +171,6 @@ test('what cannot be read is said, never booted afresh, and stays; and a delete 
   await host.releaseLease(id);
   await host.removeWorkspace(id);
   expect((await host.look(id)).map((seen) => seen.absent)).toEqual([true, true, true]);
-  await expect(host.hibernate(id, context())).rejects.toMatchObject({ code: 'sandbox_not_running' });
-  await expect(host.wake(id, 'running', context())).rejects.toMatchObject({ code: 'sandbox_not_running' });
+  await expect(host.hibernate(id, stepContext())).rejects.toMatchObject({ code: 'sandbox_not_running' });
+  await expect(host.wake(id, 'running', stepContext())).rejects.toMatchObject({ code: 'sandbox_not_running' });
 }, 120_000);
