@@ -19,6 +19,7 @@ const stockImage = process.env['MAYFLY_TEST_STOCK_IMAGE'] !== undefined;
 export default defineConfig({
   test: {
     pool: 'forks',
+    tags: [{ name: 'sweep', description: 'one promise at many points: test/support/sweep.ts' }],
     projects: [
       project('unit', ['test/**/*.test.ts'], {
         exclude: ['test/**/*.{integration,e2e,replay}.test.ts'],

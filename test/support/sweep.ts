@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { type TestOptions, test } from 'vitest';
+
+/** Which cases of a sweep a run tries: two, all, or all but those two. */
+export type Tier = 'quick' | 'all' | 'rest';
+
+/**
+ * The cases of a sweep: one promise, held at many points. `npm test` runs the first of them and one that the run's seed
+ * picks, `npm run test:all` runs each. What a run leaves out is shown as skipped and counted by its tag `sweep`.
+ *
+ *     sweep(POINTS)('a worker killed at %s is gone on with', async (point) => { … }, 60_000);
+ *
+ * The tier and the seed come from `MAYFLY_TEST_TIER` and `MAYFLY_TEST_SEED`, which scripts/test.mjs sets.
+ * @param points at least two. A tuple is given to the test as it is, and its parts to the title
+ * @returns takes title, test and its time-out in milliseconds
+ */
+export function sweep<T>(points: readonly T[]) {
+  return (title: string, run: (point: T) => Promise<void>, timeout?: number): void => {
+    const chosen = chosenBy(seed(), title, points.length, tier());
+    const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
+    for (const [nth, point] of points.entries())
+      (chosen(nth) ? test : test.skip)(titleOf(title, point), options, () => run(point));
+  };
+}
+
+/**
+ * @param count of the sweep's points
+ * @returns whether the n-th of them, from 0, is run in this tier
+ */
+export function chosenBy(seed: string, title: string, count: number, tier: Tier): (nth: number) => boolean {
+  if (count < 2) throw new Error(`a sweep has at least two points: ${title}`);
+  const drawn = createHash('sha256').update(`${seed}/${title}`).digest().readUInt32BE() % (count - 1);
+  const isQuick = (nth: number) => nth === 0 || nth === 1 + drawn;
+  return (nth) => tier === 'all' || isQuick(nth) === (tier === 'quick');
+}
+
+/** The seed of this run: what is random in a test is drawn from it, so that a failure can be had again. */
+export function seed(): string {
+  return process.env['MAYFLY_TEST_SEED'] ?? 'mayfly';
+}
+
+/** Which tier runs. Without a runner: `quick`. */
+export function tier(): Tier {
+  const given = process.env['MAYFLY_TEST_TIER'] ?? 'quick';
+  if (given !== 'quick' && given !== 'all' && given !== 'rest')
+    throw new Error(`MAYFLY_TEST_TIER is quick, all or rest, not ${given}`);
+  return given;
+}
+
+function titleOf(title: string, point: unknown): string {
+  const parts = (Array.isArray(point) ? point : [point]).map((part) =>
+    typeof part === 'object' ? JSON.stringify(part) : String(part),
+  );
+  return title.replace(/%s/g, () => parts.shift() ?? '');
+}
