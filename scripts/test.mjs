@@ -1,165 +1,86 @@
 // @ts-check
 /**
- * `npm test`: runs vitest in network namespaces of its own and holds the tests to leaving nothing behind. The whole
- * suite runs in lanes side by side, each in its own namespace and folder; chosen files run in one.
+ * `npm test`: runs vitest in network namespaces of its own and holds the tests to leaving nothing behind.
  *
- *     node scripts/test.mjs [vitest arguments: files, -t name …]
+ *     node scripts/test.mjs [--tier quick|all] [--sweep-minutes N] [vitest arguments: files, -t name …]
+ *
+ * Without files it runs all of them, in lanes side by side: each VM file, and each batch of others, has a vitest, a
+ * network namespace and a folder of its own, so one that hangs costs one file. Chosen files run in one vitest.
+ *
+ * `--tier quick` runs two points of each sweep (test/support/sweep.ts), `all` every point. `--sweep-minutes` goes on
+ * after the quick tier with the other points, a file at a time in an order that the seed gives, and begins none when so
+ * many minutes are over.
  *
  * The last line is `N passed, N failed`, and the exit code 1 unless N failed is 0. Failed counts, besides failed tests:
- * tests that could not run or were skipped, and each kind of thing that was left on the machine.
+ * tests that could not run or were skipped, files that hung, and each kind of thing that was left on the machine.
  *
- * Environment: `MAYFLY_TEST_OFF=e2e,…` leaves out vitest projects. `MAYFLY_TEST_IN_TURN=1` runs one lane after another:
- * half as long again, and no test waits for the processor that another one has. `MONGODB_URI` and `TEMPORAL_ADDRESS` may
- * name servers on this machine's loopback; they are relayed. Tests find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
+ * Environment: `MAYFLY_TEST_SEED` chooses the points that are drawn. `MAYFLY_TEST_LANES` is how many vitests run at
+ * once, `@default` 3. `MAYFLY_TEST_OFF=e2e,…` leaves out vitest projects. `MAYFLY_TEST_TIMES=file` keeps how long each
+ * file took. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers on this machine's loopback; they are relayed. Tests
+ * find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
  *
  * @module
  */
-import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { onPath, repository, storeBinary, storeCachePath } from './setup/artifacts.mjs';
-import { findLeftovers, namespacesNow } from './test/leftovers.mjs';
+import { randomBytes } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { onPath } from './setup/artifacts.mjs';
+import { testFiles } from './test/files.mjs';
+import { Lanes } from './test/lanes.mjs';
 import { TestPlace } from './test/namespace.mjs';
-import { namedServers, relayInto } from './test/relay.mjs';
-import { tallyOf } from './test/tally.mjs';
-
-/** @typedef {import('./test/tally.mjs').Tally} Tally */
-
-/** How long vitest may take to stop when it is asked to. */
-const patienceMs = 10_000;
+import { reportLines } from './test/report.mjs';
+import { Tally } from './test/tally.mjs';
 
 /** @param {string} line */
 const say = (line) => process.stdout.write(`${line}\n`);
 
-const args = process.argv.slice(2);
-const off = (process.env['MAYFLY_TEST_OFF'] ?? '').split(',').filter((name) => name !== '');
-/** Set-up builds no embedded store where another server is given: then there is nothing for its tests to test. */
-const withoutEmbedded =
-  !existsSync(storeCachePath()) && (storeBinary() !== null || Boolean(process.env['MONGODB_URI']));
-const embeddedTests = 'test/store/embedded.*.test.ts';
-const notRun = [...off, ...(withoutEmbedded ? [embeddedTests] : [])].join(', ');
-
-/** @typedef {{ name: string, projects: string[], only: string[] }} Lane */
-
-/**
- * About as long as each other on two cores. Within a lane the files that use servers come one after another. Names are
- * short: they are part of the paths of sockets, which may have 107 bytes.
- * @type {Lane[]}
- */
-const lanes = [
-  { name: 'vms', projects: ['e2e', 'unit', 'replay'], only: [] },
-  { name: 'api', projects: ['integration'], only: ['test/workflows/', 'test/api/'] },
-  { name: 'cli', projects: ['integration'], only: ['--exclude=test/workflows/**', '--exclude=test/api/**'] },
-];
-/** @type {Lane} */
-const chosen = { name: 'own', projects: ['e2e', 'unit', 'replay', 'integration'], only: args };
-
-/**
- * Runs vitest to its end, or stops it when asked to.
- * @param {Lane} lane
- * @param {TestPlace} place
- * @param {AbortSignal} interruption
- * @returns {Promise<number | null>} its exit code, null when a signal ended it
- */
-function runVitest(lane, place, interruption) {
-  const vitest = [process.execPath, join(repository, 'node_modules', 'vitest', 'vitest.mjs'), 'run'];
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${place.report}`];
-  const projects = lane.projects.filter((name) => !off.includes(name)).map((name) => `--project=${name}`);
-  const [program = '', ...rest] = place.inside([...vitest, ...reporters, ...projects, ...lane.only]);
-  const child = spawn(program, rest, {
-    cwd: repository,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, MAYFLY_TEST_NETNS: place.name, MAYFLY_TEST_ROOT: place.root, TMPDIR: place.tmp },
+/** @param {string[]} argv */
+function readOptions(argv) {
+  const own = new Set(['--tier', '--sweep-minutes']);
+  const at = argv.findIndex((arg, nth) => !own.has(arg) && !own.has(argv[nth - 1] ?? ''));
+  const { values } = parseArgs({
+    args: at < 0 ? argv : argv.slice(0, at),
+    options: { tier: { type: 'string', default: 'quick' }, 'sweep-minutes': { type: 'string', default: '0' } },
   });
-  interruption.addEventListener('abort', () => {
-    child.kill('SIGTERM');
-    setTimeout(() => child.kill('SIGKILL'), patienceMs).unref();
-  });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-}
-
-/**
- * @param {Lane} lane
- * @param {TestPlace} place
- * @param {Set<string>} before The namespaces before the run.
- * @param {AbortSignal} interruption
- * @returns {Promise<Tally>}
- */
-async function test(lane, place, before, interruption) {
-  /** @type {(() => Promise<void>)[]} */
-  const relays = [];
-  try {
-    for (const server of namedServers(process.env)) relays.push(await relayInto(server, place));
-    const exitCode = await runVitest(lane, place, interruption);
-    const filtered = args.some((arg) => /^(-t|--testNamePattern)(=|$)/.test(arg));
-    const tally = tallyOf(place.report, { exitCode, filtered });
-    for (const stop of relays.splice(0)) await stop();
-    if (interruption.aborted) {
-      // Tests that were stopped half-way had no chance to tidy up; the place is removed with all that is in it.
-      tally.failed += 1;
-      tally.reasons.push('interrupted before the end');
-      return tally;
-    }
-    for (const { kind, what } of await findLeftovers(place, before)) {
-      tally.failed += 1;
-      tally.reasons.push(`left behind, ${kind}:\n    ${what.join('\n    ')}`);
-    }
-    return tally;
-  } finally {
-    for (const stop of relays) await stop();
-  }
+  const minutes = Number(values['sweep-minutes']);
+  if (values.tier !== 'quick' && values.tier !== 'all') throw new Error(`--tier is quick or all, not ${values.tier}`);
+  if (!(minutes >= 0 && minutes <= 600)) throw new Error(`--sweep-minutes is 0 to 600, not ${values['sweep-minutes']}`);
+  return { tier: /** @type {'quick' | 'all'} */ (values.tier), minutes, chosen: at < 0 ? [] : argv.slice(at) };
 }
 
 /** @returns {Promise<Tally>} of all lanes */
 async function main() {
+  const { tier, minutes, chosen } = readOptions(process.argv.slice(2));
   if (process.getuid?.() !== 0)
     throw new Error('tests make a network namespace, which needs root: run `sudo npm test`');
   if (onPath('ip') === null) throw new Error('`ip` is missing: run `npm run setup`');
-  if (notRun !== '') say(`SWITCHED OFF, so nothing below speaks for it: ${notRun}`);
+  const seed = process.env['MAYFLY_TEST_SEED'] || randomBytes(4).toString('hex');
+  say(`seed ${seed}: the same points again with MAYFLY_TEST_SEED=${seed}`);
 
   const interruption = new AbortController();
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
     process.on(name, () => interruption.abort());
-
   for (const place of TestPlace.abandoned()) await place.remove();
-  const before = namespacesNow();
-  const wanted = (args.length > 0 ? [chosen] : lanes).filter((lane) =>
-    lane.projects.some((name) => !off.includes(name)),
-  );
-  const sideBySide = process.env['MAYFLY_TEST_IN_TURN'] ? 1 : wanted.length;
-  /** @type {Tally[]} */
-  const tallies = [];
-  const waiting = wanted.values();
-  const worker = async () => {
-    for (const lane of waiting) {
-      if (interruption.signal.aborted) return;
-      const place = TestPlace.make(lane.name);
-      try {
-        tallies.push(await test(lane, place, before, interruption.signal));
-      } finally {
-        await place.remove();
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: sideBySide }, worker));
-  return {
-    passed: tallies.reduce((sum, { passed }) => sum + passed, 0),
-    failed: tallies.reduce((sum, { failed }) => sum + failed, 0),
-    reasons: tallies.flatMap(({ reasons }) => reasons),
-  };
+
+  const lanes = new Lanes({ seed, signal: interruption.signal, say });
+  if (chosen.length > 0) return lanes.runChosen(chosen, tier);
+  const { files, notRun } = testFiles(process.env);
+  if (notRun !== '') say(`SWITCHED OFF, so nothing below speaks for it: ${notRun}`);
+  const tally = await lanes.runFiles(files, tier);
+  if (minutes > 0)
+    tally.addRest(
+      await lanes.runSweeps(
+        files.filter(({ hasSweep }) => hasSweep),
+        minutes,
+      ),
+    );
+  return tally;
 }
 
-/** @type {Tally} */
-let tally;
+let tally = new Tally();
 try {
   tally = await main();
 } catch (error) {
-  tally = { passed: 0, failed: 1, reasons: [/** @type {Error} */ (error).message] };
+  tally.fail(/** @type {Error} */ (error).message);
 }
-for (const reason of tally.reasons) say(`FAILED: ${reason}`);
-if (notRun !== '') say(`switched off: ${notRun}`);
-say(`${tally.passed} passed, ${tally.failed} failed`);
+for (const line of reportLines(tally)) say(line);
 process.exitCode = tally.failed === 0 ? 0 : 1;

@@ -42,8 +42,7 @@ export async function findLeftovers(place, before) {
   };
 
   for (const { pid, name, command } of await place.lingering()) add(`${name} processes`, `${pid} ${command}`);
-  const own = [place.tmp, place.report];
-  for (const entry of entriesOf(place.root)) if (!own.includes(join(place.root, entry))) add('files', entry);
+  for (const entry of entriesOf(place.root)) if (join(place.root, entry) !== place.tmp) add('files', entry);
   for (const entry of entriesOf(place.tmp)) if (!toolCaches.test(entry)) add('files', `tmp/${entry}`);
   for (const name of namespacesNow()) {
     // One whose owner still runs belongs to a demo or a test run beside this one.

@@ -33,8 +33,6 @@ export class TestPlace {
     this.root = join(folders, this.name);
     /** The tests' TMPDIR. */
     this.tmp = join(this.root, 'tmp');
-    /** Where vitest says how it went. */
-    this.report = join(this.root, 'report.json');
   }
 
   /**
@@ -102,10 +100,25 @@ export class TestPlace {
     return this.processes();
   }
 
+  /**
+   * Sends it to everything that runs in the namespace.
+   * @param {NodeJS.Signals} signal
+   */
+  endAll(signal) {
+    for (const { pid } of this.processes()) {
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        // It ended by itself in between.
+        if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+      }
+    }
+  }
+
   /** Ends everything in the namespace and removes namespace and folder. */
   async remove() {
     for (const signal of /** @type {const} */ (['SIGTERM', 'SIGKILL'])) {
-      for (const { pid } of this.processes()) endProcess(pid, signal);
+      this.endAll(signal);
       await this.lingering();
     }
     if (entriesOf(namespaces).includes(this.name)) execFileSync('ip', ['netns', 'delete', this.name]);
@@ -123,18 +136,5 @@ export function entriesOf(folder) {
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return [];
     throw error;
-  }
-}
-
-/**
- * @param {number} pid
- * @param {NodeJS.Signals} signal
- */
-function endProcess(pid, signal) {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    // It ended by itself in between.
-    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
   }
 }

@@ -1,61 +1,64 @@
 // @ts-check
 /**
- * Counts what vitest's JSON report says, so that nothing that did not run is taken for passed.
+ * Counts what a vitest said of its files, so that nothing that did not run is taken for passed.
  *
  * @module
  */
-import { readFileSync } from 'node:fs';
 
-/**
- * @typedef {object} Tally
- * @property {number} passed
- * @property {number} failed
- * @property {string[]} reasons Failures that vitest's own summary does not show as failed tests.
- */
+/** @typedef {import('./reporter.mjs').TestEvent} TestEvent */
 
-/**
- * @typedef {object} Report The part of vitest's JSON report that is read here.
- * @property {{ name: string, status: string, message: string, assertionResults: { status: string, fullName: string }[] }[]} testResults
- */
+export class Tally {
+  passed = 0;
+  failed = 0;
+  /** @type {string[]} What failed. */
+  reasons = [];
+  /** @type {Map<string, number>} By file: how many cases of sweeps this run leaves out. */
+  left = new Map();
+  /** @type {Map<string, number>} Seconds by file. */
+  seconds = new Map();
 
-/**
- * @param {string} path The report, which is not there when vitest died before its end.
- * @param {{ exitCode: number | null, filtered: boolean }} run `filtered`: tests were chosen by name, others are meant to be skipped.
- * @returns {Tally}
- */
-export function tallyOf(path, { exitCode, filtered }) {
-  /** @type {Report} */
-  let report;
-  try {
-    report = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    return {
-      passed: 0,
-      failed: 1,
-      reasons: [`vitest ended (exit code ${exitCode}) without a report: ${/** @type {Error} */ (error).message}`],
-    };
+  /** @param {string} reason */
+  fail(reason) {
+    this.failed += 1;
+    this.reasons.push(reason);
   }
 
-  /** @type {Tally} */
-  const tally = { passed: 0, failed: 0, reasons: [] };
-  /** @type {(reason: string) => void} */
-  const fail = (reason) => {
-    tally.failed += 1;
-    tally.reasons.push(reason);
-  };
-  for (const file of report.testResults) {
-    const results = file.assertionResults;
-    for (const { status, fullName } of results) {
-      if (status === 'passed') tally.passed += 1;
-      else if (status === 'failed') tally.failed += 1;
-      else if (!filtered) fail(`not run (${status}): ${fullName}`);
+  /**
+   * @param {Extract<TestEvent, { event: 'ended' }>} file
+   * @param {number} seconds
+   */
+  countFile({ file, tests, errors }, seconds) {
+    this.seconds.set(file, seconds);
+    for (const { name, outcome } of tests) {
+      if (outcome === 'passed') this.passed += 1;
+      else if (outcome === 'failed') this.fail(`${file}: ${name}`);
+      else if (outcome === 'skipped') this.fail(`${file}: did not run: ${name}`);
+      else if (outcome === 'left') this.left.set(file, (this.left.get(file) ?? 0) + 1);
     }
-    // A file that cannot be loaded, or whose hooks fail, has no failed test to show for it.
-    if (file.status === 'failed' && !results.some(({ status }) => status === 'failed'))
-      fail(`${file.name}: ${file.message}`);
+    for (const error of errors) this.fail(`${file}: ${error}`);
+    if (tests.length === 0 && errors.length === 0) this.fail(`${file}: it has no test`);
   }
-  if (tally.passed + tally.failed === 0) fail('no test ran');
-  if (exitCode !== 0 && tally.failed === 0)
-    fail(`vitest ended with exit code ${exitCode} although no test failed: see its output above`);
-  return tally;
+
+  /** @param {Tally} other */
+  add(other) {
+    this.#addCounts(other);
+    for (const [file, count] of other.left) this.left.set(file, count);
+    for (const [file, seconds] of other.seconds) this.seconds.set(file, seconds);
+  }
+
+  /**
+   * Adds a run of the points that this one left out.
+   * @param {Tally} rest
+   */
+  addRest(rest) {
+    for (const file of rest.seconds.keys()) this.left.delete(file);
+    this.#addCounts(rest);
+  }
+
+  /** @param {Tally} other */
+  #addCounts({ passed, failed, reasons }) {
+    this.passed += passed;
+    this.failed += failed;
+    this.reasons.push(...reasons);
+  }
 }

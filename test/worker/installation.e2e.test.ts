@@ -1,7 +1,7 @@
 import { chmod, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { exec } from '../../host/exec.ts';
 import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
     MAYFLY_STATE_DIR: state.root,
     MAYFLY_API_PORT: '0',
     MAYFLY_LOG_LEVEL: 'error',
-    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    TEMPORAL_ADDRESS: process.env['TEMPORAL_ADDRESS'],
     MONGODB_URI: process.env['MONGODB_URI'],
   });
   installation = await startInstallation(config, () => {});

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { UserCa } from '../../../ca/user-ca.ts';
 import { Credentials, KEY_FILE } from '../../../host/credentials.ts';
 import { exec } from '../../../host/exec.ts';
@@ -9,6 +9,7 @@ import type { StepContext } from '../../../host/step-context.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../../model/timeouts.ts';
 import { BAKED_MACHINE_ID, defineCloudSource, ensureCloudImage } from '../../support/cloud-image.ts';
+import { onlyInFull } from '../../support/sweep.ts';
 import { newId } from '../simulated/machine.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
@@ -82,17 +83,21 @@ cloud-init status --wait | tr -d '.\\n'; echo
 cloud-id
 sudo journalctl -b -u ssh -o cat | grep -c '^Started'`;
 
-test('clones of a stock cloud image take their identity from cloud-init, and leave nothing', async () => {
-  const [id, other] = [newId(), newId()];
-  const [endpoint, { address }] = await Promise.all([boot(id), boot(other)]);
-  expect(address).not.toBe(endpoint.address); // though one machine-id gives both the same DHCP client id
-  await remove(other);
+onlyInFull(
+  'clones of a stock cloud image take their identity from cloud-init, and leave nothing',
+  async () => {
+    const [id, other] = [newId(), newId()];
+    const [endpoint, { address }] = await Promise.all([boot(id), boot(other)]);
+    expect(address).not.toBe(endpoint.address); // though one machine-id gives both the same DHCP client id
+    await remove(other);
 
-  await logIn(id, endpoint);
-  const [machineId, ...rest] = (await ssh(id, endpoint, LOOK)).trim().split('\n');
-  expect(rest).toEqual([id, 'sandbox', 'root', 'status: done', 'nocloud', '1']);
-  expect(machineId).toMatch(/^[0-9a-f]{32}$/);
-  expect(machineId).not.toBe(BAKED_MACHINE_ID);
-  await remove(id);
-  expect(await machine.host.marks()).toEqual([]);
-}, 300_000);
+    await logIn(id, endpoint);
+    const [machineId, ...rest] = (await ssh(id, endpoint, LOOK)).trim().split('\n');
+    expect(rest).toEqual([id, 'sandbox', 'root', 'status: done', 'nocloud', '1']);
+    expect(machineId).toMatch(/^[0-9a-f]{32}$/);
+    expect(machineId).not.toBe(BAKED_MACHINE_ID);
+    await remove(id);
+    expect(await machine.host.marks()).toEqual([]);
+  },
+  300_000,
+);

@@ -1,0 +1,90 @@
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { repository } from '../../scripts/setup/artifacts.mjs';
+import { VitestRun } from '../../scripts/test/vitest-run.mjs';
+
+const PLAIN = `import { test } from 'vitest'; test('runs', () => {});`;
+const CONFIG = `export default { test: { fileParallelism: false, tags: [{ name: 'sweep' }] } };`;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'runs-'));
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
+  await writeFile(join(folder, 'vitest.config.mjs'), CONFIG);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Runs these files, each `name: text`, one after another in the order of their names. */
+async function run(files: Record<string, string>): Promise<VitestRun> {
+  const names = Object.keys(files);
+  for (const name of names) await writeFile(join(folder, `${name}.test.mjs`), files[name] ?? '');
+  const place = {
+    name: 'none',
+    root: folder,
+    tmp: folder,
+    inside: (argv: readonly string[]) => [...argv],
+    endAll: () => {},
+  };
+  const own = ['--root', folder, '--config', join(folder, 'vitest.config.mjs')];
+  const made = new VitestRun({
+    place,
+    args: [...own, ...names.map((name) => `${name}.test.mjs`)],
+    env: {},
+    shown: false,
+    signal: new AbortController().signal,
+    onFile: () => {},
+    silenceMs: 4_000,
+  });
+  await made.run();
+  return made;
+}
+
+test('a file that hangs is named, ended and counted once; those after it are left to be run', async () => {
+  const hangs = `import { test } from 'vitest'; test('waits', () => new Promise(() => {}), 0);`;
+  const made = await run({ hangs, plain: PLAIN });
+  const ran = made.isAccounted('plain.test.mjs') ? 1 : 0; // vitest chooses the order
+  expect(made.isAccounted('hangs.test.mjs')).toBe(true);
+  expect(made.tally).toMatchObject({ passed: ran, failed: 1 });
+  expect(made.tally.reasons[0]).toContain('hangs.test.mjs: hung or died in waits: nothing happened for 4 s');
+});
+
+test('a vitest that dies is a failure of the file that it was in', async () => {
+  const dies = `import { test } from 'vitest'; test('kills', async () => {
+    process.kill(process.ppid, 'SIGKILL'); await new Promise((resolve) => setTimeout(resolve, 60_000)); });`;
+  const { tally } = await run({ dies });
+  expect(tally).toMatchObject({ passed: 0, failed: 1 });
+  expect(tally.reasons[0]).toMatch(/^dies\.test\.mjs: hung or died in .*: vitest ended with SIGKILL$/);
+});
+
+test('passed, failed, skipped and left out are told apart', async () => {
+  const { tally } = await run({
+    plain: PLAIN,
+    mixed: `import { expect, test } from 'vitest';
+      test('passes', () => {}); test('fails', () => expect(1).toBe(2)); test.skip('is skipped', () => {});
+      test.skip('is a point', { tags: ['sweep'] }, () => {});`,
+    broken: `import { beforeAll, test } from 'vitest'; beforeAll(() => { throw new Error('no hook'); }); test('never', () => {});`,
+    absent: `import './nowhere.mjs';`,
+    empty: ``,
+  });
+  expect(tally.passed).toBe(2);
+  expect(Object.fromEntries(tally.left)).toEqual({ 'mixed.test.mjs': 1 });
+  expect(tally.reasons).toEqual(
+    expect.arrayContaining([
+      'mixed.test.mjs: fails',
+      'mixed.test.mjs: did not run: is skipped',
+      'broken.test.mjs: did not run: never',
+      expect.stringContaining('broken.test.mjs: Error: no hook'),
+      expect.stringMatching(/^absent.test.mjs: .*nowhere.mjs/),
+      expect.stringContaining('empty.test.mjs: '),
+    ]),
+  );
+});
+
+test('an error that no test sees fails the run', async () => {
+  const late = `import { test } from 'vitest'; test('passes', () => { void Promise.reject(new Error('unseen')); });`;
+  const { tally } = await run({ late });
+  expect(tally).toMatchObject({ passed: 1, failed: 1 });
+  expect(tally.reasons[0]).toContain('unseen');
+});
