@@ -20,7 +20,7 @@ import { Tally } from './tally.mjs';
  * @property {NodeJS.ProcessEnv} env Beside this process's own.
  * @property {boolean} shown Whether vitest writes to the terminal; else {@link VitestRun.output} keeps the end of it.
  * @property {AbortSignal} signal Ends it in order.
- * @property {number} [silenceMs] After so long without any news it is killed. `@default` 330,000
+ * @property {number} [silenceMs] After so long without any news of a file that has begun it is killed. `@default` 330,000
  * @property {(file: Extract<TestEvent, { event: 'ended' }>, seconds: number) => void} onFile
  */
 
@@ -121,7 +121,8 @@ export class VitestRun {
   /** @param {import('node:child_process').ChildProcess} child */
   #endWhenHung(child) {
     const { place, signal, silenceMs = defaultSilenceMs } = this.#options;
-    const patience = this.#isOver || signal.aborted ? endMs : silenceMs;
+    const hasBegun = this.#current !== null || this.#ended.size > 0;
+    const patience = this.#isOver || signal.aborted ? endMs : hasBegun ? silenceMs : defaultSilenceMs;
     if (this.#hung !== null || Date.now() - this.#lastSaid < patience) return;
     this.#hung = `nothing happened for ${patience / 1_000} s`;
     child.kill('SIGKILL');
