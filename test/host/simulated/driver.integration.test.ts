@@ -4,6 +4,7 @@ import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { sweep } from '../../support/sweep.ts';
 import { newId, patience, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -160,7 +161,7 @@ describe('the process that drives it is killed', () => {
 
   const points = ['cloneDisk.during', 'bootDomain.during', 'bootDomain.after', 'removeWorkspace.during'];
 
-  test.each(points)('%s: its successor goes on to a login, and removes everything', async (failpoint) => {
+  sweep(points)('%s: its successor goes on to a login, and removes everything', async (failpoint) => {
     const id = newId();
     await killedAt(failpoint, id);
     const endpoint = await machine.boot(id);
@@ -170,7 +171,7 @@ describe('the process that drives it is killed', () => {
     await expectNothingOf(id);
   });
 
-  test.each(points)('%s: its successor removes everything at once', async (failpoint) => {
+  sweep(points)('%s: its successor removes everything at once', async (failpoint) => {
     const id = newId();
     await killedAt(failpoint, id);
     expect((await machine.hypervisor.marks()).some((mark) => mark.sandboxId === id)).toBe(true);
