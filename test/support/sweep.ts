@@ -23,6 +23,12 @@ export function sweep<T>(points: readonly T[]) {
   };
 }
 
+/** A case that only `npm run test:all` runs: it needs minutes, or a package archive. Elsewhere it is counted as left out. */
+export function onlyInFull(title: string, run: () => Promise<void>, timeout?: number): void {
+  const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
+  (tier() === 'all' ? test : test.skip)(title, options, run);
+}
+
 /**
  * @param count of the sweep's points
  * @returns whether the n-th of them, from 0, is run in this tier
