@@ -16,7 +16,7 @@ export async function waitFor<T>(
   client: Client,
   signal: AbortSignal,
   call: () => Promise<T>,
-  roundMs: number,
+  roundMs = ROUND_MS,
 ): Promise<T> {
   for (;;) {
     signal.throwIfAborted();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { array, assert, constantFrom, property } from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../../host/disk/unified-diff.ts';
+import { seedOf } from '../../support/sweep.ts';
 
 const labels = { before: 'a/x', after: 'b/x' };
 const folder = mkdtempSync(join(tmpdir(), 'mayfly-unified-'));
@@ -43,7 +44,7 @@ describe('unifiedDiff', () => {
         expect(edited(ours)).toBe(edited(plain(before, after)));
         expect(rebuilt(before, ours)).toBe(after);
       }),
-      { numRuns: 60 },
+      { seed: seedOf('unified diff'), numRuns: 60 },
     );
   });
 

@@ -179,7 +179,8 @@ test('what is not there, and what is asked for no more, is an error', async () =
   await expect(gone).rejects.toMatchObject({ code: 'snapshot_not_found' });
   const stop = new AbortController();
   const both = { before: snapshotId, after: snapshotId, within: [] };
-  const stopped = expect(host.snapshots.compare(both, stop.signal).next()).rejects.toThrow('enough');
+  const first = host.snapshots.compare(both, stop.signal)[Symbol.asyncIterator]().next();
+  const stopped = expect(first).rejects.toThrow('enough');
   const readers = () => spawnSync('pgrep', ['-P', String(process.pid), '-x', 'tar']).stdout.toString();
   await expect.poll(readers, { timeout: 60_000 }).not.toBe('');
   stop.abort(new Error('enough'));
