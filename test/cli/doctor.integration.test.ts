@@ -97,7 +97,13 @@ async function doctor(args: string[] = [], more: NodeJS.ProcessEnv = {}): Promis
   const said: string[] = [];
   const stdout = { write: (text: string | Uint8Array) => said.push(String(text)) };
   const { signal } = new AbortController();
-  const io = new Io({ stdout, stderr: { write: () => {} }, env: { ...env, ...more }, signal, force: signal });
+  const io = new Io({
+    stdout,
+    stderr: { write: () => {} },
+    env: { ...process.env, ...env, ...more },
+    signal,
+    force: signal,
+  });
   const code = await runCli(['doctor', '--json', ...args], io);
   return { code, report: JSON.parse(said.join('')) as Report };
 }

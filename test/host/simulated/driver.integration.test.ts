@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sweep } from '../../support/sweep.ts';
 import { newId, patience, TestMachine } from './machine.ts';
 
@@ -104,7 +104,8 @@ describe('a simulated sandbox', () => {
       const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''); // gone with sshd, its process 1
       if (args.startsWith('sshd: /usr/sbin/sshd')) process.kill(Number(pid), 'SIGKILL');
     }
-    await vi.waitFor(async () => expect((await machine.hypervisor.look(id))[0]).toMatchObject({ absent: true }));
+    const domain = async () => (await machine.hypervisor.look(id))[0];
+    await expect.poll(domain, { timeout: 60_000 }).toMatchObject({ absent: true });
     await expect(machine.hypervisor.awaitLease(id, patience())).rejects.toMatchObject({ code: 'boot_failed' });
     expect(await machine.boot(id)).toEqual(endpoint);
     await machine.verify(endpoint, id);
