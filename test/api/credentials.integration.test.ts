@@ -14,6 +14,7 @@ import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { ended, isAlive, SshCaller } from '../support/ssh-caller.ts';
+import { sweep } from '../support/sweep.ts';
 import { jsonOf } from './support.ts';
 
 const mayfly = useMayfly();
@@ -107,7 +108,7 @@ describe('with a running sandbox', () => {
     const platform = await agentOf(sandbox.id);
     try {
       mine.stdin?.write('setsid sleep 300 </dev/null >/dev/null 2>&1 &\n');
-      await expect.poll(() => other.run('pgrep -c -x sleep || true')).toBe('1\n');
+      await expect.poll(() => other.run('pgrep -c -x sleep || true'), { timeout: 60_000 }).toBe('1\n');
       const answer = await call('DELETE', `${path()}/${one.issued.serial}`);
       expect(answer.status).toBe(200);
       expect(await jsonOf<Credential>(answer)).toMatchObject({
@@ -265,14 +266,14 @@ describe('with a running sandbox', () => {
     await expect(ask(makeKeyPair('stranger').publicKey)).rejects.toMatchObject({ code: 'public_key_refused' });
   });
 
-  test.each([
+  sweep([
     ['two lines (caa-008)', `${makeKeyPair('a').publicKey}\n${makeKeyPair('b').publicKey}`],
     ['options', `command="/bin/sh" ${makeKeyPair('a').publicKey}`],
     ['another type (caa-009)', makeKeyPair('a').publicKey.replace('ssh-ed25519', 'ssh-rsa')],
     ['nothing', ''],
     ['a private key', makeKeyPair('a').privateKey],
     ['too much', `${makeKeyPair('a').publicKey} ${'x'.repeat(20_000)}`],
-  ])('a key with %s is refused, and says why without repeating it', async (_what, publicKey) => {
+  ] as const)('a key with %s is refused, and says why without repeating it', async ([, publicKey]) => {
     const answer = await call('POST', path(), { publicKey });
     expect(answer.status).toBe(422);
     const text = await answer.text();

@@ -4,7 +4,7 @@ import { access, readdir, readFile, stat } from 'node:fs/promises';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
 import { Duplex, type Readable, type Writable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AgentProcess } from './agent-process.ts';
 
 type Relay = ChildProcessByStdio<Writable, Readable, null>;

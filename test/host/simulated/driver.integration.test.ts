@@ -104,8 +104,8 @@ describe('a simulated sandbox', () => {
       const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''); // gone with sshd, its process 1
       if (args.startsWith('sshd: /usr/sbin/sshd')) process.kill(Number(pid), 'SIGKILL');
     }
-    const domain = async () => (await machine.hypervisor.look(id))[0];
-    await expect.poll(domain, { timeout: 60_000 }).toMatchObject({ absent: true });
+    const processes = async () => (await machine.hypervisor.look(id))[0];
+    await expect.poll(processes, { timeout: 60_000 }).toMatchObject({ absent: true });
     await expect(machine.hypervisor.awaitLease(id, patience())).rejects.toMatchObject({ code: 'boot_failed' });
     expect(await machine.boot(id)).toEqual(endpoint);
     await machine.verify(endpoint, id);
