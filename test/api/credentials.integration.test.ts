@@ -341,5 +341,5 @@ test('a sandbox that does not run yet has no certificate to give', async () => {
 function agentOf(id: string) {
   const { host } = mayfly();
   if (!host) throw new Error('there is no host');
-  return host.guests.guests.agent(id, { signal: AbortSignal.timeout(30_000), alive: () => {} });
+  return host.guests.guests.agent(id, { signal: AbortSignal.timeout(120_000), alive: () => {} });
 }

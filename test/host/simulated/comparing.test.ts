@@ -38,7 +38,7 @@ async function save(): Promise<string> {
   return snapshotId;
 }
 
-const patience = () => AbortSignal.timeout(30_000);
+const patience = () => AbortSignal.timeout(120_000);
 
 async function records(before: string, after: string, within: GuestName[] = []): Promise<FileChangeRecord[]> {
   const all: FileChangeRecord[] = [];

@@ -41,7 +41,7 @@ export async function answers({ address, port }: SshEndpoint, withinMs = 60_000)
   }
 }
 
-export function patience(ms = 30_000): StepContext {
+export function patience(ms = 120_000): StepContext {
   return { signal: AbortSignal.timeout(ms), alive: () => {} };
 }
 
