@@ -18,7 +18,7 @@ import { rethrow } from './temporal-failure.ts';
 import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './temporal-operations.ts';
 import { createSandbox, destroySandbox, patchSandbox, sandboxEnded, sandboxSettled } from './temporal-sandboxes.ts';
 import { sourceTaskEnded, startSourceTask } from './temporal-source-tasks.ts';
-import { waitFor } from './temporal-wait.ts';
+import { ROUND_MS, waitFor } from './temporal-wait.ts';
 
 type CommandWorkflow = (input: CommandInput) => Promise<void>;
 type RecordEventWorkflow = (input: RecordEventInput) => Promise<void>;
@@ -29,9 +29,12 @@ const CALL_MS = 10_000;
 /** The sagas in Temporal: one entity workflow per sandbox. */
 export class TemporalSagas implements Sagas {
   readonly #client: Client;
+  readonly #roundMs: number;
 
-  constructor(client: Client) {
+  /** @param options.roundMs how long the server may hold one round of a wait, `@default` 10 s */
+  constructor(client: Client, { roundMs = ROUND_MS } = {}) {
     this.#client = client;
+    this.#roundMs = roundMs;
   }
 
   async create(input: SandboxInput): Promise<void> {
@@ -166,7 +169,7 @@ export class TemporalSagas implements Sagas {
   /** Undefined when the workflow is gone: then the record decides. */
   async #wait<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await waitFor(this.#client, signal, call);
+      return await waitFor(this.#client, signal, call, this.#roundMs);
     } catch (error) {
       signal.throwIfAborted();
       rethrow(error);

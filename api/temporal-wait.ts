@@ -9,14 +9,19 @@ import {
  * A native connection cannot abort a call (@temporalio/worker 1.24, lib/connection.js), so nobody's wait is left to hang
  * on the server for longer than this: it is asked anew. Milliseconds.
  */
-const ROUND_MS = 10_000;
+export const ROUND_MS = 10_000;
 
 /** Waits for what may take for ever. @throws the signal's reason when it fires first; what the call throws */
-export async function waitFor<T>(client: Client, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+export async function waitFor<T>(
+  client: Client,
+  signal: AbortSignal,
+  call: () => Promise<T>,
+  roundMs = ROUND_MS,
+): Promise<T> {
   for (;;) {
     signal.throwIfAborted();
     try {
-      return await orAborted(signal, client.withDeadline(Date.now() + ROUND_MS, call));
+      return await orAborted(signal, client.withDeadline(Date.now() + roundMs, call));
     } catch (error) {
       signal.throwIfAborted();
       if (!isRoundOver(error)) throw error;

@@ -180,7 +180,11 @@ func aspects(old, new file) string {
 
 // A hundred random operations between two states: what is found is what the log of them says.
 func TestRandomOperations(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 3 // one of each of the options below
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			log := &log{
 				random: rand.New(rand.NewPCG(seed, 0)), folder: t.TempDir(),

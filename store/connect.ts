@@ -44,9 +44,10 @@ export interface Store {
 export interface StoreOptions {
   /** At least 32 bytes; without it the audit can be read, but neither appended to nor verified. */
   auditKey?: Uint8Array;
+  /** How long a call waits for a server that is away, before it fails with `store_unavailable`. `@default` 3 s */
+  absenceMs?: number;
 }
 
-/** How long a call waits for a server that is away, before it fails with `store_unavailable`. Milliseconds. */
 const ABSENCE_MS = 3_000;
 /** How long a server that holds its connection open may be silent. Milliseconds. */
 const SILENCE_MS = 10_000;
@@ -60,7 +61,7 @@ const DEFAULT_DATABASE = 'mayfly';
  */
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
   const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
-  const connection = await open(uri);
+  const connection = await open(uri, options.absenceMs ?? ABSENCE_MS);
   const sandboxes = new Sandboxes(connection);
   const snapshots = new Snapshots(connection);
   const captures = new Captures(connection);
@@ -91,10 +92,10 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
   return store;
 }
 
-async function open(uri: string): Promise<mongoose.Connection> {
+async function open(uri: string, absenceMs: number): Promise<mongoose.Connection> {
   const connection = mongoose.createConnection(uri, {
     ...(!namesDatabase(uri) && { dbName: DEFAULT_DATABASE }),
-    serverSelectionTimeoutMS: ABSENCE_MS,
+    serverSelectionTimeoutMS: absenceMs,
     connectTimeoutMS: ABSENCE_MS,
     socketTimeoutMS: SILENCE_MS,
     writeConcern: { w: 'majority' },

@@ -37,13 +37,14 @@ export async function makePlace(kind: 'demo' | 'bench'): Promise<Place> {
 /**
  * Ends every process that is still in the namespace, then removes namespace and folder. Succeeds when they are not
  * there.
+ * @param graceMs between SIGTERM and SIGKILL, `@default` 5 s
  * @returns how many processes had to be ended
  */
-export async function removePlace({ namespace, stateDir }: Place): Promise<number> {
+export async function removePlace({ namespace, stateDir }: Place, graceMs = GRACE_MS): Promise<number> {
   let ended = 0;
   if ((await listNamespaces()).includes(namespace)) {
     ended = (await pidsIn(namespace)).length;
-    await endProcesses(namespace);
+    await endProcesses(namespace, graceMs);
     await exec('ip', ['netns', 'delete', namespace]);
   }
   await rm(stateDir, { recursive: true, force: true });
@@ -55,7 +56,7 @@ export async function removeDeadPlaces(): Promise<string[]> {
   const removed: string[] = [];
   for (const name of await listNamespaces()) {
     if (!isDead(name)) continue;
-    await endProcesses(name);
+    await endProcesses(name, GRACE_MS);
     await exec('ip', ['netns', 'delete', name]);
     removed.push(name);
   }
@@ -90,8 +91,8 @@ async function pidsIn(namespace: string): Promise<number[]> {
 }
 
 /** A network namespace of ours holds only processes that were started in its place. */
-async function endProcesses(namespace: string): Promise<void> {
-  const deadline = Date.now() + GRACE_MS;
+async function endProcesses(namespace: string, graceMs: number): Promise<void> {
+  const deadline = Date.now() + graceMs;
   for (let pids = await pidsIn(namespace); pids.length > 0; pids = await pidsIn(namespace)) {
     for (const pid of pids) signal(pid, Date.now() < deadline ? 'SIGTERM' : 'SIGKILL');
     await sleep(100);

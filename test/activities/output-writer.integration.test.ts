@@ -6,6 +6,7 @@ import { connectStore, type Store } from '../../store/connect.ts';
 import { replay } from '../../store/output-replay.ts';
 import { commandId } from '../store/support.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
+import { sweep } from '../support/sweep.ts';
 
 let server: StoreServer;
 let store: Store;
@@ -92,8 +93,8 @@ describe('the output of a command', () => {
     expect(await store.output.read(commandId(1), 'stdout', kept - 3, 10)).toHaveLength(3);
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    'is whole, and nothing is twice, wherever its writer was killed (seed %i)',
+  sweep([1, 2, 3, 4, 5, 6, 7, 8])(
+    'is whole, and nothing is twice, wherever its writer was killed (seed %s)',
     async (seed) => {
       const id = commandId(100 + seed);
       const frames = log(seed, 300, seed % 2 ? 20_000 : 300);

@@ -107,7 +107,7 @@ describe('with a running sandbox', () => {
     const platform = await agentOf(sandbox.id);
     try {
       mine.stdin?.write('setsid sleep 300 </dev/null >/dev/null 2>&1 &\n');
-      await expect.poll(() => other.run('pgrep -c -x sleep || true')).toBe('1\n');
+      await expect.poll(() => other.run('pgrep -c -x sleep || true'), { timeout: 60_000 }).toBe('1\n');
       const answer = await call('DELETE', `${path()}/${one.issued.serial}`);
       expect(answer.status).toBe(200);
       expect(await jsonOf<Credential>(answer)).toMatchObject({
@@ -265,19 +265,24 @@ describe('with a running sandbox', () => {
     await expect(ask(makeKeyPair('stranger').publicKey)).rejects.toMatchObject({ code: 'public_key_refused' });
   });
 
-  test.each([
+  const REFUSED_KEYS = [
     ['two lines (caa-008)', `${makeKeyPair('a').publicKey}\n${makeKeyPair('b').publicKey}`],
     ['options', `command="/bin/sh" ${makeKeyPair('a').publicKey}`],
     ['another type (caa-009)', makeKeyPair('a').publicKey.replace('ssh-ed25519', 'ssh-rsa')],
     ['nothing', ''],
     ['a private key', makeKeyPair('a').privateKey],
     ['too much', `${makeKeyPair('a').publicKey} ${'x'.repeat(20_000)}`],
-  ])('a key with %s is refused, and says why without repeating it', async (_what, publicKey) => {
-    const answer = await call('POST', path(), { publicKey });
-    expect(answer.status).toBe(422);
-    const text = await answer.text();
-    expect(JSON.parse(text)).toMatchObject({ code: 'public_key_refused', errors: [{ field: 'publicKey' }] });
-    expect(text).not.toContain('AAAA');
+  ] as const;
+
+  test('a key with more or less than one key in it is refused, and says why without repeating it', async () => {
+    for (const [what, publicKey] of REFUSED_KEYS) {
+      const answer = await call('POST', path(), { publicKey });
+      expect(answer.status, what).toBe(422);
+      const text = await answer.text();
+      const refusal = { code: 'public_key_refused', errors: [{ field: 'publicKey' }] };
+      expect(JSON.parse(text), what).toMatchObject(refusal);
+      expect(text, what).not.toContain('AAAA');
+    }
   });
 
   test('caa-026, and other fields, lifetimes and scopes that are refused', async () => {
@@ -340,5 +345,5 @@ test('a sandbox that does not run yet has no certificate to give', async () => {
 function agentOf(id: string) {
   const { host } = mayfly();
   if (!host) throw new Error('there is no host');
-  return host.guests.guests.agent(id, { signal: AbortSignal.timeout(30_000), alive: () => {} });
+  return host.guests.guests.agent(id, { signal: AbortSignal.timeout(120_000), alive: () => {} });
 }

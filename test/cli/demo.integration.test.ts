@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { exec } from '../../host/exec.ts';
+import { sweep } from '../support/sweep.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
@@ -53,14 +54,14 @@ describe('mayfly demo', () => {
     expect(await left(name)).toEqual([]);
   });
 
-  it.each(['1. start', '2. create', 'cloneDisk', 'line 1 of 3', '4. destroy'])(
+  sweep(['line 1 of 3', '1. start', '2. create', 'cloneDisk', '4. destroy'])(
     'leaves nothing when interrupted at "%s"',
-    { timeout: 120_000 },
     async (moment) => {
       const { code, output, name } = await demo(moment);
       expect(output).toContain('nothing is left');
       expect(code).toBe(130);
       expect(await left(name)).toEqual([]);
     },
+    120_000,
   );
 });

@@ -59,7 +59,7 @@ test('what a sandbox did between two snapshots, and since, is listed, shown and 
   expect((await cli('diff', two, 'current', '--stat')).code).toBe(0);
   // What was taken for them goes away by and by.
   await expect
-    .poll(async () => (await operations().onHost()).map(({ snapshotId }) => snapshotId).sort(), { timeout: 20_000 })
+    .poll(async () => (await operations().onHost()).map(({ snapshotId }) => snapshotId).sort(), { timeout: 60_000 })
     .toEqual([one, two].sort());
   const kept = (await cli('snapshot', 'list', id, '--json')).out.trim().split('\n');
   expect(kept.map((line) => (JSON.parse(line) as SnapshotRecord).id)).toEqual([two, one]);

@@ -1,6 +1,8 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Io } from '../../cli/io.ts';
+import { runCli } from '../../cli/main.ts';
 import { Failpoints } from '../../host/failpoints.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { macAddress } from '../../model/ids.ts';
@@ -11,7 +13,7 @@ import { openHostMachine } from '../../worker/host-machine.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { MayflyProcess } from '../support/mayfly-process.ts';
-import { startStoreServer } from '../support/store-server.ts';
+import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
 const [UNKNOWN, ALIVE, ENDED] = [sandboxId(1), sandboxId(2), sandboxId(3)];
 
@@ -25,23 +27,27 @@ interface Report {
   snapshotsUnknown?: string;
 }
 
+/** `mayfly doctor` writes nothing to it. */
+let server: StoreServer;
 let closers: Closers;
 let state: StateDir;
 let env: NodeJS.ProcessEnv;
 
-beforeEach(async () => {
-  closers = new Closers();
-  const temporary = await temporaryState();
-  state = temporary.state;
-  closers.add('state folder', temporary.remove);
-  const server = await startStoreServer();
-  closers.add('store server', () => server.stop());
+beforeAll(async () => {
+  server = await startStoreServer();
   const store = await connectStore(server.uri);
   await store.sandboxes.create(record(2, { state: 'running' }));
   await store.sandboxes.create(record(3, { state: 'destroyed' }));
   const states = { 1: 'ready', 2: 'creating', 3: 'failed', 4: 'deleted', 5: 'ready' } as const;
   for (const [n, state] of Object.entries(states)) await store.snapshots.create(snapshot(Number(n), { state }));
   await store.close();
+});
+afterAll(() => server?.stop());
+beforeEach(async () => {
+  closers = new Closers();
+  const temporary = await temporaryState();
+  state = temporary.state;
+  closers.add('state folder', temporary.remove);
   env = { MAYFLY_HOST: 'simulated', MAYFLY_STATE_DIR: state.root, MONGODB_URI: server.uri, TEMPORAL_ADDRESS: '' };
 });
 afterEach(() => closers.close());
@@ -88,7 +94,22 @@ async function tree(): Promise<string[]> {
 }
 
 async function doctor(args: string[] = [], more: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; report: Report }> {
-  const child = new MayflyProcess(['doctor', '--json', ...args], { ...env, ...more });
+  const said: string[] = [];
+  const stdout = { write: (text: string | Uint8Array) => said.push(String(text)) };
+  const { signal } = new AbortController();
+  const io = new Io({
+    stdout,
+    stderr: { write: () => {} },
+    env: { ...process.env, ...env, ...more },
+    signal,
+    force: signal,
+  });
+  const code = await runCli(['doctor', '--json', ...args], io);
+  return { code, report: JSON.parse(said.join('')) as Report };
+}
+
+async function doctorProcess(): Promise<{ code: unknown; report: Report }> {
+  const child = new MayflyProcess(['doctor', '--json'], env);
   const report = JSON.parse(await child.line('"checks"')) as Report;
   return { code: await child.end(), report };
 }
@@ -106,7 +127,7 @@ describe('mayfly doctor', () => {
   it('lists residue, and changes nothing', async () => {
     await plant();
     const before = await tree();
-    const { code, report } = await doctor();
+    const { code, report } = await doctorProcess();
     expect(layersOf(report)).toEqual(RESIDUE);
     expect({ code, healthy: report.healthy }).toEqual({ code: 1, healthy: false });
     expect(await tree()).toEqual(before);

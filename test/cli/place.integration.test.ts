@@ -25,7 +25,7 @@ describe('a place of its own', () => {
       ]);
       await once(stubborn.stdout, 'data');
       const exited = once(stubborn, 'exit');
-      expect(await removePlace(place)).toBeGreaterThan(0);
+      expect(await removePlace(place, 300)).toBeGreaterThan(0);
       await exited;
     } finally {
       await removePlace(place);

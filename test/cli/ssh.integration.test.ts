@@ -9,15 +9,16 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { useCommandLine } from '../support/command-line.ts';
 import { type HttpServer, serveHttp } from '../support/http-server.ts';
 import { useMayfly } from '../support/mayfly.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 const mayfly = useMayfly();
+const { cli } = useCommandLine(mayfly);
 let http: HttpServer;
 let env: NodeJS.ProcessEnv;
 let temporary: string;
-let id: string;
 const children = new Set<ChildProcess>();
 
 beforeAll(async () => {
@@ -31,7 +32,6 @@ beforeAll(async () => {
 afterAll(() => http?.close());
 beforeEach(async () => {
   temporary = await mkdtemp(join(tmpdir(), 'mayfly-ssh-cli-'));
-  ({ id } = await mayfly().create());
 });
 afterEach(async () => {
   for (const child of children) child.kill('SIGKILL');
@@ -57,12 +57,14 @@ function run(...args: string[]) {
 }
 
 test('a command has the output, the input and the exit code of its own', async () => {
+  const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'cat; echo err >&2; exit 7');
   child.stdin.end('through\n');
   expect(await ended).toEqual({ code: 7, out: 'through\n', err: 'err\n' });
 });
 
 test('the key is in a folder of its own while ssh runs, and gone when it was stopped by a signal', async () => {
+  const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'echo in; sleep 60');
   await once(child.stdout, 'data');
   const [folder = ''] = await keyFolders();
@@ -73,6 +75,7 @@ test('the key is in a folder of its own while ssh runs, and gone when it was sto
 });
 
 test('two signals at once remove the key as well', async () => {
+  const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'echo in; trap "" HUP TERM; sleep 60');
   await once(child.stdout, 'data');
   child.kill('SIGINT');
@@ -81,21 +84,21 @@ test('two signals at once remove the key as well', async () => {
 });
 
 test('a sandbox that is not there, and one that does not run, are told as the API tells them', async () => {
-  const missing = await run('ssh', 'sbx-0000000000000000').ended;
-  expect(missing).toMatchObject({ code: 3, out: '' });
-  expect(await run('ssh', '-oProxyCommand=x').ended).toMatchObject({ code: 2 });
+  expect(await cli('ssh', 'sbx-0000000000000000')).toMatchObject({ code: 3, out: '' });
+  expect(await cli('ssh', '-oProxyCommand=x')).toMatchObject({ code: 2 });
 });
 
 test('credential issue, list and revoke', async () => {
+  const { id } = await mayfly().create();
   const key = join(temporary, 'mine.pub');
   await writeFile(key, makeKeyPair('me').publicKey);
   try {
-    const issued = await run('credential', 'issue', id, key, '--ttl', '60', '--json').ended;
+    const issued = await cli('credential', 'issue', id, key, '--ttl', '60', '--json');
     const { serial } = JSON.parse(issued.out) as { serial: string };
-    const listed = await run('credential', 'list', id).ended;
+    const listed = await cli('credential', 'list', id);
     expect(listed.out.split('\n')[1]).toMatch(new RegExp(`^${serial} +caller +SHA256:`));
-    expect(await run('credential', 'revoke', id).ended).toMatchObject({ code: 2 });
-    const revoked = await run('credential', 'revoke', id, serial, '--json').ended;
+    expect(await cli('credential', 'revoke', id)).toMatchObject({ code: 2 });
+    const revoked = await cli('credential', 'revoke', id, serial, '--json');
     expect(revoked.code).toBe(0);
     expect(JSON.parse(revoked.out)).toMatchObject({ items: [{ serial, refusedAt: expect.any(String) }] });
   } finally {

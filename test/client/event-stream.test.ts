@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EventParser, type ServerEvent } from '../../client/event-stream.ts';
+import { seedOf } from '../support/sweep.ts';
 
 function parse(...chunks: string[]): ServerEvent[] {
   const parser = new EventParser();
@@ -55,6 +56,7 @@ describe('EventParser', () => {
           expect(parse(...chunks, ':')).toEqual(whole);
         },
       ),
+      { seed: seedOf('event stream') },
     );
   });
 });

@@ -9,6 +9,8 @@ import { ID } from './sandbox-record.ts';
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 /** Instead of 300 s. undici's clock goes by half seconds. */
 const HEADERS_TIMEOUT_MS = 1_000;
+/** Taken at one in 40 ms, so that the upload lasts three times that. */
+const CHUNKS = 80;
 
 beforeEach(async () => {
   await fetch('data:,').then((response) => response.text());
@@ -44,7 +46,7 @@ test('an upload that is taken slowly is not given up', async () => {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: 'k',
   });
-  let left = 160;
+  let left = CHUNKS;
   const body = new ReadableStream<Uint8Array>(
     {
       pull(controller) {
@@ -54,5 +56,5 @@ test('an upload that is taken slowly is not given up', async () => {
     },
     { highWaterMark: 0 },
   );
-  await expect(client.files.write(ID, '/tmp/large', body)).resolves.toEqual({ size: 160 * 65_536 });
+  await expect(client.files.write(ID, '/tmp/large', body)).resolves.toEqual({ size: CHUNKS * 65_536 });
 });

@@ -221,12 +221,12 @@ describe('output', () => {
   });
 
   test('ends with the main process, and what goes on in the background is not killed by its output', async () => {
-    const mark = join(agent.folder, 'survived');
-    const started = Date.now();
-    const output = await run(agent, { command: `(sleep 0.7; seq 100000; echo x > ${mark}) & echo main` });
+    const [mark, pipe] = [join(agent.folder, 'survived'), join(agent.folder, 'pipe')];
+    const background = `(read go < ${pipe}; seq 100000; echo x > ${mark})`;
+    const output = await run(agent, { command: `mkfifo ${pipe}; ${background} & echo main` });
     expect(output.stdout.toString()).toBe('main\n');
-    expect(Date.now() - started).toBeLessThan(600);
-    await expect.poll(() => readFile(mark, 'utf8').catch(() => ''), { timeout: 5_000 }).toBe('x\n');
+    await writeFile(pipe, 'go\n'); // it waits for this, and was not waited for
+    await expect.poll(() => readFile(mark, 'utf8').catch(() => ''), { timeout: 60_000 }).toBe('x\n');
   });
 
   test('that was deleted is gone, and the command stays known', async () => {

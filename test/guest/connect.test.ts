@@ -4,7 +4,7 @@ import { access, readdir, readFile, stat } from 'node:fs/promises';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
 import { Duplex, type Readable, type Writable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AgentProcess } from './agent-process.ts';
 
 type Relay = ChildProcessByStdio<Writable, Readable, null>;
@@ -81,7 +81,7 @@ describe('connect', () => {
     const daemons = await daemonsOf(agent.socket);
     expect(daemons).toHaveLength(1);
     for (const pid of daemons) process.kill(pid, 'SIGTERM');
-    await vi.waitFor(async () => expect(await daemonsOf(agent.socket)).toEqual([]));
+    await expect.poll(() => daemonsOf(agent.socket), { timeout: 60_000 }).toEqual([]);
     await agent.restart();
   });
 

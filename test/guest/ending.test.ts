@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AgentProcess } from './agent-process.ts';
 import { begin, follow, outputOf, put, run } from './command-client.ts';
 
@@ -46,7 +46,7 @@ describe('cancelling', () => {
     const mark = '7654.25';
     const id = await begin(agent, { command: FAMILY(mark) });
     await printed(id, 'begun');
-    await vi.waitFor(async () => expect((await processesWith(mark)).length).toBeGreaterThanOrEqual(5));
+    await expect.poll(async () => (await processesWith(mark)).length, { timeout: 60_000 }).toBeGreaterThanOrEqual(5);
     const answer = await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
     expect(answer.status).toBe(202);
     const { exit } = await outputOf(agent, id);
@@ -59,12 +59,10 @@ describe('cancelling', () => {
       command: "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
     });
     await printed(id, 'ready');
-    const started = Date.now();
     await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
     const { stdout, exit } = await outputOf(agent, id);
     expect(stdout.toString()).toBe('ready\nbye\n');
     expect(exit).toMatchObject({ outcome: 'cancelled', exitCode: 3, signal: null });
-    expect(Date.now() - started).toBeLessThan(3_000);
   });
 
   test('reaches one that is stopped, and one that has ended is told so', async () => {
@@ -113,7 +111,7 @@ describe('the agent is killed', () => {
     await printed(id, 'begun');
     const done = await begin(agent, { command: 'echo whole' });
     await outputOf(agent, done);
-    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('run\n'));
+    await expect.poll(() => readFile(file, 'utf8').catch(() => ''), { timeout: 60_000 }).toBe('run\n');
 
     await agent.kill();
     const log = join(agent.folder, 'state', 'commands', id, 'log');

@@ -156,7 +156,7 @@ describe('the bounds of a command', () => {
     const { end } = await ask(request);
     expect(end).toMatchObject({ outcome: 'timed-out', exitCode: null });
     expect(end.durationMs).toBeGreaterThanOrEqual(1_000);
-    expect(end.durationMs).toBeLessThan(5_000);
+    expect(end.durationMs).toBeLessThan(60_000);
     expect(spawnSync('pgrep', ['-f', folder], { encoding: 'utf8' }).stdout).toBe('');
   });
 

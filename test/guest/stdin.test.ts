@@ -67,7 +67,8 @@ test('a writer that gives up leaves the offset at what was taken', async () => {
 });
 
 test('a command without standard input says so', async () => {
-  const id = await begin(agent, { argv: ['sleep', '1'] });
+  const id = await begin(agent, { argv: ['sleep', '60'] });
   expect(said(await give(id, 0, 'x'))).toMatchObject({ code: 'stdin_conflict' });
+  await agent.request('POST', `/v1/commands/${id}/cancel`, Buffer.alloc(0));
   await outputOf(agent, id);
 });

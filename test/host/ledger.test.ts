@@ -6,6 +6,7 @@ import type { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity } from '../../model/host.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
+import { seedOf } from '../support/sweep.ts';
 import { temporaryState } from './temporary-state.ts';
 
 const CAPACITY: Capacity = {
@@ -150,7 +151,7 @@ describe('Ledger', () => {
         expect(diskBytes).toBeLessThanOrEqual(7_000);
         await Promise.all(ledger.sandboxIds().map((id) => ledger.release(id)));
       }),
-      { numRuns: 40 },
+      { seed: seedOf('ledger'), numRuns: 40 },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { OutputStream } from '../../model/command.ts';
 import { encodeEnd, encodeFrame, FrameReader, type OutputFrame } from '../../model/output-frame.ts';
+import { seedOf } from '../support/sweep.ts';
 
 const text = (frame: OutputFrame) => Buffer.from(frame.bytes).toString();
 
@@ -46,6 +47,7 @@ describe('frames', () => {
           list.flatMap(({ stream, bytes }) => [...bytes].map((byte) => `${stream} ${byte}`));
         expect(merged(read)).toEqual(merged(frames));
       }),
+      { seed: seedOf('frames') },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../store/canonical-json.ts';
+import { seedOf } from '../support/sweep.ts';
 
 describe('canonical JSON', () => {
   it('is as RFC 8785 §3.2.2 and §3.2.3 say', () => {
@@ -28,6 +29,7 @@ describe('canonical JSON', () => {
         expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
         expect(canonicalJson(JSON.parse(text))).toBe(text);
       }),
+      { seed: seedOf('canonical JSON') },
     );
   });
 });

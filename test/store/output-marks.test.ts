@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { packMarks, unpackMarks } from '../../store/output-marks.ts';
+import { seedOf } from '../support/sweep.ts';
 
 it('marks come back as they were, whatever the clock did', () => {
   const differences = fc.array(
@@ -15,6 +16,7 @@ it('marks come back as they were, whatever the clock did', () => {
       });
       expect(unpackMarks(packMarks(marks))).toEqual(marks);
     }),
+    { seed: seedOf('output marks') },
   );
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REDACTED, redact } from '../../store/redact.ts';
+import { ownProcessorMs } from '../support/processor-time.ts';
 
 describe('redaction', () => {
   it.each([
@@ -31,9 +32,9 @@ describe('redaction', () => {
   it.each(['x', '-u ', 'token ', 'a://', '-----BEGIN ', 'Bearer ', ' ', 'a:'])(
     'is quick for a megabyte of %j',
     (part) => {
-      const began = performance.now();
+      const began = ownProcessorMs();
       redact(part.repeat(1_048_576 / part.length));
-      expect(performance.now() - began).toBeLessThan(2_000);
+      expect(ownProcessorMs() - began).toBeLessThan(2_000);
     },
   );
 

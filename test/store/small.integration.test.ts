@@ -101,7 +101,7 @@ describe('hosts', () => {
 
 describe('a store that is away', () => {
   it('is named as such, soon, and never with its password', async () => {
-    const wrong = connectStore('mongodb://user:hunter2@127.0.0.1:1/x');
+    const wrong = connectStore('mongodb://user:hunter2@127.0.0.1:1/x', { absenceMs: 300 });
     await expect(wrong).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(wrong).rejects.not.toThrow(/hunter2/);
   });
@@ -113,11 +113,11 @@ describe('a store that is away', () => {
       await calls.ping();
       await mortal.kill?.();
       if (!mortal.kill) return; // a shared server is not ours to end
-      const began = Date.now();
-      await expect(calls.ping()).rejects.toMatchObject({ code: 'store_unavailable', retryable: true });
-      await expect(calls.sandboxes.get(sandboxId(1))).rejects.toMatchObject({ code: 'store_unavailable' });
-      await expect(calls.serials.next()).rejects.toMatchObject({ code: 'store_unavailable' });
-      expect(Date.now() - began).toBeLessThan(15_000);
+      await Promise.all(
+        [calls.ping(), calls.sandboxes.get(sandboxId(1)), calls.serials.next()].map((call) =>
+          expect(call).rejects.toMatchObject({ code: 'store_unavailable', retryable: true }),
+        ),
+      );
     } finally {
       await calls.close();
       await mortal.stop();

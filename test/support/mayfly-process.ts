@@ -100,7 +100,7 @@ export function processesOf(folder: string): string[] {
 }
 
 /** Waits until there is none. The kernel notifies nobody of what is not our child, so this looks every 50 ms. */
-export async function noProcessOf(folder: string, withinMs = 15_000): Promise<void> {
+export async function noProcessOf(folder: string, withinMs = 60_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   for (let left = processesOf(folder); left.length > 0; left = processesOf(folder)) {
     if (Date.now() > deadline) throw new Error(`still there after ${withinMs} ms:\n${left.join('\n')}`);

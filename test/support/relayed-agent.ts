@@ -4,6 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import type { ClientChannel } from 'ssh2';
 import { AgentSession } from '../../host/guest/agent-session.ts';
@@ -28,9 +30,8 @@ export async function startRelayedAgent(loginUser = 'nobody'): Promise<RelayedAg
   const program = join(agentFolder(), 'mayfly-agent');
   const args = ['serve', '--ready', '--socket', socket, '--state', join(folder, 'state'), '--user', loginUser];
   const agent = spawn(program, [...args, '--cgroup', ''], { stdio: ['ignore', 'inherit', 'inherit', 'pipe'] });
-  const ready = agent.stdio[3];
-  if (!ready || !('once' in ready)) throw new Error('the agent has no descriptor 3');
-  await once(ready, 'end', { signal: AbortSignal.timeout(10_000) }).catch(async () => once(ready, 'data'));
+  const said = await text(agent.stdio[3] as Readable);
+  if (said !== 'ready') throw new Error(`the agent does not start: ${said}`);
   let session: AgentSession | null = null;
   const connected = async () => {
     if (session && !session.closed) return session;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyClient } from '../../client/mayfly-client.ts';
+import { allEnded } from '../../host/all-ended.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { Closers } from '../../worker/closers.ts';
 import { startTemporalServer } from '../../worker/temporal-server.ts';
@@ -48,19 +49,25 @@ export class ServedMayfly {
     closers.add('state folder', remove);
     await chmod(state.root, 0o711); // QEMU runs as another user
     closers.add('processes', () => noProcessOf(state.root));
-    const store = await startStoreServer();
-    closers.add('store', () => store.stop());
-    const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
-    closers.add('Temporal', () => temporal.stop());
+    const [store, temporal] = await allEnded(
+      startStoreServer().then((server) => {
+        closers.add('store', () => server.stop());
+        return server;
+      }),
+      startTemporalServer({ dir: join(state.root, 'temporal') }).then((server) => {
+        closers.add('Temporal', () => server.stop());
+        return server;
+      }),
+    );
     const env = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
 
     const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
-    const { secret } = made.parse(JSON.parse(await key.line('"secret"')));
-    await key.end();
+    closers.add('the making of a key', async () => void (await key.end('SIGKILL')));
     const api = new MayflyProcess(['serve', 'api'], env);
     closers.add('API', async () => void (await api.end('SIGKILL')));
     const control = new MayflyProcess(['serve', 'control'], { ...env, MAYFLY_STATE_DIR: join(state.root, 'control') });
     closers.add('control worker', async () => void (await control.end('SIGKILL')));
+    const { secret } = made.parse(JSON.parse(await key.line('"secret"')));
     const { url } = listening.parse(JSON.parse(await api.line('the API listens')));
     const client = new MayflyClient({ baseUrl: url, apiKey: secret });
     const served = new ServedMayfly(state, client, closers, env, hostEnv);

@@ -45,6 +45,11 @@ export function seed(): string {
   return process.env['MAYFLY_TEST_SEED'] ?? 'mayfly';
 }
 
+/** The run's seed as a number of 31 bits, for generators of random cases: another one for each use that is named. */
+export function seedOf(use: string): number {
+  return createHash('sha256').update(`${seed()}/${use}`).digest().readUInt32BE() >>> 1;
+}
+
 /** Which tier runs. Without a runner: `quick`. */
 export function tier(): Tier {
   const given = process.env['MAYFLY_TEST_TIER'] ?? 'quick';

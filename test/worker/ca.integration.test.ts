@@ -31,7 +31,7 @@ const rotate = (step: RotationStep, waitSeconds = 60) =>
 async function reconnect(id: string): Promise<void> {
   const { host } = mayfly();
   if (!host) throw new Error('there is no host');
-  const context = { signal: AbortSignal.timeout(30_000), alive: () => {} };
+  const context = { signal: AbortSignal.timeout(120_000), alive: () => {} };
   (await host.guests.guests.agent(id, context)).close();
   const agent = await host.guests.guests.agent(id, context);
   const { status, body } = await agent.request({ method: 'GET', path: '/v1/health' });

@@ -62,6 +62,12 @@ async function hostnameOf({ id, ssh }: SandboxRecord): Promise<string> {
   return stdout.trim();
 }
 
+async function created(client: MayflyClient, waitSeconds: number): Promise<SandboxRecord> {
+  const record = await client.createSandbox({ source: SOURCE }, { waitSeconds });
+  if (waitSeconds > 0) expect(record.state).toBe('running');
+  return record;
+}
+
 async function settled(client: MayflyClient, id: string): Promise<SandboxRecord> {
   for await (const record of client.watchSandbox(id))
     if (record.state === 'running' || isFinal(record.state)) return record;
@@ -74,47 +80,40 @@ async function destroyed(client: MayflyClient, id: string): Promise<void> {
   expect(unprovenLayers(record.proof?.observations ?? [])).toEqual([]);
 }
 
-describe('mayfly up', { timeout: 120_000 }, () => {
-  it.each(['bootDomain.during', 'removeWorkspace.during'])(
-    'killed at %s, and started again: what ran still runs, and what was begun comes to its end',
-    async (moment) => {
-      const before = up();
-      const { apiKey: oldKey, ...served } = await before.serves();
-      const first = await new MayflyClient({ ...served, apiKey: oldKey }).createSandbox(
-        { source: SOURCE },
-        { waitSeconds: 60 },
-      );
-      expect(first.state).toBe('running');
-      expect(await before.end('SIGKILL')).toBe('SIGKILL');
+describe('mayfly up', { timeout: 240_000 }, () => {
+  it('killed in a destroy, then in a create: what ran still runs, and what was begun comes to its end', async () => {
+    const first = up({ MAYFLY_FAILPOINTS: 'removeWorkspace.during=kill' });
+    const { baseUrl: firstUrl, apiKey: oldKey } = await first.serves();
+    const before = new MayflyClient({ baseUrl: firstUrl, apiKey: oldKey });
+    const [runs, goes] = await Promise.all([created(before, 60), created(before, 60)]);
+    await before.destroySandbox(goes.id, { waitSeconds: 0 });
+    expect(await first.end()).toBe('SIGKILL');
+    expect(await hostnameOf(runs)).toBe(runs.id);
 
-      const killed = up({ MAYFLY_FAILPOINTS: `${moment}=kill` });
-      const client = new MayflyClient(await killed.serves());
-      const wait = moment.startsWith('remove') ? 60 : 0;
-      const second = await client.createSandbox({ source: SOURCE }, { waitSeconds: wait });
-      if (wait > 0) await client.destroySandbox(second.id, { waitSeconds: 0 });
-      expect(await killed.end()).toBe('SIGKILL');
-      expect(await hostnameOf(first)).toBe(first.id);
+    const second = up({ MAYFLY_FAILPOINTS: 'bootDomain.during=kill' });
+    const comes = await created(new MayflyClient(await second.serves()), 0);
+    expect(await second.end()).toBe('SIGKILL');
+    expect(await hostnameOf(runs)).toBe(runs.id);
 
-      const again = up();
-      const { baseUrl, apiKey } = await again.serves();
-      const after = new MayflyClient({ baseUrl, apiKey });
-      await expect(new MayflyClient({ baseUrl, apiKey: oldKey }).listSandboxes()).rejects.toMatchObject({
-        status: 401,
-      });
-      expect(await after.getSandbox(first.id)).toMatchObject({ state: 'running', ssh: first.ssh });
-      expect(await hostnameOf(first)).toBe(first.id);
-      const ended = await settled(after, second.id);
-      if (ended.state === 'running') expect(await hostnameOf(ended)).toBe(second.id);
-      else expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
-      expect(await residue()).toMatchObject({ residue: [] });
-      await Promise.all([first, second].map(({ id }) => destroyed(after, id)));
-      for (const folder of [state.sandboxes, state.credentials, state.reservations])
-        expect(await readdir(folder)).toEqual([]);
+    const last = up();
+    const { baseUrl, apiKey } = await last.serves();
+    const after = new MayflyClient({ baseUrl, apiKey });
+    await expect(new MayflyClient({ baseUrl, apiKey: oldKey }).listSandboxes()).rejects.toMatchObject({ status: 401 });
+    expect(await after.getSandbox(runs.id)).toMatchObject({ state: 'running', ssh: runs.ssh });
+    expect(await hostnameOf(runs)).toBe(runs.id);
+    for (const { id } of [goes, comes]) {
+      const settledNow = await settled(after, id);
+      if (settledNow.state === 'running') expect(await hostnameOf(settledNow)).toBe(id);
+      else expect(unprovenLayers(settledNow.proof?.observations ?? [])).toEqual([]);
+    }
+    expect(await residue()).toMatchObject({ residue: [] });
+    await Promise.all([runs, goes, comes].map(({ id }) => destroyed(after, id)));
+    for (const folder of [state.sandboxes, state.credentials, state.reservations])
+      expect(await readdir(folder)).toEqual([]);
 
-      expect(await again.end('SIGINT')).toBe(0);
-      await noProcessOf(state.root, 0);
-    },
-  );
+    expect(await last.end('SIGINT')).toBe(0);
+    await noProcessOf(state.root, 0);
+  });
 
   it.each(['store: ready', 'control worker: ready'])('interrupted at "%s" stops what was started', async (moment) => {
     const starting = up();

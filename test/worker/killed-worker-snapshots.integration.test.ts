@@ -1,12 +1,24 @@
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { entriesOf } from '../../host/directory.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import { ServedMayfly } from '../support/served.ts';
+import { sweep } from '../support/sweep.ts';
 
-/** Where the host worker kills itself, once. */
-const WHERE = ['before', 'during', 'after'] as const;
+/** In which step of what the host worker kills itself, once: before, in the middle of, or after its effect. */
+const POINTS = (
+  [
+    ['restore', 'revertDisk'],
+    ['restore', 'removeDomain'],
+    ['restore', 'bootDomain'],
+    ['snapshot', 'saveSnapshot'],
+    ['snapshot', 'verifySnapshot'],
+    ['removal', 'removeSnapshot'],
+  ] as const
+).flatMap(([operation, step]) =>
+  (['during', 'before', 'after'] as const).map((where) => [operation, step, where] as const),
+);
 const WAIT = { waitSeconds: 120 };
 
 let mayfly: ServedMayfly;
@@ -40,50 +52,46 @@ async function sh(command: string): Promise<string> {
   return text(await mayfly.client.commands.output(sandbox.id, ended.id, 'stdout'));
 }
 
-it.each(['saveSnapshot', 'verifySnapshot'].flatMap((step) => WHERE.map((where) => [step, where])))(
-  'a worker killed in %s (%s its effect) leaves a whole snapshot and a guest that is not frozen',
-  async (step, where) => {
-    await sh('printf old > ~/note');
-    const take = () => mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
-    const snapshot = await mayfly.whileHostDiesAt([`${step}.${where}`], take);
-    expect(snapshot).toMatchObject({ state: 'ready', failure: null });
-    expect(await sh('printf new > ~/note; cat ~/note')).toBe('new');
-    const { sandbox: restored } = await mayfly.client.snapshots.restore(
-      sandbox.id,
-      { snapshotId: snapshot.id, keepCurrent: false },
-      WAIT,
-    );
-    expect(restored).toMatchObject({ state: 'running', failure: null });
-    expect(await sh('cat ~/note')).toBe('old');
-  },
-  240_000,
-);
+/** A whole snapshot is left, and a guest that is not frozen. */
+async function snapshotWhileKilledAt(point: string): Promise<void> {
+  await sh('printf old > ~/note');
+  const take = () => mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
+  const snapshot = await mayfly.whileHostDiesAt([point], take);
+  expect(snapshot).toMatchObject({ state: 'ready', failure: null });
+  expect(await sh('printf new > ~/note; cat ~/note')).toBe('new');
+  const { sandbox: restored } = await mayfly.client.snapshots.restore(
+    sandbox.id,
+    { snapshotId: snapshot.id, keepCurrent: false },
+    WAIT,
+  );
+  expect(restored).toMatchObject({ state: 'running', failure: null });
+  expect(await sh('cat ~/note')).toBe('old');
+}
 
-it.each(['revertDisk', 'removeDomain', 'bootDomain'].flatMap((step) => WHERE.map((where) => [step, where])))(
-  'a worker killed in %s of a restore (%s its effect) keeps nothing from it',
-  async (step, where) => {
-    await sh('printf old > ~/note');
-    const { id: snapshotId } = await mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
-    await sh('printf new > ~/note');
-    const restore = () => mayfly.client.snapshots.restore(sandbox.id, { snapshotId }, WAIT);
-    const { keptAs, sandbox: restored } = await mayfly.whileHostDiesAt([`${step}.${where}`], restore);
-    expect(restored).toMatchObject({ state: 'running', parentSnapshotId: snapshotId, waitingFor: null });
-    expect(keptAs).not.toBeNull();
-    expect(await sh('cat ~/note')).toBe('old');
-  },
-  240_000,
-);
+/** The sandbox runs from the snapshot, and nothing of what was killed is kept. */
+async function restoreWhileKilledAt(point: string): Promise<void> {
+  await sh('printf old > ~/note');
+  const { id: snapshotId } = await mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
+  await sh('printf new > ~/note');
+  const restore = () => mayfly.client.snapshots.restore(sandbox.id, { snapshotId }, WAIT);
+  const { keptAs, sandbox: restored } = await mayfly.whileHostDiesAt([point], restore);
+  expect(restored).toMatchObject({ state: 'running', parentSnapshotId: snapshotId, waitingFor: null });
+  expect(keptAs).not.toBeNull();
+  expect(await sh('cat ~/note')).toBe('old');
+}
 
-it.each(WHERE)(
-  'a worker killed while it removes a snapshot (%s its effect) leaves nothing of it',
-  async (where) => {
-    const { id } = await mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
-    const remove = () => mayfly.client.snapshots.delete(id, WAIT);
-    expect(await mayfly.whileHostDiesAt([`removeSnapshot.${where}`], remove)).toMatchObject({
-      state: 'deleted',
-      keptFor: null,
-    });
-    expect(await onHost()).toEqual([]);
-  },
+/** Nothing of the snapshot is left. */
+async function removalWhileKilledAt(point: string): Promise<void> {
+  const { id } = await mayfly.client.snapshots.take(sandbox.id, {}, WAIT);
+  const remove = () => mayfly.client.snapshots.delete(id, WAIT);
+  expect(await mayfly.whileHostDiesAt([point], remove)).toMatchObject({ state: 'deleted', keptFor: null });
+  expect(await onHost()).toEqual([]);
+}
+
+const operations = { snapshot: snapshotWhileKilledAt, restore: restoreWhileKilledAt, removal: removalWhileKilledAt };
+
+sweep(POINTS)(
+  'a %s whose worker is killed in %s (%s its effect) is whole in the end, and nothing else is left',
+  async ([operation, step, where]) => operations[operation](`${step}.${where}`),
   240_000,
 );

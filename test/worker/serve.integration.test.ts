@@ -38,7 +38,7 @@ function serve(name: 'api' | 'control' | 'host', more: NodeJS.ProcessEnv = {}): 
 
 /** The API notifies nobody that a host has come, so this asks every 100 ms. */
 async function ready(baseUrl: string): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
     const answer = await fetch(`${baseUrl}/readyz`);
     if (answer.ok) return;

@@ -9,6 +9,7 @@ import { FileSystemDiff } from '../../../host/disk/file-system-diff.ts';
 import { FileSystemProblem } from '../../../host/disk/file-system-problem.ts';
 import { imageChain } from '../../../host/disk/image.ts';
 import { diffBinary } from '../../../scripts/setup/artifacts.mjs';
+import { programsProcessorMs } from '../../support/processor-time.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const FILES = 10_000;
@@ -60,11 +61,11 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('FileSystemDiff', () => {
-  it(`finds what differs among ${FILES} files, within ${GRANTED_MS} ms`, async () => {
+  it(`finds what differs among ${FILES} files, within ${GRANTED_MS} ms of a processor`, async () => {
     await collect(diff.changes(raw(before), raw(after))); // so that the images are in memory, as after a snapshot
-    const started = performance.now();
+    const started = programsProcessorMs();
     const lines = await collect(diff.changes(raw(before), raw(after)));
-    const took = performance.now() - started;
+    const took = programsProcessorMs() - started;
     expect(lines.at(0)).toMatchObject({ line: 'start', before: { journal: 'clean' }, after: { journal: 'clean' } });
     const digest = createHash('sha256').update('new content').digest('hex');
     expect(lines.slice(1)).toMatchObject([

@@ -18,7 +18,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const signal = () => AbortSignal.timeout(20_000);
+const signal = () => AbortSignal.timeout(120_000);
 
 /** Has the image open with QEMU's own code while `use` runs. */
 async function whileOpen(flags: string[], use: () => Promise<void>): Promise<void> {

@@ -63,7 +63,7 @@ async function whole(): Promise<CaptureFolder> {
   const folder = await begun();
   const attempt = await folder.attempt();
   if (attempt) await folder.writeAttempt({ ...attempt, thawed: true, copied: true });
-  await captures.verify(folder.captureId, { signal: AbortSignal.timeout(10_000), alive: () => {} });
+  await captures.verify(folder.captureId, { signal: AbortSignal.timeout(120_000), alive: () => {} });
   await captures.keep(folder.captureId);
   return folder;
 }

@@ -128,9 +128,15 @@ test('a broken superblock is an error that says which snapshot it is, and why', 
   const broken = await snapshotOf(path);
   const failure = { code: 'diff_failed', message: expect.stringContaining(`The file system of ${broken}: `) };
   await expect(compared(broken)).rejects.toMatchObject(failure);
-  const read = host.snapshots.readFile({ snapshotId: broken, path: '/small', maxBytes: 9 }, AbortSignal.timeout(9_000));
+  const read = host.snapshots.readFile(
+    { snapshotId: broken, path: '/small', maxBytes: 9 },
+    AbortSignal.timeout(120_000),
+  );
   await expect(read).rejects.toMatchObject(failure);
-  const archive = host.snapshots.changesAsTar({ before: broken, after: whole, within: [] }, AbortSignal.timeout(9_000));
+  const archive = host.snapshots.changesAsTar(
+    { before: broken, after: whole, within: [] },
+    AbortSignal.timeout(120_000),
+  );
   await expect(buffer(archive)).rejects.toMatchObject(failure);
 });
 
@@ -150,7 +156,7 @@ test('a file of 16 TiB of nothing is told without being read', async () => {
 test('a file is read by its path, links are not followed, and what is no file is none', async () => {
   const snapshotId = await snapshotOf(await changed('links.raw', ['symlink /link /etc/hosts', 'symlink /up ../etc']));
   const read = (path: string) =>
-    host.snapshots.readFile({ snapshotId, path, maxBytes: 4 }, AbortSignal.timeout(30_000));
+    host.snapshots.readFile({ snapshotId, path, maxBytes: 4 }, AbortSignal.timeout(120_000));
   expect(await read('/etc/hosts')).toEqual({ content: Buffer.from('etc/'), size: 9 });
   await expect(read('/link')).rejects.toMatchObject({ code: 'file_conflict' });
   await expect(read('/up/hosts')).rejects.toMatchObject({ code: 'file_not_found' });

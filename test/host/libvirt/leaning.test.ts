@@ -127,7 +127,7 @@ test('a snapshot that is deleted while a file of it is read goes when that is ov
     return protect(...file);
   });
   const request = { snapshotId: folder.snapshotId, path: '/etc/hostname', maxBytes: 1 };
-  const read = new Comparing(leaning, null).readFile(request, AbortSignal.timeout(10_000));
+  const read = new Comparing(leaning, null).readFile(request, AbortSignal.timeout(120_000));
   await expect(read).rejects.toMatchObject({ code: 'diff_failed' });
   expect(await present()).toEqual([]);
 });

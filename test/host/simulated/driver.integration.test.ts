@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sweep } from '../../support/sweep.ts';
 import { newId, patience, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -103,7 +104,8 @@ describe('a simulated sandbox', () => {
       const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''); // gone with sshd, its process 1
       if (args.startsWith('sshd: /usr/sbin/sshd')) process.kill(Number(pid), 'SIGKILL');
     }
-    await vi.waitFor(async () => expect((await machine.hypervisor.look(id))[0]).toMatchObject({ absent: true }));
+    const processes = async () => (await machine.hypervisor.look(id))[0];
+    await expect.poll(processes, { timeout: 60_000 }).toMatchObject({ absent: true });
     await expect(machine.hypervisor.awaitLease(id, patience())).rejects.toMatchObject({ code: 'boot_failed' });
     expect(await machine.boot(id)).toEqual(endpoint);
     await machine.verify(endpoint, id);
@@ -160,7 +162,7 @@ describe('the process that drives it is killed', () => {
 
   const points = ['cloneDisk.during', 'bootDomain.during', 'bootDomain.after', 'removeWorkspace.during'];
 
-  test.each(points)('%s: its successor goes on to a login, and removes everything', async (failpoint) => {
+  sweep(points)('%s: its successor goes on to a login, and removes everything', async (failpoint) => {
     const id = newId();
     await killedAt(failpoint, id);
     const endpoint = await machine.boot(id);
@@ -170,7 +172,7 @@ describe('the process that drives it is killed', () => {
     await expectNothingOf(id);
   });
 
-  test.each(points)('%s: its successor removes everything at once', async (failpoint) => {
+  sweep(points)('%s: its successor removes everything at once', async (failpoint) => {
     const id = newId();
     await killedAt(failpoint, id);
     expect((await machine.hypervisor.marks()).some((mark) => mark.sandboxId === id)).toBe(true);

@@ -16,8 +16,8 @@ import type { SshEndpoint } from '../../../model/sandbox.ts';
 import { agentFolder } from '../../support/agent-folder.ts';
 import { temporaryState } from '../temporary-state.ts';
 
-/** A guest that has said nothing for this long says nothing. Milliseconds. */
-const SILENCE_MS = 500;
+/** A guest that has said nothing for this long stands still. Milliseconds. */
+export const SILENCE_MS = 500;
 
 export function newId(): string {
   return sandboxIdFrom(randomBytes(ID_BYTES));
@@ -27,11 +27,11 @@ export function newSnapshotId(): string {
   return snapshotIdFrom(randomBytes(ID_BYTES));
 }
 
-/** Whether the guest's sshd says what it is: one that stands still says nothing. */
-export async function answers({ address, port }: SshEndpoint): Promise<boolean> {
+/** Whether the guest's sshd says what it is within that time: one that stands still says nothing. */
+export async function answers({ address, port }: SshEndpoint, withinMs = 60_000): Promise<boolean> {
   const socket = createConnection({ host: address, port });
   try {
-    const [greeting] = await once(socket, 'data', { signal: AbortSignal.timeout(SILENCE_MS) });
+    const [greeting] = await once(socket, 'data', { signal: AbortSignal.timeout(withinMs) });
     return String(greeting).startsWith('SSH-2.0');
   } catch (error) {
     if (error instanceof Error && error.name === 'AbortError') return false;
@@ -41,7 +41,7 @@ export async function answers({ address, port }: SshEndpoint): Promise<boolean> 
   }
 }
 
-export function patience(ms = 30_000): StepContext {
+export function patience(ms = 120_000): StepContext {
   return { signal: AbortSignal.timeout(ms), alive: () => {} };
 }
 

@@ -8,7 +8,7 @@ const [, , root = '', step = '', sandboxId = '', snapshotId = ''] = process.argv
 const failpoints = Failpoints.parse(process.env['MAYFLY_FAILPOINTS']);
 const hypervisor = new SimulatedHypervisor({ state: new StateDir(root), failpoints, agentFolder: agentFolder() });
 await hypervisor.open();
-const context = { signal: AbortSignal.timeout(30_000), alive: () => {} };
+const context = { signal: AbortSignal.timeout(120_000), alive: () => {} };
 const { snapshots } = hypervisor;
 const steps: Record<string, () => Promise<unknown>> = {
   saveSnapshot: () => snapshots.save({ snapshotId, sandboxId, kind: 'disk' }, context),

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
-import { answers, newId, newSnapshotId, patience, TestMachine } from './machine.ts';
+import { sweep } from '../../support/sweep.ts';
+import { answers, newId, newSnapshotId, patience, SILENCE_MS, TestMachine } from './machine.ts';
 
 const program = fileURLToPath(new URL('./snapshot-process.ts', import.meta.url));
 
@@ -36,18 +37,18 @@ async function stateOf(snapshotId: string): Promise<string | undefined> {
   return (await machine.hypervisor.snapshots.list()).find((saved) => saved.snapshotId === snapshotId)?.state;
 }
 
-test('in a save: the guest stands still, until the next worker begins to serve this machine', async () => {
+async function standsStillUntilServed(): Promise<void> {
   const [{ id, endpoint }, snapshotId] = [await sandbox(), newSnapshotId()];
   await killedIn('saveSnapshot', id, snapshotId);
-  expect(await answers(endpoint)).toBe(false);
+  expect(await answers(endpoint, SILENCE_MS)).toBe(false);
   expect(await stateOf(snapshotId)).toBe('half');
   const successor = new SimulatedHypervisor({ state: machine.state });
   await successor.open();
   expect(await answers(endpoint)).toBe(true);
   await successor.close();
-});
+}
 
-test('in a save: it is taken back, and nothing is left', async () => {
+async function savedIsTakenBack(): Promise<void> {
   const [{ id, endpoint }, snapshotId] = [await sandbox(), newSnapshotId()];
   await killedIn('saveSnapshot', id, snapshotId);
   await machine.hypervisor.snapshots.thaw(id);
@@ -55,34 +56,34 @@ test('in a save: it is taken back, and nothing is left', async () => {
   expect(await machine.run(endpoint, id, 'cat file')).toBe('before');
   expect((await readdir(machine.state.snapshots)).filter((name) => name.includes(snapshotId))).toEqual([]);
   expect(await readdir(machine.state.workspace(id))).not.toContain('stopped.json');
-});
+}
 
-test('in a save: it is gone on with', async () => {
+async function savedIsGoneOnWith(): Promise<void> {
   const [{ id, endpoint }, snapshotId] = [await sandbox(), newSnapshotId()];
   await killedIn('saveSnapshot', id, snapshotId);
   await machine.save(id, snapshotId);
   expect(await machine.run(endpoint, id, 'cat file')).toBe('before');
   expect(await stateOf(snapshotId)).toBe('whole');
   await machine.hypervisor.snapshots.verify(snapshotId, patience());
-});
+}
 
-test('in a save: the sandbox is ended while it stands still', async () => {
+async function endedWhileStill(): Promise<void> {
   const [{ id }, snapshotId] = [await sandbox(), newSnapshotId()];
   await killedIn('saveSnapshot', id, snapshotId);
   await machine.destroy(id);
   expect((await machine.hypervisor.look(id)).every(({ absent }) => absent)).toBe(true);
   await machine.hypervisor.snapshots.thaw(id);
-});
+}
 
-test('in a verify: it is verified again', async () => {
+async function verifiedAgain(): Promise<void> {
   const { id } = await sandbox();
   const snapshotId = await machine.save(id);
   await killedIn('verifySnapshot', id, snapshotId);
   const saved = await machine.hypervisor.snapshots.verify(snapshotId, patience());
   expect(await machine.hypervisor.snapshots.verify(snapshotId, patience())).toEqual(saved);
-});
+}
 
-test('in a removal: what is left of it cannot be used, and is removed', async () => {
+async function restIsRemoved(): Promise<void> {
   const { id } = await sandbox();
   const snapshotId = await machine.save(id);
   await killedIn('removeSnapshot', id, snapshotId);
@@ -92,12 +93,9 @@ test('in a removal: what is left of it cannot be used, and is removed', async ()
   await machine.destroy(fork);
   await machine.hypervisor.snapshots.remove(snapshotId);
   expect(await stateOf(snapshotId)).toBeUndefined();
-});
+}
 
-test.each([
-  ['the disk is as it was', false, 'after'],
-  ['it is gone on with', true, 'before'],
-])('in a restore: %s', async (_what, isRepeated, content) => {
+async function restored(isRepeated: boolean, content: string): Promise<void> {
   const { id, endpoint } = await sandbox();
   const snapshotId = await machine.save(id);
   await machine.run(endpoint, id, 'echo after > file');
@@ -107,9 +105,9 @@ test.each([
   if (isRepeated) await machine.hypervisor.snapshots.revert(request, patience());
   await machine.reboot(id, endpoint);
   expect(await machine.run(endpoint, id, 'cat file')).toBe(content);
-});
+}
 
-test('in a pause: it is paused, or goes on', async () => {
+async function pausedOrGoesOn(): Promise<void> {
   const { id, endpoint } = await sandbox();
   await killedIn('pause', id, newSnapshotId());
   await machine.hypervisor.pause(id);
@@ -120,4 +118,18 @@ test('in a pause: it is paused, or goes on', async () => {
   await killedIn('pause', id, newSnapshotId());
   await machine.hypervisor.resume(id);
   expect(await answers(endpoint)).toBe(true);
-});
+}
+
+const KILLS: [string, () => Promise<void>][] = [
+  ['in a save: the guest stands still, until the next worker begins to serve this machine', standsStillUntilServed],
+  ['in a save: it is taken back, and nothing is left', savedIsTakenBack],
+  ['in a save: it is gone on with', savedIsGoneOnWith],
+  ['in a save: the sandbox is ended while it stands still', endedWhileStill],
+  ['in a verify: it is verified again', verifiedAgain],
+  ['in a removal: what is left of it cannot be used, and is removed', restIsRemoved],
+  ['in a pause: it is paused, or goes on', pausedOrGoesOn],
+  ['in a restore: the disk is as it was', () => restored(false, 'after')],
+  ['in a restore: it is gone on with', () => restored(true, 'before')],
+];
+
+sweep(KILLS)('%s', ([, holds]) => holds());

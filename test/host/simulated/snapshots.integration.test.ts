@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, symlink, unlink, writeFile } from 'no
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
-import { answers, newId, newSnapshotId, patience, TestMachine } from './machine.ts';
+import { answers, newId, newSnapshotId, patience, SILENCE_MS, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
 
@@ -172,7 +172,7 @@ describe('a paused sandbox', () => {
     await hypervisor.pause(id);
     await hypervisor.pause(id);
     expect((await hypervisor.whereabouts(id)).domain).toBe('paused');
-    expect(await answers(endpoint)).toBe(false);
+    expect(await answers(endpoint, SILENCE_MS)).toBe(false);
     const snapshotId = await save(id);
     await hypervisor.snapshots.thaw(id);
     expect((await hypervisor.whereabouts(id)).domain).toBe('paused');
@@ -188,7 +188,7 @@ describe('a paused sandbox', () => {
     const endpoint = await login(id);
     await machine.run(endpoint, id, 'sh -c "kill -STOP \\$\\$" >/dev/null 2>&1 </dev/null & echo $! > pid');
     const state = () => machine.run(endpoint, id, 'cut -d" " -f3 /proc/$(cat pid)/stat');
-    await vi.waitFor(async () => expect(await state()).toBe('T'), { timeout: 5_000 });
+    await vi.waitFor(async () => expect(await state()).toBe('T'), { timeout: 60_000 });
     await machine.hypervisor.pause(id);
     await machine.hypervisor.resume(id);
     await save(id);

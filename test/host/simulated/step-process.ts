@@ -10,7 +10,7 @@ const failpoints = Failpoints.parse(process.env['MAYFLY_FAILPOINTS']);
 const hypervisor = new SimulatedHypervisor({ state: new StateDir(root), failpoints, agentFolder: agentFolder() });
 await hypervisor.open();
 const ca = await UserCa.open(`${root}/ca`);
-const context = { signal: AbortSignal.timeout(30_000), alive: () => {} };
+const context = { signal: AbortSignal.timeout(120_000), alive: () => {} };
 const userCaKeys = await ca.publicKeys();
 const request = {
   sandboxId,

@@ -14,6 +14,7 @@ import { inspectSource } from '../../../host/source/inspection.ts';
 import { checkedCaKeys } from '../../../host/source/trust.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
+import { sweep } from '../../support/sweep.ts';
 import { temporaryState } from '../temporary-state.ts';
 import { GATE, prepareHere, unprepareHere } from './prepare-here.ts';
 import { describeTree } from './tree-digest.ts';
@@ -81,15 +82,16 @@ async function everything(root: string): Promise<string[]> {
 }
 
 const CONFIGS: [string, string][] = [
+  ['that ends in a Match block', `${PLAIN}Match User git\n  ForceCommand /bin/false`],
   ['plain', PLAIN],
   ['with an Include', `Include /etc/ssh/sshd_config.d/*.conf\n${PLAIN}`],
   ['with AllowUsers', `${PLAIN}AllowUsers sandbox\nAllowGroups sandbox\n`],
   ['without a last newline', PLAIN.trimEnd()],
-  ['that ends in a Match block', `${PLAIN}Match User git\n  ForceCommand /bin/false`],
 ];
 
-describe.each(CONFIGS)('an sshd_config %s', (_name, config) => {
-  test('pra-006, pra-017: preparing twice is preparing once, and unprepare leaves every byte as it was', async () => {
+sweep(CONFIGS)(
+  'pra-006, pra-017: an sshd_config %s: preparing twice is once, and unprepare leaves every byte as it was',
+  async ([, config]) => {
     const root = await boot(config);
     const before = await everything(root);
     const [nobody, git] = [await effective('nobody'), await effective('git')];
@@ -106,8 +108,8 @@ describe.each(CONFIGS)('an sshd_config %s', (_name, config) => {
     expect(await everything(root)).toEqual(before);
     await unprepare();
     expect(await everything(root)).toEqual(before);
-  });
-});
+  },
+);
 
 describe('what is there already', () => {
   const withOldCa = (root: string) => writeFile(join(root, 'etc/ssh/old_ca.pub'), `${OLD_CA}\n`);
@@ -286,28 +288,37 @@ test.each([
   expect(() => checkedCaKeys([key])).toThrow('not one bare line');
 });
 
-test('pra-006: killed at any moment, its successor completes it, and nothing is there twice', async () => {
-  const root = await boot();
-  const before = await everything(root);
-  const began = performance.now();
-  await prepare();
-  const prepared = await everything(root);
-  const lasts = performance.now() - began;
-  await unprepare();
-  const program = fileURLToPath(new URL('./prepare-process.ts', import.meta.url));
-  for (let kill = 0; kill < 10; kill++) {
-    const args = ['--import', 'tsx', program, state, name, id, CA_KEY];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    const ended = once(child, 'exit');
-    await once(child.stdout, 'data');
-    await delay((lasts * (kill + 0.5)) / 10);
-    child.kill('SIGKILL');
-    await ended;
-    if (kill % 2 === 0) {
+const TENTHS = [4, 0, 1, 2, 3, 5, 6, 7, 8, 9];
+
+sweep(TENTHS)(
+  'pra-006: killed in tenth %s of its time, its successor completes it or takes it back, and nothing is there twice',
+  async (tenth) => {
+    const root = await boot();
+    const before = await everything(root);
+    const began = performance.now();
+    await prepare();
+    const prepared = await everything(root);
+    const lasts = performance.now() - began;
+    await unprepare();
+    await killedAfter((lasts * (tenth + 0.5)) / 10);
+    if (tenth % 2 === 0) {
       await prepare();
       expect(await everything(root)).toEqual(prepared);
     }
     await unprepare();
     expect(await everything(root)).toEqual(before);
-  }
-}, 120_000);
+  },
+  120_000,
+);
+
+/** Prepares in a process of its own, and kills that so many ms after it has begun. */
+async function killedAfter(ms: number): Promise<void> {
+  const program = fileURLToPath(new URL('./prepare-process.ts', import.meta.url));
+  const args = ['--import', 'tsx', program, state, name, id, CA_KEY];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  await delay(ms); // the moment of death is what is varied here
+  child.kill('SIGKILL');
+  await ended;
+}

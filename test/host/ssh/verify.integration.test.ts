@@ -32,13 +32,13 @@ describe('verifySsh against a real sshd', () => {
     expect(openSockets()).toBeLessThanOrEqual(before);
   });
 
-  test("another sandbox's certificate is rejected, with the reason (caa-013, caa-016)", async () => {
+  test.concurrent("another sandbox's certificate is rejected, with the reason (caa-013, caa-016)", async () => {
     const rejected = machine.verify(endpoint, other);
     await expect(rejected).rejects.toMatchObject({ code: 'ssh_timeout' });
     await expect(rejected).rejects.toThrow('rejected the certificate of sandbox');
   });
 
-  test('another login user is rejected', async () => {
+  test.concurrent('another login user is rejected', async () => {
     await expect(machine.verify({ ...endpoint, user: 'root' }, id)).rejects.toMatchObject({ code: 'ssh_timeout' });
   });
 

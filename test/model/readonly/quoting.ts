@@ -1,8 +1,5 @@
 import fc from 'fast-check';
 
-/** Printed with the tests' names; MAYFLY_TEST_SEED repeats a run. */
-export const SEED = Number(process.env['MAYFLY_TEST_SEED'] ?? Date.now() % 2 ** 31);
-
 /** Any text that an argument can be: no control characters, only whole characters. */
 export const argument = fc
   .string({ unit: 'grapheme-composite', maxLength: 12 })
