@@ -21,11 +21,11 @@ async function run(sandboxId: string, command: string): Promise<string> {
   return (await text(await commands.output(sandboxId, ended.id, 'stdout'))).trim();
 }
 
-/** The numbers that were counted under each host name; the counter must have counted on when it is asked. */
+/** The numbers that were counted under each host name; the counter must count on when it is asked, and may only begin. */
 async function counted(sandboxId: string): Promise<Map<string, number[]>> {
   const log = await run(
     sandboxId,
-    'n=$(wc -l </dev/shm/log); until [ $(wc -l </dev/shm/log) -gt $n ]; do sleep 0.1; done; cat /dev/shm/log',
+    'touch /dev/shm/log; n=$(wc -l </dev/shm/log); until [ $(wc -l </dev/shm/log) -gt $n ]; do sleep 0.1; done; cat /dev/shm/log',
   );
   const numbers = new Map<string, number[]>();
   for (const line of log.split('\n')) {
@@ -76,4 +76,6 @@ test('saved with its memory by a worker that is killed meanwhile; forks and a re
   const again = (await counted(parentId)).get(parentId) ?? [];
   expect(again).toEqual(again.map((_, n) => n + 1));
   expect(await client.destroySandbox(parentId, WAIT)).toMatchObject({ state: 'destroyed' });
+  // It has had connections to guests that were saved, put back and destroyed, and waits for none of them.
+  expect(await mayfly().host?.end('SIGTERM')).toBe(0);
 }, 600_000);
