@@ -60,7 +60,10 @@ test('saved with its memory by a worker that is killed meanwhile; forks and a re
   await counted(parentId);
 
   const forks = await snapshots.fork({ snapshotId: snapshot.id, count: 2 }, WAIT);
-  const ids = forks.map((fork) => ('sandbox' in fork ? fork.sandbox.id : JSON.stringify(fork.problem)));
+  const ids = forks.map((fork) => {
+    if ('sandbox' in fork) return fork.sandbox.id;
+    throw new Error(`no fork: ${JSON.stringify(fork.problem)}`);
+  });
   const logs = [await counted(ids[0] ?? ''), await counted(ids[1] ?? '')];
   const last = logs.map((log) => log.get(parentId)?.at(-1));
   expect(last[0]).toBe(last[1]);
