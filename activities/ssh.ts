@@ -1,16 +1,33 @@
+import { allEnded } from '../host/all-ended.ts';
 import type { Credentials } from '../host/credentials.ts';
+import type { GuestConnections } from '../host/guest/connections.ts';
 import { verifySsh } from '../host/ssh/verify.ts';
 import { stepContext } from './step-context.ts';
 import type { VerifySshInput } from './steps.ts';
 
+export interface SshDeps {
+  credentials: Credentials;
+  guests: Pick<GuestConnections, 'keep'>;
+}
+
 /** Proof that a sandbox is what it should be: its pinned host key answers, and lets its certificate in. */
-export function createSshActivities({ credentials }: { credentials: Credentials }) {
+export function createSshActivities({ credentials, guests }: SshDeps) {
   return {
-    /** @throws MayflyError ssh_timeout, host_key_mismatch */
+    /**
+     * The connection is kept for the first request; an undo that removes the credentials closes it.
+     * @throws MayflyError ssh_timeout, host_key_mismatch
+     */
     async verifySsh({ sandboxId, endpoint, certificate }: VerifySshInput): Promise<void> {
-      await credentials.storeCertificate(sandboxId, certificate);
-      await credentials.storeKnownHost(sandboxId, endpoint);
-      await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...stepContext() });
+      await allEnded(
+        credentials.storeCertificate(sandboxId, certificate),
+        credentials.storeKnownHost(sandboxId, endpoint),
+      );
+      const client = await verifySsh({
+        endpoint,
+        credentialsDir: credentials.directory(sandboxId),
+        ...stepContext(),
+      });
+      guests.keep(sandboxId, { client, endpoint });
     },
   };
 }

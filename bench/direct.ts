@@ -42,7 +42,7 @@ export async function measureDirect(config: Config, source: string, runs: number
   }
 }
 
-/** The steps of a life; nothing connects to the guest, so there are no connections to close. */
+/** The steps of a life; nothing asks anything of the guest, so no connection is kept. */
 function lifeActivities(machine: HostMachine) {
   return {
     ...createReservationActivities({ ...machine, room: { checkAwake: async () => {} } }),
@@ -50,7 +50,7 @@ function lifeActivities(machine: HostMachine) {
     ...createDomainActivities(machine),
     ...createLeaseActivities(machine),
     ...createCredentialActivities({ ...machine, guests: { close: () => {} } }),
-    ...createSshActivities(machine),
+    ...createSshActivities({ ...machine, guests: { keep: (_sandboxId, { client }) => client.end() } }),
     ...createProofActivities(machine),
   };
 }

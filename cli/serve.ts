@@ -4,6 +4,7 @@ import { checkArguments } from './arguments.ts';
 import { usageError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
+import { watchStop } from './watch-stop.ts';
 
 const ARGS = {
   process: { type: 'positional', description: 'api, control or host', required: true },
@@ -23,7 +24,7 @@ export function serveCommand(io: Io) {
       checkArguments(rawArgs, ARGS);
       const name = nameOf(args.process);
       const { serve } = await import('../worker/serve.ts');
-      await serve(name, readConfig(io.env), io.signal);
+      await serve(name, readConfig(io.env), io.signal, watchStop(io).closers);
       return EXIT.ok;
     },
   });

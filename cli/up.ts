@@ -8,6 +8,7 @@ import { CliError } from './cli-error.ts';
 import { type Connection, connectionFileOf } from './connection.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
+import { watchStop } from './watch-stop.ts';
 
 /** The image that `npm run setup` builds. */
 export const DEFAULT_SOURCE = 'golden-debian12';
@@ -56,7 +57,12 @@ export function upCommand(io: Io) {
       checkArguments(rawArgs, JSON_OPTION);
       const config = readConfig(io.env);
       const { startInstallation } = await import('../worker/installation.ts');
-      const installation = await startInstallation(config, (line) => io.note(`  ${line}`), io.signal);
+      const installation = await startInstallation(
+        config,
+        (line) => io.note(`  ${line}`),
+        io.signal,
+        watchStop(io).closers,
+      );
       try {
         const { apiUrl, adminKey, hostId, kind, stateDir } = installation;
         const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });

@@ -1,20 +1,38 @@
+interface Opened {
+  name: string;
+  close: () => Promise<void>;
+}
+
 /** What was opened, to be closed newest first. */
 export class Closers {
-  private readonly open: { name: string; close: () => Promise<void> }[] = [];
+  readonly #open: Opened[] = [];
+  #closing: Opened[] = [];
+
+  /** @param whenClosing is called each time that closing begins */
+  constructor(private readonly whenClosing: () => void = () => {}) {}
 
   add(name: string, close: () => Promise<void>): void {
-    this.open.push({ name, close });
+    this.#open.push({ name, close });
+  }
+
+  /** What is not closed yet, in the order in which it is closed. */
+  get names(): string[] {
+    return [...this.#closing, ...this.#open.toReversed()].map(({ name }) => name);
   }
 
   /** Closes everything, also when one of them fails. @throws AggregateError of all that failed */
   async close(): Promise<void> {
+    this.whenClosing();
+    const closing = this.#open.splice(0).reverse();
+    this.#closing = [...this.#closing, ...closing];
     const failures: unknown[] = [];
-    for (const { name, close } of this.open.splice(0).reverse()) {
+    for (const opened of closing) {
       try {
-        await close();
+        await opened.close();
       } catch (cause) {
-        failures.push(new Error(`${name} could not be closed`, { cause }));
+        failures.push(new Error(`${opened.name} could not be closed`, { cause }));
       }
+      this.#closing = this.#closing.filter((other) => other !== opened);
     }
     if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   }

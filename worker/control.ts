@@ -3,6 +3,7 @@ import { type ControlDeps, createControlActivities } from '../activities/control
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/queues.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
+import { STOP_MS } from './stop-watch.ts';
 
 export interface ControlWorkerOptions extends ControlDeps {
   connection: NativeConnection;
@@ -26,6 +27,6 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
     maxCachedWorkflows: 2_000,
     // A dead control worker's workflows move to another after this, instead of after 10 s.
     stickyQueueScheduleToStartTimeout: '2s',
-    shutdownGraceTime: '10s',
+    shutdownGraceTime: STOP_MS.grace,
   });
 }

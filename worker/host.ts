@@ -4,6 +4,7 @@ import type { Failpoints } from '../host/failpoints.ts';
 import { KeyedMutex } from '../host/keyed-mutex.ts';
 import { hostQueue } from '../model/queues.ts';
 import { hostInterceptor } from './activity-interceptors.ts';
+import { STOP_MS } from './stop-watch.ts';
 
 export interface HostWorkerOptions extends HostDeps {
   hostId: string;
@@ -24,7 +25,7 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     interceptors: { activity: [(context) => ({ inbound: hostInterceptor(context, failpoints, mutex) })] },
     // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
     maxConcurrentActivityTaskExecutions: 10_000,
-    shutdownGraceTime: '30s',
+    shutdownGraceTime: STOP_MS.grace,
     shutdownForceTime: '60s',
   });
 }

@@ -48,14 +48,15 @@ export interface InstallationDescription {
  * API, all in this process.
  * @param onProgress gets one sentence a part, with how long it took
  * @param signal ends the start between two parts
+ * @param closers are given what is opened, and close it
  * @throws MayflyError of the part that did not start, or the signal's reason; everything else has been stopped again
  */
 export async function startInstallation(
   config: Config,
   onProgress: (line: string) => void,
   signal?: AbortSignal,
+  closers: Closers = new Closers(),
 ): Promise<Installation> {
-  const closers = new Closers();
   try {
     return await start(config, onProgress, closers, () => signal?.throwIfAborted());
   } catch (err) {

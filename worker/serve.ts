@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { startApiPart } from './api-part.ts';
-import { Closers } from './closers.ts';
+import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
@@ -17,9 +17,17 @@ export const PROCESSES = {
   host: async (process: Process) => (await startHostPart(process)).ended,
 };
 
-/** Runs one process alone until the signal is aborted. @throws what ended it, when it ended by itself */
-export async function serve(name: keyof typeof PROCESSES, config: Config, signal: AbortSignal): Promise<void> {
-  const closers = new Closers();
+/**
+ * Runs one process alone until the signal is aborted.
+ * @param closers are given what is opened, and close it
+ * @throws what ended it, when it ended by itself
+ */
+export async function serve(
+  name: keyof typeof PROCESSES,
+  config: Config,
+  signal: AbortSignal,
+  closers: Closers,
+): Promise<void> {
   try {
     const process = await openProcess(config, namedServers(config), closers);
     const running = PROCESSES[name](process);

@@ -110,10 +110,16 @@ export class AgentSession {
     this.http2.once('close', listener);
   }
 
+  /** Resolves when the agent has answered. @throws Error when the connection is lost */
+  ping(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.http2.ping((error) => (error ? reject(error) : resolve()));
+    });
+  }
+
   close(): void {
     this.http2.destroy();
     this.client.end();
-    this.client.destroy();
   }
 
   /**

@@ -1,11 +1,13 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { CertClient } from '../ssh/cert-client.ts';
+import type { Hypervisor } from '../hypervisor.ts';
 import type { StepContext } from '../step-context.ts';
 import { AgentNotThere, AgentSession } from './agent-session.ts';
-import { type DialDeps, dial } from './dial.ts';
+import { type DialDeps, dial, type LoggedIn } from './dial.ts';
 import { type AgentProgram, runAgent, uploadAgent } from './program.ts';
+import { type VerifiedLogin, VerifiedLogins } from './verified-logins.ts';
 
 export interface GuestConnectionsDeps extends DialDeps {
+  hypervisor: Pick<Hypervisor, 'kind' | 'whereabouts'>;
   agent: AgentProgram;
 }
 
@@ -26,11 +28,23 @@ interface Dialling {
 export class GuestConnections {
   readonly #open = new Map<string, AgentSession>();
   readonly #dialling = new Map<string, Dialling>();
+  readonly #verified: VerifiedLogins;
   readonly #sweeper: NodeJS.Timeout;
+  #isClosed = false;
 
   constructor(private readonly deps: GuestConnectionsDeps) {
+    this.#verified = new VerifiedLogins(deps.hypervisor, deps.agent.version);
     this.#sweeper = setInterval(() => this.#closeIdle(), SWEEP_MS);
     this.#sweeper.unref();
+  }
+
+  /**
+   * Takes over the connection with which a sandbox was verified, for its first request. It ends like any other, and when
+   * nobody uses it; it is used only for a sandbox that runs.
+   */
+  keep(sandboxId: string, login: VerifiedLogin): void {
+    if (this.#isClosed) login.client.destroy();
+    else this.#verified.keep(sandboxId, login);
   }
 
   /**
@@ -66,12 +80,15 @@ export class GuestConnections {
   close(sandboxId: string, why: MayflyError = credentialsRemoved(sandboxId)): void {
     const dialling = this.#dialling.get(sandboxId);
     if (dialling) this.#abandon(sandboxId, dialling, why);
+    this.#verified.close(sandboxId);
     this.#open.get(sandboxId)?.close();
   }
 
   /** Ends all connections. */
   closeAll(): void {
     clearInterval(this.#sweeper);
+    this.#isClosed = true;
+    this.#verified.closeAll();
     const ending = new MayflyError('host_unavailable', 'The host worker ends.');
     for (const [sandboxId, dialling] of this.#dialling) this.#abandon(sandboxId, dialling, ending);
     for (const session of this.#open.values()) session.close();
@@ -97,18 +114,31 @@ export class GuestConnections {
   }
 
   async #connect(sandboxId: string, context: StepContext): Promise<AgentSession> {
-    const { client, user } = await dial(this.deps, sandboxId, context);
+    const session = (await this.#overVerified(sandboxId, context)) ?? (await this.#overNew(sandboxId, context));
+    if (context.signal.aborted) session.close();
+    context.signal.throwIfAborted();
+    this.#open.set(sandboxId, session);
+    session.onClose(() => {
+      if (this.#open.get(sandboxId) === session) this.#open.delete(sandboxId);
+    });
+    return session;
+  }
+
+  async #overVerified(sandboxId: string, context: StepContext): Promise<AgentSession | null> {
+    if (!this.#verified.has(sandboxId)) return null;
+    const { hostKey } = await this.deps.identify(sandboxId); // refuses one that does not run
+    const openAgent = (login: LoggedIn) => this.#agentOn(login, context);
+    return this.#verified.use(sandboxId, hostKey, openAgent, context.signal);
+  }
+
+  async #overNew(sandboxId: string, context: StepContext): Promise<AgentSession> {
+    const login = await dial(this.deps, sandboxId, context);
+    const { client } = login;
     client.on('error', () => {}); // its end is told by 'close'
     const onAbort = () => client.destroy();
     context.signal.addEventListener('abort', onAbort, { once: true });
     try {
-      const session = await this.#agentOn(client, user, context);
-      context.signal.throwIfAborted();
-      this.#open.set(sandboxId, session);
-      session.onClose(() => {
-        if (this.#open.get(sandboxId) === session) this.#open.delete(sandboxId);
-      });
-      return session;
+      return await this.#agentOn(login, context);
     } catch (error) {
       client.destroy();
       context.signal.throwIfAborted();
@@ -119,7 +149,7 @@ export class GuestConnections {
   }
 
   /** Speaks to the agent; puts it into the guest first when it is not there or is another version. */
-  async #agentOn(client: CertClient, user: string, context: StepContext): Promise<AgentSession> {
+  async #agentOn({ client, user }: LoggedIn, context: StepContext): Promise<AgentSession> {
     const { agent } = this.deps;
     try {
       return await AgentSession.open(client, await runAgent(client, agent.version));
@@ -138,6 +168,7 @@ export class GuestConnections {
 
   #closeIdle(): void {
     const now = Date.now();
+    this.#verified.closeUnused(now);
     for (const session of this.#open.values()) {
       if (session.openRequests === 0 && now - session.lastUsed > IDLE_MS) session.close();
     }

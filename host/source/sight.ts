@@ -67,20 +67,25 @@ export class SourceSight {
       return await askGate(kept.client, request, signal);
     } finally {
       kept.looks--;
-      if (kept.looks === 0) kept.idle = setTimeout(() => kept.client.end(), IDLE_MS).unref();
+      if (kept.looks === 0) kept.idle = setTimeout(() => this.#letGo(target.id, kept), IDLE_MS).unref();
     }
   }
 
   /** Ends the connection to a source; its looks fail. */
   close(id: string): void {
     const kept = this.#kept.get(id);
-    this.#kept.delete(id);
-    if (kept?.idle) clearTimeout(kept.idle);
-    kept?.client.destroy();
+    if (kept) this.#letGo(id, kept);
   }
 
   closeAll(): void {
     for (const id of this.#kept.keys()) this.close(id);
+  }
+
+  /** Nobody is given it any more from here on. */
+  #letGo(id: string, kept: Kept): void {
+    if (this.#kept.get(id) === kept) this.#kept.delete(id);
+    if (kept.idle) clearTimeout(kept.idle);
+    kept.client.destroy();
   }
 
   async #connection(target: LookTarget, signal: AbortSignal): Promise<Kept> {

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
 import type { ConnectConfig, ParsedKey } from 'ssh2';
 import ssh2 from 'ssh2';
 import { sshString } from './key-pair.ts';
@@ -41,10 +42,18 @@ export function keyWithCertificate(privateKey: Buffer, certificateLine: string):
   return Object.create(key, { type: { value: type }, getPublicSSH: { value: () => certificate } });
 }
 
-/** An ssh2 client that can log in with {@link keyWithCertificate}. */
+/** How long a goodbye is waited for. Milliseconds. */
+const GOODBYE_MS = 500;
+
+/** An ssh2 client that can log in with {@link keyWithCertificate}, and that lets go of a peer that says no goodbye. */
 export class CertClient extends ssh2.Client {
+  #socket: Socket | undefined;
+
   override connect(config: ConnectConfig): this {
     super.connect(config);
+    const socket: unknown = Reflect.get(this, '_sock');
+    if (!(socket instanceof Socket)) throw new Error('ssh2 has changed inside: CertClient needs version 1.17.');
+    this.#socket = socket;
     // Nagle and delayed ACK cost 40 to 130 ms per login on loopback (facts/temporal.md §0.9).
     this.setNoDelay(true);
     const protocol: unknown = Reflect.get(this, '_protocol');
@@ -52,17 +61,36 @@ export class CertClient extends ssh2.Client {
     signCertificatesPlainly(protocol);
     return this;
   }
+
+  /**
+   * Says goodbye, and waits {@link GOODBYE_MS} for the other side's: a guest that was paused, saved or is gone never sends
+   * its FIN, and Node would keep the socket, and the process, for ever.
+   */
+  override end(): this {
+    setTimeout(() => this.destroy(), GOODBYE_MS).unref(); // a socket that is still open keeps the timer running
+    return super.end();
+  }
+
+  /** Lets go at once. ssh2's own does nothing once `end` was called. */
+  override destroy(): this {
+    this.#socket?.destroy();
+    return this;
+  }
 }
 
 function signCertificatesPlainly(protocol: PrivateProtocol): void {
   const authPK = protocol.authPK.bind(protocol);
   protocol.authPK = (user, key, algorithmOrSign, maybeSign) => {
-    const sign = typeof algorithmOrSign === 'function' ? algorithmOrSign : maybeSign;
-    if (!sign || !key.type.endsWith(CERTIFICATE_SUFFIX)) return authPK(user, key, algorithmOrSign, maybeSign);
-    return authPK(user, key, (toSign, _send) => {
-      sign(toSign, (signature) => sendSigned(protocol, key, toSign, signature));
-    });
+    if (!key.type.endsWith(CERTIFICATE_SUFFIX)) return authPK(user, key, algorithmOrSign, maybeSign);
+    // Signed at once, where ssh2 would ask first whether the key is wanted: a guest would check its certificate twice.
+    authPK(user, key, (toSign) => sendSigned(protocol, key, toSign, signed(key, toSign)));
   };
+}
+
+function signed(key: ParsedKey, data: Buffer): Buffer {
+  const signature = key.sign(data);
+  if (signature instanceof Error) throw signature; // an Ed25519 key that could be read signs everything
+  return signature;
 }
 
 /** RFC 4252 §7: the request is what was signed without the session id, followed by the signature. */

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ParsedKey, PublicKeyAuthMethod } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
 import type { SshEndpoint } from '../../model/sandbox.ts';
 import { CERTIFICATE_FILE, KEY_FILE } from '../credentials.ts';
-import { CertClient, keyWithCertificate } from './cert-client.ts';
+import { type CertClient, keyWithCertificate } from './cert-client.ts';
+import { LoginFailure, type LoginRequest, login } from './login.ts';
 
 /** A guest on the same machine answers within this time, or is not up yet. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 200;
@@ -28,94 +27,40 @@ export interface VerifyRequest {
 /**
  * Proves that the sandbox's own sshd accepts the sandbox's own certificate: resolves when it does. Tries again until
  * the signal is aborted while the guest is not up yet.
+ * @returns the connection that was let in, which is the caller's to end
  * @throws MayflyError host_key_mismatch at once; ssh_timeout when the login keeps being rejected; the signal's reason
  */
-export async function verifySsh(request: VerifyRequest): Promise<void> {
+export async function verifySsh(request: VerifyRequest): Promise<CertClient> {
   const { endpoint, signal } = request;
   signal.throwIfAborted();
   const key = keyWithCertificate(
     await readFile(join(request.credentialsDir, KEY_FILE)),
     await readFile(join(request.credentialsDir, CERTIFICATE_FILE), 'utf8'),
   );
+  const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, loginTimeoutMs: LOGIN_TIMEOUT_MS };
   let firstRejection: number | null = null;
   let seen = 'no answer yet';
   for (let attempt = 1; ; attempt++) {
     request.alive(`try ${attempt} of ${endpoint.address}:${endpoint.port}: ${seen}`);
-    const failure = await tryLogin(endpoint, key, signal);
-    signal.throwIfAborted();
-    if (failure === null) return;
-    if (failure.kind === 'other-host') throw hostKeyMismatch(endpoint);
-    if (failure.kind === 'rejected') {
+    const outcome = await tryLogin({ endpoint, key, signal, ...limits });
+    if (!(outcome instanceof LoginFailure)) return outcome;
+    if (outcome.stage === 'host-key') throw hostKeyMismatch(endpoint);
+    if (outcome.stage === 'auth' && !outcome.lost) {
       firstRejection ??= Date.now();
-      if (Date.now() - firstRejection >= REJECTION_PATIENCE_MS) throw rejected(endpoint, failure.reason);
+      if (Date.now() - firstRejection >= REJECTION_PATIENCE_MS) throw rejected(endpoint, outcome.message);
     }
-    seen = failure.reason;
+    seen = outcome.message;
     await sleep(PAUSE_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }
 
-interface LoginFailure {
-  /** `other-host`: its host key is not the pinned one; `rejected`: sshd said no; `transient`: anything else. */
-  kind: 'other-host' | 'rejected' | 'transient';
-  reason: string;
-}
-
-async function tryLogin(endpoint: SshEndpoint, key: ParsedKey, signal: AbortSignal): Promise<LoginFailure | null> {
-  const socket = connect({ host: endpoint.address, port: endpoint.port, noDelay: true });
-  // A socket that fails after its promise is settled has nobody else to tell.
-  socket.on('error', () => {});
-  const onAbort = () => socket.destroy(new Error('aborted'));
-  signal.addEventListener('abort', onAbort, { once: true });
+async function tryLogin(request: LoginRequest): Promise<CertClient | LoginFailure> {
   try {
-    await connected(socket);
-    return await login(socket, endpoint, key);
+    return await login(request);
   } catch (error) {
-    return { kind: 'transient', reason: error instanceof Error ? error.message : String(error) };
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    socket.destroy();
+    if (error instanceof LoginFailure) return error;
+    throw error;
   }
-}
-
-function connected(socket: Socket): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.setTimeout(CONNECT_TIMEOUT_MS, () => {
-      socket.destroy(new Error(`no TCP connection within ${CONNECT_TIMEOUT_MS} ms`));
-    });
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.setTimeout(0);
-      resolve();
-    });
-  });
-}
-
-function login(socket: Socket, endpoint: SshEndpoint, key: ParsedKey): Promise<LoginFailure | null> {
-  const [keyType = '', keyBlob = ''] = endpoint.hostKey.trim().split(/\s+/);
-  const pinned = Buffer.from(keyBlob, 'base64');
-  const method: PublicKeyAuthMethod = { type: 'publickey', username: endpoint.user, key };
-  const client = new CertClient();
-  return new Promise<LoginFailure | null>((resolve) => {
-    let sameHost: boolean | null = null;
-    client.on('ready', () => resolve(null));
-    client.on('error', (error) => {
-      const rejectedLogin = error.level === 'client-authentication';
-      const kind = sameHost === false ? 'other-host' : rejectedLogin ? 'rejected' : 'transient';
-      resolve({ kind, reason: error.message });
-    });
-    client.on('close', () => resolve({ kind: 'transient', reason: 'the connection was closed during the login' }));
-    client.connect({
-      sock: socket,
-      username: endpoint.user,
-      readyTimeout: LOGIN_TIMEOUT_MS,
-      hostVerifier: (offered: Buffer) => {
-        sameHost = keyType === 'ssh-ed25519' && offered.equals(pinned);
-        return sameHost;
-      },
-      algorithms: { serverHostKey: ['ssh-ed25519'] },
-      authHandler: [method],
-    });
-  }).finally(() => client.end());
 }
 
 function hostKeyMismatch(endpoint: SshEndpoint): MayflyError {

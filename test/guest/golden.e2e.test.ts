@@ -40,7 +40,7 @@ beforeAll(async () => {
   const { certificate } = await ca.sign({ sandboxId, publicKey, actor, source: machine.source, serial: 1n });
   await credentials.storeCertificate(sandboxId, certificate);
   const endpoint = { address, port, user: clone.user, hostKey: clone.hostKey };
-  await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...context() });
+  (await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...context() })).end();
   guests = new GuestConnections({
     hypervisor: machine.host,
     credentials,

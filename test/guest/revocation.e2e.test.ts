@@ -43,7 +43,7 @@ beforeAll(async () => {
   const { publicKey } = await credentials.makeCredentials(sandboxId);
   await credentials.storeCertificate(sandboxId, (await signed(publicKey)).certificate);
   endpoint = { address, port, user: clone.user, hostKey: clone.hostKey };
-  await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...context() });
+  (await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...context() })).end();
   guests = new GuestConnections({
     hypervisor: machine.host,
     credentials,

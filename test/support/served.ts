@@ -109,7 +109,7 @@ export class ServedMayfly {
 
   /** The API notifies nobody that a host has come, so this asks every 100 ms. */
   async #ready(url: string): Promise<void> {
-    const deadline = Date.now() + 60_000;
+    const deadline = Date.now() + 110_000; // before the hook's own
     for (;;) {
       const answer = await fetch(`${url}/readyz`);
       if (answer.ok) return;

@@ -21,11 +21,11 @@ async function run(sandboxId: string, command: string): Promise<string> {
   return (await text(await commands.output(sandboxId, ended.id, 'stdout'))).trim();
 }
 
-/** The numbers that were counted under each host name; the counter must have counted on when it is asked. */
+/** The numbers that were counted under each host name; the counter must count on when it is asked, and may only begin. */
 async function counted(sandboxId: string): Promise<Map<string, number[]>> {
   const log = await run(
     sandboxId,
-    'n=$(wc -l </dev/shm/log); until [ $(wc -l </dev/shm/log) -gt $n ]; do sleep 0.1; done; cat /dev/shm/log',
+    'touch /dev/shm/log; n=$(wc -l </dev/shm/log); until [ $(wc -l </dev/shm/log) -gt $n ]; do sleep 0.1; done; cat /dev/shm/log',
   );
   const numbers = new Map<string, number[]>();
   for (const line of log.split('\n')) {
@@ -60,7 +60,10 @@ test('saved with its memory by a worker that is killed meanwhile; forks and a re
   await counted(parentId);
 
   const forks = await snapshots.fork({ snapshotId: snapshot.id, count: 2 }, WAIT);
-  const ids = forks.map((fork) => ('sandbox' in fork ? fork.sandbox.id : JSON.stringify(fork.problem)));
+  const ids = forks.map((fork) => {
+    if ('sandbox' in fork) return fork.sandbox.id;
+    throw new Error(`no fork: ${JSON.stringify(fork.problem)}`);
+  });
   const logs = [await counted(ids[0] ?? ''), await counted(ids[1] ?? '')];
   const last = logs.map((log) => log.get(parentId)?.at(-1));
   expect(last[0]).toBe(last[1]);
@@ -76,4 +79,6 @@ test('saved with its memory by a worker that is killed meanwhile; forks and a re
   const again = (await counted(parentId)).get(parentId) ?? [];
   expect(again).toEqual(again.map((_, n) => n + 1));
   expect(await client.destroySandbox(parentId, WAIT)).toMatchObject({ state: 'destroyed' });
+  // It has had connections to guests that were saved, put back and destroyed, and waits for none of them.
+  expect(await mayfly().host?.end('SIGTERM')).toBe(0);
 }, 600_000);

@@ -48,7 +48,7 @@ beforeAll(async () => {
   const { address, port } = await hypervisor.awaitLease(id, context());
   await renew();
   const endpoint = { address, port, user: clone.user, hostKey: clone.hostKey };
-  await verifySsh({ endpoint, credentialsDir: credentials.directory(id), ...context() });
+  (await verifySsh({ endpoint, credentialsDir: credentials.directory(id), ...context() })).end();
   identity = { user: clone.user, hostKey: clone.hostKey, verified: true };
   const identify = () => Promise.resolve(identity);
   guests = new GuestConnections({ hypervisor, credentials, agent: builtAgent(), identify, renew });

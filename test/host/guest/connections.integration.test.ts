@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { CERTIFICATE_FILE } from '../../../host/credentials.ts';
 import { exec } from '../../../host/exec.ts';
 import { dial } from '../../../host/guest/dial.ts';
@@ -161,6 +161,18 @@ test('closing ends the connection and what runs over it, and a body that was cut
   await machine.host.hypervisor.removeDomain(id);
   await expect(lost.body.toArray()).rejects.toMatchObject({ code: 'guest_unreachable' });
 });
+
+test('a guest that stands still, and so never ends its side, is let go of', async () => {
+  const id = await boot();
+  await machine.agent(id);
+  const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
+  expect(sockets()).toBeGreaterThan(0);
+  await machine.host.hypervisor.pause(id);
+  machine.guests.close(id);
+  await vi.waitUntil(() => sockets() === 0, { timeout: 10_000 });
+  await machine.host.hypervisor.resume(id);
+});
+
 const zeros = Buffer.from('/usr/bin/node').toString('base64url');
 
 test('a refusal that comes before all was sent is the answer', async () => {

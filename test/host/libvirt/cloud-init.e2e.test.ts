@@ -52,7 +52,7 @@ async function logIn(id: string, endpoint: SshEndpoint): Promise<void> {
   const { certificate } = await ca.sign({ sandboxId: id, publicKey, actor, source, serial: 1n });
   await credentials.storeCertificate(id, certificate);
   const credentialsDir = credentials.directory(id);
-  await verifySsh({ endpoint, credentialsDir, ...within(DEFAULT_TIMEOUTS.verifySshMs) });
+  (await verifySsh({ endpoint, credentialsDir, ...within(DEFAULT_TIMEOUTS.verifySshMs) })).end();
 }
 
 async function remove(id: string): Promise<void> {

@@ -92,8 +92,9 @@ export class TestMachine {
   }
 
   /** Logs in with the credentials of a sandbox, its own or another's. */
-  verify(endpoint: SshEndpoint, credentialsOf: string, context = patience()): Promise<void> {
-    return verifySsh({ endpoint, credentialsDir: this.credentials.directory(credentialsOf), ...context });
+  async verify(endpoint: SshEndpoint, credentialsOf: string, context = patience()): Promise<void> {
+    const client = await verifySsh({ endpoint, credentialsDir: this.credentials.directory(credentialsOf), ...context });
+    client.end();
   }
 
   /** Boots it, makes credentials, and has seen them accepted. */
