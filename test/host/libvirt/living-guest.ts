@@ -34,6 +34,14 @@ export class LivingGuest {
     return new LivingGuest(machine, id, clone);
   }
 
+  /** One of the source that runs, and was not booted: for what is not about booting. */
+  static async wake(machine: TestMachine): Promise<LivingGuest> {
+    const id = sandboxIdFrom(randomBytes(ID_BYTES));
+    const guest = new LivingGuest(machine, id, await machine.booted.wake(id, [machine.ca.publicKey]));
+    await guest.findAddress();
+    return guest;
+  }
+
   /** One that runs, made as {@link make} does. */
   static async start(...how: Parameters<typeof LivingGuest.make>): Promise<LivingGuest> {
     const guest = await LivingGuest.make(...how);
@@ -43,6 +51,10 @@ export class LivingGuest {
 
   async boot(): Promise<void> {
     await this.machine.host.bootDomain(this.id, stepContext());
+    await this.findAddress();
+  }
+
+  private async findAddress(): Promise<void> {
     this.address = (await this.machine.host.awaitLease(this.id, stepContext())).address;
   }
 
