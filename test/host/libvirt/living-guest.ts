@@ -10,6 +10,16 @@ export const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(120
 
 export const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
 
+/**
+ * The clock of a guest was not behind, nor ahead, however long its answer took.
+ * @param seconds since 1970, as `date +%s` prints them
+ * @param askedAt milliseconds since 1970
+ */
+export function expectRightTime(seconds: string | undefined, askedAt: number): void {
+  expect(Number(seconds)).toBeGreaterThan(askedAt / 1_000 - 3);
+  expect(Number(seconds)).toBeLessThan(Date.now() / 1_000 + 3);
+}
+
 /** A sandbox of a real machine, logged in to by plain ssh. */
 export class LivingGuest {
   /** Where it is since its last boot. */
