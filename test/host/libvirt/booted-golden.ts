@@ -14,6 +14,7 @@ import { SnapshotFolder } from '../../../host/libvirt/snapshot-folder.ts';
 import { SEARCHABLE } from '../../../host/libvirt/workspace.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
+import type { SavedSnapshot } from '../../../model/snapshot.ts';
 import { cacheDir, goldenImage, imageCachePath, repository, sourceDigest } from '../../../scripts/setup/artifacts.mjs';
 import { buildOnce } from '../../../scripts/setup/cache.mjs';
 import type { TestMachine } from './machine.ts';
@@ -54,6 +55,14 @@ export class BootedGolden {
       await host.snapshots.flatten(sandboxId, patience());
       return clone;
     });
+  }
+
+  /** Leaves the snapshot on the host, where it is one like any other. */
+  async place(): Promise<{ id: string; sandboxId: string; saved: SavedSnapshot }> {
+    await install(this.machine, await ensure(this.machine));
+    const spec = await new SnapshotFolder(this.machine.state, SNAPSHOT).spec();
+    if (!spec?.saved) throw new Error(`${SNAPSHOT} is not whole`);
+    return { id: SNAPSHOT, sandboxId: spec.sandboxId, saved: spec.saved };
   }
 
   /** Does something with the snapshot, which is on the host as long as that takes. */
