@@ -194,7 +194,7 @@ function ifThere(path) {
  * @param {RegExp} except Files that do not change what is built.
  * @returns {string}
  */
-function sourceDigest(folder, except) {
+export function sourceDigest(folder, except) {
   const hash = createHash('sha256');
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !except.test(entry.name))

@@ -28,17 +28,7 @@ beforeAll(async () => {
   ca = await UserCa.open(join(machine.state.root, 'ca'));
   const credentials = new Credentials(machine.state);
   await credentials.open();
-  const userCaKeys = await ca.publicKeys();
-  const shape = {
-    source: machine.source,
-    snapshotId: null,
-    cpus: null,
-    memoryMib: null,
-    egress: 'none',
-    userCaKeys,
-  } as const;
-  const clone = await machine.host.cloneDisk({ sandboxId, ...shape }, context());
-  await machine.host.bootDomain(sandboxId, context());
+  const clone = await machine.booted.wake(sandboxId, await ca.publicKeys());
   const { address, port } = await machine.host.awaitLease(sandboxId, context());
   const { publicKey } = await credentials.makeCredentials(sandboxId);
   await credentials.storeCertificate(sandboxId, (await signed(publicKey)).certificate);

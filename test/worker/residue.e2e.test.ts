@@ -12,6 +12,7 @@ import { openHostMachine } from '../../worker/host-machine.ts';
 import { findResidue, removeResidue } from '../../worker/residue.ts';
 import { findSnapshotResidue, removeSnapshotResidue } from '../../worker/snapshot-residue.ts';
 import { sandboxId, snapshotId } from '../store/support.ts';
+import { proveCleanSlate } from '../support/clean-slate.ts';
 import { processesOf } from '../support/mayfly-process.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
@@ -23,7 +24,7 @@ const closers = new Closers();
 let config: Config;
 
 beforeAll(async () => {
-  if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
+  await proveCleanSlate();
   const root = await mkdtemp(join(tmpdir(), 'mf-'));
   await chmod(root, 0o711); // QEMU is another user
   closers.add('state folder', () => rm(root, { recursive: true, force: true }));

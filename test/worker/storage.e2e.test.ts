@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import { reserveOf } from '../../model/storage.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/timeouts.ts';
+import { addBootedSnapshot } from '../support/booted-snapshot.ts';
+import { proveCleanSlate } from '../support/clean-slate.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestMayfly } from '../support/mayfly.ts';
 import { SmallDisk } from '../support/small-disk.ts';
@@ -13,6 +15,7 @@ let mayfly: TestMayfly;
 let door: TestDoor;
 
 beforeAll(async () => {
+  await proveCleanSlate();
   disk = await SmallDisk.make(16_384);
   const env = { MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private', MAYFLY_STATE_DIR: disk.folder };
   mayfly = await TestMayfly.start(env);
@@ -51,7 +54,9 @@ async function wroteAll(sandboxId: string, pieces: number): Promise<void> {
 const isStalled = ({ state, stalledBy }: SandboxRecord) => state === 'paused' && stalledBy === 'host_disk_full';
 
 test('a guest whose host has no room stands still, has lost nothing when there is room, and goes on by itself', async () => {
-  const input = mayfly.input({ memoryMib: null }, DEFAULT_TIMEOUTS);
+  const { config, store } = mayfly;
+  const snapshotId = await addBootedSnapshot({ ...config, snapshots: store.snapshots });
+  const input = mayfly.input({ memoryMib: null, snapshotId }, DEFAULT_TIMEOUTS);
   await mayfly.sagas.create(input);
   await mayfly.sagas.settled(input.id, AbortSignal.timeout(180_000));
   const { id } = await mayfly.until(input.id, ({ state }) => state === 'running');
@@ -89,5 +94,6 @@ test('a guest whose host has no room stands still, has lost nothing when there i
     await watch.stop();
   }
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+  await hypervisor().snapshots.remove(snapshotId);
   expect(await mayfly.residue()).toEqual([]);
 }, 400_000);

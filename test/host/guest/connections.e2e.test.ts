@@ -34,17 +34,9 @@ beforeAll(async () => {
     await credentials.storeCertificate(id, signed.certificate);
     return readFile(join(credentials.directory(id), CERTIFICATE_FILE), 'utf8');
   };
-  const asked = {
-    snapshotId: null,
-    cpus: null,
-    memoryMib: null,
-    egress: 'none' as const,
-    userCaKeys: await ca.publicKeys(),
-  };
   const { host: hypervisor } = machine;
-  const clone = await hypervisor.cloneDisk({ sandboxId: id, source: machine.source, ...asked }, context());
   expect(await hypervisor.whereabouts(id)).toEqual({ domain: 'absent', lease: null });
-  await hypervisor.bootDomain(id, context());
+  const clone = await machine.booted.wake(id, await ca.publicKeys());
   const { address, port } = await hypervisor.awaitLease(id, context());
   await renew();
   const endpoint = { address, port, user: clone.user, hostKey: clone.hostKey };

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import type { FileChange, FileChangeRecord } from '../../../model/file-change.ts';
+import { tier } from '../../support/sweep.ts';
 import { asLogged, latin1 } from '../compared/as-logged.ts';
 import { copyOf, differences } from '../compared/logged-tree.ts';
 import { RandomOperations, randomOf } from '../compared/random-operations.ts';
@@ -11,14 +12,14 @@ import { useMachine } from './machine.ts';
 
 const ROOT = '/srv/tree';
 const OPERATIONS = 100;
-const FILES = 10_000;
+const FILES = tier() === 'all' ? 10_000 : 2_000;
 const SEED = Number(process.env['MAYFLY_TEST_SEED'] ?? '20');
 
 const machine = useMachine();
 let guest: LivingGuest;
 
 beforeAll(async () => {
-  guest = await LivingGuest.start(machine());
+  guest = await LivingGuest.wake(machine());
 });
 
 const save = async () => (await guest.save())[0];

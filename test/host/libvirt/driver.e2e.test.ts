@@ -34,6 +34,7 @@ test('a clone gets its own lease, host key and principal, reaches nothing of the
   const began = performance.now();
   const clone = await host.cloneDisk(request(id), context());
   expect(await host.cloneDisk(request(id), context())).toEqual(clone);
+  expect(await host.whereabouts(id)).toEqual({ domain: 'absent', lease: null });
   await host.bootDomain(id, context());
   const hostSide = performance.now() - began;
   await host.bootDomain(id, context());

@@ -10,6 +10,16 @@ export const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(120
 
 export const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
 
+/**
+ * The clock of a guest was not behind, nor ahead, however long its answer took.
+ * @param seconds since 1970, as `date +%s` prints them
+ * @param askedAt milliseconds since 1970
+ */
+export function expectRightTime(seconds: string | undefined, askedAt: number): void {
+  expect(Number(seconds)).toBeGreaterThan(askedAt / 1_000 - 3);
+  expect(Number(seconds)).toBeLessThan(Date.now() / 1_000 + 3);
+}
+
 /** A sandbox of a real machine, logged in to by plain ssh. */
 export class LivingGuest {
   /** Where it is since its last boot. */
@@ -34,6 +44,14 @@ export class LivingGuest {
     return new LivingGuest(machine, id, clone);
   }
 
+  /** One of the source that runs, and was not booted: for what is not about booting. */
+  static async wake(machine: TestMachine): Promise<LivingGuest> {
+    const id = sandboxIdFrom(randomBytes(ID_BYTES));
+    const guest = new LivingGuest(machine, id, await machine.booted.wake(id, [machine.ca.publicKey]));
+    await guest.findAddress();
+    return guest;
+  }
+
   /** One that runs, made as {@link make} does. */
   static async start(...how: Parameters<typeof LivingGuest.make>): Promise<LivingGuest> {
     const guest = await LivingGuest.make(...how);
@@ -43,6 +61,10 @@ export class LivingGuest {
 
   async boot(): Promise<void> {
     await this.machine.host.bootDomain(this.id, stepContext());
+    await this.findAddress();
+  }
+
+  private async findAddress(): Promise<void> {
     this.address = (await this.machine.host.awaitLease(this.id, stepContext())).address;
   }
 

@@ -8,6 +8,8 @@ import { type PrivateLibvirtd, startPrivateLibvirtd } from '../../../host/libvir
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import { StateDir } from '../../../host/state-dir.ts';
 import { diffBinary, goldenImage } from '../../../scripts/setup/artifacts.mjs';
+import { proveCleanSlate } from '../../support/clean-slate.ts';
+import { BootedGolden } from './booted-golden.ts';
 import { TestCa } from './guest.ts';
 
 /** A machine for one test file: its own libvirtd, networks, state and user CA, and the golden image as its source. */
@@ -16,6 +18,8 @@ export interface TestMachine {
   virsh: Virsh;
   state: StateDir;
   source: string;
+  /** For what is not about booting. */
+  booted: BootedGolden;
   ca: TestCa;
   uri: string;
   leaseFolder: string;
@@ -38,9 +42,9 @@ export function useMachine(): () => TestMachine {
   };
 }
 
-/** @throws Error outside the network namespace of a test run, which `npm test` makes */
+/** @throws Error where another machine is, or was and has left something; outside the namespace of a test run */
 export async function startMachine(): Promise<TestMachine> {
-  if (!process.env['MAYFLY_TEST_NETNS']) throw new Error('Run this with npm test, which makes a network namespace.');
+  await proveCleanSlate();
   const folder = await mkdtemp(join(tmpdir(), 'mf-'));
   await chmod(folder, 0o711); // QEMU is another user
   const libvirtd = await startPrivateLibvirtd(join(folder, 'libvirt'));
@@ -61,7 +65,8 @@ export async function startMachine(): Promise<TestMachine> {
     const restart = async () => {
       await startPrivateLibvirtd(join(folder, 'libvirt'));
     };
-    return { host, virsh, state, source, ca, uri, leaseFolder, libvirtd, restart, end };
+    const booted = new BootedGolden({ host, state, source, ca });
+    return { host, virsh, state, source, booted, ca, uri, leaseFolder, libvirtd, restart, end };
   } catch (error) {
     await end();
     throw error;

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
+import { tier } from '../../support/sweep.ts';
 import { killHolder, killLibvirtd } from './killed-libvirtd.ts';
 import { startMachine, type TestMachine } from './machine.ts';
+
+const KILLS = tier() === 'all' ? 5 : 2;
 
 const bridges = async () => (await exec('ip', ['-brief', 'link', 'show', 'type', 'bridge'])).stdout.trim();
 const ourRules = async () => (await exec('nft', ['list', 'tables'])).stdout.match(/\bmayfly_\w+/g);
@@ -20,7 +23,7 @@ async function onMachineOfItsOwn(use: (machine: TestMachine) => Promise<void>): 
 
 test('a daemon that is killed is started again at once, and found with its networks', async () => {
   await onMachineOfItsOwn(async (machine) => {
-    for (let time = 0; time < 5; time++) {
+    for (let time = 0; time < KILLS; time++) {
       await killLibvirtd(machine);
       await machine.restart();
       expect(await machine.virsh.run(['net-list', '--name'])).toMatch(/^mayfly$/m);
