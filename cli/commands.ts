@@ -1,69 +1,44 @@
 import { defineCommand } from 'citty';
-import { auditCommand } from './audit.ts';
-import { caCommand } from './ca.ts';
-import { captureCommand } from './capture/commands.ts';
-import { commandCommands } from './command/commands.ts';
-import { cpCommand } from './cp.ts';
-import { credentialCommand } from './credential.ts';
-import { demoCommand } from './demo/command.ts';
-import { diffCommand } from './diff/command.ts';
-import { doctorCommand } from './doctor/command.ts';
-import { hostCommand } from './host.ts';
 import type { Io } from './io.ts';
-import { keyCommand } from './key.ts';
-import { hibernateCommand, pauseCommand, resumeCommand } from './pause.ts';
-import { runCommand } from './run.ts';
-import { createCommand } from './sandbox/create.ts';
-import { destroyCommand } from './sandbox/destroy.ts';
-import { extendCommand } from './sandbox/extend.ts';
-import { getCommand } from './sandbox/get.ts';
-import { listCommand } from './sandbox/list.ts';
-import { serveCommand } from './serve.ts';
-import { snapshotCommand } from './snapshot/commands.ts';
-import { forkCommand } from './snapshot/fork.ts';
-import { restoreCommand } from './snapshot/restore.ts';
-import { sourceCommand } from './source/commands.ts';
-import { sshCommand } from './ssh.ts';
-import { upCommand } from './up.ts';
 
-/** All of `mayfly`. */
+/** All of `mayfly`. A command is loaded when it is called for: most need a small part of what all need together. */
 export function createCommands(io: Io) {
   const sandbox = defineCommand({
     meta: { name: 'sandbox', description: 'Sandboxes' },
     subCommands: {
-      create: createCommand(io),
-      list: listCommand(io),
-      get: getCommand(io),
-      extend: extendCommand(io),
-      destroy: destroyCommand(io),
+      create: async () => (await import('./sandbox/create.ts')).createCommand(io),
+      list: async () => (await import('./sandbox/list.ts')).listCommand(io),
+      get: async () => (await import('./sandbox/get.ts')).getCommand(io),
+      extend: async () => (await import('./sandbox/extend.ts')).extendCommand(io),
+      destroy: async () => (await import('./sandbox/destroy.ts')).destroyCommand(io),
     },
   });
   return defineCommand({
     meta: { name: 'mayfly', description: 'Disposable virtual machines for AI agents' },
     subCommands: {
-      up: upCommand(io),
-      demo: demoCommand(io),
-      doctor: doctorCommand(io),
+      up: async () => (await import('./up.ts')).upCommand(io),
+      demo: async () => (await import('./demo/command.ts')).demoCommand(io),
+      doctor: async () => (await import('./doctor/command.ts')).doctorCommand(io),
       sandbox,
-      pause: pauseCommand(io),
-      hibernate: hibernateCommand(io),
-      resume: resumeCommand(io),
-      snapshot: snapshotCommand(io),
-      restore: restoreCommand(io),
-      fork: forkCommand(io),
-      diff: diffCommand(io),
-      capture: captureCommand(io),
-      run: runCommand(io),
-      command: commandCommands(io),
-      cp: cpCommand(io),
-      ssh: sshCommand(io),
-      credential: credentialCommand(io),
-      ca: caCommand(io),
-      key: keyCommand(io),
-      audit: auditCommand(io),
-      host: hostCommand(io),
-      source: sourceCommand(io),
-      serve: serveCommand(io),
+      pause: async () => (await import('./pause.ts')).pauseCommand(io),
+      hibernate: async () => (await import('./pause.ts')).hibernateCommand(io),
+      resume: async () => (await import('./pause.ts')).resumeCommand(io),
+      snapshot: async () => (await import('./snapshot/commands.ts')).snapshotCommand(io),
+      restore: async () => (await import('./snapshot/restore.ts')).restoreCommand(io),
+      fork: async () => (await import('./snapshot/fork.ts')).forkCommand(io),
+      diff: async () => (await import('./diff/command.ts')).diffCommand(io),
+      capture: async () => (await import('./capture/commands.ts')).captureCommand(io),
+      run: async () => (await import('./run.ts')).runCommand(io),
+      command: async () => (await import('./command/commands.ts')).commandCommands(io),
+      cp: async () => (await import('./cp.ts')).cpCommand(io),
+      ssh: async () => (await import('./ssh.ts')).sshCommand(io),
+      credential: async () => (await import('./credential.ts')).credentialCommand(io),
+      ca: async () => (await import('./ca.ts')).caCommand(io),
+      key: async () => (await import('./key.ts')).keyCommand(io),
+      audit: async () => (await import('./audit.ts')).auditCommand(io),
+      host: async () => (await import('./host.ts')).hostCommand(io),
+      source: async () => (await import('./source/commands.ts')).sourceCommand(io),
+      serve: async () => (await import('./serve.ts')).serveCommand(io),
     },
   });
 }

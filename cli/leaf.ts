@@ -9,17 +9,17 @@ export interface Leaf {
 }
 
 /** Follows the words of a command line down the tree; stops where a word is no command's name. */
-export function leafOf(root: CommandDef, argv: string[]): Leaf {
+export async function leafOf(root: CommandDef, argv: string[]): Promise<Leaf> {
   let command = root;
   const path = ['mayfly'];
   let rest = argv;
   for (;;) {
     const [word, ...others] = rest;
-    const commands = command.subCommands as Record<string, CommandDef> | undefined;
+    const commands = command.subCommands as Record<string, CommandDef | (() => Promise<CommandDef>)> | undefined;
     const next = word !== undefined && commands && Object.hasOwn(commands, word) ? commands[word] : undefined;
     if (word === undefined || !next) return { path, command, rest };
     path.push(word);
-    command = next;
+    command = typeof next === 'function' ? await next() : next;
     rest = others;
   }
 }

@@ -12,7 +12,7 @@ import { exitCodeOf, reportError } from './report-error.ts';
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const options = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
   try {
-    const leaf = leafOf(createCommands(io), argv);
+    const leaf = await leafOf(createCommands(io), argv);
     const { path, command, rest } = leaf;
     if (options.includes('--help') || options.includes('-h')) {
       io.print(await usage(io, path, command));

@@ -36,5 +36,3 @@ export interface HostRecord {
 
 /** A host that has not been heard of for this long is not proposed for new sandboxes. Seconds. */
 export const HOST_STALE_SECONDS = 30;
-/** How often a host worker describes itself. Seconds. */
-export const HOST_HEARTBEAT_SECONDS = 5;

@@ -1,10 +1,55 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, type Logger, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { bundleWorkflowCode, type Logger, type WorkflowBundle } from '@temporalio/worker';
+import { repository, workflowBundlePath, workflowFolders } from '../scripts/setup/artifacts.mjs';
 
-/** The workflows as one script, as workers and the replayer take it. About a second. */
-export function bundleWorkflows(logger: Logger): Promise<WorkflowBundleWithSourceMap> {
-  return bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
-    logger,
-  });
+/** Bundles of other sources stay this long after they were made: somebody may go back to them. Milliseconds. */
+const KEPT_MS = 14 * 24 * 3_600_000;
+
+/**
+ * The workflows as one script, as workers and the replayer take it. Making it takes a second or more and 150 MB, so it is
+ * kept in the cache under the digest of what it is made of.
+ */
+export async function bundleWorkflows(logger: Logger): Promise<WorkflowBundle> {
+  const path = workflowBundlePath();
+  if (existsSync(path)) return { code: await readFile(path, 'utf8') };
+  const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger });
+  refuseStrangers(code);
+  // Sources that were changed meanwhile may be in it or not.
+  if (workflowBundlePath() !== path) return { code };
+  try {
+    await keep(path, code);
+  } catch (err) {
+    logger.warn('the workflows are bundled anew at each start, because the cache cannot be written', { err });
+  }
+  return { code };
+}
+
+/** @throws Error when a workflow is made of more than the digest is taken of: a change there would not be noticed */
+function refuseStrangers(code: string): void {
+  const [, map = ''] = /\n\/\/# sourceMappingURL=data:application\/json;[^,]*base64,([^\n]+)\s*$/.exec(code) ?? [];
+  const { sources } = JSON.parse(Buffer.from(map, 'base64').toString()) as { sources: string[] };
+  const strange = sources
+    .filter((source) => source.startsWith(`${repository}/`) && !source.includes('/node_modules/'))
+    .map((source) => relative(repository, source))
+    .filter((source) => !workflowFolders.some((folder) => source.startsWith(`${folder}/`)));
+  if (strange.length > 0)
+    throw new Error(`workflows are made of ${workflowFolders.join(' and ')} alone, not of ${strange.join(', ')}`);
+}
+
+/** There whole or not at all, however many processes make it at once. */
+async function keep(path: string, code: string): Promise<void> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
+    const other = join(folder, name);
+    const { mtimeMs } = await stat(other);
+    if (mtimeMs < Date.now() - KEPT_MS) await rm(other, { force: true });
+  }
+  const part = `${path}.${process.pid}`;
+  await writeFile(part, code, { mode: 0o600 });
+  await rename(part, path);
 }

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
-import { HOST_HEARTBEAT_SECONDS, type HostRecord } from '../model/host.ts';
+import type { HostRecord } from '../model/host.ts';
+import { DEFAULT_INTERVALS } from '../model/intervals.ts';
 import type { Store } from '../store/connect.ts';
 
 export interface DescriptionDeps {
@@ -11,6 +12,8 @@ export interface DescriptionDeps {
   ledger: Ledger;
   store: Store;
   logger: Logger;
+  /** `@default` {@link DEFAULT_INTERVALS} */
+  describeMs?: number;
 }
 
 /** Tells the store every few seconds what this host is and has, so that placement can propose it. */
@@ -34,8 +37,9 @@ export class HostDescription {
 
   private async repeat(): Promise<void> {
     const { signal } = this.stopped;
+    const { describeMs = DEFAULT_INTERVALS.describeMs } = this.deps;
     while (!signal.aborted) {
-      await sleep(HOST_HEARTBEAT_SECONDS * 1000, undefined, { signal }).catch(() => undefined); // the abort ends the loop
+      await sleep(describeMs, undefined, { signal }).catch(() => undefined); // the abort ends the loop
       if (signal.aborted) return;
       try {
         await this.describe();

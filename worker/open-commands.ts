@@ -1,10 +1,8 @@
 import type { Logger } from 'pino';
 import type { Attendances } from '../activities/attendances.ts';
 import { ABANDONED_AFTER_MS } from '../activities/command-audit.ts';
+import { DEFAULT_INTERVALS } from '../model/intervals.ts';
 import type { Store } from '../store/connect.ts';
-
-/** How often it is looked for commands that nobody handed over: their API died in that very moment. Milliseconds. */
-const SWEEP_MS = 600_000;
 
 export interface OpenCommandsDeps {
   hostId: string;
@@ -28,12 +26,12 @@ export class OpenCommands {
     this.#deps = deps;
   }
 
-  /** Looks once, and then every {@link SWEEP_MS}. */
+  /** Looks once, and then every `openCommandsMs`. */
   async start(): Promise<void> {
     await this.#sweep();
     this.#timer = setInterval(() => {
       this.#sweeping = this.#sweep();
-    }, SWEEP_MS);
+    }, DEFAULT_INTERVALS.openCommandsMs);
   }
 
   async stop(): Promise<void> {

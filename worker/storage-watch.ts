@@ -7,19 +7,19 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import { MayflyError } from '../model/errors.ts';
 import { ID_BYTES, operationIdFrom } from '../model/ids.ts';
+import { DEFAULT_INTERVALS, type Intervals } from '../model/intervals.ts';
 import type { Operation } from '../model/messages.ts';
 import type { StallCause } from '../model/sandbox.ts';
 import { fullness, type HostDisk, hasRoomAgain, isFull } from '../model/storage.ts';
+import type { ApiKey } from '../store/api-keys.ts';
 import type { Store } from '../store/connect.ts';
 import { storedParts } from '../store/stored-parts.ts';
 import { Growth } from './growth.ts';
 
-/** Between two looks at the disk and at what sandboxes take of it. Milliseconds. */
-const LOOK_MS = 2_000;
+/** So many sandboxes are measured in one look where nothing depends on it: a look may not cost more the more there are. */
+const MEASURED_AT_ONCE = 4;
 /** With room on the disk, libvirt is asked only in every n-th look whose guest found none: then a quota of the host's stopped it. */
 const ASK_EVERY = 15;
-/** What has not changed is told to the store again after so many looks: it says when it was measured. */
-const TELL_EVERY = 15;
 /** An operation that the watch asked for ends within this. Milliseconds. */
 const OPERATION_MS = 60_000;
 
@@ -31,8 +31,14 @@ export interface StorageWatchDeps {
   store: Store;
   sagas: Pick<Sagas, 'operate' | 'operated'>;
   logger: Logger;
-  /** `@default` 2_000 */
-  lookMs?: number;
+  /** `@default` {@link DEFAULT_INTERVALS} */
+  intervals?: Pick<Intervals, 'storageMs' | 'measureMs'>;
+}
+
+/** What a sandbox takes itself, and when that was measured (performance.now; -Infinity: by the watch before this one). */
+interface Measured {
+  bytes: number;
+  at: number;
 }
 
 /** Why a sandbox is to be stopped. */
@@ -53,7 +59,8 @@ export class StorageWatch {
   /** Sandboxes that may wait for room; their records say whether they do. */
   #stalled = new Set<string>();
   readonly #asked = new Map<string, Promise<void>>();
-  #told = '';
+  readonly #measured = new Map<string, Measured>();
+  #told = { text: '', at: -Infinity };
   #looks = 0;
   #loop: Promise<void> = Promise.resolve();
 
@@ -66,6 +73,8 @@ export class StorageWatch {
     const { store, hostId } = this.#deps;
     const paused = await store.sandboxes.all(['paused']);
     this.#stalled = new Set(paused.filter((one) => one.hostId === hostId && one.stalledBy).map(({ id }) => id));
+    const before = (await store.measuredDisks.list()).find((one) => one.hostId === hostId);
+    for (const { id, bytes } of before?.sandboxes ?? []) this.#measured.set(id, { bytes, at: -Infinity });
     await this.#look();
     this.#loop = this.#repeat();
   }
@@ -79,17 +88,18 @@ export class StorageWatch {
   async #repeat(): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
-      await sleep(this.#deps.lookMs ?? LOOK_MS, undefined, { signal }).catch(() => undefined); // the abort ends the loop
+      await sleep(this.#intervals.storageMs, undefined, { signal }).catch(() => undefined); // the abort ends the loop
       if (!signal.aborted) await this.#look();
     }
   }
 
   async #look(): Promise<void> {
-    const { hypervisor, logger } = this.#deps;
+    const { hypervisor, store, logger } = this.#deps;
     try {
-      const sizes = await this.#measure();
+      const limited = await store.apiKeys.limited();
       const disk = await hypervisor.disk();
-      const troubles = await this.#troubles(sizes, disk);
+      const sizes = await this.#measure(limited.length > 0 || !hasRoomAgain(disk));
+      const troubles = await this.#troubles(sizes, disk, limited);
       for (const [sandboxId, trouble] of troubles) await this.#stall(sandboxId, trouble);
       if (!hasRoomAgain(disk)) return;
       for (const sandboxId of this.#stalled) if (!troubles.has(sandboxId)) await this.#goOn(sandboxId);
@@ -100,30 +110,59 @@ export class StorageWatch {
     }
   }
 
-  /**
-   * Tells the store what counts to each sandbox: what it takes, and what stays of deleted snapshots for it.
-   * @returns only what each takes itself, by sandbox id, bytes: who has a snapshot deleted does not grow
-   */
-  async #measure(): Promise<Map<string, number>> {
-    const { hostId, hypervisor, ledger, store } = this.#deps;
-    const held = await hypervisor.heldBytes(); // first: what is copied up from there meanwhile counts twice, and never not at all
-    const sizes = new Map<string, number>();
-    for (const id of ledger.sandboxIds()) {
-      const bytes = await hypervisor.diskBytes(id);
-      if (bytes > 0) sizes.set(id, bytes);
-    }
-    const sandboxes = [...sizes].map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) }));
-    const told = JSON.stringify(sandboxes);
-    if (told !== this.#told || this.#looks % TELL_EVERY === 0) {
-      await store.measuredDisks.describe({ hostId, measuredAt: new Date().toISOString(), sandboxes });
-      this.#told = told;
-    }
-    return sizes;
+  get #intervals() {
+    return this.#deps.intervals ?? DEFAULT_INTERVALS;
   }
 
-  async #troubles(sizes: ReadonlyMap<string, number>, disk: HostDisk): Promise<Map<string, Trouble>> {
+  /**
+   * Measures, and tells the store what counts to each sandbox: what it takes, and what stays of deleted snapshots for it.
+   * @param all whether somebody may have to be stopped for it; else it is done little by little
+   * @returns only what each takes itself, by sandbox id, bytes: who has a snapshot deleted does not grow
+   */
+  async #measure(all: boolean): Promise<Map<string, number>> {
+    const { hypervisor, ledger } = this.#deps;
+    const ids = new Set(ledger.sandboxIds());
+    const known = this.#measured.size;
+    for (const id of this.#measured.keys()) if (!ids.has(id)) this.#measured.delete(id);
+    const due = all ? [...ids] : this.#longestAgo([...ids]);
+    if (due.length > 0 || this.#measured.size < known) {
+      const held = await hypervisor.heldBytes(); // first: what is copied up from there meanwhile counts twice, and never not at all
+      for (const id of due) {
+        const bytes = await hypervisor.diskBytes(id);
+        this.#measured.set(id, { bytes, at: bytes > 0 ? performance.now() : -Infinity }); // nothing: it is being made
+      }
+      await this.#tell(this.#sizes().map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) })));
+    }
+    return new Map(this.#sizes());
+  }
+
+  /** What has not changed is told again after a while: it says when it was measured. */
+  async #tell(sandboxes: { id: string; bytes: number }[]): Promise<void> {
+    const { hostId, store } = this.#deps;
+    const [text, now] = [JSON.stringify(sandboxes), performance.now()];
+    if (text === this.#told.text && now - this.#told.at < this.#intervals.measureMs) return;
+    await store.measuredDisks.describe({ hostId, measuredAt: new Date().toISOString(), sandboxes });
+    this.#told = { text, at: now };
+  }
+
+  #sizes(): [string, number][] {
+    return [...this.#measured].filter(([, { bytes }]) => bytes > 0).map(([id, { bytes }]) => [id, bytes]);
+  }
+
+  #longestAgo(ids: string[]): string[] {
+    const before = performance.now() - this.#intervals.measureMs;
+    const at = (id: string) => this.#measured.get(id)?.at ?? -Infinity;
+    const due = ids.filter((id) => at(id) < before).toSorted((a, b) => at(a) - at(b));
+    return due.slice(0, MEASURED_AT_ONCE);
+  }
+
+  async #troubles(
+    sizes: ReadonlyMap<string, number>,
+    disk: HostDisk,
+    limited: readonly ApiKey[],
+  ): Promise<Map<string, Trouble>> {
     const { hypervisor } = this.#deps;
-    const troubles = await this.#overQuota(sizes);
+    const troubles = await this.#overQuota(sizes, limited);
     const isLow = !hasRoomAgain(disk);
     const why = `room on its host: ${fullness(disk)}. Delete snapshots or sandboxes there; it goes on by itself then`;
     const trouble: Trouble = { cause: 'host_disk_full', why };
@@ -133,11 +172,9 @@ export class StorageWatch {
     return troubles;
   }
 
-  /** Without any quota, this costs one question to the store. */
-  async #overQuota(sizes: ReadonlyMap<string, number>): Promise<Map<string, Trouble>> {
+  async #overQuota(sizes: ReadonlyMap<string, number>, limited: readonly ApiKey[]): Promise<Map<string, Trouble>> {
     const { store } = this.#deps;
     const troubles = new Map<string, Trouble>();
-    const limited = await store.apiKeys.limited();
     if (limited.length === 0) return troubles;
     const parts = await storedParts(store);
     const stall = (id: string, excess: string) =>

@@ -1,6 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { SourceInfo } from '../../model/host.ts';
 import { isSandboxId } from '../../model/ids.ts';
+import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import { imageChain } from '../disk/image.ts';
 import { type DiskBase, type DiskPlan, planDisks } from './clone-disks.ts';
 import { cpuCount, memoryKib } from './clone-resources.ts';
@@ -17,12 +18,27 @@ export interface Source {
   busy: string | null;
 }
 
+/** A definition that was read, and whether the domain was active then. */
+interface Remembered {
+  xml: string;
+  isActive: boolean;
+  readAt: number;
+}
+
+/** What a {@link Sources.list} prints between two answers: no domain has a slash in its name. */
+const BETWEEN = '//';
+
 /** The domains of this libvirt that are not sandboxes. They are looked at, never changed. */
 export class Sources {
   /** Virtual sizes by XML: what `sources` says every few seconds need not be measured anew. */
   private readonly sizes = new Map<string, number>();
+  /** By name, for {@link list} alone: whoever clones a source reads it anew. */
+  private readonly remembered = new Map<string, Remembered>();
 
-  constructor(private readonly virsh: Virsh) {}
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly intervals = DEFAULT_INTERVALS,
+  ) {}
 
   /** @throws MayflyError source_not_found */
   async get(name: string): Promise<Source> {
@@ -41,17 +57,31 @@ export class Sources {
     }
   }
 
+  /** A changed definition of a source that neither starts nor stops is told within `definitionMs`. */
   async list(): Promise<SourceInfo[]> {
-    const all = names(await this.virsh.run(['list', '--all', '--name'])).filter((name) => !isSandboxId(name));
+    const questions = ['list --all --name', 'list --name', 'list --all --name --with-managed-save'];
+    const said = await this.virsh.run([questions.join(`; echo ${BETWEEN}; `)]);
+    const [all = [], active = [], saved = []] = said.split(BETWEEN).map(names);
+    for (const name of this.remembered.keys()) if (!all.includes(name)) this.remembered.delete(name);
     const found: SourceInfo[] = [];
-    for (const name of all) {
+    for (const name of all.filter((one) => !isSandboxId(one))) {
       try {
-        found.push(await this.describe(await this.get(name)));
+        const xml = await this.definitionOf(name, active.includes(name));
+        found.push(await this.describe({ name, xml, busy: busy(xml, saved.includes(name)) }));
       } catch (error) {
         if (!(error instanceof MayflyError) || error.code !== 'source_not_found') throw error; // removed meanwhile
       }
     }
     return found;
+  }
+
+  private async definitionOf(name: string, isActive: boolean): Promise<string> {
+    const known = this.remembered.get(name);
+    const isNew = known && performance.now() - known.readAt < this.intervals.definitionMs;
+    if (isNew && known.isActive === isActive) return known.xml;
+    const { xml } = await this.get(name);
+    this.remembered.set(name, { xml, isActive, readAt: performance.now() });
+    return xml;
   }
 
   /** What can be said of a source; what keeps it from being cloned is said in `problem`. */

@@ -8,6 +8,7 @@
  * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
  * <cache>/diff/<digest of diff>/mayfly-diff
  * <cache>/images/golden-debian12/<digest of images and agent>/{disk.qcow2,vmlinux,initrd,image.json}
+ * <cache>/workflows/<digest of workflows, model and packages>.js
  * ```
  * A version's folder appears by rename, so what is there is whole. The digests make a changed source a new version.
  *
@@ -99,6 +100,17 @@ export function imageCachePath() {
     .update(sourceDigest(join(repository, 'images'), /\.md$/))
     .update(guestVersion());
   return join(cacheDir(), 'images', 'golden-debian12', digest.digest('hex').slice(0, 16));
+}
+
+/** What a workflow may be made of, besides packages: folders of the repository. */
+export const workflowFolders = /** @type {const} */ (['workflows', 'model']);
+
+/** @returns {string} the file that has, or will have, all workflows as one script */
+export function workflowBundlePath() {
+  const hash = createHash('sha256');
+  for (const folder of workflowFolders) hash.update(sourceDigest(join(repository, folder), /\.md$/));
+  for (const file of ['package-lock.json', 'worker/bundle.ts']) hash.update(readFileSync(join(repository, file)));
+  return join(cacheDir(), 'workflows', `${hash.digest('hex').slice(0, 16)}.js`);
 }
 
 /**

@@ -9,7 +9,8 @@ export async function startWatch({ host, store, sagas, config: { hostId } }: Tes
   const { hypervisor, ledger } = host.machine;
   const room = new StorageRoom({ hypervisor, store });
   const logger = pino({ level: 'silent' });
-  const watch = new StorageWatch({ hostId, hypervisor, ledger, room, store, sagas, logger, lookMs: 250 });
+  const intervals = { storageMs: 250, measureMs: 250 };
+  const watch = new StorageWatch({ hostId, hypervisor, ledger, room, store, sagas, logger, intervals });
   await watch.start();
   return watch;
 }

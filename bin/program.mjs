@@ -1,0 +1,60 @@
+// @ts-check
+/**
+ * The CLI, ready to run: its sources and the smaller packages as a few scripts in the cache, which start in a tenth of the
+ * time. They are made anew, in half a second, whenever a file that they were made of has changed.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { cacheDir, repository } from '../scripts/setup/artifacts.mjs';
+import { isAsIn, programFolder, readManifest } from './manifest.mjs';
+import { mapStackTraces } from './stack-traces.mjs';
+
+/** @typedef {typeof import('../cli/main.ts')} Program */
+
+/**
+ * @returns {Promise<Program>} the CLI of the sources as they are now. Where the cache cannot be written they are
+ *   translated while they are loaded, which takes half a second each time.
+ */
+export async function loadProgram() {
+  const folder = programFolder(cacheDir());
+  const made = current(folder) ?? (await make(folder));
+  if (made === null) return translated();
+  mapStackTraces(made);
+  return import(pathToFileURL(join(made, 'main.js')).href);
+}
+
+/**
+ * @param {string} folder
+ * @returns {string | null} where the scripts are that were made of the sources as they are now
+ */
+function current(folder) {
+  const manifest = readManifest(folder);
+  if (manifest === null) return null;
+  const made = join(folder, manifest.build);
+  return existsSync(join(made, 'main.js')) && isAsIn(manifest) ? made : null;
+}
+
+/**
+ * @param {string} folder
+ * @returns {Promise<string | null>}
+ */
+async function make(folder) {
+  try {
+    const { build } = await import('./build.mjs');
+    return await build(folder, randomBytes(8).toString('hex'));
+  } catch (error) {
+    if (process.env['MAYFLY_DEBUG'] === '1') process.stderr.write(`no scripts in ${folder}: ${String(error)}\n`);
+    return null;
+  }
+}
+
+/** @returns {Promise<Program>} */
+async function translated() {
+  const { register } = await import('tsx/esm/api');
+  register();
+  return import(pathToFileURL(join(repository, 'cli', 'main.ts')).href);
+}
