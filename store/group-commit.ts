@@ -21,10 +21,6 @@ export class GroupCommit<Item, Result> {
     this.#write = write;
   }
 
-  get isIdle(): boolean {
-    return !this.#isWriting;
-  }
-
   /** Resolves when the item is written. */
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {

@@ -14,7 +14,7 @@ export interface Use {
 
 interface UseDocument extends Partial<Use> {
   _id: string;
-  /** Set while there may be open commands: those are found by it. */
+  /** Set while there may be open commands, which are found by it; taken away by whoever looks and finds none. */
   busy?: typeof BUSY;
 }
 
@@ -57,8 +57,6 @@ export class Uses {
   async closeCommand(sandboxId: string, commandId: string): Promise<void> {
     checkId(sandboxId);
     await this.#update(sandboxId, { $max: { usedAt: Date.now() }, $pull: { openCommands: commandId } });
-    const idle = { _id: sandboxId, openCommands: { $size: 0 } };
-    await reaching('note that a sandbox is idle', () => this.#model.updateOne(idle, { $unset: { busy: '' } }));
   }
 
   async get(sandboxId: string): Promise<Use> {
@@ -71,10 +69,19 @@ export class Uses {
 
   /** All commands that have not ended. */
   async openCommands(): Promise<{ sandboxId: string; commandId: string }[]> {
-    const found = await reaching('read the uses of sandboxes', () => this.#model.find({ busy: BUSY }).lean<UseDocument[]>());
+    const found = await reaching('read the uses of sandboxes', () =>
+      this.#model.find({ busy: BUSY }).lean<UseDocument[]>(),
+    );
+    for (const { _id, openCommands } of found) if (!openCommands?.length) await this.#markIdle(_id);
     return found.flatMap(({ _id: sandboxId, openCommands }) =>
       (openCommands ?? []).map((commandId) => ({ sandboxId, commandId })),
     );
+  }
+
+  /** Unless a command was opened meanwhile. */
+  async #markIdle(sandboxId: string): Promise<void> {
+    const idle = { _id: sandboxId, openCommands: { $size: 0 } };
+    await reaching('note that a sandbox is idle', () => this.#model.updateOne(idle, { $unset: { busy: '' } }));
   }
 
   async #update(sandboxId: string, change: Record<string, unknown>): Promise<void> {
