@@ -17,12 +17,6 @@ interface OriginRequest {
   memoryMib?: number | undefined;
 }
 
-interface Known {
-  hosts: HostRecord[];
-  /** Those that were heard of lately. */
-  live: HostRecord[];
-}
-
 export function isLive(host: HostRecord, now = Date.now()): boolean {
   return now - Date.parse(host.lastSeenAt) <= HOST_STALE_SECONDS * 1_000;
 }
@@ -43,10 +37,9 @@ export async function placeableOrigin(
     return { source: await forkableSource(store, snapshot), snapshotId, captureId: null };
   }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
-  const known = await knownHosts(store);
-  refuseNowhere(known, source);
-  if (captureId !== undefined) await refuseUncloneable(store, known, captureId, source);
-  return { source, snapshotId: null, captureId: captureId ?? (await newestCapture(store, known, source)) };
+  await refuseUnplaceable(store, source);
+  if (captureId !== undefined) await refuseUncloneable(store, captureId, source);
+  return { source, snapshotId: null, captureId: captureId ?? (await newestCapture(store, source)) };
 }
 
 /** What runs in saved memory has seen its processors and their memory: they stay as they were. */
@@ -69,7 +62,7 @@ async function forkableSource(store: Store, snapshot: SnapshotRecord): Promise<s
 }
 
 /** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
-async function refuseUncloneable(store: Store, { live }: Known, captureId: string, source: string): Promise<void> {
+async function refuseUncloneable(store: Store, captureId: string, source: string): Promise<void> {
   const capture = await existingCapture({ store }, captureId);
   if (capture.source !== source) {
     const problem = `is of the source ${JSON.stringify(capture.source)}`;
@@ -78,12 +71,14 @@ async function refuseUncloneable(store: Store, { live }: Known, captureId: strin
   if (capture.state !== 'ready') {
     throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
   }
+  const { live } = await knownHosts(store);
   if (live.some(({ id }) => id === capture.hostId)) return;
   throw new MayflyError('no_host', `Only ${capture.hostId}, which is away, has the capture ${captureId}.`);
 }
 
 /** Null where the source itself can be cloned, or was never captured. */
-async function newestCapture(store: Store, { live }: Known, source: string): Promise<string | null> {
+async function newestCapture(store: Store, source: string): Promise<string | null> {
+  const { live } = await knownHosts(store);
   const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
   if (live.some(isCloneable)) return null;
   const ready = await store.captures.ready(source);
@@ -92,11 +87,7 @@ async function newestCapture(store: Store, { live }: Known, source: string): Pro
 
 /** @throws MayflyError no_host, source_not_found */
 export async function refuseUnplaceable(store: Pick<Store, 'hosts'>, source: string): Promise<void> {
-  refuseNowhere(await knownHosts(store), source);
-}
-
-/** @throws MayflyError no_host, source_not_found */
-function refuseNowhere({ hosts, live }: Known, source: string): void {
+  const { hosts, live } = await knownHosts(store);
   if (live.some((host) => hasSource(host, source))) return;
   const away = hosts.filter((host) => hasSource(host, source)).map((host) => host.id);
   if (away.length > 0)
@@ -105,7 +96,7 @@ function refuseNowhere({ hosts, live }: Known, source: string): void {
 }
 
 /** @throws MayflyError no_host when none is live */
-async function knownHosts(store: Pick<Store, 'hosts'>): Promise<Known> {
+async function knownHosts(store: Pick<Store, 'hosts'>): Promise<{ hosts: HostRecord[]; live: HostRecord[] }> {
   const hosts = await store.hosts.list();
   const live = hosts.filter((host) => isLive(host));
   if (live.length > 0) return { hosts, live };
