@@ -1,30 +1,69 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
+import { ACCEPTED } from '../model/messages.ts';
+import { workflowIdOf } from '../model/queues.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
 import { Samples, type Spread } from './measure.ts';
 
-/** What the API itself costs, with `stored` ended sandboxes in the store besides. */
-export async function measureDoor(
-  client: MayflyClient,
-  store: Store,
-  source: string,
-  { runs, stored }: { runs: number; stored: number },
-): Promise<Record<string, Spread>> {
-  for (let i = 0; i < stored; i++) await store.sandboxes.create(endedRecord(source));
+/** Records that are stored at once before anything is measured. */
+const AT_ONCE = 100;
+const PATIENCE_SECONDS = 240;
+
+export interface DoorBench {
+  client: MayflyClient;
+  store: Store;
+  temporal: { address: string; namespace: string };
+  source: string;
+  runs: number;
+  /** Ended sandboxes in the store besides. */
+  stored: number;
+}
+
+/** What the API itself costs, and beside it what it stands on: a read of the store, an update of Temporal's that writes nothing. */
+export async function measureDoor(bench: DoorBench): Promise<Record<string, Spread>> {
+  const { client, store, source, runs, stored } = bench;
+  for (let left = stored; left > 0; left -= AT_ONCE) {
+    const records = Array.from({ length: Math.min(left, AT_ONCE) }, () => endedRecord(source));
+    await Promise.all(records.map((record) => store.sandboxes.create(record)));
+  }
   const samples = new Samples();
   for (let run = 0; run < runs; run++) {
     const accepted = await samples.time('POST, accepted', () =>
       client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: 0 }),
     );
     await samples.time('GET, while it is created', () => client.getSandbox(accepted.id));
-    await client.destroySandbox(accepted.id, { waitSeconds: 240 });
+    await client.destroySandbox(accepted.id, { waitSeconds: PATIENCE_SECONDS });
     await samples.time('GET, at rest', () => client.getSandbox(accepted.id));
     await samples.time('list, 50 a page', () => client.listSandboxes());
+    await samples.time('list, its query alone', () => store.sandboxes.list({ limit: LIMITS.page.default }));
   }
+  await measureLiving(bench, samples);
   return samples.spreads();
+}
+
+/** Of a sandbox that runs and rests. */
+async function measureLiving({ client, store, temporal, source, runs }: DoorBench, samples: Samples): Promise<void> {
+  const { id } = await client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: PATIENCE_SECONDS });
+  const connection = await Connection.connect({ address: temporal.address });
+  try {
+    const { workflow } = new Client({ connection, namespace: temporal.namespace });
+    const running = workflow.getHandle(workflowIdOf(id));
+    for (let run = 0; run < runs; run++) {
+      await samples.time('GET, of one that runs', () => client.getSandbox(id));
+      await samples.time('GET, its read alone', () => store.sandboxes.get(id));
+      await samples.time('PATCH', () => client.extendSandbox(id, { ttlSeconds: LIMITS.ttlSeconds.default + run }));
+      await samples.time('PATCH, an update that writes nothing', () =>
+        running.executeUpdate(ACCEPTED, { args: [], updateId: randomUUID() }),
+      );
+    }
+  } finally {
+    await connection.close();
+    await client.destroySandbox(id, { waitSeconds: PATIENCE_SECONDS });
+  }
 }
 
 function endedRecord(source: string): SandboxRecord {

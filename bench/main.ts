@@ -37,7 +37,7 @@ function readOptions(argv: string[]) {
 /** A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes. */
 function extent(kind: 'libvirt' | 'simulated', quick: boolean, runs: string | undefined): BenchOptions {
   const lives = kind === 'simulated' ? 20 : 5;
-  const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 1_000 };
+  const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
   return {
     source: SOURCE,

@@ -13,7 +13,7 @@ import { type Installation, startInstallation } from '../worker/installation.ts'
 import { recallServers } from '../worker/remembered-servers.ts';
 import { measureCommands } from './commands.ts';
 import { measureDirect } from './direct.ts';
-import { measureDoor } from './door.ts';
+import { type DoorBench, measureDoor } from './door.ts';
 import { measureFiles } from './files.ts';
 import { PlainSsh } from './plain-ssh.ts';
 import { type Report, thisMachine } from './report.ts';
@@ -54,7 +54,7 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
     );
     const snapshots = await ofSnapshots(io, client, installation, config, options);
     io.note(`the API with ${stored} sandboxes in the store`);
-    const door = await withStoreOf(config, (store) => measureDoor(client, store, source, { runs: requests, stored }));
+    const door = await ofDoor(config, { client, source, runs: requests, stored });
     const [host] = (await client.listHosts()).items;
     if (!host) throw new Error('the host did not describe itself');
     const { kind, isolation } = host;
@@ -120,12 +120,13 @@ async function ofSnapshots(
   return await measureSnapshots({ client, host, sandboxesDir, source, rounds, chain });
 }
 
-async function withStoreOf<T>(config: Config, use: (store: Awaited<ReturnType<typeof connectStore>>) => Promise<T>) {
+async function ofDoor(config: Config, options: Omit<DoorBench, 'store' | 'temporal'>) {
   const servers = await recallServers(config.stateDir);
-  if (!servers) throw new Error('the installation did not say where its store is');
+  if (!servers) throw new Error('the installation did not say where its servers are');
+  const temporal = { address: servers.temporalAddress, namespace: config.temporalNamespace };
   const store = await connectStore(servers.storeUri);
   try {
-    return await use(store);
+    return await measureDoor({ ...options, store, temporal });
   } finally {
     await store.close();
   }

@@ -5,7 +5,7 @@ import { isAuditSubject } from '../model/ids.ts';
 import type { AuditHead, ChainKey } from './audit-chain.ts';
 import { bodyOf, GENESIS } from './audit-chain.ts';
 import { AuditCollections } from './audit-collections.ts';
-import { type EntryDocument, entryId, eventDigest, eventIdOf, recentWith } from './audit-documents.ts';
+import { entryId, eventDigest, eventIdOf, recentWith } from './audit-documents.ts';
 import type { Verification } from './audit-verification.ts';
 import { verifyChain } from './audit-verification.ts';
 
@@ -46,22 +46,30 @@ export class Audit {
   async append(sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
     checkId(sandboxId);
     const key = this.#keyFor('append to');
-    // One after another within this process: those who lose against each other read the whole end again.
+    const entry = await this.#inTurn(sandboxId, () => this.#place(key, sandboxId, event));
+    // Those of a chain that come together share this write; for one that was there already it may have been missing.
+    await this.#stored.advance(sandboxId, key.head(sandboxId, entry.seq + 1, entry.hash));
+    return entry;
+  }
+
+  /** One after another within this process: those who lose against each other read the whole end again. */
+  async #inTurn<T>(sandboxId: string, place: () => Promise<T>): Promise<T> {
     const before = this.#appending.get(sandboxId) ?? Promise.resolve();
-    const appended = before.then(() => this.#append(key, sandboxId, event));
-    const settled = appended.then(
+    const placed = before.then(place);
+    const settled = placed.then(
       () => undefined,
       () => undefined, // told to its own caller
     );
     this.#appending.set(sandboxId, settled);
     try {
-      return await appended;
+      return await placed;
     } finally {
       if (this.#appending.get(sandboxId) === settled) this.#appending.delete(sandboxId);
     }
   }
 
-  async #append(key: ChainKey, sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
+  /** Puts the entry at the end of the chain, unless it is there: the head does not know it yet. */
+  async #place(key: ChainKey, sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
     const body = bodyOf(event);
     for (;;) {
       const { count, hash, recent } = this.#takeEnd(sandboxId) ?? (await this.#readEnd(sandboxId, key));
@@ -70,13 +78,15 @@ export class Audit {
 
       const entry = key.entry(sandboxId, count, hash, body);
       const withThis = recentWith(recent, event.eventId);
-      const isOurs = await this.#stored.insert(entry, withThis);
-      const taken = isOurs ? entry : await this.#stored.entry(sandboxId, count);
+      if (await this.#stored.insert(entry, withThis)) {
+        this.#keepEnd(sandboxId, { count: count + 1, hash: entry.hash, recent: withThis });
+        return entry;
+      }
+      const taken = await this.#stored.entry(sandboxId, count);
       if (!taken) continue; // taken a moment ago and gone: look again
       if (!key.isGenuine(taken)) throw forged(taken);
-      await this.#stored.advance(taken.sandboxId, key.head(taken.sandboxId, taken.seq + 1, taken.hash));
-      if (isOurs) this.#keepEnd(sandboxId, { count: count + 1, hash: entry.hash, recent: withThis });
-      if (isOurs || eventIdOf(taken.body) === event.eventId) return taken;
+      if (eventIdOf(taken.body) === event.eventId) return taken;
+      await this.#stored.advance(sandboxId, key.head(sandboxId, taken.seq + 1, taken.hash));
     }
   }
 
@@ -114,8 +124,7 @@ export class Audit {
     const from = (range.after ?? -1) + 1;
     const count = (await this.head(sandboxId))?.count ?? 0;
     const wanted = Math.max(0, Math.min(count - from, range.limit));
-    const found = await Promise.all(Array.from({ length: wanted }, (_, i) => this.#stored.entry(sandboxId, from + i)));
-    return found.filter((entry) => entry !== null);
+    return this.#stored.entries(sandboxId, from, wanted);
   }
 
   /**
@@ -126,8 +135,7 @@ export class Audit {
     checkId(sandboxId);
     const key = this.#keyFor('verify');
     const head = await this.#stored.headText(sandboxId);
-    const ids = await this.#stored.ids(new RegExp(`^${sandboxId}/`));
-    return this.#verify(key, sandboxId, head, ids.get(sandboxId) ?? []);
+    return verifyChain(key, sandboxId, head, await this.#stored.below(sandboxId));
   }
 
   /**
@@ -137,21 +145,12 @@ export class Audit {
   async verifyAll(sandboxIds: readonly string[]): Promise<Map<string, Verification>> {
     const key = this.#keyFor('verify');
     const headTexts = await this.#stored.headTexts();
-    const ids = await this.#stored.ids(/^/);
+    const written = await this.#stored.sandboxIds();
     const results = new Map<string, Verification>();
-    for (const id of new Set([...sandboxIds, ...headTexts.keys(), ...ids.keys()])) {
-      results.set(id, await this.#verify(key, id, headTexts.get(id) ?? null, ids.get(id) ?? []));
+    for (const id of new Set([...sandboxIds, ...headTexts.keys(), ...written])) {
+      results.set(id, verifyChain(key, id, headTexts.get(id) ?? null, await this.#stored.below(id)));
     }
     return results;
-  }
-
-  async #verify(key: ChainKey, sandboxId: string, head: string | null, ids: string[]): Promise<Verification> {
-    const documents: EntryDocument[] = [];
-    for (const id of ids) {
-      const found = await this.#stored.document(id);
-      if (found) documents.push(found);
-    }
-    return verifyChain(key, sandboxId, head, documents);
   }
 
   async #present(

@@ -24,11 +24,6 @@ export class Captures {
     this.#model = connection.model<CaptureDocument>('Capture', captureSchema(), 'captures');
   }
 
-  /** A source's list is read by this; a real MongoDB uses it, the embedded store scans all the same. */
-  async ensureIndexes(): Promise<void> {
-    await reaching('index the captures', () => this.#model.collection.createIndex({ source: 1, ...NEWEST_FIRST }));
-  }
-
   /** Inserts the record of a capture that begins. Repeating it answers with what is there by now. */
   async create(record: CaptureRecord): Promise<CaptureRecord> {
     checkId(record.id);
@@ -105,7 +100,7 @@ function checkId(id: string): void {
 
 function olderThan(cursor: string): Record<string, unknown> {
   const { at, id } = positionOf(cursor, isCaptureId);
-  return { $or: [{ createdAt: { $lt: at } }, { createdAt: at, _id: { $lt: id } }] };
+  return { createdAt: { $lte: at }, $or: [{ createdAt: { $lt: at } }, { _id: { $lt: id } }] };
 }
 
 function captureSchema(): Schema<CaptureDocument> {

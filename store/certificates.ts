@@ -20,10 +20,6 @@ export class Certificates {
     this.#model = connection.model<CertificateDocument>('Certificate', certificateSchema(), 'certificates');
   }
 
-  async ensureIndexes(): Promise<void> {
-    await reaching('index the certificates', () => this.#model.collection.createIndex({ sandboxId: 1, _id: -1 }));
-  }
-
   /** Records an issue. Repeating it changes nothing. @throws MayflyError internal when the serial is another's */
   async add(record: CertificateRecord): Promise<void> {
     const { serial, ...rest } = record;
@@ -44,7 +40,7 @@ export class Certificates {
     return found && recordOf(found);
   }
 
-  /** All certificates that open this sandbox or source, newest first. A real MongoDB has an index for it. */
+  /** All certificates that open this sandbox or source, newest first. */
   async of(sandboxId: string): Promise<CertificateRecord[]> {
     if (!isAuditSubject(sandboxId)) throw new MayflyError('invalid_id', 'That is not the id of a sandbox or a source.');
     const found = await reaching('list certificates', () =>

@@ -23,11 +23,6 @@ export class Commands {
     this.#model = connection.model<CommandDocument>('Command', commandSchema(), 'commands');
   }
 
-  /** The list reads by it; a real MongoDB uses it, the embedded store scans all the same. */
-  async ensureIndexes(): Promise<void> {
-    await reaching('index the commands', () => this.#model.collection.createIndex({ sandboxId: 1, ...NEWEST_FIRST }));
-  }
-
   /** Inserts the record; one that is there already (a repeated request) stays as it is. */
   async create(record: CommandRecord): Promise<void> {
     checkId(record.id);
@@ -55,7 +50,7 @@ export class Commands {
   }
 
   /**
-   * One page of a sandbox's commands, newest first. The embedded store reads the whole collection for it.
+   * One page of a sandbox's commands, newest first.
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<CommandPage> {
@@ -97,5 +92,5 @@ function checkId(id: string): void {
 
 function olderThan(cursor: string): Record<string, unknown> {
   const { at, id } = positionOf(cursor, isCommandId);
-  return { $or: [{ requestedAt: { $lt: at } }, { requestedAt: at, _id: { $lt: id } }] };
+  return { requestedAt: { $lte: at }, $or: [{ requestedAt: { $lt: at } }, { _id: { $lt: id } }] };
 }

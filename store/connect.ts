@@ -11,6 +11,7 @@ import { reaching } from './failure.ts';
 import { Hosts } from './hosts.ts';
 import { Idempotency } from './idempotency.ts';
 import { Launches } from './launches.ts';
+import { bringUpToDate } from './layout.ts';
 import { MeasuredDisks } from './measured-disks.ts';
 import { Output } from './output.ts';
 import { Sandboxes } from './sandboxes.ts';
@@ -62,16 +63,11 @@ const DEFAULT_DATABASE = 'mayfly';
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
   const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
   const connection = await open(uri, options.absenceMs ?? ABSENCE_MS);
-  const sandboxes = new Sandboxes(connection);
-  const snapshots = new Snapshots(connection);
-  const captures = new Captures(connection);
-  const commands = new Commands(connection);
-  const certificates = new Certificates(connection);
-  const store: Store = {
-    sandboxes,
-    snapshots,
-    captures,
-    commands,
+  return {
+    sandboxes: new Sandboxes(connection),
+    snapshots: new Snapshots(connection),
+    captures: new Captures(connection),
+    commands: new Commands(connection),
     launches: new Launches(connection),
     output: new Output(connection),
     audit: new Audit(connection, auditKey),
@@ -82,14 +78,11 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     serials: new Serials(connection),
     sources: new Sources(connection),
     bakedSources: new BakedSources(connection),
-    certificates,
+    certificates: new Certificates(connection),
     uses: new Uses(connection),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };
-  await Promise.all([sandboxes.ensureIndexes(), snapshots.ensureIndexes(), commands.ensureIndexes()]);
-  await Promise.all([certificates.ensureIndexes(), captures.ensureIndexes()]);
-  return store;
 }
 
 async function open(uri: string, absenceMs: number): Promise<mongoose.Connection> {
@@ -104,9 +97,12 @@ async function open(uri: string, absenceMs: number): Promise<mongoose.Connection
     bufferCommands: false,
   });
   try {
-    return await connection.asPromise();
+    await connection.asPromise();
+    await bringUpToDate(connection);
+    return connection;
   } catch (error) {
     await connection.close();
+    if (error instanceof MayflyError) throw error;
     // The address may hold a password, so it is not repeated.
     throw new MayflyError('store_unavailable', 'No connection to the store that MONGODB_URI names.', { cause: error });
   }

@@ -4,7 +4,7 @@ import { MayflyError } from '../model/errors.ts';
 const { MongoError, MongoNetworkError, MongoServerError, MongoServerSelectionError } = mongoose.mongo;
 
 /** The server's code for a second document with the same unique key. */
-const DUPLICATE_KEY = 11_000;
+export const DUPLICATE_KEY = 11_000;
 
 /**
  * Answers of a server that is there but cannot serve now: shutting down, no primary, no disk space.

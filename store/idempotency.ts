@@ -33,8 +33,8 @@ interface IdempotencyDocument {
   _id: string;
   bodyDigest: string;
   subjectId: string;
-  /** Milliseconds since 1970. */
-  createdAt: number;
+  /** ISO 8601. */
+  expiresAt: string;
   answer: StoredAnswer | null;
 }
 
@@ -51,7 +51,7 @@ export class Idempotency {
       _id: NAME,
       bodyDigest: NAME,
       subjectId: NAME,
-      createdAt: NUMBER,
+      expiresAt: NAME,
       answer: { type: strictPart({ status: NUMBER, headers: [header], body: TEXT }), default: null },
     });
     this.#model = connection.model<IdempotencyDocument>('Idempotency', schema, 'idempotency');
@@ -61,7 +61,8 @@ export class Idempotency {
   /** @throws MayflyError idempotency_key_reused when the key came with another body */
   async claim(claim: Claim): Promise<Claimed> {
     const { bodyDigest, subjectId } = claim;
-    const document = { _id: slotId(claim), bodyDigest, subjectId, createdAt: this.#now(), answer: null };
+    const expiresAt = new Date(this.#now() + KEPT_MS).toISOString();
+    const document = { _id: slotId(claim), bodyDigest, subjectId, expiresAt, answer: null };
     for (;;) {
       try {
         await reaching('claim an idempotency key', () => this.#model.create(document));
@@ -86,14 +87,18 @@ export class Idempotency {
     await this.#remove({ _id: slotId(claim), subjectId: claim.subjectId });
   }
 
-  /** Removes entries older than 24 h, and says how many they were. Reads the whole collection. */
+  /** Removes entries older than 24 h, and says how many they were. */
   async prune(): Promise<number> {
-    const past = { createdAt: { $lte: this.#now() - KEPT_MS } };
+    const past = { expiresAt: { $lte: this.#nowText() } };
     return reaching('prune idempotency keys', async () => (await this.#model.deleteMany(past)).deletedCount);
   }
 
-  #isPast(document: IdempotencyDocument): boolean {
-    return document.createdAt <= this.#now() - KEPT_MS;
+  #isPast({ expiresAt }: IdempotencyDocument): boolean {
+    return expiresAt <= this.#nowText();
+  }
+
+  #nowText(): string {
+    return new Date(this.#now()).toISOString();
   }
 
   async #get(id: string): Promise<IdempotencyDocument | null> {

@@ -38,11 +38,6 @@ export class Snapshots {
     this.#names = connection.model<NameDocument>('SnapshotName', names, 'snapshotNames');
   }
 
-  /** A sandbox's list is read by this; a real MongoDB uses it, the embedded store scans all the same. */
-  async ensureIndexes(): Promise<void> {
-    await reaching('index the snapshots', () => this.#model.collection.createIndex({ sandboxId: 1, ...NEWEST_FIRST }));
-  }
-
   /**
    * Inserts the record of a snapshot that begins. Repeating it answers with what is there by now.
    * @param expectedBytes what it counts as until it is saved
@@ -122,7 +117,7 @@ export class Snapshots {
     return found.map(recordOf);
   }
 
-  /** What counts in quotas: every one that is saved, or begun, and not deleted. Reads the whole collection. */
+  /** What counts in quotas: every one that is saved, or begun, and not deleted. */
   async kept(): Promise<StoredPart[]> {
     const found = await reaching('read what is stored of snapshots', () =>
       this.#model.find({ state: { $in: ['creating', 'ready', 'deleting'] } }).lean<SnapshotDocument[]>(),
@@ -167,5 +162,5 @@ function checkId(id: string): void {
 
 function olderThan(cursor: string): Record<string, unknown> {
   const { at, id } = positionOf(cursor, isSnapshotId);
-  return { $or: [{ createdAt: { $lt: at } }, { createdAt: at, _id: { $lt: id } }] };
+  return { createdAt: { $lte: at }, $or: [{ createdAt: { $lt: at } }, { _id: { $lt: id } }] };
 }

@@ -2,7 +2,7 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../model/errors.ts';
 import { isSandboxId } from '../model/ids.ts';
 import { reaching } from './failure.ts';
-import { NAME, NUMBER, strictSchema } from './schema.ts';
+import { NAME, NUMBER, strictSchema, TEXT } from './schema.ts';
 
 /** When a sandbox was last used, and what still uses it. */
 export interface Use {
@@ -14,7 +14,11 @@ export interface Use {
 
 interface UseDocument extends Partial<Use> {
   _id: string;
+  /** Set while there may be open commands, which are found by it; taken away by whoever looks and finds none. */
+  busy?: typeof BUSY;
 }
+
+const BUSY = 'yes';
 
 /** One touch of a sandbox in this time is enough for idle time-outs, which count in seconds. Milliseconds. */
 const TOUCH_MS = 1_000;
@@ -30,7 +34,7 @@ export class Uses {
   readonly #touched = new Map<string, number>();
 
   constructor(connection: Connection) {
-    const schema = strictSchema<UseDocument>({ _id: NAME, usedAt: NUMBER, openCommands: [String] });
+    const schema = strictSchema<UseDocument>({ _id: NAME, usedAt: NUMBER, openCommands: [String], busy: TEXT });
     this.#model = connection.model<UseDocument>('Use', schema, 'uses');
   }
 
@@ -46,7 +50,8 @@ export class Uses {
   /** A command that uses the sandbox until {@link closeCommand}. */
   async openCommand(sandboxId: string, commandId: string): Promise<void> {
     checkId(sandboxId);
-    await this.#update(sandboxId, { $max: { usedAt: Date.now() }, $addToSet: { openCommands: commandId } });
+    const opened = { $set: { busy: BUSY }, $addToSet: { openCommands: commandId } };
+    await this.#update(sandboxId, { $max: { usedAt: Date.now() }, ...opened });
   }
 
   async closeCommand(sandboxId: string, commandId: string): Promise<void> {
@@ -62,12 +67,21 @@ export class Uses {
     return { usedAt: found?.usedAt ?? 0, openCommands: found?.openCommands ?? [] };
   }
 
-  /** All commands that have not ended. Reads the whole collection: one small document a sandbox. */
+  /** All commands that have not ended. */
   async openCommands(): Promise<{ sandboxId: string; commandId: string }[]> {
-    const found = await reaching('read the uses of sandboxes', () => this.#model.find().lean<UseDocument[]>());
+    const found = await reaching('read the uses of sandboxes', () =>
+      this.#model.find({ busy: BUSY }).lean<UseDocument[]>(),
+    );
+    for (const { _id, openCommands } of found) if (!openCommands?.length) await this.#markIdle(_id);
     return found.flatMap(({ _id: sandboxId, openCommands }) =>
       (openCommands ?? []).map((commandId) => ({ sandboxId, commandId })),
     );
+  }
+
+  /** Unless a command was opened meanwhile. */
+  async #markIdle(sandboxId: string): Promise<void> {
+    const idle = { _id: sandboxId, openCommands: { $size: 0 } };
+    await reaching('note that a sandbox is idle', () => this.#model.updateOne(idle, { $unset: { busy: '' } }));
   }
 
   async #update(sandboxId: string, change: Record<string, unknown>): Promise<void> {

@@ -1,14 +1,15 @@
 // @ts-check
-/** @module Go modules with a line changed, for a build; store/embedded/patches.json says which and why. */
+/** @module Go modules with lines changed and files added, for a build; store/embedded/patches.json says which and why. */
 import { chmod, copyFile, cp, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
-/** @typedef {{ module: string, file: string, line: string, becomes: string }} Patch */
+/** @typedef {{ module: string, file: string, line: string, becomes: string }} Change */
+/** @typedef {{ module: string, file: string, from: string }} Addition Of a file that the project has. */
 
 /**
- * Copies each module, changes its lines, and writes a go.mod that builds with the copies. The module cache stays as
+ * Copies each module, changes it, and writes a go.mod that builds with the copies. The module cache stays as
  * it is: it is checked against go.sum.
  * @param {object} options
  * @param {string} options.project Folder with go.mod, go.sum and patches.json.
@@ -20,13 +21,17 @@ export async function patchedModfile({ project, scratch, signal }) {
   const modfile = join(scratch, 'go.mod');
   await copyFile(join(project, 'go.mod'), modfile);
   await copyFile(join(project, 'go.sum'), join(scratch, 'go.sum'));
-  /** @type {Patch[]} */
+  /** @type {(Change | Addition)[]} */
   const patches = JSON.parse(await readFile(join(project, 'patches.json'), 'utf8'));
-  for (const [index, patch] of patches.entries()) {
+  const modules = new Set(patches.map(({ module }) => module));
+  for (const [index, module] of [...modules].entries()) {
     const copy = join(scratch, `module-${index}`);
-    await cp(await moduleFolder(patch.module, project, signal), copy, { recursive: true });
-    await applyPatch(copy, patch);
-    const replace = `-replace=${patch.module}=${copy}`;
+    await cp(await moduleFolder(module, project, signal), copy, { recursive: true });
+    for (const patch of patches.filter((one) => one.module === module)) {
+      if ('from' in patch) await addFile(copy, project, patch);
+      else await changeLines(copy, patch);
+    }
+    const replace = `-replace=${module}=${copy}`;
     await run(['go', 'mod', 'edit', replace, modfile], { signal, cwd: project });
   }
   return modfile;
@@ -56,9 +61,20 @@ async function moduleFolder(module, project, signal) {
 
 /**
  * @param {string} folder Of the module's copy; the cache it came from is read-only.
- * @param {Patch} patch
+ * @param {string} project
+ * @param {Addition} addition
  */
-async function applyPatch(folder, { module, file, line, becomes }) {
+async function addFile(folder, project, { file, from }) {
+  const path = join(folder, file);
+  await chmod(dirname(path), 0o755);
+  await copyFile(join(project, from), path);
+}
+
+/**
+ * @param {string} folder Of the module's copy.
+ * @param {Change} change
+ */
+async function changeLines(folder, { module, file, line, becomes }) {
   const path = join(folder, file);
   const before = await readFile(path, 'utf8');
   if (before.split(line).length !== 2)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,6 +49,34 @@ func (f frame) flags() uint32 { return binary.LittleEndian.Uint32(f[headerLength
 
 // errBadFrame is wrapped by every complaint about what a peer sent, as opposed to a lost connection.
 var errBadFrame = errors.New("bad frame")
+
+// readers are the commands that change nothing.
+var readers = map[string]bool{
+	"find": true, "getMore": true, "killCursors": true, "aggregate": true, "count": true, "distinct": true,
+	"explain": true, "listCollections": true, "listIndexes": true,
+	"hello": true, "isMaster": true, "ismaster": true, "ping": true, "buildInfo": true, "endSessions": true,
+}
+
+// onlyReads says whether the request is known to change nothing. (The backend has neither $out nor $merge, by which
+// an aggregation would write.)
+func (f frame) onlyReads() bool {
+	return f.opCode() == opQuery || readers[f.command()]
+}
+
+// command is the name of the command in an OP_MSG frame, which is that of its document's first element; empty where
+// the document is not the first section.
+func (f frame) command() string {
+	const kind = headerLength + 4
+	const name = kind + 1 + 4 + 1 // after the document's length and the element's type
+	if f.opCode() != opMsg || len(f) <= name || f[kind] != 0 {
+		return ""
+	}
+	length := bytes.IndexByte(f[name:], 0)
+	if length < 0 {
+		return ""
+	}
+	return string(f[name : name+length])
+}
 
 // readFrame reads one message. It returns io.EOF only when the peer closed between two messages.
 func readFrame(r io.Reader, accepted ...int32) (frame, error) {

@@ -15,19 +15,22 @@ import (
 // goodbye bounds how long a shutdown waits for a client to take the reply to its last request.
 const goodbye = 5 * time.Second
 
-// Front accepts MongoDB clients and hands their requests to a backend one at a time.
+// Front accepts MongoDB clients and hands their requests to a backend, those that may write one at a time.
 //
 // FerretDB on SQLite reads a document, changes it and writes it back without holding anything in between,
-// so two updates at once lose one of them. With a single request in flight there is no in between:
-// $inc, findOneAndUpdate and unique inserts become as atomic as clients expect them to be.
+// so two updates at once lose one of them. With a single writer there is no in between: $inc, findOneAndUpdate
+// and unique inserts become as atomic as clients expect them to be. What only reads passes beside it: SQLite shows
+// each query the data as it was when the query began.
 //
-// Every client has a backend connection of its own, because cursors belong to connections. A request that
-// blocks in the backend (getMore on a tailable cursor with awaitData) therefore blocks every other client.
+// The answer to a write waits until settle has made it durable, while the next one is let in already.
+//
+// Every client has a backend connection of its own, because cursors belong to connections.
 type Front struct {
-	dial func(ctx context.Context) (net.Conn, error)
-	log  *slog.Logger
+	dial   func(ctx context.Context) (net.Conn, error)
+	settle func() error
+	log    *slog.Logger
 
-	// turn is held from the first byte sent to the backend to the last byte of its answer.
+	// turn is held by a request that may write, from the first byte sent to the backend to the last byte of its answer.
 	turn sync.Mutex
 
 	clients  sync.WaitGroup
@@ -36,9 +39,9 @@ type Front struct {
 	stopping bool
 }
 
-// NewFront returns a front for the backend that dial reaches.
-func NewFront(dial func(ctx context.Context) (net.Conn, error), log *slog.Logger) *Front {
-	return &Front{dial: dial, log: log, open: map[net.Conn]struct{}{}}
+// NewFront returns a front for the backend that dial reaches; settle makes durable what was written before.
+func NewFront(dial func(ctx context.Context) (net.Conn, error), settle func() error, log *slog.Logger) *Front {
+	return &Front{dial: dial, settle: settle, log: log, open: map[net.Conn]struct{}{}}
 }
 
 // Serve accepts clients until ctx is cancelled; it then lets every request that is under way finish,
@@ -127,7 +130,7 @@ func (f *Front) attend(ctx context.Context, client net.Conn) {
 			return
 		}
 
-		replies, err := f.exchange(backend, request)
+		replies, err := f.answer(backend, request)
 		if err != nil {
 			log.Error("closing a client's connection: the database gave no answer", "error", err)
 			return
@@ -146,12 +149,23 @@ func (f *Front) attend(ctx context.Context, client net.Conn) {
 	}
 }
 
-// exchange sends one request and reads its replies while nobody else talks to the backend.
-// Only a request that allows exhaust may be answered by more than one reply.
-func (f *Front) exchange(backend net.Conn, request frame) ([]frame, error) {
+// answer lets a request that may write pass alone, and keeps its replies until what it wrote is durable.
+func (f *Front) answer(backend net.Conn, request frame) ([]frame, error) {
+	if request.onlyReads() {
+		return exchange(backend, request)
+	}
 	f.turn.Lock()
-	defer f.turn.Unlock()
+	replies, err := exchange(backend, request)
+	f.turn.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return replies, f.settle()
+}
 
+// exchange sends one request and reads its replies.
+// Only a request that allows exhaust may be answered by more than one reply.
+func exchange(backend net.Conn, request frame) ([]frame, error) {
 	if _, err := backend.Write(request); err != nil {
 		return nil, err
 	}

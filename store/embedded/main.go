@@ -1,6 +1,7 @@
 // Command mayfly-store is the embedded default store: MongoDB's wire protocol over SQLite files in one folder.
 //
-// It is FerretDB as a library behind a front that lets one request through at a time; see [Front] for why.
+// It is FerretDB as a library behind a front that lets one write through at a time, see [Front] for why, and that
+// answers it when it is durable, see [Flusher].
 // When it accepts clients it prints one line of JSON on stdout: {"address":"127.0.0.1:27017","uri":"mongodb://…"}.
 // Logs go to stderr as JSON. SIGTERM and SIGINT finish the requests under way and stop.
 package main
@@ -74,7 +75,7 @@ func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) erro
 	backend, err := ferretdb.New(&ferretdb.Config{
 		Listener:  ferretdb.ListenerConfig{Unix: backendSocket},
 		Handler:   "sqlite",
-		SQLiteURL: "file:./",
+		SQLiteURL: "file:./?_pragma=synchronous(normal)", // [Flusher] does the rest
 		// Below errors FerretDB logs every refused command and closed connection, which clients are told anyway.
 		Logger: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
@@ -105,7 +106,7 @@ func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) erro
 	var dialer net.Dialer
 	front := NewFront(func(ctx context.Context) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", backendSocket)
-	}, log)
+	}, NewFlusher(logFlush(".")).Wait, log)
 	return front.Serve(ctx, listener)
 }
 

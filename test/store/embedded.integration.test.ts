@@ -7,6 +7,8 @@ import { createInterface } from 'node:readline';
 import { mongo } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storeCachePath } from '../../scripts/setup/artifacts.mjs';
+import { connectStore } from '../../store/connect.ts';
+import { sandboxId } from './support.ts';
 
 interface Doc {
   _id: string;
@@ -104,6 +106,107 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
 
   const kept = await (await connect(await start())).collection<Doc>('load').distinct('_id');
   expect(acknowledged.filter((id) => !kept.includes(id))).toEqual([]);
+});
+
+it('has chains that verify, with all that was acknowledged, when it is killed while many append', async () => {
+  const auditKey = Buffer.alloc(32, 7);
+  const uri = await start();
+  const store = await connectStore(uri, { auditKey });
+  const acknowledged = new Map<string, number>();
+  const writers = times(30, async (writer) => {
+    const id = sandboxId(writer % 10);
+    for (let n = 0; ; n += 1) {
+      const event = { eventId: `${writer}/${n}`, actor: null, runId: null, hostId: null, detail: {} };
+      const at = new Date().toISOString();
+      try {
+        await store.audit.append(id, { ...event, kind: 'sandbox.step', at });
+      } catch {
+        return; // the connection died with the server: this one was not acknowledged
+      }
+      acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1);
+    }
+  });
+  const sum = () => [...acknowledged.values()].reduce((all, one) => all + one, 0);
+  await expect.poll(sum, { timeout: 20_000 }).toBeGreaterThan(300);
+  await end('SIGKILL');
+  await writers;
+  await store.close();
+
+  const after = await connectStore(await start(), { auditKey });
+  for (const [id, count] of acknowledged) {
+    const { ok, problems } = await after.audit.verify(id);
+    expect({ ok, problems: problems.filter(({ kind }) => kind !== 'time-went-back') }).toEqual({
+      ok: true,
+      problems: [],
+    });
+    expect((await after.audit.head(id))?.count).toBeGreaterThanOrEqual(count);
+  }
+  await after.close();
+});
+
+describe('indexes, which FerretDB alone makes and never reads', () => {
+  interface Item {
+    _id: string;
+    kind: string;
+    at: string;
+    note?: string | null;
+  }
+  const items = Array.from({ length: 300 }, (_, n): Item => {
+    const at = new Date(Date.UTC(2026, 0, 1) + ((n * 7) % 50)).toISOString();
+    return {
+      _id: `item-${String(n).padStart(3, '0')}`,
+      kind: ['a', 'b', 'ab'][n % 3] ?? '',
+      at,
+      note: n % 5 ? 'x' : null,
+    };
+  });
+  const newestFirst = (a: Item, b: Item) => (a.at === b.at ? (a._id < b._id ? 1 : -1) : a.at < b.at ? 1 : -1);
+
+  async function indexed(): Promise<mongo.Collection<Item>> {
+    const collection = (await connect(await start())).collection<Item>('items');
+    await collection.createIndexes([{ key: { kind: 1, at: -1, _id: -1 } }, { key: { at: -1, _id: -1 } }]);
+    await collection.insertMany(items);
+    return collection;
+  }
+
+  it('find what reading the whole collection finds, in the same order', async () => {
+    const collection = await indexed();
+    const at = items[30]?.at ?? '';
+    const cases: [mongo.Filter<Item>, (item: Item) => boolean][] = [
+      [{}, () => true],
+      [{ kind: 'a' }, ({ kind }) => kind === 'a'],
+      [{ kind: { $in: ['a', 'ab', 'none'] } }, ({ kind }) => kind !== 'b'],
+      [{ kind: { $in: [] } }, () => false],
+      [{ kind: { $ne: 'a' } }, ({ kind }) => kind !== 'a'],
+      [{ kind: { $gt: 'a', $lt: 'b' } }, ({ kind }) => kind === 'ab'],
+      [{ at: { $lte: at }, note: null }, (item) => item.at <= at && item.note === null],
+      [{ kind: 'b', at: { $gte: at, $ne: at } }, (item) => item.kind === 'b' && item.at > at],
+      [
+        { at: { $lte: at }, $or: [{ at: { $lt: at } }, { _id: { $lt: 'item-100' } }] },
+        (item) => item.at < at || (item.at === at && item._id < 'item-100'),
+      ],
+      [{ _id: { $gte: 'item-010', $lt: 'item-020' } }, ({ _id }) => _id >= 'item-010' && _id < 'item-020'],
+      [{ _id: { $in: ['item-007', 'item-008', 'none'] }, kind: 'b' }, ({ _id }) => _id === 'item-007'],
+    ];
+    for (const [filter, matches] of cases) {
+      const wanted = items.filter(matches).sort(newestFirst);
+      expect(await collection.find(filter).sort({ at: -1, _id: -1 }).toArray(), JSON.stringify(filter)).toEqual(wanted);
+      expect(await collection.find(filter).sort({ at: 1, _id: 1 }).limit(7).toArray()).toEqual(
+        wanted.reverse().slice(0, 7),
+      );
+      expect(await collection.countDocuments(filter)).toBe(wanted.length);
+      const { n } = await client.db('embedded').command({ count: 'items', query: filter });
+      expect(n).toBe(wanted.length);
+    }
+  });
+
+  it('change and remove what they find, and no more', async () => {
+    const collection = await indexed();
+    expect((await collection.updateMany({ kind: 'a' }, { $set: { note: 'y' } })).modifiedCount).toBe(100);
+    expect((await collection.deleteMany({ kind: { $in: ['a', 'b'] }, note: 'y' })).deletedCount).toBe(100);
+    expect(await collection.findOneAndUpdate({ kind: 'a' }, { $set: { note: 'z' } })).toBeNull();
+    expect(await collection.estimatedDocumentCount()).toBe(200);
+  });
 });
 
 it('stops cleanly on SIGTERM, and with its parent when told to', async () => {

@@ -1,16 +1,21 @@
+import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectStore, type Store } from '../../store/connect.ts';
+import { documentOf } from '../../store/sandbox-document.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { record, sandboxId } from './support.ts';
 
 let server: StoreServer;
 let store: Store;
+let db: mongoose.Connection;
 
 beforeAll(async () => {
   server = await startStoreServer();
   store = await connectStore(server.uri);
+  db = await mongoose.createConnection(server.uri).asPromise();
 });
 afterAll(async () => {
+  await db?.close();
   await store?.close();
   await server?.stop();
 });
@@ -71,6 +76,81 @@ describe('records', () => {
     for (const hostile of [{ $ne: null }, { $gt: '' }, ['x'], null, '../etc', '$ne', 'sbx-$']) {
       await expect(store.sandboxes.get(hostile as unknown as string)).rejects.toMatchObject({ code: 'invalid_id' });
     }
+  });
+});
+
+describe('those that have ended', () => {
+  const names = ['sandboxes', 'endedSandboxes'] as const;
+  const homesOf = async (id: string) => {
+    const found = await Promise.all(names.map((name) => db.collection<{ _id: string }>(name).findOne({ _id: id })));
+    return names.filter((_, n) => found[n]);
+  };
+
+  it('leave the living, and are found as before', async () => {
+    await store.sandboxes.create(record(10, { state: 'running' }));
+    expect(await homesOf(sandboxId(10))).toEqual(['sandboxes']);
+    const ended = await store.sandboxes.update(sandboxId(10), { state: 'destroyed', stopReason: 'deleted' });
+    expect(await homesOf(sandboxId(10))).toEqual(['endedSandboxes']);
+    expect(await store.sandboxes.get(sandboxId(10))).toEqual(ended);
+    expect((await store.sandboxes.all(['destroyed'])).map(({ id }) => id)).toContain(sandboxId(10));
+    expect((await store.sandboxes.all(['running'])).map(({ id }) => id)).not.toContain(sandboxId(10));
+  });
+
+  it('end once, however often and from wherever the end is written', async () => {
+    const end = { state: 'failed', failure: { code: 'boot_failed', step: 'bootDomain', message: 'no' } } as const;
+    await store.sandboxes.create(record(11, { state: 'destroying' }));
+    const first = await store.sandboxes.update(sandboxId(11), end);
+    expect(await store.sandboxes.update(sandboxId(11), end)).toEqual(first);
+    // As if the process had died before it removed the record from among the living.
+    await db.collection<{ _id: string }>('sandboxes').insertOne({ ...documentOf(record(11, { state: 'destroying' })) });
+    expect(await store.sandboxes.update(sandboxId(11), end)).toEqual(first);
+    expect(await homesOf(sandboxId(11))).toEqual(['endedSandboxes']);
+    expect((await store.sandboxes.all()).filter(({ id }) => id === sandboxId(11)).length).toBe(1);
+  });
+
+  it('are told once in a list while they move', async () => {
+    await store.sandboxes.create(record(12, { state: 'destroyed' }));
+    await db.collection<{ _id: string }>('sandboxes').insertOne({ ...documentOf(record(12, { state: 'running' })) });
+    const { items } = await store.sandboxes.list({ limit: 200 });
+    expect(items.filter(({ id }) => id === sandboxId(12)).map(({ state }) => state)).toEqual(['destroyed']);
+  });
+
+  it('do not come back by a late repetition of their request', async () => {
+    await store.sandboxes.create(record(13));
+    await store.sandboxes.update(sandboxId(13), { state: 'destroyed' });
+    expect((await store.sandboxes.create(record(13))).state).toBe('destroyed');
+    expect(await homesOf(sandboxId(13))).toEqual(['endedSandboxes']);
+    const other = record(13, { createdBy: { apiKeyId: 'ffffffffffff', agentId: null } });
+    await expect(store.sandboxes.create(other)).rejects.toMatchObject({ code: 'internal' });
+  });
+
+  it('are among the living again when a cleanup takes them over', async () => {
+    await store.sandboxes.create(record(14));
+    await store.sandboxes.update(sandboxId(14), { state: 'destroyed' });
+    await store.sandboxes.update(sandboxId(14), { state: 'destroying' });
+    expect(await homesOf(sandboxId(14))).toEqual(['sandboxes']);
+    expect((await store.sandboxes.get(sandboxId(14)))?.state).toBe('destroying');
+  });
+
+  it('are refused fields and states that nobody defined', async () => {
+    await store.sandboxes.create(record(15));
+    const hostile = { state: 'destroyed', extra: 1 } as unknown as { state: 'destroyed' };
+    await expect(store.sandboxes.update(sandboxId(15), hostile)).rejects.toThrow();
+    expect(await homesOf(sandboxId(15))).toEqual(['sandboxes']);
+  });
+
+  it('are on the same pages as the living, in one order', async () => {
+    const first = await store.sandboxes.list({ limit: 200 });
+    const seen: string[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await store.sandboxes.list({ limit: 2, ...(cursor && { cursor }) });
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.nextCursor;
+    }
+    expect(seen).toEqual(first.items.map(({ id }) => id));
+    expect(new Set(first.items.map(({ state }) => state)).size).toBeGreaterThan(2);
+    const ages = first.items.map(({ createdAt, id }) => `${createdAt} ${id}`);
+    expect(ages).toEqual([...ages].sort().reverse());
   });
 });
 

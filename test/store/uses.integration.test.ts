@@ -38,3 +38,15 @@ it('commands that open and close at once are each counted once', async () => {
   expect(use.openCommands).toEqual(ids.slice(0, 1));
   expect(use.usedAt).toBeGreaterThan(0);
 });
+
+it('open commands are found again after there were none', async () => {
+  const [id, open] = [sandboxId(4), { sandboxId: sandboxId(4), commandId: 'cmd-0000000000000400' }];
+  const found = async () => (await store.uses.openCommands()).filter((one) => one.sandboxId === id);
+  await store.uses.openCommand(id, open.commandId);
+  expect(await found()).toEqual([open]);
+  await store.uses.closeCommand(id, open.commandId);
+  expect(await found()).toEqual([]);
+  expect(await found()).toEqual([]);
+  await store.uses.openCommand(id, open.commandId);
+  expect(await found()).toEqual([open]);
+});

@@ -1,0 +1,46 @@
+/** As many go together at most: a group stays one message, and one transaction of the embedded store. */
+const GROUP = 100;
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Writes what comes while a write is under way together, as the next one: nobody waits for others to come, and many at
+ * once cost few writes. One that fails as a whole has failed for each of its group.
+ */
+export class GroupCommit<Item, Result> {
+  readonly #write: (items: Item[]) => Promise<readonly Result[]>;
+  #waiting: Waiting<Item, Result>[] = [];
+  #isWriting = false;
+
+  /** @param write answers for each item, in their order */
+  constructor(write: (items: Item[]) => Promise<readonly Result[]>) {
+    this.#write = write;
+  }
+
+  /** Resolves when the item is written. */
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      if (!this.#isWriting) void this.#writeAll();
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) await this.#writeGroup(this.#waiting.splice(0, GROUP));
+    this.#isWriting = false;
+  }
+
+  async #writeGroup(group: Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#write(group.map(({ item }) => item));
+      for (const [n, { resolve }] of group.entries()) resolve(results[n] as Result);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+}

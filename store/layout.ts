@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import mongoose, { type Connection } from 'mongoose';
+import { LIMITS } from '../model/limits.ts';
+import { isFinal, SANDBOX_STATES } from '../model/sandbox.ts';
+import { reaching } from './failure.ts';
+import { ensureIndexes, INDEXES } from './indexes.ts';
+
+/** To be changed when one of the steps below does. */
+const STEPS = 1;
+/** How the collections are laid out: where a store says the same, there is nothing to do. */
+const LAYOUT = createHash('sha256')
+  .update(JSON.stringify([STEPS, INDEXES]))
+  .digest('hex');
+/** Documents that are moved at once. */
+const AT_ONCE = 500;
+
+type Document = Record<string, unknown> & { _id: string };
+
+/**
+ * Makes indexes, and puts what an earlier version has stored where this one looks for it. It may be cut short, and run
+ * by several processes at once. Takes about half a millisecond an ended sandbox, once.
+ */
+export async function bringUpToDate(connection: Connection): Promise<void> {
+  const layouts = connection.collection<{ _id: string; layout: string }>('layout');
+  const present = await reaching('read the layout of the store', () => layouts.findOne({ _id: 'layout' }));
+  if (present?.layout === LAYOUT) return;
+  await ensureIndexes(connection);
+  await reaching('bring the store up to date', async () => {
+    await moveEnded(connection);
+    await markBusy(connection);
+    await dateKeys(connection);
+    await layouts.updateOne({ _id: 'layout' }, { $set: { layout: LAYOUT } }, { upsert: true });
+  });
+}
+
+/** Sandboxes that have ended were among the living. */
+async function moveEnded(connection: Connection): Promise<void> {
+  const [alive, ended] = ['sandboxes', 'endedSandboxes'].map((name) => connection.collection<Document>(name));
+  if (!alive || !ended) return;
+  for (;;) {
+    const found = await alive
+      .find({ state: { $in: SANDBOX_STATES.filter(isFinal) } })
+      .limit(AT_ONCE)
+      .toArray();
+    if (found.length === 0) return;
+    try {
+      await ended.insertMany(found, { ordered: false });
+    } catch (error) {
+      if (!isRepetition(error)) throw error;
+    }
+    await alive.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } });
+  }
+}
+
+/** All that was refused is there already. */
+function isRepetition(error: unknown): boolean {
+  if (!(error instanceof mongoose.mongo.MongoBulkWriteError) || error.result.getWriteConcernError()) return false;
+  return [error.writeErrors].flat().every(({ code }) => code === 11_000);
+}
+
+/** Open commands were found by reading every sandbox's use. */
+async function markBusy(connection: Connection): Promise<void> {
+  const uses = connection.collection<Document>('uses');
+  const busy = uses.find({ openCommands: { $exists: true, $ne: [] }, busy: { $exists: false } });
+  for await (const { _id } of busy) await uses.updateOne({ _id }, { $set: { busy: 'yes' } });
+}
+
+/** Idempotency keys had the number of their first millisecond, which the embedded store has no index for. */
+async function dateKeys(connection: Connection): Promise<void> {
+  const keys = connection.collection<Document>('idempotency');
+  for await (const { _id, createdAt } of keys.find({ expiresAt: { $exists: false } })) {
+    const expiresAt = new Date(Number(createdAt) + LIMITS.idempotencyHours * 3_600_000).toISOString();
+    await keys.updateOne({ _id }, { $set: { expiresAt }, $unset: { createdAt: '' } });
+  }
+}
