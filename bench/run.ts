@@ -22,13 +22,13 @@ import { measureSnapshots, type SnapshotFigures } from './snapshots.ts';
 
 export interface BenchOptions {
   source: string;
-  /** Whole lives, direct and as sagas. */
+  /** Whole lives, called directly and as sagas. */
   runs: number;
   /** Requests to the API, of each kind. */
   requests: number;
   /** Ended sandboxes in the store beside those of the run. */
   stored: number;
-  /** Sandboxes made at once; 0 leaves it out. */
+  /** Sandboxes made at once, called directly and as sagas; 0 leaves it out. */
   burst: number;
   /** Snapshots of each kind, and in a row, on real machines; 0 leaves them out. */
   snapshots: { rounds: number; chain: number };
@@ -40,7 +40,7 @@ export interface BenchOptions {
 export async function runBench(io: Io, config: Config, options: BenchOptions): Promise<Report> {
   const { source, runs, requests, stored } = options;
   io.note(`${runs} lives, step by step, without Temporal`);
-  const direct = await measureDirect(config, source, runs);
+  const direct = await measureDirect(config, source, runs, options.burst);
   const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
@@ -63,9 +63,10 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
       at,
       machine: thisMachine(),
       host: { kind, isolation },
-      direct,
-      saga,
-      burst,
+      direct: direct.spreads,
+      saga: saga.spreads,
+      processor: { direct: direct.processor, saga: saga.processor },
+      burst: direct.burst && burst && { direct: direct.burst, saga: burst },
       ...guest,
       snapshots,
       storedSandboxes: stored,

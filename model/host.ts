@@ -38,3 +38,14 @@ export interface HostRecord {
 export const HOST_STALE_SECONDS = 30;
 /** How often a host worker describes itself. Seconds. */
 export const HOST_HEARTBEAT_SECONDS = 5;
+
+/** Of these hosts those that have a source, the one with most memory to spare first. */
+export function holding(hosts: readonly HostRecord[], source: string): HostRecord[] {
+  const having = hosts.filter(({ sources }) => sources.some(({ name }) => name === source));
+  return having.sort((a, b) => spareMemory(b) - spareMemory(a));
+}
+
+/** Available memory less what is promised. A promise that a guest has grown into counts twice, which only spreads the load. */
+function spareMemory({ capacity, promised }: HostRecord): number {
+  return capacity.memoryAvailableMib - promised.memoryMib;
+}

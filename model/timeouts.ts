@@ -1,3 +1,5 @@
+import type { ErrorCode } from './errors.ts';
+
 /** How long each part of a saga may take, milliseconds. Arguments of the workflow, so that tests run in milliseconds. */
 export interface Timeouts {
   /** A host activity nobody picks up for this long means that the host is down. */
@@ -46,3 +48,19 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   cleanupMs: 60_000,
   cleanupPauseMs: 5_000,
 };
+
+/** A phase that is over before anybody could look at it costs the create a write for nothing. Milliseconds. */
+export const SHOWN_AFTER_MS = 100;
+
+/** What a step's time-out means to the caller, where it has a name of its own. */
+const TIMEOUT_CODES: Record<string, ErrorCode> = { awaitIp: 'ip_timeout', verifySsh: 'ssh_timeout' };
+
+/** The code of a step that did not end in time. */
+export function timeoutCode(step: string): ErrorCode {
+  return TIMEOUT_CODES[step] ?? 'step_timeout';
+}
+
+/** The words for it. @param seen the last that it said of itself; empty: nothing */
+export function timeoutMessage(step: string, seen: string): string {
+  return `${step} did not end in time${seen && `; last seen: ${seen}`}`;
+}
