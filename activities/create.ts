@@ -8,10 +8,14 @@ import type { SshActivities } from './ssh.ts';
 import type { CloneDiskInput, StepTarget } from './steps.ts';
 import { currentTurn } from './turn.ts';
 
-/** The time of each step, milliseconds. */
-type Within<Step extends string> = { withinMs: Record<Step, number> };
+/** See {@link TurnStep}. Milliseconds. */
+interface Times<Step extends string> {
+  /** Of each step. */
+  withinMs: Record<Step, number>;
+  shownAfterMs: number;
+}
 
-export interface PrepareInput extends CloneDiskInput, Within<'reserve' | 'cloneDisk'> {}
+export interface PrepareInput extends CloneDiskInput, Times<'reserve' | 'cloneDisk'> {}
 
 export interface Prepared {
   clone: Clone & { loginKey: string };
@@ -21,7 +25,7 @@ export interface Prepared {
 export interface StartInput
   extends StepTarget,
     Pick<Clone, 'user' | 'hostKey'>,
-    Within<'bootDomain' | 'awaitIp' | 'verifySsh'> {
+    Times<'bootDomain' | 'awaitIp' | 'verifySsh'> {
   /** One OpenSSH certificate line; public. */
   certificate: string;
 }
@@ -41,24 +45,30 @@ type Steps = Pick<ReservationActivities, 'reserve'> &
 export function createCreateActivities(host: Steps) {
   return {
     /** All that a sandbox is made of. @throws what `reserve` and `cloneDisk` throw; MayflyError step_timeout */
-    async prepare({ withinMs, ...input }: PrepareInput): Promise<Prepared> {
+    async prepare({ withinMs, shownAfterMs, ...input }: PrepareInput): Promise<Prepared> {
       const turn = currentTurn();
-      const reserve = { name: 'reserve', phase: 'placing', withinMs: withinMs.reserve } as const;
+      const reserve = { name: 'reserve', phase: 'placing', withinMs: withinMs.reserve, shownAfterMs } as const;
       await turn.step(reserve, () => host.reserve(input));
-      const cloneDisk = { name: 'cloneDisk', phase: 'cloning', withinMs: withinMs.cloneDisk } as const;
+      const cloneDisk = { name: 'cloneDisk', phase: 'cloning', withinMs: withinMs.cloneDisk, shownAfterMs } as const;
       const clone = await turn.step(cloneDisk, () => host.cloneDisk(input));
       return { clone, steps: turn.steps };
     },
 
     /** From what was prepared to a login. @throws what its steps throw; MayflyError step_timeout, ip_timeout, ssh_timeout */
-    async start({ withinMs, user, hostKey, certificate, ...target }: StartInput): Promise<Started> {
+    async start({ withinMs, shownAfterMs, user, hostKey, certificate, ...target }: StartInput): Promise<Started> {
       const turn = currentTurn();
-      const bootDomain = { name: 'bootDomain', phase: 'booting', withinMs: withinMs.bootDomain } as const;
+      const bootDomain = { name: 'bootDomain', phase: 'booting', withinMs: withinMs.bootDomain, shownAfterMs } as const;
       await turn.step(bootDomain, () => host.bootDomain(target));
-      const awaitIp = { name: 'awaitIp', phase: 'awaiting-ip', withinMs: withinMs.awaitIp } as const;
+      const awaitIp = { name: 'awaitIp', phase: 'awaiting-ip', withinMs: withinMs.awaitIp, shownAfterMs } as const;
       const { address, port } = await turn.step(awaitIp, () => host.awaitIp(target));
       const ssh = { address, port, user, hostKey };
-      const verifySsh = { name: 'verifySsh', phase: 'verifying-ssh', withinMs: withinMs.verifySsh, ssh } as const;
+      const verifySsh = {
+        name: 'verifySsh',
+        phase: 'verifying-ssh',
+        withinMs: withinMs.verifySsh,
+        shownAfterMs,
+        ssh,
+      } as const;
       await turn.step(verifySsh, () => host.verifySsh({ ...target, endpoint: ssh, certificate }));
       return { ssh, steps: turn.steps };
     },

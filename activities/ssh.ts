@@ -8,8 +8,10 @@ export function createSshActivities({ credentials }: { credentials: Credentials 
   return {
     /** @throws MayflyError ssh_timeout, host_key_mismatch */
     async verifySsh({ sandboxId, endpoint, certificate }: VerifySshInput): Promise<void> {
-      await credentials.storeCertificate(sandboxId, certificate);
-      await credentials.storeKnownHost(sandboxId, endpoint);
+      await Promise.all([
+        credentials.storeCertificate(sandboxId, certificate),
+        credentials.storeKnownHost(sandboxId, endpoint),
+      ]);
       await verifySsh({ endpoint, credentialsDir: credentials.directory(sandboxId), ...stepContext() });
     },
   };

@@ -6,6 +6,8 @@ export interface TurnStep {
   /** As failpoints, records and failures call it. */
   name: string;
   phase: SandboxPhase;
+  /** After this it is told that it is under way. Milliseconds. */
+  shownAfterMs: number;
   /** After this it has failed with a time-out of its own. Milliseconds. */
   withinMs: number;
   /** Where the sandbox will be reached, to be told with the step. */

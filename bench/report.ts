@@ -58,17 +58,24 @@ export function reportLines(report: Report): string[] {
     processorLine('the steps of a create use', report.processor.direct),
     processorLine('a create by saga uses', report.processor.saga),
     '',
-    'commands on a connection that is open, and the plain tools on the same guest',
-    ...table(report.commands),
-    '',
-    'files, and sftp on the same guest',
-    ...table(report.files),
-    ...shares(report.files),
-    '',
+    ...guestLines(report),
     ...(report.snapshots ? snapshotLines(report.snapshots) : []),
     `the API, with ${storedSandboxes} ended sandboxes in the store`,
     ...table(report.door),
     ...(burst ? ['', ...burstLines(burst)] : []),
+  ];
+}
+
+function guestLines({ commands, files }: Report): string[] {
+  if (Object.keys(commands).length === 0) return [];
+  return [
+    'commands on a connection that is open, and the plain tools on the same guest',
+    ...table(commands),
+    '',
+    'files, and sftp on the same guest',
+    ...table(files),
+    ...shares(files),
+    '',
   ];
 }
 

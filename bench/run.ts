@@ -32,7 +32,7 @@ export interface BenchOptions {
   burst: number;
   /** Snapshots of each kind, and in a row, on real machines; 0 leaves them out. */
   snapshots: { rounds: number; chain: number };
-  /** Files sent and fetched, of each kind. */
+  /** Files sent and fetched, of each kind; 0 leaves out all that is done in a guest. */
   transfers: number;
 }
 
@@ -48,10 +48,7 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
     const saga = await measureSagas(client, source, runs);
     if (options.burst > 0) io.note(`${options.burst} at once`);
     const burst = options.burst > 0 ? await measureBurst(client, source, options.burst) : null;
-    io.note('commands and files, against the plain tools');
-    const guest = await inSandbox(client, installation, source, (sandbox, plain) =>
-      measureGuest(client, sandbox.id, plain, options),
-    );
+    const guest = await ofGuest(io, client, installation, options);
     const snapshots = await ofSnapshots(io, client, installation, config, options);
     io.note(`the API with ${stored} sandboxes in the store`);
     const door = await withStoreOf(config, (store) => measureDoor(client, store, source, { runs: requests, stored }));
@@ -99,6 +96,14 @@ async function inSandbox<T>(
     await rm(scratch, { recursive: true });
     await client.destroySandbox(sandbox.id, { waitSeconds: 240 });
   }
+}
+
+async function ofGuest(io: Io, client: MayflyClient, installation: Installation, options: BenchOptions) {
+  if (options.transfers === 0) return { commands: {}, files: {} };
+  io.note('commands and files, against the plain tools');
+  return inSandbox(client, installation, options.source, (sandbox, plain) =>
+    measureGuest(client, sandbox.id, plain, options),
+  );
 }
 
 async function measureGuest(client: MayflyClient, sandboxId: string, plain: PlainSsh, options: BenchOptions) {

@@ -27,6 +27,8 @@ export interface Timeouts {
   hibernateMs: number;
   /** One attempt of one cleanup layer. */
   cleanupMs: number;
+  /** A step of a create that is over before is told with the next change, and shown by itself to nobody. */
+  shownAfterMs: number;
   /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
   cleanupPauseMs: number;
 }
@@ -46,11 +48,9 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   pauseMs: 30_000,
   hibernateMs: 600_000,
   cleanupMs: 60_000,
+  shownAfterMs: 1_000,
   cleanupPauseMs: 5_000,
 };
-
-/** A phase that is over before anybody could look at it costs the create a write for nothing. Milliseconds. */
-export const SHOWN_AFTER_MS = 100;
 
 /** What a step's time-out means to the caller, where it has a name of its own. */
 const TIMEOUT_CODES: Record<string, ErrorCode> = { awaitIp: 'ip_timeout', verifySsh: 'ssh_timeout' };

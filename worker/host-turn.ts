@@ -5,7 +5,7 @@ import type { Failpoints } from '../host/failpoints.ts';
 import { MayflyError } from '../model/errors.ts';
 import { AT_STEP, type StepUnderWay } from '../model/messages.ts';
 import type { StepTiming } from '../model/sandbox.ts';
-import { SHOWN_AFTER_MS, timeoutCode, timeoutMessage } from '../model/timeouts.ts';
+import { timeoutCode, timeoutMessage } from '../model/timeouts.ts';
 import { type DoneStep, isTurnBeat, type TurnBeat, type TurnFailure } from '../model/turn.ts';
 
 /** The turn that one attempt of an activity is. */
@@ -59,7 +59,7 @@ export class HostTurn implements Turn {
     const startedAt = new Date().toISOString();
     this.#step = name;
     this.#seen = 'running';
-    const slow = setTimeout(() => this.#tell(step), SHOWN_AFTER_MS);
+    const slow = setTimeout(() => this.#tell(step), step.shownAfterMs);
     const late = new AbortController();
     const limit = setTimeout(() => {
       const why = new MayflyError(timeoutCode(name), timeoutMessage(name, this.#seen));

@@ -20,6 +20,7 @@ import { bootMs, CREATE_GENERATION, hostSteps, stepOptions } from './steps.ts';
 /** The two turns in which a host creates a sandbox, what lies between them, and how they are taken back. */
 export function hostTurns(life: Life, hostId: string) {
   const { id, timeouts } = life;
+  const { shownAfterMs } = timeouts;
   const { spec, createdBy } = life.record;
   const host = proxyActivities<HostActivities>({
     taskQueue: hostQueue(hostId),
@@ -40,7 +41,7 @@ export function hostTurns(life: Life, hostId: string) {
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
       const options = turnOptions(life, withinMs, `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`);
       return inTurn(life, 'reserve', () =>
-        host.prepare.executeWithOptions(options, [{ ...target, ...disk, withinMs }]),
+        host.prepare.executeWithOptions(options, [{ ...target, ...disk, withinMs, shownAfterMs }]),
       );
     },
     signCertificate: (publicKey: string) =>
@@ -53,7 +54,7 @@ export function hostTurns(life: Life, hostId: string) {
       const withinMs = { bootDomain: bootMs(life, CREATE_GENERATION), awaitIp, verifySsh };
       const options = turnOptions(life, withinMs, `${id} on ${hostId}`);
       return inTurn(life, 'bootDomain', () =>
-        host.start.executeWithOptions(options, [{ ...target, user, hostKey, certificate, withinMs }]),
+        host.start.executeWithOptions(options, [{ ...target, user, hostKey, certificate, withinMs, shownAfterMs }]),
       );
     },
     removeCredentials,

@@ -10,7 +10,7 @@ import {
   type StepTiming,
   type StopReason,
 } from '../model/sandbox.ts';
-import { DEFAULT_TIMEOUTS, SHOWN_AFTER_MS, type Timeouts } from '../model/timeouts.ts';
+import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
 import { patientControl } from './control.ts';
 import { refusal } from './failure.ts';
 import { accepted, destroy, patch, settled, touch } from './messages.ts';
@@ -18,6 +18,9 @@ import { requestedRecord } from './requested-record.ts';
 import { show } from './shown.ts';
 
 const { recordRequested, remember, recall, lastUse } = patientControl;
+
+/** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
+const SHOWN_AFTER_MS = 100;
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
 

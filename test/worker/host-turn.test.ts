@@ -10,8 +10,8 @@ import { isTurnBeat, type TurnBeat } from '../../model/turn.ts';
 import { HostTurnInterceptor } from '../../worker/activity-interceptors.ts';
 
 const TARGET = { sandboxId: 'sbx-0000000000000001', generation: 1 };
-const RESERVE = { name: 'reserve', phase: 'placing', withinMs: 5_000 } as const;
-const CLONE = { name: 'cloneDisk', phase: 'cloning', withinMs: 5_000 } as const;
+const RESERVE = { name: 'reserve', phase: 'placing', withinMs: 5_000, shownAfterMs: 50 } as const;
+const CLONE = { name: 'cloneDisk', phase: 'cloning', withinMs: 5_000, shownAfterMs: 50 } as const;
 
 /** What an interceptor needs of an activity, and what it says of itself. */
 function attempt(number: number, heartbeatDetails?: unknown) {
@@ -118,7 +118,7 @@ describe('a turn on the host', () => {
     ['bootDomain', 'step_timeout'],
   ])('ends %s at its time with %s, and says what it saw last', async (name, code) => {
     const { context } = attempt(1);
-    const step = { name, phase: 'booting', withinMs: 20 } as const;
+    const step = { name, phase: 'booting', withinMs: 20, shownAfterMs: 50 } as const;
     const work = run(context, () =>
       currentTurn().step(step, async () => {
         const { signal, alive } = stepContext();

@@ -162,7 +162,7 @@ test('a host that was proposed with the request is in the first record, and plac
     'verifySsh',
   ]);
   const [requested] = await mayfly().store.audit.entries(input.id, { limit: 1 });
-  expect(requested).toMatchObject({ kind: 'sandbox.requested', hostId: 'test' });
+  expect(JSON.parse(requested?.body ?? '')).toMatchObject({ kind: 'sandbox.requested', hostId: 'test' });
   expectProved(await mayfly().destroy(input));
   await mayfly().keepHistory('turns-proposed', input.id);
 });
