@@ -56,18 +56,11 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
       const serial = BigInt(await store.serials.next());
       const { certificate, fingerprint, signedBy, ...signed } = await ca.sign({ ...request, serial });
       const issued = { ...signed, serial: serial.toString() };
-      await store.certificates.add({
-        ...issued,
-        sandboxId,
-        actor,
-        purpose,
-        fingerprint,
-        signedBy,
-        revokedAt: null,
-        revokedBy: null,
-        refusedAt: null,
-      });
-      await store.audit.append(sandboxId, issueOf(request, { ...issued, purpose, fingerprint }));
+      const unrevoked = { revokedAt: null, revokedBy: null, refusedAt: null };
+      await Promise.all([
+        store.certificates.add({ ...issued, sandboxId, actor, purpose, fingerprint, signedBy, ...unrevoked }),
+        store.audit.append(sandboxId, issueOf(request, { ...issued, purpose, fingerprint })),
+      ]);
       return { ...issued, certificate };
     },
   };

@@ -6,6 +6,7 @@ import type { Attendances } from './attendances.ts';
 import { createBakingActivities } from './baking.ts';
 import { createCaptureActivities } from './capture.ts';
 import { createCommandActivities } from './command.ts';
+import { createCreateActivities } from './create.ts';
 import { createCredentialActivities } from './credentials.ts';
 import { createDiskActivities } from './disk.ts';
 import { createDomainActivities } from './domain.ts';
@@ -29,13 +30,17 @@ export interface HostDeps extends SourceDeps, TrustDeps {
 
 /** Every activity of one host's queue. */
 export function createHostActivities(deps: HostDeps) {
-  return {
+  const steps = {
     ...createReservationActivities(deps),
     ...createDiskActivities(deps),
     ...createDomainActivities(deps),
     ...createLeaseActivities(deps),
-    ...createCredentialActivities(deps),
     ...createSshActivities(deps),
+  };
+  return {
+    ...steps,
+    ...createCreateActivities(steps),
+    ...createCredentialActivities(deps),
     ...createProofActivities(deps),
     ...createSnapshotActivities(deps),
     ...createSourceActivities(deps),

@@ -1,5 +1,5 @@
 import { MayflyError } from '../model/errors.ts';
-import { HOST_STALE_SECONDS, type HostRecord } from '../model/host.ts';
+import { HOST_STALE_SECONDS, type HostRecord, holding } from '../model/host.ts';
 import type { SandboxSpec } from '../model/sandbox.ts';
 import type { Store } from '../store/connect.ts';
 import { readyCapture } from './capture-record.ts';
@@ -37,10 +37,10 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
         const { id, hostId } = await readyCapture(store, spec.captureId);
         return { hostIds: [checkedLive(hostId, `The capture ${id}`, live)] };
       }
-      const holding = live.filter((host) => host.sources.some((source) => source.name === spec.source));
-      if (holding.length === 0)
+      const hosts = holding(live, spec.source);
+      if (hosts.length === 0)
         throw new MayflyError('source_not_found', `no live host has a source named ${spec.source}`);
-      return { hostIds: holding.sort((a, b) => spareMemory(b) - spareMemory(a)).map((host) => host.id) };
+      return { hostIds: hosts.map(({ id }) => id) };
     },
   };
 }
@@ -49,11 +49,6 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
 function checkedLive(hostId: string, what: string, live: HostRecord[]): string {
   if (live.some((host) => host.id === hostId)) return hostId;
   throw new MayflyError('no_host', `${what} is on ${hostId}, whose worker does not run.`);
-}
-
-/** Available memory less what is promised. A promise that a guest has grown into counts twice, which only spreads the load. */
-function spareMemory(host: HostRecord): number {
-  return host.capacity.memoryAvailableMib - host.promised.memoryMib;
 }
 
 export type PlacementActivities = ReturnType<typeof createPlacementActivities>;

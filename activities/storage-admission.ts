@@ -2,10 +2,10 @@ import { Mutex } from 'async-mutex';
 import { MayflyError } from '../model/errors.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
 import type { SnapshotRecord } from '../model/snapshot.ts';
-import { type StoredPart, UNMEASURED_BYTES } from '../model/storage.ts';
+import { isUnlimited, type StoredPart, UNMEASURED_BYTES } from '../model/storage.ts';
 import type { Store } from '../store/connect.ts';
 import { storedParts } from '../store/stored-parts.ts';
-import { excessOfKey, excessOfSandbox, isUnlimited } from './storage-room.ts';
+import { excessOfKey, excessOfSandbox } from './storage-room.ts';
 
 /** By then the record of an admitted sandbox names its host. Milliseconds. */
 const PLACED_AFTER_MS = 60_000;

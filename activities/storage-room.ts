@@ -1,6 +1,6 @@
 import type { Hypervisor } from '../host/hypervisor.ts';
 import { MayflyError } from '../model/errors.ts';
-import { excessOf, refuseFull, type StorageQuota, type StoredPart, sumOf } from '../model/storage.ts';
+import { excessOf, isUnlimited, refuseFull, type StorageQuota, type StoredPart, sumOf } from '../model/storage.ts';
 import type { ApiKey } from '../store/api-keys.ts';
 import type { Store } from '../store/connect.ts';
 import { storedParts } from '../store/stored-parts.ts';
@@ -51,10 +51,6 @@ export class StorageRoom {
     const excess = excessOfSandbox(key, sandboxId, parts, more) ?? excessOfKey(key, parts, more);
     if (excess) throw new MayflyError('quota_exceeded', `${excess}.`);
   }
-}
-
-export function isUnlimited({ diskBytes, sandboxDiskBytes }: StorageQuota): boolean {
-  return diskBytes === null && sandboxDiskBytes === null;
 }
 
 /** Why one sandbox of a key may not store what it does, or would with `more` bytes; null: it may. */

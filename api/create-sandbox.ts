@@ -3,10 +3,11 @@ import type { Context } from 'hono';
 import { MayflyError } from '../model/errors.ts';
 import { sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { Actor, SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
+import type { SandboxInput } from '../model/messages.ts';
+import type { SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard } from './idempotency.ts';
-import { type Origin, placeableOrigin } from './placement.ts';
+import { type Origin, placeableOrigin, proposedTo } from './placement.ts';
 import { type Patience, patienceOf } from './prefer.ts';
 import { problemResponse } from './problem.ts';
 import { sandboxView } from './sandbox-view.ts';
@@ -23,10 +24,9 @@ export async function answerCreate(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: request.agentId ?? null };
   const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
-    await start(deps, attempt, request, actor);
+    await start(c, deps, attempt, request);
     const patience = patienceOf(headers.prefer);
     await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
     const record = await recorded(deps, attempt.subjectId);
@@ -35,7 +35,7 @@ export async function answerCreate(
 }
 
 /** The defaults are filled in here, once, and recorded. */
-export function specOf(request: Request, { source, snapshotId, captureId }: Origin): SandboxSpec {
+function specOf(request: Request, { source, snapshotId, captureId }: Origin): SandboxSpec {
   return {
     source,
     snapshotId,
@@ -55,15 +55,31 @@ export function specOf(request: Request, { source, snapshotId, captureId }: Orig
  * A claim without a record means that the first request died, or is still, between the two: this one starts the saga
  * under the same id, and Temporal joins the two.
  */
-async function start({ store, sagas }: AppDeps, attempt: Attempt, request: Request, createdBy: Actor): Promise<void> {
+async function start(c: Context<Env>, { store, sagas }: AppDeps, attempt: Attempt, request: Request): Promise<void> {
   const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await store.sandboxes.get(id))) return;
   const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
-  const spec = specOf(request, origin);
-  await sagas.create({ id, spec, createdBy, requestedAt: new Date().toISOString(), begin: 'create' });
+  await sagas.create(inputOf(c, id, request, origin));
 }
 
-export async function recorded({ store }: AppDeps, id: string): Promise<SandboxRecord> {
+/** What a saga is begun with, now. */
+export function inputOf(c: Context<Env>, id: string, request: Request, origin: Origin): SandboxInput {
+  const apiKey = c.get('apiKey');
+  return {
+    id,
+    spec: specOf(request, origin),
+    createdBy: { apiKeyId: apiKey.id, agentId: request.agentId ?? null },
+    requestedAt: new Date().toISOString(),
+    begin: 'create',
+    hostIds: proposedTo(apiKey, origin),
+  };
+}
+
+/** The record of what was begun. */
+export async function recorded({ store, sagas }: AppDeps, id: string): Promise<SandboxRecord> {
+  const present = await store.sandboxes.get(id);
+  if (present) return present;
+  await sagas.recorded(id);
   const record = await store.sandboxes.get(id);
   if (record) return record;
   throw new MayflyError('internal', `The saga of ${id} was accepted, but the store has no record of it.`);

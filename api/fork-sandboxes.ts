@@ -2,9 +2,9 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../model/errors.ts';
 import { sandboxIdFrom } from '../model/ids.ts';
-import type { Actor, SandboxRecord } from '../model/sandbox.ts';
+import type { SandboxRecord } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
-import { failureOf, type Request, recorded, specOf } from './create-sandbox.ts';
+import { failureOf, inputOf, type Request, recorded } from './create-sandbox.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from './idempotency.ts';
 import { placeableOrigin } from './placement.ts';
 import { patienceOf } from './prefer.ts';
@@ -29,13 +29,12 @@ export async function answerForks(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: request.agentId ?? null };
   const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
     const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
       furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
     );
-    const refused = await startAll(deps, attempt, ids, request, actor);
+    const refused = await startAll(c, deps, attempt, ids, request);
     const started = ids.filter((id) => !refused.has(id));
     const patience = patienceOf(headers.prefer);
     await waitWithin(c, deps, patience.seconds, async (signal) => {
@@ -56,21 +55,20 @@ export async function answerForks(
  * @throws MayflyError what {@link placeableOrigin} refuses with, or why none was started
  */
 async function startAll(
+  c: Context<Env>,
   { store, sagas }: AppDeps,
   attempt: Attempt,
   ids: string[],
   request: Request,
-  createdBy: Actor,
 ): Promise<Map<string, MayflyError>> {
   const refused = new Map<string, MayflyError>();
   const present = attempt.isFresh ? [] : await Promise.all(ids.map((id) => store.sandboxes.get(id)));
   const missing = ids.filter((_, n) => !present[n]);
   if (missing.length === 0) return refused;
   const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
-  const spec = specOf(request, origin);
   const begin = async (id: string) => {
     try {
-      await sagas.create({ id, spec, createdBy, requestedAt: new Date().toISOString(), begin: 'create' });
+      await sagas.create(inputOf(c, id, request, origin));
     } catch (error) {
       if (!(error instanceof MayflyError)) throw error;
       refused.set(id, error);

@@ -1,13 +1,18 @@
+import type { CaptureRecord } from '../model/capture.ts';
 import { MayflyError } from '../model/errors.ts';
-import type { HostRecord } from '../model/host.ts';
-import { HOST_STALE_SECONDS } from '../model/host.ts';
+import { HOST_STALE_SECONDS, type HostRecord, holding } from '../model/host.ts';
 import type { SandboxSpec } from '../model/sandbox.ts';
 import type { SnapshotRecord } from '../model/snapshot.ts';
+import { isUnlimited, type StorageQuota } from '../model/storage.ts';
 import type { Store } from '../store/connect.ts';
 import { existingCapture } from './capture-view.ts';
 import { existingSnapshot } from './snapshot-view.ts';
 
-export type Origin = Pick<SandboxSpec, 'source' | 'snapshotId'> & { captureId: string | null };
+/** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
+export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'> {
+  captureId: string | null;
+  hostIds: string[];
+}
 
 interface OriginRequest {
   source?: string | undefined;
@@ -34,12 +39,23 @@ export async function placeableOrigin(
   if (snapshotId !== undefined) {
     const snapshot = await existingSnapshot({ store }, snapshotId);
     if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
-    return { source: await forkableSource(store, snapshot), snapshotId, captureId: null };
+    const forkable = await forkableSource(store, snapshot);
+    return { source: forkable, snapshotId, captureId: null, hostIds: [snapshot.hostId] };
   }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
-  await refuseUnplaceable(store, source);
-  if (captureId !== undefined) await refuseUncloneable(store, captureId, source);
-  return { source, snapshotId: null, captureId: captureId ?? (await newestCapture(store, source)) };
+  const known = await knownHosts(store);
+  refuseUnknown(known, source);
+  const capture =
+    captureId === undefined
+      ? await newestCapture(store, known, source)
+      : await cloneable(store, known, captureId, source);
+  const hostIds = capture ? [capture.hostId] : holding(known.live, source).map(({ id }) => id);
+  return { source, snapshotId: null, captureId: capture?.id ?? null, hostIds };
+}
+
+/** The hosts to propose for whom. What a key with a quota wishes is admitted by placement, one after another. */
+export function proposedTo(apiKey: StorageQuota, { hostIds }: Origin): string[] {
+  return isUnlimited(apiKey) ? hostIds : [];
 }
 
 /** What runs in saved memory has seen its processors and their memory: they stay as they were. */
@@ -62,7 +78,7 @@ async function forkableSource(store: Store, snapshot: SnapshotRecord): Promise<s
 }
 
 /** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
-async function refuseUncloneable(store: Store, captureId: string, source: string): Promise<void> {
+async function cloneable(store: Store, { live }: Known, captureId: string, source: string): Promise<CaptureRecord> {
   const capture = await existingCapture({ store }, captureId);
   if (capture.source !== source) {
     const problem = `is of the source ${JSON.stringify(capture.source)}`;
@@ -71,38 +87,40 @@ async function refuseUncloneable(store: Store, captureId: string, source: string
   if (capture.state !== 'ready') {
     throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
   }
-  const { live } = await knownHosts(store);
-  if (live.some(({ id }) => id === capture.hostId)) return;
+  if (live.some(({ id }) => id === capture.hostId)) return capture;
   throw new MayflyError('no_host', `Only ${capture.hostId}, which is away, has the capture ${captureId}.`);
 }
 
 /** Null where the source itself can be cloned, or was never captured. */
-async function newestCapture(store: Store, source: string): Promise<string | null> {
-  const { live } = await knownHosts(store);
+async function newestCapture(store: Store, { live }: Known, source: string): Promise<CaptureRecord | null> {
   const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
   if (live.some(isCloneable)) return null;
   const ready = await store.captures.ready(source);
-  return ready.find(({ hostId }) => live.some(({ id }) => id === hostId))?.id ?? null;
+  return ready.find(({ hostId }) => live.some(({ id }) => id === hostId)) ?? null;
 }
 
 /** @throws MayflyError no_host, source_not_found */
 export async function refuseUnplaceable(store: Pick<Store, 'hosts'>, source: string): Promise<void> {
-  const { hosts, live } = await knownHosts(store);
-  if (live.some((host) => hasSource(host, source))) return;
-  const away = hosts.filter((host) => hasSource(host, source)).map((host) => host.id);
+  refuseUnknown(await knownHosts(store), source);
+}
+
+function refuseUnknown({ hosts, live }: Known, source: string): void {
+  if (holding(live, source).length > 0) return;
+  const away = holding(hosts, source).map((host) => host.id);
   if (away.length > 0)
     throw new MayflyError('no_host', `Only hosts that are away have that source: ${away.join(', ')}.`);
   throw new MayflyError('source_not_found', `No host has a source named ${JSON.stringify(source)}.`);
 }
 
+interface Known {
+  hosts: HostRecord[];
+  live: HostRecord[];
+}
+
 /** @throws MayflyError no_host when none is live */
-async function knownHosts(store: Pick<Store, 'hosts'>): Promise<{ hosts: HostRecord[]; live: HostRecord[] }> {
+async function knownHosts(store: Pick<Store, 'hosts'>): Promise<Known> {
   const hosts = await store.hosts.list();
   const live = hosts.filter((host) => isLive(host));
   if (live.length > 0) return { hosts, live };
   throw new MayflyError('no_host', `None of ${hosts.length} known hosts was heard of within ${HOST_STALE_SECONDS} s.`);
-}
-
-function hasSource(host: HostRecord, name: string): boolean {
-  return host.sources.some((source) => source.name === name);
 }

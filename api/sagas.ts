@@ -13,8 +13,10 @@ import type { SourceInput } from '../model/source-access.ts';
  * Where a workflow is gone, or has ended meanwhile, the calls resolve and the record decides.
  */
 export interface Sagas {
-  /** Resolves when the request is recorded. The same id again joins the saga that is there. */
+  /** Resolves when the saga has begun, and has recorded the request if the store let it. The same id again joins the saga that is there. */
   create(input: SandboxInput): Promise<void>;
+  /** Resolves when the request is recorded. */
+  recorded(id: string): Promise<void>;
   /** Resolves when the sandbox is running or at its end. @throws the signal's reason when it fires first */
   settled(id: string, signal: AbortSignal): Promise<void>;
   /** @throws MayflyError sandbox_ended */

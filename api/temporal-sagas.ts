@@ -16,7 +16,14 @@ import { startCapture } from './temporal-captures.ts';
 import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 import { rethrow } from './temporal-failure.ts';
 import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './temporal-operations.ts';
-import { createSandbox, destroySandbox, patchSandbox, sandboxEnded, sandboxSettled } from './temporal-sandboxes.ts';
+import {
+  createSandbox,
+  destroySandbox,
+  patchSandbox,
+  sandboxEnded,
+  sandboxRecorded,
+  sandboxSettled,
+} from './temporal-sandboxes.ts';
 import { sourceTaskEnded, startSourceTask } from './temporal-source-tasks.ts';
 import { ROUND_MS, waitFor } from './temporal-wait.ts';
 
@@ -39,6 +46,10 @@ export class TemporalSagas implements Sagas {
 
   async create(input: SandboxInput): Promise<void> {
     await this.#call(() => createSandbox(this.#client, input));
+  }
+
+  async recorded(id: string): Promise<void> {
+    await this.#call(() => sandboxRecorded(this.#client, id));
   }
 
   async settled(id: string, signal: AbortSignal): Promise<void> {

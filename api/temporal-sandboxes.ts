@@ -9,9 +9,13 @@ import { isGone } from './temporal-failure.ts';
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 
 const SOURCE = defineSearchAttributeKey(SEARCH_ATTRIBUTES.source, SearchAttributeType.KEYWORD);
+const HOST = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, SearchAttributeType.KEYWORD);
 const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
 
-/** Returns when the sandbox is recorded; the same id again joins the workflow that is there. */
+/**
+ * Returns when its workflow has begun, which writes the record first; the same id again joins the workflow that is
+ * there. The one update is the one whose end {@link sandboxSettled} waits for.
+ */
 export async function createSandbox(client: Client, input: SandboxInput): Promise<void> {
   const startWorkflowOperation = new WithStartWorkflowOperation<SandboxWorkflow>(SANDBOX_WORKFLOW, {
     ...startOptions(input),
@@ -20,7 +24,17 @@ export async function createSandbox(client: Client, input: SandboxInput): Promis
   });
   // Rejected as well when the call is; the call's own error is the one that is told.
   startWorkflowOperation.workflowHandle().catch(() => {});
-  await client.workflow.executeUpdateWithStart(ACCEPTED, { startWorkflowOperation, args: [], updateId: ACCEPTED });
+  await client.workflow.startUpdateWithStart(SETTLED, {
+    startWorkflowOperation,
+    args: [],
+    updateId: SETTLED,
+    waitForStage: 'ACCEPTED',
+  });
+}
+
+/** Returns when it has a record. A store that was slow may have kept that from being so when it began. */
+export function sandboxRecorded(client: Client, id: string): Promise<unknown> {
+  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(ACCEPTED, { args: [], updateId: ACCEPTED });
 }
 
 /** Resolves when it runs, or will not any more. */
@@ -55,11 +69,16 @@ export function sandboxEnded(client: Client, id: string): Promise<unknown> {
 
 function startOptions(input: SandboxInput) {
   const { source, agentId } = input.spec;
+  const [hostId] = input.hostIds ?? [];
   return {
     workflowId: workflowIdOf(input.id),
     taskQueue: CONTROL_QUEUE,
-    args: [input] as [SandboxInput],
-    typedSearchAttributes: [{ key: SOURCE, value: source }, ...(agentId ? [{ key: AGENT, value: agentId }] : [])],
+    args: [{ hostIds: [], ...input }] as [SandboxInput],
+    typedSearchAttributes: [
+      { key: SOURCE, value: source },
+      ...(agentId ? [{ key: AGENT, value: agentId }] : []),
+      ...(hostId ? [{ key: HOST, value: hostId }] : []),
+    ],
     staticSummary: `${input.id} from ${source}`,
     staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
   };

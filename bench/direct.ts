@@ -14,32 +14,60 @@ import { Failpoints } from '../host/failpoints.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import type { Config } from '../worker/config.ts';
 import { type HostMachine, openHostMachine } from '../worker/host-machine.ts';
+import { BURST_MEMORY_MIB, type BurstFigures, burstOf } from './burst.ts';
 import { Samples, type Spread } from './measure.ts';
+import { type Processor, ProcessorMeter } from './processor.ts';
 
 const NO_GENERATION = 0;
+
+export interface DirectFigures {
+  spreads: Record<string, Spread>;
+  /** Processor seconds a create. */
+  processor: Processor;
+  burst: BurstFigures | null;
+}
 
 /**
  * The steps of create and destroy called one after the other, without Temporal, store or audit: what a script around
  * the hypervisor would take. The durable saga is compared with this.
+ * @param atOnce so many more lives side by side; 0 leaves them out
  */
-export async function measureDirect(config: Config, source: string, runs: number): Promise<Record<string, Spread>> {
+export async function measureDirect(
+  config: Config,
+  source: string,
+  runs: number,
+  atOnce: number,
+): Promise<DirectFigures> {
   const machine = await openHostMachine(config, Failpoints.parse(undefined));
   try {
     const caDir = join(config.stateDir, 'bench-ca');
     await mkdir(caDir, { mode: 0o700 });
     const ca = await UserCa.open(caDir);
-    const activities = lifeActivities(machine);
+    const host = lifeActivities(machine);
     const samples = new Samples();
+    const meter = new ProcessorMeter();
     for (let run = 0; run < runs; run++) {
-      await asStep({ signal: new AbortController().signal, alive: () => {} }, () =>
-        oneLife(activities, ca, source, BigInt(run + 1), samples),
-      );
+      const life = new DirectLife(host, ca, source, BigInt(run + 1), samples);
+      await meter.measure(1, () => life.create(null));
+      await life.destroy();
     }
-    return samples.spreads();
+    const beside = Array.from({ length: atOnce }, (_, n) => BigInt(runs + n + 1)).map(
+      (serial) => new DirectLife(host, ca, source, serial, new Samples()),
+    );
+    const burst = atOnce > 0 ? await measureAtOnce(beside) : null;
+    return { spreads: samples.spreads(), processor: meter.each(), burst };
   } finally {
     await machine.end();
     await machine.close();
   }
+}
+
+async function measureAtOnce(lives: DirectLife[]): Promise<BurstFigures> {
+  return burstOf(
+    lives.length,
+    () => Promise.all(lives.map((life) => life.create(BURST_MEMORY_MIB))),
+    () => Promise.all(lives.map((life) => life.destroy())),
+  );
 }
 
 /** The steps of a life; nothing asks anything of the guest, so no connection is kept. */
@@ -55,40 +83,50 @@ function lifeActivities(machine: HostMachine) {
   };
 }
 
-async function oneLife(
-  host: ReturnType<typeof lifeActivities>,
-  ca: UserCa,
-  source: string,
-  serial: bigint,
-  samples: Samples,
-): Promise<void> {
-  const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
-  const target = { sandboxId, generation: NO_GENERATION };
-  const shape = {
-    source,
-    snapshotId: null,
-    cpus: null,
-    memoryMib: null,
-    egress: 'none',
-    userCaKeys: await ca.publicKeys(),
-  } as const;
-  const actor = { apiKeyId: 'bench', agentId: null };
-  await samples.time('create', async () => {
-    await samples.time('reserve', () => host.reserve({ ...target, source, memoryMib: null }));
+/** One sandbox whose steps are called directly. */
+class DirectLife {
+  readonly #target = { sandboxId: sandboxIdFrom(randomBytes(ID_BYTES)), generation: NO_GENERATION };
+
+  constructor(
+    private readonly host: ReturnType<typeof lifeActivities>,
+    private readonly ca: UserCa,
+    private readonly source: string,
+    private readonly serial: bigint,
+    private readonly samples: Samples,
+  ) {}
+
+  async create(memoryMib: number | null): Promise<void> {
+    await asStep({ signal: new AbortController().signal, alive: () => {} }, () =>
+      this.samples.time('create', () => this.#create(memoryMib)),
+    );
+  }
+
+  async #create(memoryMib: number | null): Promise<void> {
+    const { host, ca, source, serial, samples } = this;
+    const target = this.#target;
+    const userCaKeys = await ca.publicKeys();
+    const shape = { source, snapshotId: null, cpus: null, memoryMib, egress: 'none', userCaKeys } as const;
+    await samples.time('reserve', () => host.reserve({ ...target, source, memoryMib }));
     const clone = await samples.time('cloneDisk', () => host.cloneDisk({ ...target, ...shape }));
-    const request = { sandboxId, source, actor, publicKey: clone.loginKey, serial };
+    const actor = { apiKeyId: 'bench', agentId: null };
+    const request = { sandboxId: target.sandboxId, source, actor, publicKey: clone.loginKey, serial };
     const { certificate } = await samples.time('signCertificate', () => ca.sign(request));
     await samples.time('bootDomain', () => host.bootDomain(target));
     const lease = await samples.time('awaitIp', () => host.awaitIp(target));
     const endpoint = { address: lease.address, port: lease.port, user: clone.user, hostKey: clone.hostKey };
     await samples.time('verifySsh', () => host.verifySsh({ ...target, endpoint, certificate }));
-  });
-  await samples.time('destroy', async () => {
-    await samples.time('credentials', () => host.removeCredentials(target));
-    await samples.time('domain', () => host.removeDomain(target));
-    await samples.time('lease', () => host.releaseLease(target));
-    await samples.time('workspace', () => host.removeWorkspace(target));
-    await samples.time('record', () => host.releaseReservation(target));
-    await samples.time('lookAgain', () => host.lookAgain(target));
-  });
+  }
+
+  async destroy(): Promise<void> {
+    const { host, samples } = this;
+    const target = this.#target;
+    await samples.time('destroy', async () => {
+      await samples.time('credentials', () => host.removeCredentials(target));
+      await samples.time('domain', () => host.removeDomain(target));
+      await samples.time('lease', () => host.releaseLease(target));
+      await samples.time('workspace', () => host.removeWorkspace(target));
+      await samples.time('record', () => host.releaseReservation(target));
+      await samples.time('lookAgain', () => host.lookAgain(target));
+    });
+  }
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--json]`: measures Mayfly in a network namespace
- * and a folder of its own, both gone afterwards. Prints a table (with --json, the figures) and keeps the figures in
- * bench/results/.
+ * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--json]`: measures Mayfly in a network
+ * namespace and a folder of its own, both gone afterwards. Prints a table (with --json, the figures) and keeps the
+ * figures in bench/results/.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -26,6 +26,7 @@ function readOptions(argv: string[]) {
         host: { type: 'string' },
         runs: { type: 'string' },
         quick: { type: 'boolean', default: false },
+        creates: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
       },
     }).values;
@@ -35,15 +36,15 @@ function readOptions(argv: string[]) {
 }
 
 /** A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes. */
-function extent(kind: 'libvirt' | 'simulated', quick: boolean, runs: string | undefined): BenchOptions {
+function extent(kind: 'libvirt' | 'simulated', { quick, creates, runs }: ReturnType<typeof readOptions>): BenchOptions {
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
   return {
     source: SOURCE,
     burst,
-    snapshots: quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
-    transfers: quick ? 1 : 5,
+    snapshots: creates ? { rounds: 0, chain: 0 } : quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
+    transfers: creates ? 0 : quick ? 1 : 5,
     ...size,
     ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }),
   };
@@ -58,14 +59,15 @@ async function keep(report: Report): Promise<string> {
 }
 
 async function bench(io: Io, argv: string[]): Promise<number> {
-  const { host, runs, quick, json } = readOptions(argv);
+  const options = readOptions(argv);
+  const { host, json } = options;
   if (host !== undefined && host !== 'simulated' && host !== 'libvirt') {
     throw usageError(`--host must be simulated or libvirt, not ${JSON.stringify(host)}`);
   }
   if (!isInPlace(io.env))
     return runInPlace(io, 'bench', [...process.execArgv, fileURLToPath(import.meta.url), ...argv]);
   const config = readConfig({ ...io.env, ...(host && { MAYFLY_HOST: host }) });
-  const report = await runBench(io, config, extent(config.hostKind, quick, runs));
+  const report = await runBench(io, config, extent(config.hostKind, options));
   if (json) io.printJson(report);
   else for (const line of reportLines(report)) io.print(line);
   io.note(`kept in ${await keep(report)}`);

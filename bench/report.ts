@@ -1,6 +1,8 @@
 import { cpus, release, totalmem } from 'node:os';
 import { columns } from '../cli/columns.ts';
+import type { BurstFigures } from './burst.ts';
 import { round, type Spread } from './measure.ts';
+import { type Processor, totalOf } from './processor.ts';
 import type { SnapshotFigures } from './snapshots.ts';
 
 /** Everything one run measured, with what it was measured on. */
@@ -10,6 +12,8 @@ export interface Report {
   host: { kind: string; isolation: string };
   direct: Record<string, Spread>;
   saga: Record<string, Spread>;
+  /** Seconds a create. */
+  processor: { direct: Processor; saga: Processor };
   door: Record<string, Spread>;
   /** Commands, with the plain tools beside them. */
   commands: Record<string, Spread>;
@@ -18,7 +22,7 @@ export interface Report {
   /** Null on a simulated host, which copies. */
   snapshots: SnapshotFigures | null;
   storedSandboxes: number;
-  burst: { atOnce: number; createsPerSecond: number; destroysPerSecond: number } | null;
+  burst: { direct: BurstFigures; saga: BurstFigures } | null;
 }
 
 export function thisMachine(): Report['machine'] {
@@ -51,20 +55,44 @@ export function reportLines(report: Report): string[] {
     ...table(report.saga),
     '',
     `durability costs ${cost.wholeMs} ms a create, ${cost.perStepMs} ms a step (${cost.steps} steps; medians of this run)`,
+    processorLine('the steps of a create use', report.processor.direct),
+    processorLine('a create by saga uses', report.processor.saga),
     '',
-    'commands on a connection that is open, and the plain tools on the same guest',
-    ...table(report.commands),
-    '',
-    'files, and sftp on the same guest',
-    ...table(report.files),
-    ...shares(report.files),
-    '',
+    ...guestLines(report),
     ...(report.snapshots ? snapshotLines(report.snapshots) : []),
     `the API, with ${storedSandboxes} ended sandboxes in the store`,
     ...table(report.door),
-    ...(burst
-      ? ['', `${burst.atOnce} at once: ${burst.createsPerSecond} creates/s, ${burst.destroysPerSecond} destroys/s`]
-      : []),
+    ...(burst ? ['', ...burstLines(burst)] : []),
+  ];
+}
+
+function guestLines({ commands, files }: Report): string[] {
+  if (Object.keys(commands).length === 0) return [];
+  return [
+    'commands on a connection that is open, and the plain tools on the same guest',
+    ...table(commands),
+    '',
+    'files, and sftp on the same guest',
+    ...table(files),
+    ...shares(files),
+    '',
+  ];
+}
+
+function processorLine(what: string, processor: Processor): string {
+  const { own, programs, servers } = processor;
+  return `${what} ${totalOf(processor)} s of processor time (own ${own}, programs ${programs}, servers ${servers})`;
+}
+
+function burstLines({ direct, saga }: NonNullable<Report['burst']>): string[] {
+  const line = (what: string, { createsPerSecond, destroysPerSecond }: BurstFigures) =>
+    `  ${what}: ${createsPerSecond} creates/s, ${destroysPerSecond} destroys/s`;
+  const share = Math.round((100 * saga.createsPerSecond) / direct.createsPerSecond);
+  return [
+    `${saga.atOnce} at once`,
+    line('the same steps called directly', direct),
+    line('sagas through the API', saga),
+    `  ${share} % of what the direct steps reach`,
   ];
 }
 

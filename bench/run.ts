@@ -22,17 +22,17 @@ import { measureSnapshots, type SnapshotFigures } from './snapshots.ts';
 
 export interface BenchOptions {
   source: string;
-  /** Whole lives, direct and as sagas. */
+  /** Whole lives, called directly and as sagas. */
   runs: number;
   /** Requests to the API, of each kind. */
   requests: number;
   /** Ended sandboxes in the store beside those of the run. */
   stored: number;
-  /** Sandboxes made at once; 0 leaves it out. */
+  /** Sandboxes made at once, called directly and as sagas; 0 leaves it out. */
   burst: number;
   /** Snapshots of each kind, and in a row, on real machines; 0 leaves them out. */
   snapshots: { rounds: number; chain: number };
-  /** Files sent and fetched, of each kind. */
+  /** Files sent and fetched, of each kind; 0 leaves out all that is done in a guest. */
   transfers: number;
 }
 
@@ -40,7 +40,7 @@ export interface BenchOptions {
 export async function runBench(io: Io, config: Config, options: BenchOptions): Promise<Report> {
   const { source, runs, requests, stored } = options;
   io.note(`${runs} lives, step by step, without Temporal`);
-  const direct = await measureDirect(config, source, runs);
+  const direct = await measureDirect(config, source, runs, options.burst);
   const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
@@ -48,10 +48,7 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
     const saga = await measureSagas(client, source, runs);
     if (options.burst > 0) io.note(`${options.burst} at once`);
     const burst = options.burst > 0 ? await measureBurst(client, source, options.burst) : null;
-    io.note('commands and files, against the plain tools');
-    const guest = await inSandbox(client, installation, source, (sandbox, plain) =>
-      measureGuest(client, sandbox.id, plain, options),
-    );
+    const guest = await ofGuest(io, client, installation, options);
     const snapshots = await ofSnapshots(io, client, installation, config, options);
     io.note(`the API with ${stored} sandboxes in the store`);
     const door = await ofDoor(config, { client, source, runs: requests, stored });
@@ -63,9 +60,10 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
       at,
       machine: thisMachine(),
       host: { kind, isolation },
-      direct,
-      saga,
-      burst,
+      direct: direct.spreads,
+      saga: saga.spreads,
+      processor: { direct: direct.processor, saga: saga.processor },
+      burst: direct.burst && burst && { direct: direct.burst, saga: burst },
       ...guest,
       snapshots,
       storedSandboxes: stored,
@@ -98,6 +96,14 @@ async function inSandbox<T>(
     await rm(scratch, { recursive: true });
     await client.destroySandbox(sandbox.id, { waitSeconds: 240 });
   }
+}
+
+async function ofGuest(io: Io, client: MayflyClient, installation: Installation, options: BenchOptions) {
+  if (options.transfers === 0) return { commands: {}, files: {} };
+  io.note('commands and files, against the plain tools');
+  return inSandbox(client, installation, options.source, (sandbox, plain) =>
+    measureGuest(client, sandbox.id, plain, options),
+  );
 }
 
 async function measureGuest(client: MayflyClient, sandboxId: string, plain: PlainSsh, options: BenchOptions) {

@@ -1,20 +1,25 @@
 import type { MayflyClient } from '../client/mayfly-client.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
-import { round, Samples, type Spread } from './measure.ts';
+import { BURST_MEMORY_MIB, type BurstFigures, burstOf } from './burst.ts';
+import { Samples, type Spread } from './measure.ts';
+import { type Processor, ProcessorMeter } from './processor.ts';
 
 /** Waiting for one sandbox, at the most. Seconds. */
 const PATIENCE_SECONDS = 240;
 
+export interface SagaFigures {
+  spreads: Record<string, Spread>;
+  /** Processor seconds a create. */
+  processor: Processor;
+}
+
 /** Whole lives through the API, one after the other: what a caller waits for, and each step as the saga records it. */
-export async function measureSagas(
-  client: MayflyClient,
-  source: string,
-  runs: number,
-): Promise<Record<string, Spread>> {
+export async function measureSagas(client: MayflyClient, source: string, runs: number): Promise<SagaFigures> {
   const samples = new Samples();
+  const meter = new ProcessorMeter();
   for (let run = 0; run < runs; run++) {
     const record = await samples.time('create', () =>
-      client.createSandbox({ source }, { waitSeconds: PATIENCE_SECONDS }),
+      meter.measure(1, () => client.createSandbox({ source }, { waitSeconds: PATIENCE_SECONDS })),
     );
     assertState(record, 'running');
     for (const { step, startedAt, endedAt } of record.steps)
@@ -24,27 +29,27 @@ export async function measureSagas(
     );
     assertState(gone, 'destroyed');
   }
-  return samples.spreads();
+  return { spreads: samples.spreads(), processor: meter.each() };
 }
 
-/** Many at once: how long until the last of them is running, and until the last of them is proved to be gone. */
-export async function measureBurst(client: MayflyClient, source: string, count: number) {
-  const ids = Array.from({ length: count });
-  const began = performance.now();
-  const created = await Promise.all(
-    ids.map(() => client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: PATIENCE_SECONDS })),
+/** Many at once through the API. */
+export async function measureBurst(client: MayflyClient, source: string, count: number): Promise<BurstFigures> {
+  const options = { waitSeconds: PATIENCE_SECONDS };
+  let created: SandboxRecord[] = [];
+  let gone: SandboxRecord[] = [];
+  const request = { source, memoryMib: BURST_MEMORY_MIB };
+  const figures = await burstOf(
+    count,
+    async () => {
+      created = await Promise.all(Array.from({ length: count }, () => client.createSandbox(request, options)));
+    },
+    async () => {
+      gone = await Promise.all(created.map(({ id }) => client.destroySandbox(id, options)));
+    },
   );
-  const createSeconds = (performance.now() - began) / 1_000;
   for (const record of created) assertState(record, 'running');
-  const ending = performance.now();
-  const gone = await Promise.all(created.map(({ id }) => client.destroySandbox(id, { waitSeconds: PATIENCE_SECONDS })));
-  const destroySeconds = (performance.now() - ending) / 1_000;
   for (const record of gone) assertState(record, 'destroyed');
-  return {
-    atOnce: count,
-    createsPerSecond: round(count / createSeconds),
-    destroysPerSecond: round(count / destroySeconds),
-  };
+  return figures;
 }
 
 function assertState({ id, state, failure }: SandboxRecord, wanted: SandboxRecord['state']): void {

@@ -1,14 +1,11 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { exec } from '../host/exec.ts';
+import { mkdir, readFile } from 'node:fs/promises';
 import { LIMITS } from '../model/limits.ts';
 import { BACKDATE_SECONDS, type CertificateRequest, checkedSerial, checkedTtl, keyIdOf } from './certificate.ts';
 import { checkPrivate, ensureKey } from './key-file.ts';
 import { fingerprintOf, parsePublicKey } from './public-key.ts';
 import { type Revoked, revocationList } from './revocation-list.ts';
 import { readKeys, signingKeyPath } from './rotation.ts';
-import { signerOf } from './signer.ts';
+import { signUserCertificate } from './user-certificate.ts';
 
 export interface Certificate {
   /** One line in OpenSSH format. */
@@ -24,6 +21,9 @@ export interface Certificate {
   /** Fingerprint of the CA key that signed it. */
   signedBy: string;
 }
+
+/** All that a certificate allows besides logging in. */
+const RIGHTS = ['permit-pty'];
 
 /** What guests shall believe: which CAs sign certificates, and which of these certificates do not count. */
 export interface Trust {
@@ -75,7 +75,6 @@ export class UserCa {
    * Signs a user certificate: principal is the sandbox id and nothing else, no extension but `permit-pty`, valid from
    * {@link BACKDATE_SECONDS} ago to `ttlSeconds` from now, to the second.
    * @throws MayflyError invalid_request, invalid_id, public_key_refused
-   * @throws ExecError when ssh-keygen fails
    */
   async sign(request: CertificateRequest): Promise<Certificate> {
     const key = parsePublicKey(request.publicKey);
@@ -88,32 +87,16 @@ export class UserCa {
     const now = Math.floor(Date.now() / 1000);
     const validAfter = now - BACKDATE_SECONDS;
     const validBefore = now + ttlSeconds;
-    const scratch = await mkdtemp(join(tmpdir(), 'mayfly-sign-'));
-    try {
-      await writeFile(join(scratch, 'key.pub'), `${key.line}\n`, { mode: 0o600 });
-      const validity = `${keygenTime(validAfter)}:${keygenTime(validBefore)}`;
-      const subject = ['-I', keyId, '-n', request.sandboxId, '-z', serial.toString(), '-V', validity];
-      const rights = ['-O', 'clear', '-O', 'permit-pty'];
-      await exec('ssh-keygen', ['-q', '-s', caKey, ...subject, ...rights, join(scratch, 'key.pub')]);
-      const certificate = (await readFile(join(scratch, 'key-cert.pub'), 'utf8')).trim();
-      return {
-        certificate,
-        keyId,
-        serial,
-        validAfter: isoSeconds(validAfter),
-        validBefore: isoSeconds(validBefore),
-        fingerprint: key.fingerprint,
-        signedBy: signerOf(certificate),
-      };
-    } finally {
-      await rm(scratch, { recursive: true, force: true });
-    }
+    const user = { key, serial, keyId, principal: request.sandboxId, validAfter, validBefore, extensions: RIGHTS };
+    return {
+      ...signUserCertificate(await readFile(caKey), user),
+      keyId,
+      serial,
+      validAfter: isoSeconds(validAfter),
+      validBefore: isoSeconds(validBefore),
+      fingerprint: key.fingerprint,
+    };
   }
-}
-
-/** `YYYYMMDDHHMMSSZ`, ssh-keygen(1) -V: UTC, so that the machine's time zone has no say. */
-function keygenTime(unixSeconds: number): string {
-  return isoSeconds(unixSeconds).replace(/[-:T]/g, '');
 }
 
 function isoSeconds(unixSeconds: number): string {

@@ -52,8 +52,10 @@ export class Credentials {
     await rm(directory, { recursive: true, force: true });
     await mkdir(staging, { mode: 0o700 });
     const pair = makeKeyPair(sandboxId);
-    await writeFileSynced(join(staging, KEY_FILE), pair.privateKey, 0o600, 'wx');
-    await writeFileSynced(join(staging, PUBLIC_KEY_FILE), `${pair.publicKey}\n`, 0o644, 'wx');
+    await Promise.all([
+      writeFileSynced(join(staging, KEY_FILE), pair.privateKey, 0o600, 'wx'),
+      writeFileSynced(join(staging, PUBLIC_KEY_FILE), `${pair.publicKey}\n`, 0o644, 'wx'),
+    ]);
     await syncDirectory(staging);
     await rename(staging, directory);
     await syncDirectory(this.#state.credentials);

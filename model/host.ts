@@ -36,3 +36,13 @@ export interface HostRecord {
 
 /** A host that has not been heard of for this long is not proposed for new sandboxes. Seconds. */
 export const HOST_STALE_SECONDS = 30;
+/** Of these hosts those that have a source, the one with most memory to spare first. */
+export function holding(hosts: readonly HostRecord[], source: string): HostRecord[] {
+  const having = hosts.filter(({ sources }) => sources.some(({ name }) => name === source));
+  return having.sort((a, b) => spareMemory(b) - spareMemory(a));
+}
+
+/** Available memory less what is promised. A promise that a guest has grown into counts twice, which only spreads the load. */
+function spareMemory({ capacity, promised }: HostRecord): number {
+  return capacity.memoryAvailableMib - promised.memoryMib;
+}

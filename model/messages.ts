@@ -1,5 +1,14 @@
 import type { AuditEvent } from './audit.ts';
-import type { Actor, SandboxFailure, SandboxRecord, SandboxSpec, StallCause } from './sandbox.ts';
+import type {
+  Actor,
+  SandboxFailure,
+  SandboxPhase,
+  SandboxRecord,
+  SandboxSpec,
+  SshEndpoint,
+  StallCause,
+  StepTiming,
+} from './sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord } from './snapshot.ts';
 import type { Timeouts } from './timeouts.ts';
 
@@ -17,6 +26,11 @@ export interface SandboxInput {
    * a lost dev-server file).
    */
   begin: 'create' | 'destroy';
+  /**
+   * The live hosts that may take it, the best first; placement is asked when there is none, or all refuse. Absent in
+   * lives from before hosts were proposed here: those are created by workflows/create-by-steps.ts.
+   */
+  hostIds?: string[];
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
@@ -31,6 +45,17 @@ export const PATCH = 'patch';
 export const DESTROY = 'destroy';
 /** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
 export const TOUCH = 'touch';
+/** Signal with a {@link StepUnderWay}, of the host that is creating the sandbox. */
+export const AT_STEP = 'atStep';
+
+/** A step of a turn on the host takes long enough for somebody to look. */
+export interface StepUnderWay {
+  phase: SandboxPhase;
+  /** Those of the same turn that are over. */
+  steps: StepTiming[];
+  /** Where the sandbox will be reached, as soon as that is known. */
+  ssh?: SshEndpoint;
+}
 
 /**
  * Update with an {@link Operation}: answers as soon as it has been accepted and recorded, with what it is now. Give the

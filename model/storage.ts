@@ -22,6 +22,10 @@ export interface StorageQuota {
   sandboxDiskBytes: number | null;
 }
 
+export function isUnlimited({ diskBytes, sandboxDiskBytes }: StorageQuota): boolean {
+  return diskBytes === null && sandboxDiskBytes === null;
+}
+
 /** The file system on which a host keeps its sandboxes. */
 export interface HostDisk {
   totalBytes: number;

@@ -1,3 +1,5 @@
+import type { ErrorCode } from './errors.ts';
+
 /** How long each part of a saga may take, milliseconds. Arguments of the workflow, so that tests run in milliseconds. */
 export interface Timeouts {
   /** A host activity nobody picks up for this long means that the host is down. */
@@ -25,6 +27,8 @@ export interface Timeouts {
   hibernateMs: number;
   /** One attempt of one cleanup layer. */
   cleanupMs: number;
+  /** A step of a create that is over before is told with the next change, and shown by itself to nobody. */
+  shownAfterMs: number;
   /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
   cleanupPauseMs: number;
 }
@@ -44,5 +48,19 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   pauseMs: 30_000,
   hibernateMs: 600_000,
   cleanupMs: 60_000,
+  shownAfterMs: 1_000,
   cleanupPauseMs: 5_000,
 };
+
+/** What a step's time-out means to the caller, where it has a name of its own. */
+const TIMEOUT_CODES: Record<string, ErrorCode> = { awaitIp: 'ip_timeout', verifySsh: 'ssh_timeout' };
+
+/** The code of a step that did not end in time. */
+export function timeoutCode(step: string): ErrorCode {
+  return TIMEOUT_CODES[step] ?? 'step_timeout';
+}
+
+/** The words for it. @param seen the last that it said of itself; empty: nothing */
+export function timeoutMessage(step: string, seen: string): string {
+  return `${step} did not end in time${seen && `; last seen: ${seen}`}`;
+}

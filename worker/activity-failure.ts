@@ -27,6 +27,19 @@ export function patientFailure(err: unknown): unknown {
   return failure(code, message, cause, false);
 }
 
+/** The same failure with a detail for the workflow; a cancellation has none. */
+export function withDetail(err: unknown, detail: unknown): unknown {
+  if (!(err instanceof ApplicationFailure)) return err;
+  const { type, message, nonRetryable, cause } = err;
+  return ApplicationFailure.create({
+    message,
+    details: [detail],
+    ...(type && { type }),
+    nonRetryable: nonRetryable ?? false,
+    ...(cause && { cause }),
+  });
+}
+
 function described(err: unknown): { code: ErrorCode; message: string; cause: unknown } {
   if (foundNoRoom(err)) {
     const message = err instanceof Error ? err.message : String(err);

@@ -1,12 +1,15 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { CommandActivities } from '../activities/command.ts';
+import type { CreateActivities } from '../activities/create.ts';
 import type { SnapshotActivities } from '../activities/snapshot.ts';
 import { asStep } from '../activities/step-context.ts';
 import type { TrustActivities } from '../activities/trust.ts';
+import { asTurn } from '../activities/turn.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { KeyedMutex } from '../host/keyed-mutex.ts';
-import { activityFailure, patientFailure } from './activity-failure.ts';
+import { activityFailure, patientFailure, withDetail } from './activity-failure.ts';
+import { HostTurn } from './host-turn.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
 
@@ -64,6 +67,37 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
   }
 }
 
+/** As {@link HostStepInterceptor}, for an activity of several steps: each has its own failpoints, time and heartbeat. */
+export class HostTurnInterceptor implements ActivityInboundCallsInterceptor {
+  constructor(
+    private readonly context: Context,
+    private readonly failpoints: Failpoints,
+    private readonly mutex: KeyedMutex,
+  ) {}
+
+  async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
+    const { sandboxId, generation } = targetOf(input.args[0]);
+    const { info, cancellationSignal } = this.context;
+    const turn = new HostTurn(this.context, this.failpoints);
+    const beat = setInterval(() => turn.beat(), (info.heartbeatTimeoutMs ?? 4_000) / 4);
+    const work = this.mutex.run(sandboxId, generation, cancellationSignal, (signal) => {
+      turn.begin(signal);
+      return asTurn(turn, () => next(input));
+    });
+    try {
+      // A step that does not stop at its time keeps its place in line: an undo waits until it has really ended.
+      return await Promise.race([work, turn.overdue]);
+    } catch (err) {
+      throw withDetail(activityFailure(err), turn.failure);
+    } finally {
+      clearInterval(beat);
+    }
+  }
+}
+
+/** The activities that are turns. */
+const TURNS: ReadonlySet<string> = new Set<keyof CreateActivities>(['prepare', 'start']);
+
 /** Steps that may wait for a guest or for room for days: Temporal repeats them, which costs the history no events. */
 const PATIENT: ReadonlySet<string> = new Set<keyof SnapshotActivities>(['thaw']);
 
@@ -83,7 +117,8 @@ export function hostInterceptor(
   mutex: KeyedMutex,
 ): ActivityInboundCallsInterceptor {
   if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, patientFailure);
-  return new HostStepInterceptor(context, failpoints, mutex);
+  const Interceptor = TURNS.has(context.info.activityType) ? HostTurnInterceptor : HostStepInterceptor;
+  return new Interceptor(context, failpoints, mutex);
 }
 
 function targetOf(arg: unknown): { sandboxId: string; generation: number } {

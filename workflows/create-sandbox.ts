@@ -1,70 +1,79 @@
-import type { SandboxFailure, SshEndpoint } from '../model/sandbox.ts';
+import type { Prepared } from '../activities/create.ts';
+import type { SandboxFailure } from '../model/sandbox.ts';
 import { control } from './control.ts';
 import { failureOf } from './failure.ts';
+import { type HostTurns, hostTurns, wasNotBegun } from './host-turns.ts';
 import type { Life } from './life.ts';
 import { saga, type Undo } from './saga.ts';
-import { type HostSteps, hostSteps, placement } from './steps.ts';
+import { placement } from './steps.ts';
 
 /**
  * From a request to a sandbox that is known to work:
  *
- *   reserve → cloneDisk → bootDomain → awaitIp → verifySsh → running
+ *   prepare (reserve → cloneDisk) → certificate → start (bootDomain → awaitIp → verifySsh) → running
  *
- * Each step is one activity on the host's queue and an "ensure": repeating it is harmless. The undo of a step stands
- * on the line above it, so it also covers a step that failed after its effect. When a step fails, or the sandbox is
- * deleted or expires meanwhile, the undos run newest first, each until it holds; the sandbox is called `failed` or
- * `destroyed` only after the host has been looked at again (destroy-sandbox.ts).
+ * Each of the two turns is one activity on the host's queue, and each of its steps an "ensure" with a time of its own:
+ * repeating it is harmless. The undos of its steps stand above a turn, so they also cover a step that failed after its
+ * effect. When a step fails, or the sandbox is deleted or expires meanwhile, the undos run newest first, each until it
+ * holds; the sandbox is called `failed` or `destroyed` only after the host has been looked at again (destroy-sandbox.ts).
  */
 export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => Promise<void>): Promise<void> {
   await saga(async (undo) => {
-    const host = await reserveSomewhere(life, undo);
-
-    life.enter('cloning');
     const { keys: userCaKeys } = await control.userCaKeys();
-    undo('cloneDisk', host.removeCredentials);
-    undo('cloneDisk', host.removeWorkspace);
-    const clone = await host.cloneDisk(userCaKeys);
+    const { host, clone } = await prepareSomewhere(life, userCaKeys, undo);
+
     const { certificate } = await host.signCertificate(clone.loginKey);
 
     life.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted
     undo('bootDomain', host.removeDomain);
-    await host.bootDomain();
-
-    life.enter('awaiting-ip');
-    const lease = await host.awaitIp();
-
-    const ssh: SshEndpoint = { address: lease.address, port: lease.port, user: clone.user, hostKey: clone.hostKey };
+    const { ssh } = await host.start(clone, certificate);
     life.enter('verifying-ssh', { ssh });
-    await host.verifySsh(ssh, certificate);
   }, beforeUndo);
 }
 
-/** Placement proposes hosts; each accepts or refuses, and the next is asked. */
-async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
-  life.enter('placing');
-  const { hostIds } = await life.timed('proposeHosts', () =>
-    placement.proposeHosts({ spec: life.record.spec, sandboxId: life.id, apiKeyId: life.record.createdBy.apiKeyId }),
-  );
+/** The API proposes hosts, then placement does; each accepts or refuses, and the next is asked. */
+async function prepareSomewhere(
+  life: Life,
+  userCaKeys: string[],
+  undo: Undo,
+): Promise<{ host: HostTurns; clone: Prepared['clone'] }> {
+  const asked = new Set<string>();
   let refusal: unknown;
-  for (const hostId of hostIds) {
-    await life.tell('sandbox.state', { hostId }); // written before the host is touched: a cleanup must find it
-    const host = hostSteps(life, hostId);
-    const withdraw = undo('reserve', host.releaseReservation);
-    try {
-      await host.reserve();
-      return host;
-    } catch (err) {
-      if (!isRefusal(failureOf(err, 'reserve'))) throw err;
-      withdraw();
-      refusal = err;
+  for (const propose of [async () => life.proposedHosts, () => proposeHosts(life)]) {
+    for (const hostId of await propose()) {
+      if (asked.has(hostId)) continue;
+      asked.add(hostId);
+      if (hostId !== life.record.hostId) await life.tell('sandbox.state', { hostId }); // before the host is touched: a cleanup must find it
+      const host = hostTurns(life, hostId);
+      const undos = [host.releaseReservation, host.removeCredentials, host.removeWorkspace];
+      const withdrawals = undos.map((each, n) => undo(n === 0 ? 'reserve' : 'cloneDisk', each));
+      try {
+        const { clone } = await host.prepare(userCaKeys);
+        return { host, clone };
+      } catch (err) {
+        if (!isRefusal(failureOf(err, life.failedStep))) throw err;
+        if (!wasNotBegun(err)) for (const each of undos.toReversed()) await each();
+        for (const withdraw of withdrawals) withdraw();
+        refusal = err;
+      }
     }
   }
   await life.tell('sandbox.state', { hostId: null });
   throw refusal;
 }
 
-/** The host has no room, or its worker never took the request: nothing was promised there, and another may do it. */
-function isRefusal({ code }: SandboxFailure): boolean {
+async function proposeHosts(life: Life): Promise<string[]> {
+  const { spec, createdBy } = life.record;
+  life.enter('placing');
+  const { hostIds } = await life.timed('proposeHosts', () =>
+    placement.proposeHosts({ spec, sandboxId: life.id, apiKeyId: createdBy.apiKeyId }),
+  );
+  return hostIds;
+}
+
+/** The host has no room, or its worker never took the request: another may do it. */
+function isRefusal({ code, step }: SandboxFailure): boolean {
+  if (step !== 'reserve') return false;
   return code === 'capacity_exhausted' || code === 'host_disk_full' || code === 'host_unavailable';
 }

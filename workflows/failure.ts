@@ -1,9 +1,8 @@
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
 import { type ErrorCode, isErrorCode } from '../model/errors.ts';
 import type { SandboxFailure } from '../model/sandbox.ts';
-
-/** What a step's time-out means to the caller, where it has a name of its own. */
-const TIMEOUT_CODES: Record<string, ErrorCode> = { awaitIp: 'ip_timeout', verifySsh: 'ssh_timeout' };
+import { timeoutCode, timeoutMessage } from '../model/timeouts.ts';
+import { isTurnBeat } from '../model/turn.ts';
 
 /**
  * Why a create failed, in the words of the error table: which step, which code, what it said. A local activity throws
@@ -24,9 +23,13 @@ function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
   if (failure.timeoutType === 'SCHEDULE_TO_START') {
     return { code: 'host_unavailable', step, message: 'the host worker did not pick the step up' };
   }
-  const code = TIMEOUT_CODES[step] ?? 'step_timeout';
-  const seen = typeof failure.lastHeartbeatDetails === 'string' ? `; last seen: ${failure.lastHeartbeatDetails}` : '';
-  return { code, step, message: `${step} did not end in time${seen}` };
+  return { code: timeoutCode(step), step, message: timeoutMessage(step, seenIn(failure.lastHeartbeatDetails)) };
+}
+
+/** A heartbeat is a line, or that of a turn. */
+function seenIn(heartbeat: unknown): string {
+  if (typeof heartbeat === 'string') return heartbeat;
+  return isTurnBeat(heartbeat) ? heartbeat.seen : '';
 }
 
 /** What a workflow fails with, which names the step. */

@@ -1,12 +1,4 @@
-import {
-  CancellationScope,
-  condition,
-  patched,
-  setCurrentDetails,
-  setHandler,
-  upsertSearchAttributes,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { CancellationScope, condition, patched, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { AuditKind } from '../model/audit.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import {
@@ -21,12 +13,13 @@ import {
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
 import { patientControl } from './control.ts';
 import { refusal } from './failure.ts';
-import { accepted, destroy, hostAttribute, patch, settled, stateAttribute, touch } from './messages.ts';
+import { accepted, destroy, patch, settled, touch } from './messages.ts';
 import { requestedRecord } from './requested-record.ts';
+import { show } from './shown.ts';
 
 const { recordRequested, remember, recall, lastUse } = patientControl;
 
-/** A phase that is over before anybody could look at it costs the create a write for nothing. Milliseconds. */
+/** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
@@ -38,6 +31,10 @@ type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
 export class Life {
   readonly id: string;
   readonly timeouts: Timeouts;
+  /** It is created in turns on its host, see create-sandbox.ts. Lives that began before that was so are replayed as they were. */
+  readonly isOfTurns: boolean;
+  /** What is over of its create, then of the latest operation besides, then of its end. */
+  steps: StepTiming[] = [];
   /** The record as it stands in the store. */
   record: SandboxRecord;
   /** The step that failed last: the one to name when the create fails, since undos do not fail. */
@@ -51,9 +48,9 @@ export class Life {
   private written = false;
   private stop: StopRequest | null = null;
   private usedAt: number;
+  private awaitedEnd = 0;
   private deadlineChanges = 0;
   private events = 0;
-  private steps: StepTiming[] = [];
   private createSteps: StepTiming[] | null = null;
   private operations = 0;
   private unwritten: Changes = {};
@@ -61,6 +58,7 @@ export class Life {
 
   constructor(private readonly input: SandboxInput) {
     this.id = input.id;
+    this.isOfTurns = input.hostIds !== undefined;
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
     this.record = requestedRecord(input);
     this.usedAt = Date.now();
@@ -97,7 +95,7 @@ export class Life {
     this.unwritten = {};
     const { state, phase } = changes;
     const event = this.event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
-    this.show(changes);
+    show(this.record, changes, this.isOfTurns);
     await CancellationScope.nonCancellable(() => {
       const write = this.writing.then(async () => {
         const written = { ...changes, steps: this.steps, updatedAt: event.at };
@@ -109,20 +107,27 @@ export class Life {
   }
 
   /**
-   * Runs a step, and remembers how long it took, or that it failed. Where it takes longer than {@link SHOWN_AFTER_MS},
-   * its phase is written meanwhile; a quicker one is told with the next change.
+   * As {@link measured}. Where it takes longer than {@link SHOWN_AFTER_MS}, its phase is written meanwhile; a quicker
+   * one is told with the next change.
    */
   async timed<T>(step: string, run: () => Promise<T>): Promise<T> {
-    const startedAt = now();
-    let isOver = false;
-    const result = run().finally(() => {
-      isOver = true;
+    return this.measured(step, async () => {
+      let isOver = false;
+      const result = run().finally(() => {
+        isOver = true;
+      });
+      result.catch(() => undefined); // thrown below, when the condition has not been cancelled before
+      const isQuick = await condition(() => isOver, SHOWN_AFTER_MS);
+      if (!isQuick && Object.keys(this.unwritten).length > 0) await this.tell('sandbox.state');
+      return result;
     });
-    result.catch(() => undefined); // thrown below, when the condition has not been cancelled before
-    const isQuick = await condition(() => isOver, SHOWN_AFTER_MS);
-    if (!isQuick && Object.keys(this.unwritten).length > 0) await this.tell('sandbox.state');
+  }
+
+  /** Runs a step, and remembers how long it took, or that it failed. */
+  async measured<T>(step: string, run: () => Promise<T>): Promise<T> {
+    const startedAt = now();
     try {
-      const value = await result;
+      const value = await run();
       this.steps = [...this.steps, { step, startedAt, endedAt: now() }];
       return value;
     } catch (err) {
@@ -150,6 +155,7 @@ export class Life {
     for (;;) {
       if (this.stop) return 'deleted';
       const { at, reason } = this.deadline();
+      this.awaitedEnd = at;
       const left = at - Date.now();
       if (left <= 0) {
         if (reason === 'idle' && (await this.usedMeanwhile())) continue;
@@ -173,6 +179,11 @@ export class Life {
     return true;
   }
 
+  /** By the API, when it was asked for. */
+  get proposedHosts(): readonly string[] {
+    return this.input.hostIds ?? [];
+  }
+
   get isEnding(): boolean {
     return this.stop !== null || this.record.state === 'destroying' || isFinal(this.record.state);
   }
@@ -193,7 +204,7 @@ export class Life {
   /** The sandbox is in use: the idle timer starts anew. */
   used(): void {
     this.usedAt = Date.now();
-    this.deadlineChanges++;
+    if (!this.isOfTurns || this.deadline().at !== this.awaitedEnd) this.deadlineChanges++;
   }
 
   private answerMessages(): void {
@@ -222,16 +233,6 @@ export class Life {
     await this.tell('sandbox.patched', { spec, expiresAt }, { ...wished, expiresAt }, actor);
     this.used();
     return this.record;
-  }
-
-  /** What an operator sees in the Temporal UI without reading any code. */
-  private show({ state, phase, hostId, waitingFor }: Changes): void {
-    if (state && state !== this.record.state) upsertSearchAttributes([{ key: stateAttribute, value: state }]);
-    if (hostId) upsertSearchAttributes([{ key: hostAttribute, value: hostId }]);
-    const line = [state ?? this.record.state, phase, waitingFor && `waiting for ${waitingFor}`]
-      .filter(Boolean)
-      .join(' · ');
-    setCurrentDetails(line);
   }
 
   private event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {

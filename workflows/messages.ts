@@ -2,6 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import {
   ACCEPTED,
+  AT_STEP,
   DESTROY,
   OPERATE,
   OPERATED,
@@ -11,6 +12,7 @@ import {
   type SandboxPatch,
   SEARCH_ATTRIBUTES,
   SETTLED,
+  type StepUnderWay,
   type StopRequest,
   TOUCH,
 } from '../model/messages.ts';
@@ -23,6 +25,7 @@ export const patch = defineUpdate<SandboxRecord, [SandboxPatch]>(PATCH);
 export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
 export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
+export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
 export const touch = defineSignal(TOUCH);
 
 export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');

@@ -1,15 +1,15 @@
 import type { SandboxInput } from '../model/messages.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
 
-/** The first record of a sandbox: what was asked for, and nothing that has happened. */
-export function requestedRecord({ id, spec, createdBy, requestedAt }: SandboxInput): SandboxRecord {
+/** The first record of a sandbox: what was asked for, and which host is asked first. */
+export function requestedRecord({ id, spec, createdBy, requestedAt, hostIds = [] }: SandboxInput): SandboxRecord {
   return {
     id,
     state: 'requested',
     phase: null,
     spec,
     createdBy,
-    hostId: null,
+    hostId: hostIds[0] ?? null, // written before the host is touched: a cleanup must find it
     parentSnapshotId: spec.snapshotId ?? null, // requests from before there were snapshots have none
     ssh: null,
     macAddress: null,

@@ -11,6 +11,7 @@ import type { Proof } from '../model/proof.ts';
 import type { StopReason } from '../model/sandbox.ts';
 import { abandonSnapshots } from './abandon-snapshots.ts';
 import { patientControl } from './control.ts';
+import { createBySteps } from './create-by-steps.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { failedWith, failureOf } from './failure.ts';
@@ -52,9 +53,10 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
 async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown> {
   const creating = new CancellationScope();
   void end.then(() => creating.cancel());
+  const create = life.isOfTurns ? createSandbox : createBySteps;
   try {
     await creating.run(() =>
-      createSandbox(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
+      create(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
     );
   } catch (err) {
     return err;

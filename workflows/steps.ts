@@ -9,7 +9,7 @@ import { control } from './control.ts';
 import type { Life } from './life.ts';
 import { untilItHolds } from './until-it-holds.ts';
 
-const CREATE_GENERATION = 1;
+export const CREATE_GENERATION = 1;
 /** Beyond all operations, also for a workflow that takes over and does not know how many there were. */
 export const CLEANUP_GENERATION = 1_000_000_000;
 
@@ -44,7 +44,7 @@ export function stepOptions(life: Life, withinMs: number, summary: string): Acti
  * How long a boot may take. What comes from a snapshot may wake with saved memory: that is copied and read, and the
  * sandbox's workflow does not know whether it will be.
  */
-function bootMs({ record, timeouts }: Life, generation: number): number {
+export function bootMs({ record, timeouts }: Life, generation: number): number {
   const mayWake = (record.spec.snapshotId ?? null) !== null || generation !== CREATE_GENERATION;
   return mayWake ? Math.max(timeouts.bootDomainMs, timeouts.hibernateMs) : timeouts.bootDomainMs;
 }

@@ -1,6 +1,6 @@
-import { readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exec } from '../exec.ts';
+import { makeKeyPair } from '../ssh/key-pair.ts';
 import { orAbsent } from './absent.ts';
 
 export interface HostKey {
@@ -16,7 +16,9 @@ export async function ensureHostKey(workspace: string, sandboxId: string): Promi
   if ((await orAbsent(readFile(path))) === null) {
     const fresh = `${path}.new`;
     for (const old of [fresh, `${fresh}.pub`]) await rm(old, { force: true });
-    await exec('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', sandboxId, '-f', fresh]);
+    const pair = makeKeyPair(sandboxId);
+    await writeFile(fresh, pair.privateKey, { mode: 0o600, flag: 'wx' });
+    await writeFile(`${fresh}.pub`, `${pair.publicKey}\n`, { mode: 0o644, flag: 'wx' });
     await rename(`${fresh}.pub`, `${path}.pub`);
     await rename(fresh, path); // last: when the private key is there, so is the public one
   }

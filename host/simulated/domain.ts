@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { isNotFound } from '../directory.ts';
+import { orAbsent } from '../disk/absent.ts';
 import { oneLine } from '../one-line.ts';
 import { GUEST_USER } from './image.ts';
 import { GUEST_PORT } from './leases.ts';
@@ -63,13 +64,16 @@ export async function startDomain(
   signal: AbortSignal,
 ): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
-  while ((await processes.of(sandboxId)).length === 0) {
+  // Without the file of its lock nobody has begun to boot it.
+  let isNew = (await orAbsent(stat(lockOf(paths)))) === null;
+  while (isNew || !(await processes.runs(sandboxId))) {
+    isNew = false;
     signal.throwIfAborted();
     const wrong = await firstNotFolder(paths.root, MOUNT_POINTS);
     if (wrong) throw new MayflyError('boot_failed', `/${wrong} on the disk of ${sandboxId} is not a directory.`);
     const child = await spawnDomain(sandboxId, paths, address);
     const status = await inPlaceOrEnded(child, paths.root, deadline);
-    if (status === 'in place') return;
+    if (typeof status === 'object') return processes.remember(sandboxId, status.pid);
     if (status !== LOCKED) {
       throw new MayflyError(
         'boot_failed',
@@ -111,13 +115,7 @@ async function spawnDomain(sandboxId: string, paths: BootPaths, address: string)
   try {
     const guest = [paths.root, sandboxId, address, String(GUEST_PORT), paths.agentFolder ?? '', GUEST_USER.name];
     const boot = ['sh', '-c', BOOT_SCRIPT, 'sh', ...guest];
-    const lock = [
-      '--nonblock',
-      '--conflict-exit-code',
-      String(LOCKED),
-      '--no-fork',
-      join(paths.workspace, 'domain.lock'),
-    ];
+    const lock = ['--nonblock', '--conflict-exit-code', String(LOCKED), '--no-fork', lockOf(paths)];
     const child = spawn('flock', [...lock, 'unshare', ...NAMESPACES, ...boot], {
       cwd: '/',
       detached: true,
@@ -137,17 +135,21 @@ async function spawnDomain(sandboxId: string, paths: BootPaths, address: string)
   }
 }
 
+function lockOf({ workspace }: DomainPaths): string {
+  return join(workspace, 'domain.lock');
+}
+
 /** Resolves when process 1 of the domain has the disk as its root directory, or with the status it ended with. */
 async function inPlaceOrEnded(
   child: ChildProcess,
   root: string,
   deadline: number,
-): Promise<'in place' | number | NodeJS.Signals> {
+): Promise<{ pid: number } | number | NodeJS.Signals> {
   for (;;) {
     const ended = child.exitCode ?? child.signalCode;
     if (ended !== null) return ended;
     const init = child.pid === undefined ? null : childOf(child.pid);
-    if (init !== null && rootOf(init) === root) return 'in place';
+    if (init !== null && rootOf(init) === root) return { pid: init };
     if (Date.now() > deadline) {
       throw new MayflyError(
         'boot_failed',

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
 import { isSandboxId } from '../../model/ids.ts';
 
 /** Callers that come within this time share one look at /proc. Milliseconds. */
 const GATHER_MS = 5;
+/** So many processes are looked at in one go, 10 µs each; then whoever else wants this thread has it. */
+const AT_ONCE = 50;
 const PAGE_KIB = 4;
 
 /** The process ids of each sandbox that has any. */
@@ -18,6 +20,7 @@ export type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
 export class ProcessTable {
   readonly #sandboxes: string;
   readonly #bootScript: string;
+  readonly #seen = new Map<string, number>();
   #next: Promise<ProcessesBySandbox> | null = null;
 
   /** @param sandboxes the folder of all workspaces, without symbolic links */
@@ -39,10 +42,23 @@ export class ProcessTable {
     return (await this.look()).get(sandboxId) ?? [];
   }
 
-  #read(): ProcessesBySandbox {
+  /** Whether a sandbox has any. Of one that was seen to run only that process is looked at. */
+  async runs(sandboxId: string): Promise<boolean> {
+    const pid = this.#seen.get(sandboxId);
+    if (pid !== undefined && this.#ownerOf(join('/proc', String(pid))) === sandboxId) return true;
+    this.#seen.delete(sandboxId);
+    return (await this.of(sandboxId)).length > 0;
+  }
+
+  /** A process of a sandbox, which need not be its only one. */
+  remember(sandboxId: string, pid: number): void {
+    this.#seen.set(sandboxId, pid);
+  }
+
+  async #read(): Promise<ProcessesBySandbox> {
     const found = new Map<string, number[]>();
-    for (const name of readdirSync('/proc')) {
-      if (!/^\d+$/.test(name)) continue;
+    for (const [n, name] of processNames().entries()) {
+      if (n % AT_ONCE === AT_ONCE - 1) await others();
       const sandboxId = this.#ownerOf(join('/proc', name));
       if (!sandboxId) continue;
       const pids = found.get(sandboxId) ?? [];
@@ -75,7 +91,11 @@ export class ProcessTable {
 
 /** Of all processes that run now. */
 export function processIds(): number[] {
-  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+  return processNames().map(Number);
+}
+
+function processNames(): string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
 }
 
 /** The only child of a process, once it has one (proc(5), `children`). */

@@ -47,6 +47,10 @@ export class ImmediateSagas implements Sagas {
     await saga;
   }
 
+  async recorded(id: string): Promise<void> {
+    await this.#sagas.get(id);
+  }
+
   async settled(id: string, signal: AbortSignal): Promise<void> {
     if (this.outcome === 'running') await this.#store.sandboxes.update(id, { state: 'running' });
     else if (this.outcome === 'failed') await this.#fail(id);

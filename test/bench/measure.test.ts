@@ -36,16 +36,27 @@ describe('sagaCost', () => {
       cloneDisk: figure(30),
       destroy: figure(20),
     },
+    processor: {
+      direct: { own: 0.02, programs: 0.03, servers: 0 },
+      saga: { own: 0.1, programs: 0.03, servers: 0.07 },
+    },
     commands: {},
     files: {},
     door: {},
     snapshots: null,
     storedSandboxes: 0,
-    burst: null,
+    burst: {
+      direct: { atOnce: 50, createsPerSecond: 20, destroysPerSecond: 40 },
+      saga: { atOnce: 50, createsPerSecond: 15, destroysPerSecond: 10 },
+    },
   };
 
   it('compares whole creates of one run, and divides by the steps that both have', () => {
     expect(sagaCost(report)).toEqual({ wholeMs: 40, perStepMs: 20, steps: 2 });
     expect(reportLines(report).join('\n')).toContain('durability costs 40 ms a create, 20 ms a step (2 steps');
+    expect(reportLines(report)).toContain(
+      'a create by saga uses 0.2 s of processor time (own 0.1, programs 0.03, servers 0.07)',
+    );
+    expect(reportLines(report)).toContain('  75 % of what the direct steps reach');
   });
 });

@@ -49,6 +49,7 @@ export const TEST_TIMEOUTS: Timeouts = {
   pauseMs: 3_000,
   hibernateMs: 5_000,
   cleanupMs: 10_000,
+  shownAfterMs: 50,
   cleanupPauseMs: 200,
 };
 

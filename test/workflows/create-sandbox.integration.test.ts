@@ -41,7 +41,7 @@ test('a sandbox comes to run, is used, and its end is proved', async () => {
   expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', waitingFor: null });
   expectProved(destroyed);
   expect(await mayfly().store.audit.verify(input.id)).toMatchObject({ ok: true });
-  await mayfly().keepHistory('deleted', input.id);
+  await mayfly().keepHistory('turns-deleted', input.id);
 });
 
 describe.each(STEPS)('when %s', (step) => {
@@ -86,7 +86,7 @@ describe.each(STEPS)('when %s', (step) => {
     const destroyed = await mayfly().destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
     expectProved(destroyed);
-    if (step === 'awaitIp') await mayfly().keepHistory('deleted-while-creating', input.id);
+    if (step === 'awaitIp') await mayfly().keepHistory('turns-deleted-while-creating', input.id);
   });
 
   test('fails once in a way that a retry cures, the sandbox runs', async () => {
@@ -131,7 +131,7 @@ test('an undo that fails is repeated too, and the first failure is the one that 
   const failed = await mayfly().end((await mayfly().create()).id);
   expect(failed).toMatchObject({ state: 'failed', failure: { step: 'verifySsh', code: 'fault_injected' } });
   expectProved(failed);
-  await mayfly().keepHistory('create-failed', failed.id);
+  await mayfly().keepHistory('turns-create-failed', failed.id);
 });
 
 test('a host without room refuses, and the answer says so', async () => {
@@ -141,10 +141,59 @@ test('a host without room refuses, and the answer says so', async () => {
     hostId: null,
     failure: { code: 'capacity_exhausted', step: 'reserve' },
   });
-  await mayfly().keepHistory('no-room', failed.id);
+  await mayfly().keepHistory('turns-no-room', failed.id);
 });
 
 test('a source that no host has is told as such', async () => {
   const failed = await mayfly().end((await mayfly().create(mayfly().input({ source: 'nobody' }))).id);
   expect(failed).toMatchObject({ state: 'failed', failure: { code: 'source_not_found', step: 'proposeHosts' } });
+});
+
+test('a host that was proposed with the request is in the first record, and placement is not asked', async () => {
+  const input = { ...mayfly().input(), hostIds: ['test'] };
+  const running = await mayfly().create(input);
+  expect(running).toMatchObject({ state: 'running', hostId: 'test' });
+  expect(running.steps.map(({ step }) => step)).toEqual([
+    'reserve',
+    'cloneDisk',
+    'signCertificate',
+    'bootDomain',
+    'awaitIp',
+    'verifySsh',
+  ]);
+  const [requested] = await mayfly().store.audit.entries(input.id, { limit: 1 });
+  expect(JSON.parse(requested?.body ?? '')).toMatchObject({ kind: 'sandbox.requested', hostId: 'test' });
+  expectProved(await mayfly().destroy(input));
+  await mayfly().keepHistory('turns-proposed', input.id);
+});
+
+test('a proposed host that does not answer is passed over for one that placement knows', async () => {
+  const input = { ...mayfly().input({}, { hostDownMs: 300 }), hostIds: ['gone'] };
+  const running = await mayfly().create(input);
+  expect(running).toMatchObject({ state: 'running', hostId: 'test', failure: null });
+  expect(running.steps[0]?.step).toBe('proposeHosts');
+  expectProved(await mayfly().destroy(input));
+  await mayfly().keepHistory('turns-passed-over', input.id);
+});
+
+test('a proposed host without room is asked once, and nothing of it is left', async () => {
+  const input = { ...mayfly().input({ memoryMib: 200_000 }), hostIds: ['test'] };
+  const failed = await mayfly().end((await mayfly().create(input)).id);
+  expect(failed).toMatchObject({
+    state: 'failed',
+    hostId: null,
+    failure: { code: 'capacity_exhausted', step: 'reserve' },
+  });
+});
+
+test('a slow step is shown with those before it, and where the sandbox will be reached', async () => {
+  mayfly().failpoints.arm('verifySsh.after=hang');
+  const input = mayfly().input();
+  await mayfly().sagas.create(input);
+  const shown = await mayfly().until(input.id, ({ phase }) => phase === 'verifying-ssh');
+  expect(shown).toMatchObject({ state: 'creating', macAddress: expect.any(String), ssh: { user: 'sandbox' } });
+  expect(shown.steps.map(({ step }) => step).slice(-2)).toEqual(['bootDomain', 'awaitIp']);
+  const { raw } = await mayfly().client.workflow.getHandle(`sandbox/${input.id}`).describe();
+  expect(raw.pendingActivities?.map(({ activityType }) => activityType?.name)).toEqual(['start']);
+  expectProved(await mayfly().destroy(input));
 });

@@ -65,6 +65,12 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
+    'turns-create-failed.json',
+    'turns-deleted-while-creating.json',
+    'turns-deleted.json',
+    'turns-no-room.json',
+    'turns-passed-over.json',
+    'turns-proposed.json',
     'used-while-hibernating.json',
     'wake-failed.json',
   ]);
@@ -76,8 +82,11 @@ describe.each(names)('%s', (name) => {
   });
 });
 
-test('a workflow that would take another step than the recorded one is found', async () => {
-  const other = (await recorded('deleted.json')).replaceAll('"cloneDisk"', '"copyDisk"');
+test.each([
+  ['deleted.json', 'cloneDisk'],
+  ['turns-deleted.json', 'prepare'],
+])('a workflow that would take another step than the one in %s is found', async (name, step) => {
+  const other = (await recorded(name)).replaceAll(`"${step}"`, '"copyDisk"');
   await expect(Worker.runReplayHistory(options, historyFromJSON(JSON.parse(other)))).rejects.toMatchObject({
     name: 'DeterminismViolationError',
   });

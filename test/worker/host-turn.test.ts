@@ -1,0 +1,182 @@
+import { ApplicationFailure } from '@temporalio/common';
+import type { ActivityExecuteInput } from '@temporalio/worker';
+import { describe, expect, test } from 'vitest';
+import { stepContext } from '../../activities/step-context.ts';
+import { currentTurn } from '../../activities/turn.ts';
+import { Failpoints } from '../../host/failpoints.ts';
+import { KeyedMutex } from '../../host/keyed-mutex.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { isTurnBeat, type TurnBeat } from '../../model/turn.ts';
+import { HostTurnInterceptor } from '../../worker/activity-interceptors.ts';
+
+const TARGET = { sandboxId: 'sbx-0000000000000001', generation: 1 };
+const RESERVE = { name: 'reserve', phase: 'placing', withinMs: 5_000, shownAfterMs: 50 } as const;
+const CLONE = { name: 'cloneDisk', phase: 'cloning', withinMs: 5_000, shownAfterMs: 50 } as const;
+
+/** What an interceptor needs of an activity, and what it says of itself. */
+function attempt(number: number, heartbeatDetails?: unknown) {
+  const beats: TurnBeat[] = [];
+  const signals: unknown[] = [];
+  const context = {
+    info: {
+      activityType: 'prepare',
+      attempt: number,
+      heartbeatDetails,
+      heartbeatTimeoutMs: 4_000,
+      workflowExecution: { workflowId: 'w', runId: 'r' },
+    },
+    cancellationSignal: new AbortController().signal,
+    heartbeat: (detail: unknown) => {
+      if (isTurnBeat(detail)) beats.push(detail);
+    },
+    client: {
+      workflow: { getHandle: () => ({ signal: async (_name: string, said: unknown) => void signals.push(said) }) },
+    },
+    log: { warn: () => {} },
+  };
+  return { context: context as never, beats, signals };
+}
+
+function run(
+  context: never,
+  activity: () => Promise<unknown>,
+  { failpoints = '', mutex = new KeyedMutex() } = {},
+): Promise<unknown> {
+  const interceptor = new HostTurnInterceptor(context, Failpoints.parse(failpoints), mutex);
+  return interceptor.execute({ args: [TARGET], headers: {} } as ActivityExecuteInput, activity);
+}
+
+async function failureOf(work: Promise<unknown>): Promise<ApplicationFailure> {
+  const error = await work.then(
+    () => null,
+    (err: unknown) => err,
+  );
+  if (error instanceof ApplicationFailure) return error;
+  throw new Error(`it did not fail as expected: ${String(error)}`);
+}
+
+describe('a turn on the host', () => {
+  test('runs its steps in order, and tells how long each took', async () => {
+    const { context, signals } = attempt(1);
+    const steps = await run(context, async () => {
+      const turn = currentTurn();
+      expect(await turn.step(RESERVE, async () => 1)).toBe(1);
+      expect(await turn.step(CLONE, async () => 'clone')).toBe('clone');
+      return turn.steps;
+    });
+    expect(steps).toMatchObject([{ step: 'reserve' }, { step: 'cloneDisk' }]);
+    expect(signals).toEqual([]); // nobody could have looked
+  });
+
+  test('goes on where an attempt that died was, and does not repeat what that had done', async () => {
+    const at = '2026-11-22T07:00:00.000Z';
+    const done = [{ step: 'reserve', startedAt: at, endedAt: at, result: { granted: 7 } }];
+    const { context } = attempt(2, { step: 'cloneDisk', seen: 'running', done });
+    const steps = await run(context, async () => {
+      const turn = currentTurn();
+      const reserved = await turn.step(RESERVE, async () => {
+        throw new Error('reserved twice');
+      });
+      expect(reserved).toEqual({ granted: 7 });
+      await turn.step(CLONE, async () => 'clone');
+      return turn.steps;
+    });
+    expect(steps).toMatchObject([{ step: 'reserve', startedAt: at, endedAt: at }, { step: 'cloneDisk' }]);
+  });
+
+  test.each([
+    ['reserve', 1, true],
+    ['reserve', 2, false],
+    ['cloneDisk', 1, false],
+  ])('that fails at %s in attempt %i says so, and whether nothing was done', async (step, number, isFirst) => {
+    const { context } = attempt(number);
+    const failure = await failureOf(
+      run(
+        context,
+        async () => {
+          const turn = currentTurn();
+          await turn.step(RESERVE, async () => {});
+          await turn.step(CLONE, async () => {});
+        },
+        { failpoints: `${step}.before=error(capacity_exhausted)` },
+      ),
+    );
+    expect(failure).toMatchObject({ type: 'capacity_exhausted', nonRetryable: true, details: [{ step, isFirst }] });
+  });
+
+  test('what an attempt of the same step may cure stays so', async () => {
+    const { context } = attempt(1);
+    const failure = await failureOf(
+      run(context, () => currentTurn().step(CLONE, () => Promise.reject(new MayflyError('clone_failed', 'no')))),
+    );
+    expect(failure).toMatchObject({ type: 'clone_failed', nonRetryable: false });
+  });
+
+  test.each([
+    ['awaitIp', 'ip_timeout'],
+    ['verifySsh', 'ssh_timeout'],
+    ['bootDomain', 'step_timeout'],
+  ])('ends %s at its time with %s, and says what it saw last', async (name, code) => {
+    const { context } = attempt(1);
+    const step = { name, phase: 'booting', withinMs: 20, shownAfterMs: 50 } as const;
+    const work = run(context, () =>
+      currentTurn().step(step, async () => {
+        const { signal, alive } = stepContext();
+        alive('no lease yet');
+        await new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('cut off')));
+        });
+      }),
+    );
+    const message = `${name} did not end in time; last seen: no lease yet`;
+    expect(await failureOf(work)).toMatchObject({ type: code, message, nonRetryable: true, details: [{ step: name }] });
+  });
+
+  test('whose step does not stop is given up, but an undo waits until it has really ended', async () => {
+    const { context } = attempt(1);
+    const mutex = new KeyedMutex();
+    const order: string[] = [];
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const work = run(
+      context,
+      async () => {
+        const turn = currentTurn();
+        await turn.step({ ...RESERVE, withinMs: 20 }, async () => {
+          await ended;
+          order.push('reserve ended');
+        });
+        await turn.step(CLONE, async () => void order.push('cloneDisk'));
+      },
+      { mutex },
+    );
+    expect(await failureOf(work)).toMatchObject({ type: 'step_timeout', details: [{ step: 'reserve' }] });
+    const undo = mutex.run(TARGET.sandboxId, 2, new AbortController().signal, async () => void order.push('undo'));
+    end();
+    await undo;
+    expect(order).toEqual(['reserve ended', 'undo']);
+  });
+
+  test('tells of a step that takes long, by heartbeat and by signal, with those before it', async () => {
+    const { context, beats, signals } = attempt(1);
+    const told = async () => {
+      while (signals.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    await run(context, async () => {
+      const turn = currentTurn();
+      await turn.step(RESERVE, async () => {});
+      await turn.step(CLONE, told);
+    });
+    expect(signals).toMatchObject([{ phase: 'cloning', steps: [{ step: 'reserve' }] }]);
+    expect(beats.at(-1)).toMatchObject({ step: 'cloneDisk', done: [{ step: 'reserve' }] });
+  });
+
+  test('that never had its turn has begun no step', async () => {
+    const mutex = new KeyedMutex();
+    await mutex.run(TARGET.sandboxId, 9, new AbortController().signal, async () => {});
+    const failure = await failureOf(run(attempt(1).context, async () => 'ran', { mutex }));
+    expect(failure).toMatchObject({ type: 'stale_attempt', details: [{ step: '' }] });
+  });
+});
