@@ -133,14 +133,13 @@ describe('with a running sandbox', () => {
   test('a connection that is kept open without a session does not outlive its certificate', async () => {
     const one = await admitted(sandbox.id);
     const master = spawn('ssh', ['-M', '-S', join(folder, 'master'), '-N', ...one.argv], { stdio: 'ignore' });
-    await expect
-      .poll(() =>
-        exec('ssh', ['-S', join(folder, 'master'), '-O', 'check', 'x']).then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(true);
+    const check = ['-S', join(folder, 'master'), '-O', 'check', 'x'];
+    const isOpen = () =>
+      exec('ssh', check).then(
+        () => true,
+        () => false,
+      );
+    await expect.poll(isOpen, { timeout: 60_000 }).toBe(true);
     expect((await call('DELETE', `${path()}/${one.issued.serial}`)).status).toBe(200);
     await ended(master);
   });

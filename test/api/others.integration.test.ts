@@ -65,13 +65,12 @@ describe('events', () => {
     const refused = await door.call('GET', path);
     expect([refused.status, refused.headers.has('Retry-After')]).toEqual([429, true]);
     await Promise.all(open.map(async (response) => response.body?.cancel()));
-    await expect
-      .poll(async () => {
-        const response = await door.call('GET', path);
-        await response.body?.cancel();
-        return response.status;
-      })
-      .toBe(200);
+    const status = async () => {
+      const response = await door.call('GET', path);
+      await response.body?.cancel();
+      return response.status;
+    };
+    await expect.poll(status, { timeout: 60_000 }).toBe(200);
   });
 });
 

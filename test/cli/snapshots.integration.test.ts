@@ -66,7 +66,9 @@ test('one request is one snapshot, and another waits for its turn', async () => 
     door().call('POST', `/v1/sandboxes/${id}/snapshots`, {}, { 'Idempotency-Key': key, Prefer: 'wait=30' });
   const first = take('same');
   await expect
-    .poll(async () => (await mayfly().store.snapshots.list({ sandboxId: id, limit: 9 })).items.length)
+    .poll(async () => (await mayfly().store.snapshots.list({ sandboxId: id, limit: 9 })).items.length, {
+      timeout: 60_000,
+    })
     .toBe(1);
   const [other, ...same] = await Promise.all([take('other'), take('same'), first]);
   expect(await other?.json()).toMatchObject({ code: 'sandbox_busy', retryable: true });

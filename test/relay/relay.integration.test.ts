@@ -189,7 +189,7 @@ test('when the API goes away, or gives up, the other end is told; a cut-off answ
   await started;
   stop.abort(new Error('enough'));
   await expect(waiting.text()).rejects.toThrow();
-  await expect.poll(() => told).toEqual(['gone']);
+  await expect.poll(() => told, { timeout: 60_000 }).toEqual(['gone']);
   const half = await client.request('kvm-1', '/half');
   await expect(half.text()).rejects.toThrow();
 });

@@ -2,9 +2,9 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Command } from '../../client/commands.ts';
 import { ServedMayfly } from '../support/served.ts';
-import { onlyInFull } from '../support/sweep.ts';
+import { onlyInFull, tier } from '../support/sweep.ts';
 
-const SANDBOXES = 20;
+const SANDBOXES = tier() === 'all' ? 20 : 4;
 const FEW = 40;
 const MANY = 200;
 const LINES = 10_000;
