@@ -29,6 +29,7 @@ export async function addBootedSnapshot({ hostId, stateDir, snapshots }: Host): 
   if (!libvirtd || source === undefined) throw new Error(`no libvirtd runs in ${folder}, or there is no golden image`);
   const state = new StateDir(stateDir);
   const host = new LibvirtHypervisor({ uri: libvirtd.uri, state, leaseFolder: leaseFolderOf(folder) });
+  await host.open();
   const keys = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'keys-'));
   try {
     const booted = new BootedGolden({ host, state, source, ca: await TestCa.make(keys) });

@@ -83,4 +83,4 @@ test('a source baked of a snapshot has its files, leans on nothing, and knows ne
   for (let twice = 0; twice < 2; twice++) await baking.remove(request);
   expect(await readdir(baked())).toEqual([]);
   expect(await virsh.run(['list', '--all', '--name'])).not.toContain(NAME);
-});
+}, 900_000);

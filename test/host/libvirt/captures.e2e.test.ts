@@ -173,7 +173,7 @@ test('a source that writes is captured at one moment, then again by what changed
   expect(await folders()).toEqual([]);
   expect(await checkpoints()).toEqual([]);
   expect(await chainOfSource()).toEqual(before);
-});
+}, 900_000);
 
 describe('a worker that is killed while it begins a capture leaves nothing frozen, and what can be', () => {
   let before: unknown[];

@@ -130,7 +130,7 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
   await guest.remove();
   expect(await snapshots.remove(survivor)).toEqual({ keptFor: null });
   expect(await readdir(machine().state.snapshots)).toEqual([]);
-});
+}, 900_000);
 
 describe('a flatten that ends before its end', () => {
   let guest: LivingGuest;

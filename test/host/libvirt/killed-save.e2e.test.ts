@@ -49,7 +49,7 @@ describe('a save that is cut off', () => {
       await snapshots.thaw(guest.id);
       await snapshots.remove(snapshotId);
     }
-    expect(await guest.run('timeout 10 sync && wc -l < lines')).toBe(String(lines));
+    expect(await guest.run('timeout 60 sync && wc -l < lines')).toBe(String(lines));
     expect(await layersOf(guest)).toHaveLength(1);
     expect((await snapshots.list()).filter(({ state }) => state === 'half')).toEqual([]);
   }

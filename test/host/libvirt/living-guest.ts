@@ -6,7 +6,7 @@ import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
 import type { SavedSnapshot, SnapshotKind } from '../../../model/snapshot.ts';
 import type { TestMachine } from './machine.ts';
 
-export const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(120_000), alive: () => {} });
+export const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(240_000), alive: () => {} });
 
 export const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
 

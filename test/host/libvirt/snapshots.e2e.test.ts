@@ -102,7 +102,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   expect(await host.snapshots.remove(before)).toEqual({ keptFor: null });
   expect(await host.snapshots.remove(before)).toEqual({ keptFor: null });
   expect(await snapshotsLeft()).toEqual([]);
-});
+}, 900_000);
 
 test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', async () => {
   const { host } = machine();
