@@ -22,13 +22,11 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   idempotency: [{ expiresAt: 1 }],
 };
 
-/** Makes those that are missing. */
+/** Makes those that are missing. One at a time: FerretDB ends the connection when several of a command are there already. */
 export async function ensureIndexes(connection: Connection): Promise<void> {
-  await Promise.all(
-    Object.entries(INDEXES).map(([collection, indexes]) =>
-      reaching(`index ${collection}`, () =>
-        connection.collection(collection).createIndexes(indexes.map((key) => ({ key }))),
-      ),
-    ),
-  );
+  for (const [collection, indexes] of Object.entries(INDEXES)) {
+    for (const index of indexes) {
+      await reaching(`index ${collection}`, () => connection.collection(collection).createIndex(index));
+    }
+  }
 }

@@ -12,7 +12,7 @@ const LAYOUT = createHash('sha256')
   .update(JSON.stringify([STEPS, INDEXES]))
   .digest('hex');
 /** Documents that are moved at once. */
-const AT_ONCE = 500;
+const AT_ONCE = 100;
 
 type Document = Record<string, unknown> & { _id: string };
 

@@ -23,7 +23,7 @@ afterAll(async () => {
 /** What the version before had: all sandboxes in one collection, uses without a mark, keys with a number. */
 async function storeAsBefore(): Promise<void> {
   const sandboxes = [
-    ...Array.from({ length: 520 }, (_, n) => record(n, { state: n % 2 ? 'destroyed' : 'failed' })),
+    ...Array.from({ length: 120 }, (_, n) => record(n, { state: n % 2 ? 'destroyed' : 'failed' })),
     record(1_000, { state: 'running' }),
   ];
   await collection('sandboxes').insertMany(sandboxes.map((one) => ({ ...documentOf(one) })));
@@ -47,9 +47,9 @@ describe('a store that an earlier version has written', () => {
     const [store] = stores;
     if (!store) throw new Error('there is no store');
     expect(await collection('sandboxes').countDocuments()).toBe(1);
-    expect((await store.sandboxes.all(['destroyed', 'failed'])).length).toBe(520);
+    expect((await store.sandboxes.all(['destroyed', 'failed'])).length).toBe(120);
     expect(await store.sandboxes.get(sandboxId(7))).toEqual(record(7, { state: 'destroyed' }));
-    expect((await store.sandboxes.countByState()).get('failed')).toBe(260);
+    expect((await store.sandboxes.countByState()).get('failed')).toBe(60);
     expect(await store.uses.openCommands()).toEqual([{ sandboxId: sandboxId(1_000), commandId: commandId(1) }]);
     expect(await store.idempotency.prune()).toBe(1);
     expect(await collection('idempotency').countDocuments()).toBe(1);
