@@ -38,12 +38,14 @@ function readOptions(argv: string[]) {
 function extent(kind: 'libvirt' | 'simulated', quick: boolean, runs: string | undefined): BenchOptions {
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 1_000 };
+  const many = kind === 'simulated' && !quick ? [1_000] : []; // of real machines, memory holds a few
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
   return {
     source: SOURCE,
     burst,
     snapshots: quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
     transfers: quick ? 1 : 5,
+    idle: { runs: { cli: quick ? 5 : 20, up: quick ? 1 : 5 }, sandboxes: [4, ...many], seconds: quick ? 15 : 60 },
     ...size,
     ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }),
   };

@@ -29,7 +29,7 @@ export class SimulatedMachine {
   }
 
   async isOn(sandboxId: string): Promise<boolean> {
-    return (await this.processes.of(sandboxId)).length > 0;
+    return this.processes.has(sandboxId);
   }
 
   async stop(sandboxId: string): Promise<void> {

@@ -19,6 +19,7 @@ export class ProcessTable {
   readonly #sandboxes: string;
   readonly #bootScript: string;
   #next: Promise<ProcessesBySandbox> | null = null;
+  #last: ProcessesBySandbox = new Map();
 
   /** @param sandboxes the folder of all workspaces, without symbolic links */
   constructor(sandboxes: string, bootScript: string) {
@@ -39,6 +40,13 @@ export class ProcessTable {
     return (await this.look()).get(sandboxId) ?? [];
   }
 
+  /** Whether it has a process now. One that was seen before is looked at first: a look at all costs the more the more run. */
+  async has(sandboxId: string): Promise<boolean> {
+    const seen = this.#last.get(sandboxId)?.[0];
+    if (seen !== undefined && this.#ownerOf(join('/proc', String(seen))) === sandboxId) return true;
+    return (await this.of(sandboxId)).length > 0;
+  }
+
   #read(): ProcessesBySandbox {
     const found = new Map<string, number[]>();
     for (const name of readdirSync('/proc')) {
@@ -49,6 +57,7 @@ export class ProcessTable {
       pids.push(Number(name));
       found.set(sandboxId, pids);
     }
+    this.#last = found;
     return found;
   }
 
