@@ -39,12 +39,16 @@ function readOptions(argv: string[]) {
 function extent(kind: 'libvirt' | 'simulated', { quick, creates, runs }: ReturnType<typeof readOptions>): BenchOptions {
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
+  const many = kind === 'simulated' && !quick ? [1_000] : []; // of real machines, memory holds a few
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
   return {
     source: SOURCE,
     burst,
     snapshots: creates ? { rounds: 0, chain: 0 } : quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
     transfers: creates ? 0 : quick ? 1 : 5,
+    idle: creates
+      ? null
+      : { runs: { cli: quick ? 5 : 20, up: quick ? 1 : 5 }, sandboxes: [4, ...many], seconds: quick ? 15 : 60 },
     ...size,
     ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }),
   };

@@ -1,6 +1,7 @@
 import { cpus, release, totalmem } from 'node:os';
 import { columns } from '../cli/columns.ts';
 import type { BurstFigures } from './burst.ts';
+import type { IdleFigures } from './idle.ts';
 import { round, type Spread } from './measure.ts';
 import { type Processor, totalOf } from './processor.ts';
 import type { SnapshotFigures } from './snapshots.ts';
@@ -23,6 +24,7 @@ export interface Report {
   snapshots: SnapshotFigures | null;
   storedSandboxes: number;
   burst: { direct: BurstFigures; saga: BurstFigures } | null;
+  idle: IdleFigures | null;
 }
 
 export function thisMachine(): Report['machine'] {
@@ -62,6 +64,7 @@ export function reportLines(report: Report): string[] {
     ...(report.snapshots ? snapshotLines(report.snapshots) : []),
     `the API, with ${storedSandboxes} ended sandboxes in the store`,
     ...table(report.door),
+    ...(report.idle ? ['', ...idleLines(report.idle)] : []),
     ...(burst ? ['', ...burstLines(burst)] : []),
   ];
 }
@@ -116,6 +119,23 @@ function snapshotLines({ snapshots, diff, chain, full, forks }: SnapshotFigures)
     'memory and disks, and libvirt on an equal machine',
     ...table(full),
     '',
+  ];
+}
+
+function idleLines({ cli, up, idle }: IdleFigures): string[] {
+  return [
+    'starts, and an empty Node beside them',
+    ...table({ ...cli, 'mayfly up, until its API answers': up }),
+    '',
+    'all of Mayfly beside sandboxes that do nothing: its process, Temporal and the store, without guests and libvirtd',
+    ...idle.flatMap(({ sandboxes, corePercent, residentMib, processes, create }) => [
+      ...(sandboxes > 0 ? [`  ${sandboxes} sandboxes: ${corePercent} % of a core, ${residentMib} MiB`] : []),
+      ...processes.map(
+        (one) =>
+          `    ${one.name}: ${one.corePercent} %, its ended children ${one.childrenPercent} %, ${one.residentMib} MiB`,
+      ),
+      ...(create ? [`  a create beside ${sandboxes}: median ${create.medianMs} ms`] : []),
+    ]),
   ];
 }
 

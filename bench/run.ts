@@ -15,6 +15,7 @@ import { measureCommands } from './commands.ts';
 import { measureDirect } from './direct.ts';
 import { type DoorBench, measureDoor } from './door.ts';
 import { measureFiles } from './files.ts';
+import { type IdleOptions, measureIdle } from './idle.ts';
 import { PlainSsh } from './plain-ssh.ts';
 import { type Report, thisMachine } from './report.ts';
 import { measureBurst, measureSagas } from './sagas.ts';
@@ -34,6 +35,8 @@ export interface BenchOptions {
   snapshots: { rounds: number; chain: number };
   /** Files sent and fetched, of each kind; 0 leaves out all that is done in a guest. */
   transfers: number;
+  /** Null leaves it out. */
+  idle: Omit<IdleOptions, 'source'> | null;
 }
 
 /** Measures everything in one installation of its own, and destroys all it made. */
@@ -41,6 +44,8 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
   const { source, runs, requests, stored } = options;
   io.note(`${runs} lives, step by step, without Temporal`);
   const direct = await measureDirect(config, source, runs, options.burst);
+  if (options.idle) io.note(`starts, and sandboxes that do nothing: ${options.idle.sandboxes.join(', ')}`);
+  const idle = options.idle && (await measureIdle(config, { source, ...options.idle }));
   const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
@@ -68,6 +73,7 @@ export async function runBench(io: Io, config: Config, options: BenchOptions): P
       snapshots,
       storedSandboxes: stored,
       door,
+      idle,
     };
   } finally {
     await installation.stop({ sandboxes: 'destroy' });

@@ -10,6 +10,8 @@ export interface Intervals {
   measureMs: number;
   /** Commands are looked for that nobody handed over: their API died in that very moment. */
   openCommandsMs: number;
+  /** A process looks whether it does nothing, and gives back what its work has left. */
+  collectMs: number;
 }
 
 export const DEFAULT_INTERVALS: Intervals = {
@@ -18,4 +20,5 @@ export const DEFAULT_INTERVALS: Intervals = {
   storageMs: 2_000,
   measureMs: 30_000,
   openCommandsMs: 600_000,
+  collectMs: 30_000,
 };

@@ -16,8 +16,7 @@ export async function bundleWorkflows(logger: Logger): Promise<WorkflowBundle> {
   const path = workflowBundlePath();
   if (existsSync(path)) return { code: await readFile(path, 'utf8') };
   const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger });
-  refuseStrangers(code);
+  const code = slim((await bundleWorkflowCode({ workflowsPath, logger })).code);
   // Sources that were changed meanwhile may be in it or not.
   if (workflowBundlePath() !== path) return { code };
   try {
@@ -28,10 +27,21 @@ export async function bundleWorkflows(logger: Logger): Promise<WorkflowBundle> {
   return { code };
 }
 
+const MAP = /(?<=\n\/\/# sourceMappingURL=data:application\/json;[^,]*base64,)[^\n]+(?=\s*$)/;
+
+/**
+ * Each worker has it several times in memory: half the size without the sources in its map, and half of that when all of
+ * its characters take one byte.
+ */
+function slim(code: string): string {
+  const escaped = code.replace(/[^\0-\xff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const { sourcesContent: _, ...map } = JSON.parse(Buffer.from(MAP.exec(code)?.[0] ?? '', 'base64').toString());
+  refuseStrangers(map.sources);
+  return escaped.replace(MAP, () => Buffer.from(JSON.stringify(map)).toString('base64'));
+}
+
 /** @throws Error when a workflow is made of more than the digest is taken of: a change there would not be noticed */
-function refuseStrangers(code: string): void {
-  const [, map = ''] = /\n\/\/# sourceMappingURL=data:application\/json;[^,]*base64,([^\n]+)\s*$/.exec(code) ?? [];
-  const { sources } = JSON.parse(Buffer.from(map, 'base64').toString()) as { sources: string[] };
+function refuseStrangers(sources: string[]): void {
   const strange = sources
     .filter((source) => source.startsWith(`${repository}/`) && !source.includes('/node_modules/'))
     .map((source) => relative(repository, source))

@@ -4,6 +4,7 @@ import { Failpoints } from '../host/failpoints.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
+import { collectWhenIdle } from './idle-memory.ts';
 import { createLogger, installTemporalRuntime } from './logger.ts';
 import { connectTemporal, registerSearchAttributes } from './temporal.ts';
 
@@ -27,6 +28,7 @@ export async function openProcess(
   installTemporalRuntime(logger);
   const failpoints = Failpoints.parse(config.failpoints);
   if (failpoints.armed) logger.warn('MAYFLY_FAILPOINTS is set: this process injects faults');
+  closers.add('collecting while idle', collectWhenIdle());
   const connection = await connectTemporal(servers.temporalAddress);
   closers.add('connection to Temporal', () => connection.close());
   await registerSearchAttributes(connection, config.temporalNamespace);

@@ -42,15 +42,20 @@ export class Sources {
 
   /** @throws MayflyError source_not_found */
   async get(name: string): Promise<Source> {
+    const [xml, saved] = await Promise.all([
+      this.xmlOf(name),
+      this.virsh.run(['list', '--all', '--name', '--with-managed-save']),
+    ]);
+    return { name, xml, busy: busy(xml, names(saved).includes(name)) };
+  }
+
+  private async xmlOf(name: string): Promise<string> {
     if (isSandboxId(name)) throw notFound(name);
     try {
-      const [xml, saved] = await Promise.all([
-        this.virsh.run(['dumpxml', `--domain=${name}`]),
-        this.virsh.run(['list', '--all', '--name', '--with-managed-save']),
-      ]);
+      const xml = await this.virsh.run(['dumpxml', `--domain=${name}`]);
       // virsh takes a number for a domain's id, and hexadecimal digits for its UUID
       if (textOf(child(parseDomain(xml), 'name')) !== name) throw notFound(name);
-      return { name, xml, busy: busy(xml, names(saved).includes(name)) };
+      return xml;
     } catch (error) {
       if (error instanceof VirshError && error.failure.result === 'not_found') throw notFound(name);
       throw error;
@@ -79,7 +84,7 @@ export class Sources {
     const known = this.remembered.get(name);
     const isNew = known && performance.now() - known.readAt < this.intervals.definitionMs;
     if (isNew && known.isActive === isActive) return known.xml;
-    const { xml } = await this.get(name);
+    const xml = await this.xmlOf(name);
     this.remembered.set(name, { xml, isActive, readAt: performance.now() });
     return xml;
   }

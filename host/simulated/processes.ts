@@ -20,7 +20,8 @@ export type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
 export class ProcessTable {
   readonly #sandboxes: string;
   readonly #bootScript: string;
-  readonly #seen = new Map<string, number>();
+  /** One process of each sandbox that was seen to run. */
+  #seen = new Map<string, number>();
   #next: Promise<ProcessesBySandbox> | null = null;
 
   /** @param sandboxes the folder of all workspaces, without symbolic links */
@@ -65,6 +66,7 @@ export class ProcessTable {
       pids.push(Number(name));
       found.set(sandboxId, pids);
     }
+    this.#seen = new Map([...found].map(([sandboxId, [first = 0]]) => [sandboxId, first]));
     return found;
   }
 

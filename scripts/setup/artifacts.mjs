@@ -8,6 +8,10 @@
  * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
  * <cache>/diff/<digest of diff>/mayfly-diff
  * <cache>/images/golden-debian12/<digest of images and agent>/{disk.qcow2,vmlinux,initrd,image.json}
+ * ```
+ * Two things are made when they are first needed, by bin/program.mjs and worker/bundle.ts:
+ * ```
+ * <cache>/program/<digest of the repository's path>/{manifest.json,<build>/main.js}
  * <cache>/workflows/<digest of workflows, model and packages>.js
  * ```
  * A version's folder appears by rename, so what is there is whole. The digests make a changed source a new version.

@@ -44,6 +44,7 @@ describe('sagaCost', () => {
     files: {},
     door: {},
     snapshots: null,
+    idle: null,
     storedSandboxes: 0,
     burst: {
       direct: { atOnce: 50, createsPerSecond: 20, destroysPerSecond: 40 },

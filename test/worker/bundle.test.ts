@@ -24,6 +24,7 @@ describe('bundleWorkflows', () => {
   it('makes the bundle once, and takes it from the cache then', async () => {
     const { code } = (await bundleWorkflows(logger)) as { code: string };
     expect(code).toContain('importWorkflows');
+    expect(code).toMatch(/^[\0-\xff]*$/);
     expect(await readFile(workflowBundlePath(), 'utf8')).toBe(code);
     await writeFile(workflowBundlePath(), 'kept');
     expect(await bundleWorkflows(logger)).toEqual({ code: 'kept' });

@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Sources } from '../../../host/libvirt/sources.ts';
+import { Virsh } from '../../../host/libvirt/virsh.ts';
+import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
+
+vi.mock('../../../host/disk/image.ts', () => ({ imageChain: async () => [{ virtualBytes: 1_024 }] }));
+
+const SANDBOX = 'sbx-0000000000000000';
+const SAVED = 'It has a saved memory image, so its disk is not at rest.';
+
+let virsh: Virsh;
+let asked: string[];
+/** Names of domains: all, those that are active, those with saved memory. */
+let domains: { all: string[]; active: string[]; saved: string[] };
+/** MiB of memory that a definition says. */
+let memory: number;
+
+const DISK =
+  '<disk type="file" device="disk"><driver name="qemu" type="raw"/><source file="/d"/><target dev="vda" bus="virtio"/></disk>';
+const lines = (names: string[]) => names.map((name) => `${name}\n`).join('');
+
+beforeEach(() => {
+  asked = [];
+  domains = { all: ['golden one', 'web', SANDBOX], active: [SANDBOX], saved: ['web'] };
+  memory = 512;
+  virsh = new Virsh('test:///default');
+  vi.spyOn(virsh, 'run').mockImplementation(async ([command = '', argument = '']) => {
+    asked.push(command.startsWith('list') ? 'list' : `${command} ${argument}`);
+    if (command !== 'dumpxml') return `${lines(domains.all)}\n//${lines(domains.active)}\n//${lines(domains.saved)}\n`;
+    const name = argument.replace('--domain=', '');
+    const id = domains.active.includes(name) ? ' id="3"' : '';
+    const resources = `<memory unit="MiB">${memory}</memory><vcpu>1</vcpu>`;
+    return `<domain type="kvm"${id}><name>${name}</name>${resources}<devices>${DISK}</devices></domain>`;
+  });
+});
+afterEach(() => vi.restoreAllMocks());
+
+describe('Sources.list', () => {
+  it('asks once for all, and reads a definition once', async () => {
+    const sources = new Sources(virsh);
+    expect((await sources.list()).map(({ name, memoryMib }) => [name, memoryMib])).toEqual([
+      ['golden one', 512],
+      ['web', 512],
+    ]);
+    expect(asked).toEqual(['list', 'dumpxml --domain=golden one', 'dumpxml --domain=web']);
+    asked = [];
+    expect((await sources.list()).find(({ name }) => name === 'web')).toMatchObject({ problem: SAVED });
+    expect(asked).toEqual(['list']);
+  });
+
+  it('reads it anew when the source has started, and when it has come again', async () => {
+    const sources = new Sources(virsh);
+    await sources.list();
+    asked = [];
+    domains.active.push('golden one');
+    expect((await sources.list())[0]).toMatchObject({ problem: 'It is running, so its disk is being written.' });
+    expect(asked).toEqual(['list', 'dumpxml --domain=golden one']);
+    const all = domains.all;
+    domains.all = [SANDBOX];
+    expect(await sources.list()).toEqual([]);
+    domains.all = all;
+    memory = 1_024;
+    expect((await sources.list()).map(({ memoryMib }) => memoryMib)).toEqual([1_024, 1_024]);
+  });
+
+  it('reads it anew after a while', async () => {
+    const sources = new Sources(virsh, { ...DEFAULT_INTERVALS, definitionMs: 0 });
+    await sources.list();
+    memory = 1_024;
+    expect((await sources.list())[0]).toMatchObject({ memoryMib: 1_024 });
+  });
+});
