@@ -68,7 +68,7 @@ export function captureWorkflowIdOf({ hostId, source }: Pick<CaptureInput, 'host
 }
 
 /** The record of a capture that begins. */
-export function newCapture({ captureId, hostId, source, actor, at }: Omit<CaptureInput, 'task' | 'sourceId'>): CaptureRecord {
+export function newCapture({ captureId, hostId, source, actor, at }: CaptureInput): CaptureRecord {
   return {
     id: captureId,
     hostId,
