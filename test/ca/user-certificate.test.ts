@@ -60,10 +60,8 @@ test.each([
   await writeFile(ca, makeKeyPair('ca').privateKey, { mode: 0o600 });
   const subject = ['-I', 'agent=- key=k', '-n', 'sbx-0000000000000001', '-z', '7'];
   const validity = ['-V', '20260102030405Z:20260102040405Z'];
-  await exec('ssh-keygen', [
-    ...['-q', '-s', ca, ...subject, ...validity, '-O', 'clear', '-O', 'permit-pty'],
-    `${user}.pub`,
-  ]);
+  const rights = ['-O', 'clear', '-O', 'permit-pty'];
+  await exec('ssh-keygen', ['-q', '-s', ca, ...subject, ...validity, ...rights, `${user}.pub`]);
   const theirs = await readFile(`${user}-cert.pub`, 'utf8');
   const publicKey = (await readFile(`${user}.pub`, 'utf8')).trim();
   const { certificate, signedBy } = signUserCertificate(await readFile(ca), userOf(publicKey));

@@ -121,10 +121,10 @@ describe('a turn on the host', () => {
     const step = { name, phase: 'booting', withinMs: 20, shownAfterMs: 50 } as const;
     const work = run(context, () =>
       currentTurn().step(step, async () => {
-        const { signal, alive } = stepContext();
-        alive('no lease yet');
+        const mine = stepContext();
+        mine.alive('no lease yet');
         await new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(new Error('cut off')));
+          mine.signal.addEventListener('abort', () => reject(new Error('cut off')));
         });
       }),
     );
