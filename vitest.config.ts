@@ -10,6 +10,7 @@ const onServers = {
   fileParallelism: false,
   testTimeout: 60_000,
   hookTimeout: 120_000,
+  maxConcurrency: 16,
   globalSetup: ['test/support/temporal.ts'],
 };
 

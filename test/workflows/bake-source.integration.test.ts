@@ -6,8 +6,9 @@ import type { BakedSource, BakeSourceInput } from '../../model/baked-source.ts';
 import { bakeWorkflowIdOf } from '../../model/baked-source.ts';
 import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
 import type { SnapshotRecord } from '../../model/snapshot.ts';
-import { TEST_TIMEOUTS, useMayfly } from '../support/mayfly.ts';
+import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';
+import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
 const mayfly = useMayfly();
 const operations = useOperations(mayfly);
