@@ -27,6 +27,10 @@ export interface Timeouts {
   cleanupMs: number;
   /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
   cleanupPauseMs: number;
+  /** The same of a bake, a capture, and a snapshot or a source that is deleted. */
+  taskPauseMs: number;
+  /** The same of a running source, which is prepared, or no more. */
+  sourcePauseMs: number;
 }
 
 export const DEFAULT_TIMEOUTS: Timeouts = {
@@ -45,4 +49,6 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   hibernateMs: 600_000,
   cleanupMs: 60_000,
   cleanupPauseMs: 5_000,
+  taskPauseMs: 2_000,
+  sourcePauseMs: 5_000,
 };

@@ -11,6 +11,8 @@ export interface DescriptionDeps {
   ledger: Ledger;
   store: Store;
   logger: Logger;
+  /** `@default` HOST_HEARTBEAT_SECONDS */
+  everyMs?: number;
 }
 
 /** Tells the store every few seconds what this host is and has, so that placement can propose it. */
@@ -35,7 +37,8 @@ export class HostDescription {
   private async repeat(): Promise<void> {
     const { signal } = this.stopped;
     while (!signal.aborted) {
-      await sleep(HOST_HEARTBEAT_SECONDS * 1000, undefined, { signal }).catch(() => undefined); // the abort ends the loop
+      const { everyMs = HOST_HEARTBEAT_SECONDS * 1000 } = this.deps;
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined); // the abort ends the loop
       if (signal.aborted) return;
       try {
         await this.describe();

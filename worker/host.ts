@@ -10,11 +10,13 @@ export interface HostWorkerOptions extends HostDeps {
   connection: NativeConnection;
   namespace: string;
   failpoints: Failpoints;
+  /** How long steps may go on when it is stopped. `@default` 30_000 */
+  shutdownGraceMs?: number;
 }
 
 /** The worker of one machine: everything that touches it. */
 export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
-  const { connection, namespace, hostId, failpoints } = options;
+  const { connection, namespace, hostId, failpoints, shutdownGraceMs = 30_000 } = options;
   const mutex = new KeyedMutex();
   return Worker.create({
     connection,
@@ -24,7 +26,7 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     interceptors: { activity: [(context) => ({ inbound: hostInterceptor(context, failpoints, mutex) })] },
     // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
     maxConcurrentActivityTaskExecutions: 10_000,
-    shutdownGraceTime: '30s',
+    shutdownGraceTime: shutdownGraceMs,
     shutdownForceTime: '60s',
   });
 }

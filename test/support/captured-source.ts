@@ -4,6 +4,7 @@ import { type CaptureInput, type CaptureRecord, captureWorkflowIdOf } from '../.
 import { captureIdFrom, ID_BYTES, sourceIdOf } from '../../model/ids.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
+import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
 
@@ -26,7 +27,8 @@ export class CapturedSource {
   async begin(task: CaptureInput['task'], captureId = this.newId()): Promise<string> {
     const { name: source, id: sourceId } = this;
     const at = new Date().toISOString();
-    await this.mayfly.sagas.capture({ task, captureId, sourceId, hostId: 'test', source, actor, at });
+    const timeouts = TEST_TIMEOUTS;
+    await this.mayfly.sagas.capture({ task, captureId, sourceId, hostId: 'test', source, actor, at, timeouts });
     return captureId;
   }
 

@@ -13,6 +13,7 @@ import type { SnapshotRecord } from '../../model/snapshot.ts';
 import { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
+import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
 
@@ -98,7 +99,7 @@ export class TestOperations {
   }
 
   async beginDelete({ id, hostId }: SnapshotRecord): Promise<void> {
-    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, actor });
+    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, actor, timeouts: TEST_TIMEOUTS });
   }
 
   async delete(snapshot: SnapshotRecord): Promise<SnapshotRecord> {

@@ -14,6 +14,11 @@ import { HostGuests } from '../../worker/host-guests.ts';
 import { type HostMachine, openHostMachine } from '../../worker/host-machine.ts';
 import { runWorker } from '../../worker/running-worker.ts';
 
+/** Bakes wait for the next description. */
+const DESCRIBED_EVERY_MS = 250;
+/** Steps that hang are cut short soon when their worker is stopped. */
+const SHUTDOWN_GRACE_MS = 500;
+
 /** A host worker that runs, and its machine. */
 export interface HostPart {
   machine: HostMachine;
@@ -45,12 +50,21 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   const room = new StorageRoom({ hypervisor, store });
   const worker = runWorker(
     await createHostWorker({
-      ...{ connection, namespace: 'default', hostId, failpoints, ...machine, room, attendances },
+      ...{
+        connection,
+        namespace: 'default',
+        hostId,
+        failpoints,
+        ...machine,
+        room,
+        attendances,
+        shutdownGraceMs: SHUTDOWN_GRACE_MS,
+      },
       ...(memory ? waysInto(new InMemoryGuests(memory)) : { guests: guests.guests }),
     }),
   );
   if (!memory) await guests.open();
-  const description = new HostDescription({ hostId, hypervisor, ledger, store, logger });
+  const description = new HostDescription({ hostId, hypervisor, ledger, store, logger, everyMs: DESCRIBED_EVERY_MS });
   await description.start();
   return {
     machine,

@@ -17,4 +17,6 @@ export const TEST_TIMEOUTS: Timeouts = {
   hibernateMs: 5_000,
   cleanupMs: 10_000,
   cleanupPauseMs: 200,
+  taskPauseMs: 200,
+  sourcePauseMs: 200,
 };

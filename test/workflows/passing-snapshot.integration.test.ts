@@ -4,6 +4,7 @@ import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import { passingSnapshotWorkflowIdOf } from '../../model/snapshot.ts';
 import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 const actor = { apiKeyId: 'test', agentId: null };
@@ -18,7 +19,13 @@ async function begin(operations: TestOperations, sandboxId: string, withinMs?: n
 }
 
 async function letPass(snapshotId: string, withinMs?: number): Promise<void> {
-  await all().sagas.letPass({ snapshotId, hostId: 'test', actor, ...(withinMs !== undefined && { withinMs }) });
+  await all().sagas.letPass({
+    snapshotId,
+    hostId: 'test',
+    actor,
+    timeouts: TEST_TIMEOUTS,
+    ...(withinMs !== undefined && { withinMs }),
+  });
 }
 
 const over = (snapshotId: string) => all().client.workflow.getHandle(passingSnapshotWorkflowIdOf(snapshotId)).result();

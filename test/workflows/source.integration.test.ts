@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { sweep } from '../support/sweep.ts';
+import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
 const STEPS = [
   'inspectSource',
@@ -56,7 +57,8 @@ class TestSource {
 
   async begin(task: SourceTask): Promise<void> {
     const actor = { apiKeyId: 'test', agentId: null };
-    await this.mayfly.sagas.sourceTask({ task, sourceId: this.id, hostId: 'test', name: this.name, actor });
+    const { id: sourceId, name } = this;
+    await this.mayfly.sagas.sourceTask({ task, sourceId, hostId: 'test', name, actor, timeouts: TEST_TIMEOUTS });
   }
 
   async end(): Promise<SourceAccess> {
