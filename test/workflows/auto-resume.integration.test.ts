@@ -19,9 +19,9 @@ describe.concurrent('used while it sleeps', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated' });
   });
 
-  test('many uses at once make one wake, and all are served', async ({ operations }) => {
+  test('many uses at once make one wake, and all are served', async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, true);
-    const { door } = operations();
+    const { door } = operations;
     const commands = Array.from({ length: 4 }, (_, n) => door.run(id, { command: `echo ${n}` }));
     const files = Array.from({ length: 4 }, () => door.call('GET', `/v1/sandboxes/${id}/files/etc/hostname`));
     expect(await Promise.all((await Promise.all(commands)).map((one) => door.text(one)))).toEqual(
@@ -37,7 +37,7 @@ describe.concurrent('used while it sleeps', () => {
   }) => {
     for (const sleep of ['hibernate', 'pause'] as const) {
       const { id } = await mayfly.create(mayfly.input({ autoResume: true }));
-      await operations()[sleep](id);
+      await operations[sleep](id);
       const command = await operations.door.run(id, { command: 'echo done' }, 0);
       const ended = await operations.door.ended(command);
       expect([ended.outcome, await operations.door.text(ended)]).toEqual(['exited', 'done\n']);
@@ -55,7 +55,7 @@ describe.concurrent('used while it sleeps', () => {
 
   test('standard input of a command that sleeps wakes it', async ({ mayfly, operations }) => {
     const { id } = await mayfly.create(mayfly.input({ autoResume: true }));
-    const { door } = operations();
+    const { door } = operations;
     const command = await door.run(id, { command: 'cat', stdinOpen: true }, 0);
     await door.until(command, ({ state }) => state === 'running');
     await operations.hibernate(id);
@@ -79,7 +79,7 @@ describe.concurrent('used while it sleeps', () => {
     await mayfly.keepHistory('used-while-hibernating', id);
   });
 
-  test('autoResume can be changed while it sleeps', async ({ operations }) => {
+  test('autoResume can be changed while it sleeps', async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, false);
     const patched = await operations.door.call('PATCH', `/v1/sandboxes/${id}`, { autoResume: true });
     expect(await patched.json()).toMatchObject({ state: 'hibernated', spec: { autoResume: true } });
