@@ -10,9 +10,14 @@ const onServers = {
   fileParallelism: false,
   testTimeout: 60_000,
   hookTimeout: 120_000,
-  maxConcurrency: 16,
   globalSetup: ['test/support/temporal.ts'],
 };
+
+/**
+ * Tests of sagas run side by side within a file, and all files in one process: each has faults, sandboxes and proofs of its
+ * own, and what is imported is imported once.
+ */
+const sagas = 'test/workflows/*.integration.test.ts';
 
 /** A stock cloud image takes minutes to build and to boot without KVM, so `npm run test:stock-image` has it to itself. */
 const stockImage = process.env['MAYFLY_TEST_STOCK_IMAGE'] !== undefined;
@@ -27,7 +32,8 @@ export default defineConfig({
         testTimeout: 20_000,
       }),
       project('replay', ['test/**/*.replay.test.ts'], { testTimeout: 60_000 }),
-      project('integration', ['test/**/*.integration.test.ts'], onServers),
+      project('sagas', [sagas], { ...onServers, isolate: false, maxConcurrency: 16 }),
+      project('integration', ['test/**/*.integration.test.ts'], { ...onServers, exclude: [sagas] }),
       project('e2e', ['test/**/*.e2e.test.ts'], {
         ...onServers,
         exclude: stockImage ? [] : ['test/host/libvirt/cloud-init.e2e.test.ts'],

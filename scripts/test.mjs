@@ -48,11 +48,11 @@ const notRun = [...off, ...(withoutEmbedded ? [embeddedTests] : [])].join(', ');
  */
 const lanes = [
   { name: 'vms', projects: ['e2e', 'unit', 'replay'], only: [] },
-  { name: 'api', projects: ['integration'], only: ['test/workflows/', 'test/api/'] },
+  { name: 'api', projects: ['sagas', 'integration'], only: ['test/workflows/', 'test/api/'] },
   { name: 'cli', projects: ['integration'], only: ['--exclude=test/workflows/**', '--exclude=test/api/**'] },
 ];
 /** @type {Lane} */
-const chosen = { name: 'own', projects: ['e2e', 'unit', 'replay', 'integration'], only: args };
+const chosen = { name: 'own', projects: ['e2e', 'unit', 'replay', 'sagas', 'integration'], only: args };
 
 /**
  * Runs vitest to its end, or stops it when asked to.

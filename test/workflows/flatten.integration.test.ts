@@ -47,7 +47,7 @@ test('a chain that is too long is shortened after the snapshot, once, and that i
   mayfly,
   operations,
 }) => {
-  const { id } = await mayfly.create(mayfly.input({ idleSeconds: 4 }));
+  const { id } = await mayfly.create(mayfly.input({ idleSeconds: 6 }));
   const flatten = flattened(id);
   const snapshot = await operations.snapshot(id);
   expect(snapshot.saved).not.toHaveProperty('chainLength');

@@ -81,7 +81,7 @@ alone('the same create twice makes one sandbox', async ({ mayfly }) => {
 alone(
   'a host that is down keeps the destroy waiting, visibly, and it goes on when the host is back',
   async ({ mayfly }) => {
-    const input = mayfly.input({}, { hostDownMs: 500 });
+    const input = mayfly.input({}, { hostDownMs: 3_000 });
     await mayfly.create(input);
     await mayfly.host?.stop();
     await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor });
