@@ -89,9 +89,8 @@ export class InMemoryMachine {
 /** What a copy of a disk takes: here the bytes of its files. */
 export function describeDisk(files: Files): SavedDisk {
   const storedBytes = sizeOf(files);
-  const sha256 = createHash('sha256')
-    .update(JSON.stringify([...files].sort()))
-    .digest('hex');
+  const content = [...files.keys()].sort().map((name) => [name, files.get(name)]);
+  const sha256 = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   return { target: 'root', sha256, virtualBytes: storedBytes, storedBytes };
 }
 

@@ -86,9 +86,8 @@ export class InMemorySnapshots implements HostSnapshots {
 
   async flatten(): Promise<void> {}
 
-  // biome-ignore lint/correctness/useYield: it has nothing to say
-  async *compare(): AsyncIterable<FileChangeRecord> {
-    throw notComparable();
+  compare(): AsyncIterable<FileChangeRecord> {
+    return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(notComparable()) }) };
   }
 
   async readFile(): Promise<never> {
