@@ -8,6 +8,13 @@ const project = (name: string, include: string[], rest: object = {}) => ({
 /** Bounds that end what hangs. scripts/test.mjs takes a longer silence for the end of vitest itself. Milliseconds. */
 const BOUND_MS = 300_000;
 
+/**
+ * Tests of sagas run side by side within a file, and all files in one process: each has faults, sandboxes and proofs of its
+ * own, and what is imported is imported once.
+ */
+const sagas = 'test/workflows/*.integration.test.ts';
+const onTemporal = { globalSetup: ['test/support/temporal.ts'] };
+
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -18,7 +25,8 @@ export default defineConfig({
     projects: [
       project('unit', ['test/**/*.test.ts'], { exclude: ['test/**/*.{integration,e2e,replay}.test.ts'] }),
       project('replay', ['test/**/*.replay.test.ts']),
-      project('integration', ['test/**/*.integration.test.ts'], { globalSetup: ['test/support/temporal.ts'] }),
+      project('sagas', [sagas], { ...onTemporal, isolate: false, maxConcurrency: 16 }),
+      project('integration', ['test/**/*.integration.test.ts'], { ...onTemporal, exclude: [sagas] }),
       project('e2e', ['test/**/*.e2e.test.ts']),
     ],
   },

@@ -15,16 +15,16 @@ import { createProofActivities } from './proof.ts';
 import { createReservationActivities } from './reservation.ts';
 import { createSnapshotActivities } from './snapshot.ts';
 import { createSourceActivities, type SourceDeps } from './source.ts';
-import { createSshActivities } from './ssh.ts';
+import { createSshActivities, type SshDeps } from './ssh.ts';
 import type { StorageRoom } from './storage-room.ts';
 import { createTrustActivities, type TrustDeps } from './trust.ts';
 
-export interface HostDeps extends SourceDeps, TrustDeps {
+export interface HostDeps extends SourceDeps, TrustDeps, SshDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
   ledger: Ledger;
   room: StorageRoom;
-  guests: GuestConnections;
+  guests: Pick<GuestConnections, 'close' | 'verify'> & TrustDeps['guests'];
   attendances: Attendances;
 }
 

@@ -1,13 +1,12 @@
 import { allEnded } from '../host/all-ended.ts';
 import type { Credentials } from '../host/credentials.ts';
 import type { GuestConnections } from '../host/guest/connections.ts';
-import { verifySsh } from '../host/ssh/verify.ts';
 import { stepContext } from './step-context.ts';
 import type { VerifySshInput } from './steps.ts';
 
 export interface SshDeps {
   credentials: Credentials;
-  guests: Pick<GuestConnections, 'keep'>;
+  guests: Pick<GuestConnections, 'verify'>;
 }
 
 /** Proof that a sandbox is what it should be: its pinned host key answers, and lets its certificate in. */
@@ -22,12 +21,8 @@ export function createSshActivities({ credentials, guests }: SshDeps) {
         credentials.storeCertificate(sandboxId, certificate),
         credentials.storeKnownHost(sandboxId, endpoint),
       );
-      const client = await verifySsh({
-        endpoint,
-        credentialsDir: credentials.directory(sandboxId),
-        ...stepContext(),
-      });
-      guests.keep(sandboxId, { client, endpoint });
+      const credentialsDir = credentials.directory(sandboxId);
+      await guests.verify(sandboxId, { endpoint, credentialsDir, ...stepContext() });
     },
   };
 }

@@ -1,13 +1,13 @@
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import type { Credentials } from '../host/credentials.ts';
-import type { AgentSession } from '../host/guest/agent-session.ts';
-import type { GuestConnections } from '../host/guest/connections.ts';
+import type { StepContext } from '../host/step-context.ts';
 import { isErrorCode, MayflyError } from '../model/errors.ts';
+import type { Agent } from './agent-commands.ts';
 import type { GuestTrust } from './revocation.ts';
 
 export interface TrustDeps {
-  guests: Pick<GuestConnections, 'agent'>;
+  guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
   credentials: Credentials;
 }
 
@@ -55,7 +55,7 @@ export function createTrustActivities({ guests, credentials }: TrustDeps) {
 export type TrustActivities = ReturnType<typeof createTrustActivities>;
 
 async function tell(
-  agent: AgentSession,
+  agent: Agent,
   method: 'PUT' | 'POST',
   path: string,
   body: unknown,

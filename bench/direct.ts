@@ -11,6 +11,7 @@ import { createSshActivities } from '../activities/ssh.ts';
 import { asStep } from '../activities/step-context.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { Failpoints } from '../host/failpoints.ts';
+import { verifySsh } from '../host/ssh/verify.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import type { Config } from '../worker/config.ts';
 import { type HostMachine, openHostMachine } from '../worker/host-machine.ts';
@@ -78,7 +79,10 @@ function lifeActivities(machine: HostMachine) {
     ...createDomainActivities(machine),
     ...createLeaseActivities(machine),
     ...createCredentialActivities({ ...machine, guests: { close: () => {} } }),
-    ...createSshActivities({ ...machine, guests: { keep: (_sandboxId, { client }) => client.end() } }),
+    ...createSshActivities({
+      ...machine,
+      guests: { verify: async (_sandboxId, request) => void (await verifySsh(request)).destroy() },
+    }),
     ...createProofActivities(machine),
   };
 }

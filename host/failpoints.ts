@@ -12,15 +12,19 @@ interface Failpoint {
   hitsLeft: number;
 }
 
-const POINT = /^(?<step>[A-Za-z][\w-]*)\.(?<where>\w+)=(?:(?<count>\d+)\*)?(?<verb>\w+)(?:\((?<argument>\w*)\))?$/;
+const POINT =
+  /^(?:(?<id>[a-z]{3}-[0-9a-z]{16})\/)?(?<step>[A-Za-z][\w-]*)\.(?<where>\w+)=(?:(?<count>\d+)\*)?(?<verb>\w+)(?:\((?<argument>\w*)\))?$/;
 const MAX_DELAY_MS = 3_600_000;
 
 /**
  * The one place where faults are injected. Grammar of `MAYFLY_FAILPOINTS`:
  *
  *     points = point *( ";" point )
- *     point  = step "." ( "before" | "during" | "after" ) "=" [ count "*" ] action
+ *     point  = [ id "/" ] step "." ( "before" | "during" | "after" ) "=" [ count "*" ] action
  *     action = "error" | "error(" code ")" | "hang" | "delay(" milliseconds ")" | "kill"
+ *
+ * With an id, it strikes only at steps that are about that sandbox, snapshot, source, capture, bake or command:
+ * `sbx-0123456789abcdef/cloneDisk.after=error`. Without one, at all of the process.
  *
  * `error` is not retryable (`fault_injected`); `error(code)` is retryable when the error table says so. With a
  * count, only the first hits count: `cloneDisk.after=2*error(clone_failed)`. Without one, every hit does.
@@ -32,9 +36,20 @@ export class Failpoints {
     this.#points = points;
   }
 
-  /** Replaces what is set; undefined: no faults. Tests arm a worker that runs. @throws as {@link parse} */
-  arm(text: string | undefined): void {
-    this.#points = Failpoints.parse(text).#points;
+  /**
+   * Replaces what is set; undefined: no faults. Tests arm a worker that runs.
+   * @param id only what is set for it is replaced, by points that are written without it. `@default` everything is
+   * @throws as {@link parse}
+   */
+  arm(text: string | undefined, id?: string): void {
+    if (id === undefined) {
+      this.#points = Failpoints.parse(text).#points;
+      return;
+    }
+    const parts = partsOf(text).map((part) => `${id}/${part}`);
+    const own = Failpoints.parse(parts.join(';')).#points;
+    const others = [...this.#points].filter(([name]) => !name.startsWith(`${id}/`));
+    this.#points = new Map([...others, ...own]);
   }
 
   /**
@@ -43,8 +58,7 @@ export class Failpoints {
    */
   static parse(text: string | undefined): Failpoints {
     const points = new Map<string, Failpoint>();
-    for (const part of (text ?? '').split(';').map((p) => p.trim())) {
-      if (part === '') continue;
+    for (const part of partsOf(text)) {
       const { name, failpoint } = parsePoint(part);
       if (points.has(name)) throw unclear(part, `${name} is set twice`);
       points.set(name, failpoint);
@@ -58,15 +72,24 @@ export class Failpoints {
   }
 
   /**
-   * Does what is set for this point, if anything is.
+   * Does what is set for this point, if anything is: for one of the ids first, then for the whole process.
+   * @param about whom the step is about; one id, or all that it is given
    * @throws MayflyError the injected error; the signal's reason when it is aborted while hanging or delayed
    */
-  async hit(step: string, where: FailpointWhere, signal?: AbortSignal): Promise<void> {
+  async hit(
+    step: string,
+    where: FailpointWhere,
+    about: string | readonly string[],
+    signal?: AbortSignal,
+  ): Promise<void> {
     if (this.#points.size === 0) return;
-    const point = this.#points.get(`${step}.${where}`);
-    if (!point || point.hitsLeft <= 0) return;
-    point.hitsLeft--;
-    await act(point.action, `${step}.${where}`, signal);
+    const point = `${step}.${where}`;
+    for (const name of [...[about].flat().map((id) => `${id}/${point}`), point]) {
+      const failpoint = this.#points.get(name);
+      if (!failpoint || failpoint.hitsLeft <= 0) continue;
+      failpoint.hitsLeft--;
+      return act(failpoint.action, name, signal);
+    }
   }
 }
 
@@ -93,15 +116,23 @@ async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> 
   }
 }
 
+function partsOf(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
 function parsePoint(part: string): { name: string; failpoint: Failpoint } {
   const fields = POINT.exec(part)?.groups;
-  if (!fields) throw unclear(part, 'expected step.where=action');
+  if (!fields) throw unclear(part, 'expected step.where=action, or id/step.where=action');
   const where = WHERE.find((w) => w === fields['where']);
   if (!where) throw unclear(part, `"${fields['where']}" is none of ${WHERE.join(', ')}`);
   const count = fields['count'] === undefined ? Number.POSITIVE_INFINITY : Number(fields['count']);
   if (count < 1) throw unclear(part, 'a count is at least 1');
+  const name = `${fields['step']}.${where}`;
   return {
-    name: `${fields['step']}.${where}`,
+    name: fields['id'] === undefined ? name : `${fields['id']}/${name}`,
     failpoint: { action: parseAction(part, fields['verb'] ?? '', fields['argument']), hitsLeft: count },
   };
 }

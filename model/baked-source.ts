@@ -89,6 +89,8 @@ export interface DeleteSourceInput {
   hostId: string;
   name: string;
   actor: Actor;
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
 }
 
 /** Where the id of the bake that runs is told to whoever finds it running: Temporal's memo. */

@@ -1,5 +1,6 @@
 import type { Actor, SandboxFailure } from './sandbox.ts';
 import type { SavedDisk } from './snapshot.ts';
+import type { Timeouts } from './timeouts.ts';
 
 /**
  * creating → ready → deleting → deleted, or creating → failed
@@ -54,6 +55,8 @@ export interface CaptureInput {
   actor: Actor;
   /** When it was asked for, ISO 8601. */
   at: string;
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
 }
 
 /** Where a run's task and capture are told to whoever finds it running: Temporal's memo. */

@@ -1,4 +1,5 @@
 import type { Actor, SandboxFailure } from './sandbox.ts';
+import type { Timeouts } from './timeouts.ts';
 
 /** `disk`: what the disks hold. `full`: the memory too, so that processes come back as they were. */
 export const SNAPSHOT_KINDS = ['disk', 'full'] as const;
@@ -94,6 +95,8 @@ export interface DeleteSnapshotInput {
   snapshotId: string;
   hostId: string;
   actor: Actor;
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
 }
 
 export function snapshotWorkflowIdOf(snapshotId: string): string {

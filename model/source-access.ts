@@ -1,4 +1,5 @@
 import type { Actor, SandboxFailure } from './sandbox.ts';
+import type { Timeouts } from './timeouts.ts';
 
 /** The user that a prepared source has for looks: no password, no home, no shell but the gate. */
 export const SOURCE_USER = 'mayfly-readonly';
@@ -62,6 +63,8 @@ export interface SourceInput {
   hostId: string;
   name: string;
   actor: Actor;
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
 }
 
 /** Where a run's task is told to whoever finds it running: Temporal's memo. */

@@ -31,6 +31,10 @@ export interface Timeouts {
   shownAfterMs: number;
   /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
   cleanupPauseMs: number;
+  /** The same of a bake, a capture, and a snapshot or a source that is deleted. */
+  taskPauseMs: number;
+  /** The same of a running source, which is prepared, or no more. */
+  sourcePauseMs: number;
 }
 
 export const DEFAULT_TIMEOUTS: Timeouts = {
@@ -50,6 +54,8 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   cleanupMs: 60_000,
   shownAfterMs: 1_000,
   cleanupPauseMs: 5_000,
+  taskPauseMs: 2_000,
+  sourcePauseMs: 5_000,
 };
 
 /** What a step's time-out means to the caller, where it has a name of its own. */

@@ -23,10 +23,11 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
 
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
     const { activityType } = this.context.info;
+    const about = namedBy(input.args[0]);
     try {
-      await this.failpoints.hit(activityType, 'before', this.context.cancellationSignal);
+      await this.failpoints.hit(activityType, 'before', about, this.context.cancellationSignal);
       const result = await next(input);
-      await this.failpoints.hit(activityType, 'after', this.context.cancellationSignal);
+      await this.failpoints.hit(activityType, 'after', about, this.context.cancellationSignal);
       return result;
     } catch (err) {
       throw this.failureOf(err);
@@ -48,15 +49,16 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
 
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
     const { sandboxId, generation } = targetOf(input.args[0]);
+    const about = namedBy(input.args[0]);
     const { info, cancellationSignal } = this.context;
     let detail = 'waiting for its turn';
     const beat = setInterval(() => this.context.heartbeat(detail), (info.heartbeatTimeoutMs ?? 4_000) / 4);
     try {
       return await this.mutex.run(sandboxId, generation, cancellationSignal, async (signal) => {
         detail = 'running';
-        await this.failpoints.hit(info.activityType, 'before', signal);
+        await this.failpoints.hit(info.activityType, 'before', about, signal);
         const result = await asStep({ signal, alive: (text) => (detail = text) }, () => next(input));
-        await this.failpoints.hit(info.activityType, 'after', signal);
+        await this.failpoints.hit(info.activityType, 'after', about, signal);
         return result;
       });
     } catch (err) {
@@ -78,7 +80,7 @@ export class HostTurnInterceptor implements ActivityInboundCallsInterceptor {
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
     const { sandboxId, generation } = targetOf(input.args[0]);
     const { info, cancellationSignal } = this.context;
-    const turn = new HostTurn(this.context, this.failpoints);
+    const turn = new HostTurn(this.context, this.failpoints, namedBy(input.args[0]));
     const beat = setInterval(() => turn.beat(), (info.heartbeatTimeoutMs ?? 4_000) / 4);
     const work = this.mutex.run(sandboxId, generation, cancellationSignal, (signal) => {
       turn.begin(signal);
@@ -127,4 +129,10 @@ function targetOf(arg: unknown): { sandboxId: string; generation: number } {
     if (typeof sandboxId === 'string' && typeof generation === 'number') return { sandboxId, generation };
   }
   throw new TypeError('a host activity takes {sandboxId, generation, …}');
+}
+
+/** The fields of an activity's argument that may be the ids of what it is about. */
+function namedBy(arg: unknown): string[] {
+  if (typeof arg !== 'object' || arg === null) return [];
+  return Object.values(arg).filter((value) => typeof value === 'string');
 }

@@ -33,9 +33,14 @@ export interface HostMachine {
 
 /**
  * Opens this machine for its one host worker.
+ * @param open `@default` the hypervisor that the configuration names
  * @throws MayflyError host_unavailable when another worker serves the same folder, or the hypervisor does not answer
  */
-export async function openHostMachine(config: Config, failpoints: Failpoints): Promise<HostMachine> {
+export async function openHostMachine(
+  config: Config,
+  failpoints: Failpoints,
+  open: typeof openHypervisor = openHypervisor,
+): Promise<HostMachine> {
   const state = new StateDir(config.stateDir);
   await mkdir(state.root, { recursive: true, mode: 0o711 });
   const lock = await lockFolder(state.root);
@@ -44,7 +49,7 @@ export async function openHostMachine(config: Config, failpoints: Failpoints): P
     const credentials = new Credentials(state);
     await ledger.open();
     await credentials.open();
-    const { hypervisor, ...opened } = await openHypervisor(config, state, failpoints);
+    const { hypervisor, ...opened } = await open(config, state, failpoints);
     const sight = new SourceSight({ hypervisor, credentials });
     return {
       hypervisor,

@@ -22,6 +22,8 @@ export class HostTurn implements Turn {
   constructor(
     private readonly context: Context,
     private readonly failpoints: Failpoints,
+    /** Whom the faults of its steps may be keyed by. */
+    private readonly about: readonly string[],
   ) {
     this.overdue = new Promise((_resolve, reject) => {
       this.#overdue = reject;
@@ -78,12 +80,12 @@ export class HostTurn implements Turn {
   }
 
   async #run<T>(name: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    await this.failpoints.hit(name, 'before', signal);
+    await this.failpoints.hit(name, 'before', this.about, signal);
     const alive = (detail: string) => {
       this.#seen = detail;
     };
     const result = await asStep({ signal, alive }, run);
-    await this.failpoints.hit(name, 'after', signal);
+    await this.failpoints.hit(name, 'after', this.about, signal);
     return result;
   }
 

@@ -11,11 +11,13 @@ export interface HostWorkerOptions extends HostDeps {
   connection: NativeConnection;
   namespace: string;
   failpoints: Failpoints;
+  /** How long steps may go on when it is stopped. `@default` {@link STOP_MS} */
+  shutdownGraceMs?: number;
 }
 
 /** The worker of one machine: everything that touches it. */
 export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
-  const { connection, namespace, hostId, failpoints } = options;
+  const { connection, namespace, hostId, failpoints, shutdownGraceMs = STOP_MS.grace } = options;
   const mutex = new KeyedMutex();
   return Worker.create({
     connection,
@@ -25,7 +27,7 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     interceptors: { activity: [(context) => ({ inbound: hostInterceptor(context, failpoints, mutex) })] },
     // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
     maxConcurrentActivityTaskExecutions: 10_000,
-    shutdownGraceTime: STOP_MS.grace,
+    shutdownGraceTime: shutdownGraceMs,
     shutdownForceTime: '60s',
   });
 }

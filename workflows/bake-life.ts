@@ -4,6 +4,7 @@ import type { ControlActivities } from '../activities/control.ts';
 import type { AuditEvent, AuditKind } from '../model/audit.ts';
 import type { BakedSource } from '../model/baked-source.ts';
 import type { Actor } from '../model/sandbox.ts';
+import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
 import { patientControl } from './control.ts';
 import { now } from './life.ts';
 import { TaskLife } from './task-life.ts';
@@ -23,8 +24,9 @@ export class BakeLife extends TaskLife {
     readonly hostId: string,
     readonly name: string,
     private readonly actor: Actor,
+    timeouts: Partial<Timeouts> = {},
   ) {
-    super();
+    super({ ...DEFAULT_TIMEOUTS, ...timeouts }.taskPauseMs);
   }
 
   /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */

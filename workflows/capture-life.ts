@@ -2,6 +2,7 @@ import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/
 import type { CaptureRemembrance } from '../activities/capture-record.ts';
 import type { AuditEvent, AuditKind } from '../model/audit.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../model/capture.ts';
+import { DEFAULT_TIMEOUTS } from '../model/timeouts.ts';
 import { patientControl } from './control.ts';
 import { now } from './life.ts';
 import { TaskLife } from './task-life.ts';
@@ -11,7 +12,7 @@ const { recordCapture, rememberCapture, recallCapture } = patientControl;
 /** One task on the captures of a source, as its workflow knows it. All writes of the capture's record go through here. */
 export class CaptureLife extends TaskLife {
   constructor(readonly input: CaptureInput) {
-    super();
+    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
   }
 
   /** Writes the record of a capture that begins. */

@@ -4,6 +4,7 @@ import type { AuditKind } from '../model/audit.ts';
 import { hostQueue } from '../model/queues.ts';
 import type { Actor } from '../model/sandbox.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../model/snapshot.ts';
+import { DEFAULT_TIMEOUTS } from '../model/timeouts.ts';
 import { patientControl } from './control.ts';
 import { failureOf, refusal } from './failure.ts';
 import { now } from './life.ts';
@@ -14,7 +15,6 @@ const { rememberEvent } = patientControl;
 
 /** A host that is down gets its work when it is back. */
 const PATIENTLY = patiently('2m');
-const PAUSE = '2s';
 
 /**
  * Takes a snapshot away, whether its sandbox still lives or not:
@@ -23,19 +23,21 @@ const PAUSE = '2s';
  *
  * What leans on it keeps what it needs: then the record says for whom the host still keeps it.
  */
-export async function deleteSnapshot({ snapshotId, hostId, actor }: DeleteSnapshotInput): Promise<SnapshotRecord> {
+export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<SnapshotRecord> {
+  const { snapshotId, actor } = input;
   const record = await snapshotRecords.recall(snapshotId);
   if (record.state === 'deleted') return record;
   if (record.state === 'creating') throw refusal('snapshot_not_ready', `${snapshotId} is still being taken.`);
   await snapshotRecords.change(snapshotId, { state: 'deleting' });
   await tell(record, 'snapshot.deleting', actor, {});
-  const { keptFor } = await remove(snapshotId, hostId);
+  const { keptFor } = await remove(input);
   const deleted = await snapshotRecords.change(snapshotId, { state: 'deleted', keptFor });
   await tell(record, 'snapshot.deleted', actor, { keptFor });
   return deleted;
 }
 
-async function remove(snapshotId: string, hostId: string): Promise<{ keptFor: string | null }> {
+async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
+  const { taskPauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
   const { removeSnapshot } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
   // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
@@ -46,7 +48,7 @@ async function remove(snapshotId: string, hostId: string): Promise<{ keptFor: st
       const { message } = failureOf(err, 'removeSnapshot');
       log.warn('a snapshot is not removed yet', { snapshotId, why: message });
       setCurrentDetails(`waiting for ${hostId}: ${message}`);
-      await sleep(PAUSE);
+      await sleep(taskPauseMs);
     }
   }
 }

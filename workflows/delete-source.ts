@@ -16,8 +16,9 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_runni
  *
  * Refused while something leans on it: only the host knows, and it looks and removes in one.
  */
-export async function deleteSource({ sourceId, hostId, name, actor }: DeleteSourceInput): Promise<BakedSource> {
-  const life = new BakeLife(sourceId, hostId, name, actor);
+export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
+  const { sourceId, hostId, name, actor, timeouts } = input;
+  const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
   await life.tell({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
   const { removeSource } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };

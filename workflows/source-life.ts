@@ -1,6 +1,7 @@
 import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { AuditKind } from '../model/audit.ts';
 import type { SourceAccess, SourceInput } from '../model/source-access.ts';
+import { DEFAULT_TIMEOUTS } from '../model/timeouts.ts';
 import { patientControl } from './control.ts';
 import { now } from './life.ts';
 import { TaskLife } from './task-life.ts';
@@ -11,11 +12,10 @@ type Changes = Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'
 
 /** One task on a source, as its workflow knows it. All writes of the source's record go through here. */
 export class SourceLife extends TaskLife {
-  protected override readonly pauseMs = 5_000;
   private events = 0;
 
   constructor(readonly input: SourceInput) {
-    super();
+    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.sourcePauseMs);
   }
 
   /** Changes the record; also when the workflow is being cancelled. */

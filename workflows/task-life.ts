@@ -10,8 +10,9 @@ export abstract class TaskLife {
    * undo is newer than its step.
    */
   readonly generation = workflowInfo().startTime.getTime();
-  /** Between two tries of what must hold. Milliseconds. */
-  protected readonly pauseMs: number = 2_000;
+
+  /** @param pauseMs between two tries of what must hold */
+  constructor(private readonly pauseMs: number) {}
 
   /** Changes the record; also when the workflow is being cancelled. */
   abstract tell(changes: { waitingFor: string | null }): Promise<unknown>;

@@ -1,10 +1,11 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { Hypervisor } from '../hypervisor.ts';
+import { type VerifyRequest, verifySsh } from '../ssh/verify.ts';
 import type { StepContext } from '../step-context.ts';
 import { AgentNotThere, AgentSession } from './agent-session.ts';
 import { type DialDeps, dial, type LoggedIn } from './dial.ts';
 import { type AgentProgram, runAgent, uploadAgent } from './program.ts';
-import { type VerifiedLogin, VerifiedLogins } from './verified-logins.ts';
+import { VerifiedLogins } from './verified-logins.ts';
 
 export interface GuestConnectionsDeps extends DialDeps {
   hypervisor: Pick<Hypervisor, 'kind' | 'whereabouts'>;
@@ -39,12 +40,14 @@ export class GuestConnections {
   }
 
   /**
-   * Takes over the connection with which a sandbox was verified, for its first request. It ends like any other, and when
-   * nobody uses it; it is used only for a sandbox that runs.
+   * Logs in as {@link verifySsh} does, and keeps the connection for the sandbox's first request. It ends like any other,
+   * and when nobody uses it; it is used only for a sandbox that runs.
+   * @throws as {@link verifySsh}
    */
-  keep(sandboxId: string, login: VerifiedLogin): void {
-    if (this.#isClosed) login.client.destroy();
-    else this.#verified.keep(sandboxId, login);
+  async verify(sandboxId: string, request: VerifyRequest): Promise<void> {
+    const client = await verifySsh(request);
+    if (this.#isClosed) client.destroy();
+    else this.#verified.keep(sandboxId, { client, endpoint: request.endpoint });
   }
 
   /**

@@ -66,7 +66,7 @@ export class SimulatedBaking implements HostBaking {
         const root = join(folder, 'root');
         await rm(root, { recursive: true, force: true });
         await copyTree(from, root, signal);
-        await failpoints.hit('flattenDisks', 'during', signal);
+        await failpoints.hit('flattenDisks', 'during', idsOf(request), signal);
         await cleanTree(root);
         const [virtualBytes, storedBytes] = [await apparentBytes(root), await allocatedBytes(root)];
         await describeImage(folder, virtualBytes);
@@ -79,7 +79,7 @@ export class SimulatedBaking implements HostBaking {
   }
 
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
-    await this.deps.failpoints.hit('publishSource', 'during', signal);
+    await this.deps.failpoints.hit('publishSource', 'during', idsOf(request), signal);
     await this.#folder(request.name).publish(request);
   }
 
@@ -98,11 +98,15 @@ export class SimulatedBaking implements HostBaking {
     if (!(await folder.isThere(sourceId))) return folder.sweep();
     if (await this.deps.sources.isRunning(name))
       throw new MayflyError('source_running', `${name} runs: stop it first.`);
-    await this.deps.failpoints.hit('removeSource', 'during');
+    await this.deps.failpoints.hit('removeSource', 'during', sourceId);
     await folder.drop();
   }
 
   #folder(name: string): BakedFolder {
     return new BakedFolder(this.deps.state.images, name);
   }
+}
+
+function idsOf({ bakeId, sourceId, builderId, snapshotId }: BakeRequest): string[] {
+  return [bakeId, sourceId, builderId, snapshotId];
 }

@@ -41,7 +41,7 @@ export class SimulatedCaptures implements HostCaptures {
     const capturedAt = await this.#suspension(source).during(async () => {
       const stoppedAt = new Date().toISOString();
       await copied(() => copyTree(imageRoot(state.images, source), treeOf(folder.making), signal), source, signal);
-      await failpoints.hit('beginCapture', 'during', signal);
+      await failpoints.hit('beginCapture', 'during', captureId, signal);
       return stoppedAt;
     });
     await folder.write({ source, capturedAt, sha256: null });
@@ -52,8 +52,8 @@ export class SimulatedCaptures implements HostCaptures {
     if (spec) await this.#suspension(spec.source).thaw();
   }
 
-  async wait(_captureId: string, { signal }: StepContext): Promise<void> {
-    await this.deps.failpoints.hit('awaitCapture', 'during', signal);
+  async wait(captureId: string, { signal }: StepContext): Promise<void> {
+    await this.deps.failpoints.hit('awaitCapture', 'during', captureId, signal);
   }
 
   async verify(captureId: string, { signal }: StepContext): Promise<SavedCapture> {
@@ -63,7 +63,7 @@ export class SimulatedCaptures implements HostCaptures {
     if (!spec?.capturedAt) throw new MayflyError('capture_failed', `${captureId} is not copied on this host.`);
     const tree = treeOf((await folder.whole()) ? folder.path : folder.making);
     const sha256 = await digestOfTree(tree, signal);
-    await this.deps.failpoints.hit('verifyCapture', 'during', signal);
+    await this.deps.failpoints.hit('verifyCapture', 'during', captureId, signal);
     if (spec.sha256 === null) await folder.write({ ...spec, sha256 });
     const [virtualBytes, storedBytes] = [await apparentBytes(tree), await allocatedBytes(tree)];
     return {
@@ -96,7 +96,7 @@ export class SimulatedCaptures implements HostCaptures {
       await removeTree(folder.making);
       await rename(folder.path, folder.making);
     }
-    await this.deps.failpoints.hit('removeCapture', 'during');
+    await this.deps.failpoints.hit('removeCapture', 'during', captureId);
     await removeTree(folder.making);
   }
 

@@ -159,7 +159,7 @@ export class SimulatedHypervisor implements Hypervisor {
     const present = await readClone(workspace);
     if (present) return present;
     const copy = await this.#origins.copierOf(request);
-    const onCopied = () => this.#failpoints.hit('cloneDisk', 'during', signal);
+    const onCopied = () => this.#failpoints.hit('cloneDisk', 'during', request.sandboxId, signal);
     return makeWorkspace(workspace, request, { copy, onCopied }, signal);
   }
 
@@ -170,7 +170,7 @@ export class SimulatedHypervisor implements Hypervisor {
     if (!clone)
       throw new MayflyError('boot_failed', `${sandboxId} has no disk on this host: it was removed, or never made.`);
     const lease = await this.#leases.acquire(clone.macAddress, sandboxId);
-    await this.#failpoints.hit('bootDomain', 'during', signal);
+    await this.#failpoints.hit('bootDomain', 'during', sandboxId, signal);
     const paths = { ...domainPaths(workspace), agentFolder: this.#agentFolder };
     await startDomain(sandboxId, paths, lease.address, this.#machine.processes, signal);
   }
@@ -204,12 +204,12 @@ export class SimulatedHypervisor implements Hypervisor {
 
   async pause(sandboxId: string): Promise<void> {
     const suspension = await this.#machine.suspension(sandboxId);
-    await suspension.pause(() => this.#failpoints.hit('pause', 'during'));
+    await suspension.pause(() => this.#failpoints.hit('pause', 'during', sandboxId));
   }
 
   async resume(sandboxId: string): Promise<void> {
     const suspension = await this.#machine.suspension(sandboxId);
-    await suspension.resume(() => this.#failpoints.hit('resume', 'during'));
+    await suspension.resume(() => this.#failpoints.hit('resume', 'during', sandboxId));
   }
 
   async hibernate(sandboxId: string): Promise<void> {
@@ -227,7 +227,7 @@ export class SimulatedHypervisor implements Hypervisor {
   async removeDomain(sandboxId: string): Promise<void> {
     await this.#machine.stop(sandboxId);
     await (await this.#machine.suspension(sandboxId)).forget();
-    await this.#failpoints.hit('removeDomain', 'during');
+    await this.#failpoints.hit('removeDomain', 'during', sandboxId);
   }
 
   async releaseLease(sandboxId: string): Promise<void> {
@@ -235,7 +235,7 @@ export class SimulatedHypervisor implements Hypervisor {
   }
 
   async removeWorkspace(sandboxId: string): Promise<void> {
-    await this.#failpoints.hit('removeWorkspace', 'during');
+    await this.#failpoints.hit('removeWorkspace', 'during', sandboxId);
     await removeWorkspaceTrees(await this.#machine.workspace(sandboxId));
   }
 

@@ -74,7 +74,7 @@ export class SimulatedSnapshots implements HostSnapshots {
       const savedAt = await suspension.during(async () => {
         const stoppedAt = new Date().toISOString();
         await copyTree(disk, diskOf(staging), signal);
-        await failpoints.hit('saveSnapshot', 'during', signal);
+        await failpoints.hit('saveSnapshot', 'during', [snapshotId, sandboxId], signal);
         return stoppedAt;
       });
       await writeSpec(staging, { sandboxId, kind, savedAt, sha256: null });
@@ -100,7 +100,7 @@ export class SimulatedSnapshots implements HostSnapshots {
         const why = `its digest was ${spec.sha256} and is ${sha256}`;
         throw new MayflyError('snapshot_failed', `${snapshotId} has changed since it was saved: ${why}. Delete it.`);
       }
-      await this.deps.failpoints.hit('verifySnapshot', 'during', signal);
+      await this.deps.failpoints.hit('verifySnapshot', 'during', [snapshotId, spec.sandboxId], signal);
       if (spec.sha256 === null) await writeSpec(folder, { ...spec, sha256 });
       await chmod(folder, 0o500);
       return await describe(diskOf(folder), spec, sha256);
@@ -113,7 +113,7 @@ export class SimulatedSnapshots implements HostSnapshots {
     const folder = this.deps.state.snapshot(snapshotId);
     // First what makes it count as whole, so that a crash in the middle leaves nothing that looks usable.
     await removeSpec(folder);
-    await this.deps.failpoints.hit('removeSnapshot', 'during');
+    await this.deps.failpoints.hit('removeSnapshot', 'during', snapshotId);
     await removeTree(folder);
     await removeTree(`${folder}.new`);
     return { keptFor: null };
@@ -125,7 +125,7 @@ export class SimulatedSnapshots implements HostSnapshots {
     const copy = (to: string) => this.copy(snapshotId, to, signal, sandboxId);
     try {
       const isOff = async () => !(await machine.isOn(sandboxId));
-      const onStaged = () => failpoints.hit('revertDisk', 'during', signal);
+      const onStaged = () => failpoints.hit('revertDisk', 'during', [snapshotId, sandboxId], signal);
       await replaceDisk(await machine.workspace(sandboxId), restoreId, { isOff, copy, onStaged });
     } catch (error) {
       throw asFailure('restore_failed', `${sandboxId} could not be given ${snapshotId}`, error, signal);

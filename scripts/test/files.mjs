@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository, storeBinary, storeCachePath } from '../setup/artifacts.mjs';
 
-/** @typedef {'e2e' | 'integration' | 'replay' | 'unit'} Project As in vitest.config.ts. */
+/** @typedef {'e2e' | 'integration' | 'sagas' | 'replay' | 'unit'} Project As in vitest.config.ts. */
 /** @typedef {{ path: string, project: Project, seconds: number, hasSweep: boolean }} TestFile */
 /** @typedef {{ project: Project, files: TestFile[], seconds: number }} Batch */
 
@@ -19,7 +19,7 @@ const unmeasuredSeconds = 10;
  * A vitest needs about 2 s to start, with the servers of its project 3 s. Files are put together until they last so long,
  * so that lanes end at the same time. A VM file has a vitest, a network namespace and a folder of its own.
  */
-const batchSeconds = { e2e: 0, integration: 40, replay: 120, unit: 120 };
+const batchSeconds = { e2e: 0, integration: 40, sagas: 60, replay: 120, unit: 120 };
 
 const embeddedTests = 'test/store/embedded.';
 const timesPath = join(repository, 'scripts', 'test', 'times.json');
@@ -34,6 +34,7 @@ export function measuredTimes() {
  * @returns {Project}
  */
 function projectOf(path) {
+  if (/^test\/workflows\/.*\.integration\.test\.ts$/.test(path)) return 'sagas';
   const [, suffix] = /\.(e2e|integration|replay)\.test\.ts$/.exec(path) ?? [];
   return /** @type {Project | undefined} */ (suffix) ?? 'unit';
 }

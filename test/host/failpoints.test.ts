@@ -4,36 +4,40 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Failpoints } from '../../host/failpoints.ts';
 
+const SANDBOX = 'sbx-0123456789abcdef';
+const OTHER = 'sbx-0123456789abcdeg';
+const SNAPSHOT = 'snp-0123456789abcdef';
+
 describe('MAYFLY_FAILPOINTS', () => {
   test('nothing is set: nothing happens', async () => {
     for (const text of [undefined, '', ' ; ']) {
       const failpoints = Failpoints.parse(text);
       expect(failpoints.armed).toBe(false);
-      await failpoints.hit('cloneDisk', 'before');
+      await failpoints.hit('cloneDisk', 'before', SANDBOX);
     }
   });
 
   test('an error strikes at its step and place only, and is not retryable', async () => {
     const failpoints = Failpoints.parse('cloneDisk.after=error');
-    await failpoints.hit('cloneDisk', 'before');
-    await failpoints.hit('bootDomain', 'after');
-    const hit = failpoints.hit('cloneDisk', 'after');
+    await failpoints.hit('cloneDisk', 'before', SANDBOX);
+    await failpoints.hit('bootDomain', 'after', SANDBOX);
+    const hit = failpoints.hit('cloneDisk', 'after', SANDBOX);
     await expect(hit).rejects.toMatchObject({ code: 'fault_injected', retryable: false });
   });
 
   test('error(code) is as retryable as the error table says, and a count runs out', async () => {
     const failpoints = Failpoints.parse('bootDomain.during=2*error(boot_failed);awaitIp.before=delay(1)');
     for (let i = 0; i < 2; i++) {
-      const hit = failpoints.hit('bootDomain', 'during');
+      const hit = failpoints.hit('bootDomain', 'during', SANDBOX);
       await expect(hit).rejects.toMatchObject({ code: 'boot_failed', retryable: true });
     }
-    await failpoints.hit('bootDomain', 'during');
-    await failpoints.hit('awaitIp', 'before');
+    await failpoints.hit('bootDomain', 'during', SANDBOX);
+    await failpoints.hit('awaitIp', 'before', SANDBOX);
   });
 
   test('hang ends with the reason of the signal', async () => {
     const abort = new AbortController();
-    const hit = Failpoints.parse('verifySsh.before=hang').hit('verifySsh', 'before', abort.signal);
+    const hit = Failpoints.parse('verifySsh.before=hang').hit('verifySsh', 'before', SANDBOX, abort.signal);
     abort.abort(new Error('heartbeat timed out'));
     await expect(hit).rejects.toThrow('heartbeat timed out');
   });
@@ -42,7 +46,7 @@ describe('MAYFLY_FAILPOINTS', () => {
     const module = fileURLToPath(new URL('../../host/failpoints.ts', import.meta.url));
     const program = `import { Failpoints } from ${JSON.stringify(module)};
       process.on('exit', () => process.stdout.write('exit handler'));
-      await Failpoints.parse('cloneDisk.before=kill').hit('cloneDisk', 'before');`;
+      await Failpoints.parse('cloneDisk.before=kill').hit('cloneDisk', 'before', []);`;
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program]);
     let printed = '';
     child.stdout.on('data', (chunk) => {
@@ -62,8 +66,52 @@ describe('MAYFLY_FAILPOINTS', () => {
     ['cloneDisk.before=kill(9)', 'none of error'],
     ['cloneDisk.before=0*error', 'at least 1'],
     ['cloneDisk.before=error;cloneDisk.before=kill', 'set twice'],
+    [`${SANDBOX}/cloneDisk.before=error;${SANDBOX}/cloneDisk.before=kill`, 'set twice'],
+    ['nobody/cloneDisk.before=error', 'id/step.where=action'],
+    [`${SANDBOX}/${OTHER}/cloneDisk.before=error`, 'id/step.where=action'],
   ])('%s is refused, and why is said', (text, why) => {
     expect(() => Failpoints.parse(text)).toThrow(why);
     expect(() => Failpoints.parse(text)).toThrow('MAYFLY_FAILPOINTS');
+  });
+});
+
+describe('a point of one id', () => {
+  const struck = { code: 'fault_injected' };
+
+  test('strikes only at what is about it, whichever of its ids that names', async () => {
+    const failpoints = Failpoints.parse(`${SANDBOX}/removeSnapshot.during=2*error`);
+    await failpoints.hit('removeSnapshot', 'during', []);
+    await failpoints.hit('removeSnapshot', 'during', [SNAPSHOT, OTHER]);
+    await failpoints.hit('removeSnapshot', 'before', SANDBOX);
+    await expect(failpoints.hit('removeSnapshot', 'during', SANDBOX)).rejects.toMatchObject(struck);
+    await expect(failpoints.hit('removeSnapshot', 'during', [SNAPSHOT, SANDBOX])).rejects.toMatchObject(struck);
+    await failpoints.hit('removeSnapshot', 'during', SANDBOX);
+  });
+
+  test('comes before the one of the process, which strikes for all', async () => {
+    const failpoints = Failpoints.parse(`reserve.before=1*error(no_host);${SANDBOX}/reserve.before=1*error`);
+    await expect(failpoints.hit('reserve', 'before', SANDBOX)).rejects.toMatchObject(struck);
+    await expect(failpoints.hit('reserve', 'before', SANDBOX)).rejects.toMatchObject({ code: 'no_host' });
+    await failpoints.hit('reserve', 'before', OTHER);
+  });
+
+  test('is armed and lifted without the points of others', async () => {
+    const failpoints = Failpoints.parse('awaitIp.before=error');
+    failpoints.arm('reserve.before=error; reserve.after=error', SANDBOX);
+    failpoints.arm('reserve.before=error', OTHER);
+    failpoints.arm('reserve.after=error', SANDBOX);
+    await failpoints.hit('reserve', 'before', SANDBOX);
+    await expect(failpoints.hit('reserve', 'after', SANDBOX)).rejects.toMatchObject(struck);
+    failpoints.arm(undefined, SANDBOX);
+    await failpoints.hit('reserve', 'after', SANDBOX);
+    await expect(failpoints.hit('reserve', 'before', OTHER)).rejects.toMatchObject(struck);
+    await expect(failpoints.hit('awaitIp', 'before', OTHER)).rejects.toMatchObject(struck);
+    failpoints.arm(undefined);
+    expect(failpoints.armed).toBe(false);
+  });
+
+  test('is written without the id when it is armed for it', () => {
+    const failpoints = Failpoints.parse(undefined);
+    expect(() => failpoints.arm(`${OTHER}/reserve.before=error`, SANDBOX)).toThrow('id/step.where=action');
   });
 });

@@ -6,12 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
-import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
-import { StorageRoom } from '../../activities/storage-room.ts';
 import { TemporalSagas } from '../../api/temporal-sagas.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
+import type { Mark } from '../../host/hypervisor.ts';
+import { InMemoryMachine } from '../../host/in-memory/machine.ts';
+import type { KeptSnapshot } from '../../host/snapshots.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/messages.ts';
 import type { Observation } from '../../model/proof.ts';
@@ -23,43 +24,19 @@ import { bundleWorkflows } from '../../worker/bundle.ts';
 import { Closers } from '../../worker/closers.ts';
 import { type Config, readConfig } from '../../worker/config.ts';
 import { createControlWorker } from '../../worker/control.ts';
-import { createHostWorker } from '../../worker/host.ts';
-import { HostDescription } from '../../worker/host-description.ts';
-import { HostGuests } from '../../worker/host-guests.ts';
-import { type HostMachine, openHostMachine } from '../../worker/host-machine.ts';
+import type { HostMachine } from '../../worker/host-machine.ts';
 import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/temporal.ts';
 import { startStoreServer } from './store-server.ts';
+import { type HostPart, startTestHost } from './test-host.ts';
+import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 
-/** Short enough for tests, long enough for two busy cores. */
-export const TEST_TIMEOUTS: Timeouts = {
-  hostDownMs: 2_000,
-  heartbeatMs: 2_000,
-  reserveMs: 3_000,
-  cloneDiskMs: 3_000,
-  bootDomainMs: 5_000,
-  awaitIpMs: 5_000,
-  verifySshMs: 8_000,
-  saveSnapshotMs: 5_000,
-  verifySnapshotMs: 5_000,
-  revertDiskMs: 5_000,
-  flattenMs: 10_000,
-  pauseMs: 3_000,
-  hibernateMs: 5_000,
-  cleanupMs: 10_000,
-  shownAfterMs: 50,
-  cleanupPauseMs: 200,
-};
+/** `in-memory`: host/in-memory/, for tests of what sagas do; no setting offers it. */
+export type TestHostKind = 'simulated' | 'in-memory';
 
-export interface HostPart {
-  machine: HostMachine;
-  guests: HostGuests;
-  stop(): Promise<void>;
-}
-
-/** The product without its HTTP door: control worker, one host worker on a simulated host, a store of its own. */
+/** The product without its HTTP door: control worker, one host worker on a host of that kind, a store of its own. */
 export class TestMayfly {
   readonly failpoints = Failpoints.parse(undefined);
   readonly sagas: TemporalSagas;
@@ -72,11 +49,13 @@ export class TestMayfly {
     readonly config: Config,
     private readonly connection: NativeConnection,
     private readonly closers: Closers,
+    /** The machine of a host in memory; null: the host is another. */
+    readonly memory: InMemoryMachine | null,
   ) {
     this.sagas = new TemporalSagas(client);
   }
 
-  static async start(env: NodeJS.ProcessEnv = {}): Promise<TestMayfly> {
+  static async start(env: NodeJS.ProcessEnv = {}, kind: TestHostKind = 'simulated'): Promise<TestMayfly> {
     const closers = new Closers();
     const root = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'mayfly-'));
     closers.add('state folder', () => rm(root, { recursive: true, force: true }));
@@ -91,7 +70,8 @@ export class TestMayfly {
     const connection = await connectTemporal(address);
     closers.add('temporal', () => connection.close());
     await registerSearchAttributes(connection, 'default');
-    const mayfly = new TestMayfly(store, new Client({ connection }), config, connection, closers);
+    const memory = kind === 'in-memory' ? new InMemoryMachine() : null;
+    const mayfly = new TestMayfly(store, new Client({ connection }), config, connection, closers, memory);
     closers.add('control worker', async () => mayfly.#control?.stop());
     await mayfly.startControl();
     await mayfly.startHost();
@@ -110,31 +90,13 @@ export class TestMayfly {
 
   /** Starts the host worker; after {@link HostPart.stop} it can be started again on the same machine. */
   async startHost(): Promise<HostPart> {
-    const { connection, store, failpoints, config, client } = this;
-    const machine = await openHostMachine(config, failpoints);
-    const { hypervisor, ledger } = machine;
-    const logger = pino({ level: 'silent' });
-    const guests = new HostGuests({ config, machine, store, client, logger });
-    const room = new StorageRoom({ hypervisor, store });
-    const options = { connection, namespace: 'default', hostId: config.hostId, failpoints, ...machine, room };
-    const { attendances } = guests;
-    const worker = runWorker(await createHostWorker({ ...options, guests: guests.guests, attendances }));
-    await guests.open();
-    const description = new HostDescription({ hostId: config.hostId, hypervisor, ledger, store, logger });
-    await description.start();
-    this.host = {
-      machine,
-      guests,
-      stop: async () => {
-        this.host = null;
-        await description.stop();
-        const letGo = guests.attendances.stop();
-        await worker.stop();
-        await letGo;
-        await guests.close();
-        await machine.close();
-      },
+    const { connection, store, failpoints, config, client, memory } = this;
+    const running = await startTestHost({ connection, store, failpoints, config, client, memory });
+    const stop = async () => {
+      this.host = null;
+      await running.stop();
     };
+    this.host = { ...running, stop };
     return this.host;
   }
 
@@ -206,12 +168,26 @@ export class TestMayfly {
     );
   }
 
-  /** What is on the machine under any sandbox's name: nothing, when no sandbox is alive. */
-  async residue(): Promise<Observation[]> {
+  /** The snapshots on the machine. */
+  onHost(): Promise<KeptSnapshot[]> {
+    return this.machine().hypervisor.snapshots.list();
+  }
+
+  /** @throws Error when its host worker is stopped */
+  machine(): HostMachine {
     if (!this.host) throw new Error('there is no host to look at');
-    const { hypervisor, credentials, ledger } = this.host.machine;
-    const marks = await Promise.all([hypervisor.marks(), credentials.marks(), ledger.marks()]);
-    return marks.flat().map((mark) => mark.observation);
+    return this.host.machine;
+  }
+
+  /** What is on the machine under any sandbox's name. */
+  async marks(): Promise<Mark[]> {
+    const { hypervisor, credentials, ledger } = this.machine();
+    return (await Promise.all([hypervisor.marks(), credentials.marks(), ledger.marks()])).flat();
+  }
+
+  /** What is on the machine under the name of any sandbox: nothing, when none is alive. */
+  async residue(): Promise<Observation[]> {
+    return (await this.marks()).map((mark) => mark.observation);
   }
 
   async stop(): Promise<void> {

@@ -11,16 +11,26 @@ import { workflowIdOf } from '../../model/queues.ts';
 import type { Actor, SandboxFailure } from '../../model/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshot.ts';
 import { TestDoor } from './door.ts';
+import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
+import { TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
 
+type OperatedMayfly = Pick<TestMayfly, 'sagas' | 'store' | 'client' | 'config' | 'memory' | 'onHost'>;
+
 /** What is done to sandboxes while they live, and what can be seen of it in the guest and on the host. */
 export class TestOperations {
+  /** @param entrance null: a host in memory has no guests to get in to */
   constructor(
-    private readonly mayfly: TestMayfly,
-    readonly door: TestDoor,
+    private readonly mayfly: OperatedMayfly,
+    private readonly entrance: TestDoor | null,
   ) {}
+
+  get door(): TestDoor {
+    if (this.entrance) return this.entrance;
+    throw new Error('guests in memory run no commands');
+  }
 
   /** Begins a snapshot; its id. */
   async beginSnapshot(sandboxId: string, name?: string, by: Actor = actor): Promise<string> {
@@ -89,7 +99,7 @@ export class TestOperations {
   }
 
   async beginDelete({ id, hostId }: SnapshotRecord): Promise<void> {
-    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, actor });
+    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, actor, timeouts: TEST_TIMEOUTS });
   }
 
   async delete(snapshot: SnapshotRecord): Promise<SnapshotRecord> {
@@ -106,10 +116,12 @@ export class TestOperations {
 
   /** Writes in the guest, as a command of its agent; it answers, so it is not frozen. */
   async write(sandboxId: string, text: string): Promise<void> {
+    if (this.mayfly.memory) return this.mayfly.memory.write(sandboxId, 'note', text);
     expect(await this.sh(sandboxId, `printf %s '${text}' > ~/note`)).toBe('');
   }
 
-  async read(sandboxId: string): Promise<string> {
+  async read(sandboxId: string): Promise<string | null> {
+    if (this.mayfly.memory) return this.mayfly.memory.read(sandboxId, 'note');
     return this.sh(sandboxId, 'cat ~/note');
   }
 
@@ -130,16 +142,12 @@ export class TestOperations {
   /** Resolves when a step of the sandbox is under way. Temporal notifies nobody, so this looks every 50 ms. */
   async beganStep(sandboxId: string, step: string): Promise<void> {
     const handle = this.mayfly.client.workflow.getHandle(workflowIdOf(sandboxId));
-    await expect
-      .poll(async () => (await handle.describe()).raw.pendingActivities?.map((one) => one.activityType?.name), {
-        timeout: 20_000,
-      })
-      .toContain(step);
+    const pending = async () => (await handle.describe()).raw.pendingActivities?.map((one) => one.activityType?.name);
+    await eventually(pending, (names) => names?.includes(step) ?? false);
   }
 
   async onHost(): Promise<KeptSnapshot[]> {
-    if (!this.mayfly.host) throw new Error('there is no host to look at');
-    return this.mayfly.host.machine.hypervisor.snapshots.list();
+    return this.mayfly.onHost();
   }
 
   /** What the audit trail says of the sandbox, in order. */
@@ -148,15 +156,24 @@ export class TestOperations {
     return entries.map(({ body }) => JSON.parse(body) as AuditEvent);
   }
 
+  /**
+   * Holds the host to having exactly the snapshots that the store calls `ready`, deletes them, and holds it to having none.
+   */
+  async clear(): Promise<void> {
+    for (const { snapshotId, state } of await this.onHost()) {
+      const record = await this.record(snapshotId);
+      expect({ snapshotId, host: state, store: record.state }).toEqual({ snapshotId, host: 'whole', store: 'ready' });
+      expect(await this.delete(record)).toMatchObject({ state: 'deleted', keptFor: null });
+    }
+    expect(await this.onHost()).toEqual([]);
+  }
+
   close(): void {
-    this.door.close();
+    this.entrance?.close();
   }
 }
 
-/**
- * Operations on the sandboxes of a file's {@link TestMayfly}. After each test the host must have exactly the snapshots
- * that the store calls `ready`; they are deleted, and then it must have none.
- */
+/** Operations on the sandboxes of a file's {@link TestMayfly}. After each test there is {@link TestOperations.clear}. */
 export function useOperations(mayfly: () => TestMayfly): () => TestOperations {
   let operations: TestOperations | undefined;
   const made = () => {
@@ -169,12 +186,7 @@ export function useOperations(mayfly: () => TestMayfly): () => TestOperations {
   afterAll(() => operations?.close());
   afterEach(async () => {
     mayfly().failpoints.arm(undefined);
-    for (const { snapshotId, state } of await made().onHost()) {
-      const record = await made().record(snapshotId);
-      expect({ snapshotId, host: state, store: record.state }).toEqual({ snapshotId, host: 'whole', store: 'ready' });
-      expect(await made().delete(record)).toMatchObject({ state: 'deleted', keptFor: null });
-    }
-    expect(await made().onHost()).toEqual([]);
+    await made().clear();
   });
   return made;
 }

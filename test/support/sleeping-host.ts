@@ -12,12 +12,12 @@ export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints): void {
   Object.assign(hypervisor, {
     async hibernate(id) {
       await hypervisor.pause(id);
-      await failpoints.hit('hibernate', 'during');
+      await failpoints.hit('hibernate', 'during', id);
       asleep.add(id);
     },
     async wake(id, wished) {
       asleep.delete(id);
-      await failpoints.hit('wake', 'during');
+      await failpoints.hit('wake', 'during', id);
       await (wished === 'paused' ? hypervisor.pause(id) : hypervisor.resume(id));
     },
     async usage(id) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type TestOptions, test } from 'vitest';
+import { type TestAPI, type TestContext, type TestOptions, test } from 'vitest';
 
 /** Which cases of a sweep a run tries: two, all, or all but those two. */
 export type Tier = 'quick' | 'all' | 'rest';
@@ -12,14 +12,19 @@ export type Tier = 'quick' | 'all' | 'rest';
  *
  * The tier and the seed come from `MAYFLY_TEST_TIER` and `MAYFLY_TEST_SEED`, which scripts/test.mjs sets.
  * @param points at least two. A tuple is given to the test as it is, and its parts to the title
+ * @param on the test to run them as, with its fixtures. `@default` vitest's own
  * @returns takes title, test and its time-out in milliseconds
  */
-export function sweep<T>(points: readonly T[]) {
-  return (title: string, run: (point: T) => Promise<void>, timeout?: number): void => {
+export function sweep<T, Fixtures extends object = object>(
+  points: readonly T[],
+  on: TestAPI<Fixtures> = test as unknown as TestAPI<Fixtures>,
+) {
+  type Run = (point: T, context: TestContext & Fixtures) => Promise<void>;
+  return (title: string, run: Run, timeout?: number): void => {
     const chosen = chosenBy(seed(), title, points.length, tier());
     const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
     for (const [nth, point] of points.entries())
-      (chosen(nth) ? test : test.skip)(titleOf(title, point), options, () => run(point));
+      (chosen(nth) ? on : on.skip).for([point])(titleOf(title, point), options, run);
   };
 }
 

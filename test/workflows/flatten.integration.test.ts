@@ -1,77 +1,103 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, type Mock, vi } from 'vitest';
 import type { HostSnapshots } from '../../host/snapshots.ts';
+import type { AuditEvent } from '../../model/audit.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { LONGEST_CHAIN } from '../../model/snapshot.ts';
 import { GIB } from '../../model/storage.ts';
-import { useMayfly } from '../support/mayfly.ts';
-import { useOperations } from '../support/operations.ts';
+import { eventually } from '../support/eventually.ts';
+import type { TestOperations } from '../support/operations.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
 
-const mayfly = useMayfly();
-const operations = useOperations(mayfly);
+const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
-/** What the host says of chains: a simulated one copies, so it has none of its own. */
-let chain = 0;
-let snapshots: HostSnapshots;
-beforeEach(() => {
-  if (!mayfly().host) throw new Error('there is no host');
-  snapshots = mayfly().host?.machine.hypervisor.snapshots ?? snapshots;
-  chain = LONGEST_CHAIN + 1;
-  vi.spyOn(snapshots, 'chainLength').mockImplementation(async () => chain);
+/** What the host says of the chain of a sandbox: one in memory copies, so it has none of its own. */
+const chains = new Map<string, number>();
+type Flatten = HostSnapshots['flatten'];
+const flattening = new Map<string, Mock<Flatten>>();
+beforeAll(() => {
+  const { snapshots } = all().machine().hypervisor;
+  vi.spyOn(snapshots, 'chainLength').mockImplementation(async (id) => chains.get(id) ?? LONGEST_CHAIN + 1);
+  vi.spyOn(snapshots, 'flatten').mockImplementation(async (id, context) => flattening.get(id)?.(id, context));
 });
-afterEach(() => vi.restoreAllMocks());
+afterAll(() => vi.restoreAllMocks());
 
-const shorten = async () => {
-  chain = 0;
-};
-const flattened = () => vi.spyOn(snapshots, 'flatten').mockImplementation(shorten);
-const told = async (id: string, kind: string) => (await operations().told(id)).filter((event) => event.kind === kind);
+async function shorten(id: string): Promise<void> {
+  chains.set(id, 0);
+}
 
-test('a chain that is too long is shortened after the snapshot, once, and that is no use of the sandbox', async () => {
-  const flatten = flattened();
-  const { id } = await mayfly().create(mayfly().input({ idleSeconds: 4 }));
-  const snapshot = await operations().snapshot(id);
+/** How the host flattens a sandbox from now on. */
+function flattened(id: string, how: Flatten = shorten): Mock<Flatten> {
+  const mock = vi.fn(how);
+  flattening.set(id, mock);
+  return mock;
+}
+
+async function told(operations: TestOperations, id: string, kind: string): Promise<AuditEvent[]> {
+  return (await operations.told(id)).filter((event) => event.kind === kind);
+}
+
+/** Resolves when it was told so often; what was told. */
+const toldTimes = (operations: TestOperations, id: string, kind: string, times: number) =>
+  eventually(
+    () => told(operations, id, kind),
+    (events) => events.length === times,
+  );
+
+test('a chain that is too long is shortened after the snapshot, once, and that is no use of the sandbox', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create(mayfly.input({ idleSeconds: 6 }));
+  const flatten = flattened(id);
+  const snapshot = await operations.snapshot(id);
   expect(snapshot.saved).not.toHaveProperty('chainLength');
-  await expect.poll(() => told(id, 'sandbox.flattened')).toMatchObject([{ detail: { snapshots: LONGEST_CHAIN + 1 } }]);
-  await operations().snapshot(id);
+  expect(await toldTimes(operations, id, 'sandbox.flattened', 1)).toMatchObject([
+    { detail: { snapshots: LONGEST_CHAIN + 1 } },
+  ]);
+  await operations.snapshot(id);
   expect(flatten).toHaveBeenCalledOnce();
-  await mayfly().keepHistory('flattened', id);
-  mayfly().failpoints.arm('flatten.before=hang');
-  chain = LONGEST_CHAIN + 1;
-  await operations().snapshot(id);
-  await operations().beganStep(id, 'flatten');
-  expect(await mayfly().end(id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
+  await mayfly.keepHistory('flattened', id);
+  mayfly.arm('flatten.before=hang', id);
+  chains.delete(id);
+  await operations.snapshot(id);
+  await operations.beganStep(id, 'flatten');
+  expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
 });
 
-test('one that is short enough is left alone', async () => {
-  const flatten = flattened();
-  chain = LONGEST_CHAIN;
-  const { id } = await mayfly().create();
-  await operations().snapshot(id);
-  await operations().pause(id);
+test('one that is short enough is left alone', async ({ mayfly, operations }) => {
+  const { id } = await mayfly.create();
+  const flatten = flattened(id);
+  chains.set(id, LONGEST_CHAIN);
+  await operations.snapshot(id);
+  await operations.pause(id);
   expect(flatten).not.toHaveBeenCalled();
 });
 
-test('past a quota it is kept from copying what snapshots hold, not from freeing what is held of deleted ones', async () => {
-  const { store } = mayfly();
+test('past a quota it is kept from copying what snapshots hold, not from freeing what is held of deleted ones', async ({
+  mayfly,
+  operations,
+}) => {
+  const { store } = mayfly;
   const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes: GIB });
-  const { id } = await mayfly().create({ ...mayfly().input(), createdBy: { apiKeyId: key.id, agentId: null } });
-  const flatten = flattened().mockRejectedValueOnce(new MayflyError('flatten_failed', 'no'));
-  const snapshot = await operations().snapshot(id);
-  await expect.poll(() => told(id, 'sandbox.flatten-failed')).toHaveLength(1);
+  const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
+  const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'no'));
+  const snapshot = await operations.snapshot(id);
+  await toldTimes(operations, id, 'sandbox.flatten-failed', 1);
   await store.apiKeys.limit(key.id, { sandboxDiskBytes: 1 });
-  await operations().pause(id);
+  await operations.pause(id);
   const refused = { detail: { failure: { code: 'quota_exceeded' } } };
-  await expect.poll(async () => (await told(id, 'sandbox.flatten-failed'))[1]).toMatchObject(refused);
+  expect((await toldTimes(operations, id, 'sandbox.flatten-failed', 2))[1]).toMatchObject(refused);
   expect(flatten).toHaveBeenCalledOnce();
-  await operations().delete(snapshot);
-  await operations().pause(id);
-  await expect.poll(() => told(id, 'sandbox.flattened')).toHaveLength(1);
+  await operations.delete(snapshot);
+  await operations.pause(id);
+  await toldTimes(operations, id, 'sandbox.flattened', 1);
 });
 
-test('it gives way to whatever is asked for, and is begun again afterwards', async () => {
-  const { id } = await mayfly().create();
+test('it gives way to whatever is asked for, and is begun again afterwards', async ({ mayfly, operations }) => {
+  const { id } = await mayfly.create();
   const given: unknown[] = [];
-  const flatten = vi.spyOn(snapshots, 'flatten').mockImplementation(
+  const flatten = flattened(
+    id,
     (_id, { signal }) =>
       new Promise((_resolve, reject) =>
         signal.addEventListener('abort', () => {
@@ -80,54 +106,53 @@ test('it gives way to whatever is asked for, and is begun again afterwards', asy
         }),
       ),
   );
-  await operations().snapshot(id);
-  await expect.poll(() => flatten.mock.calls.length).toBe(1);
-  expect(await operations().snapshot(id)).toMatchObject({ state: 'ready' });
-  await expect.poll(() => flatten.mock.calls.length).toBe(2);
-  expect(await operations().pause(id)).toBeNull();
-  await expect.poll(() => flatten.mock.calls.length).toBe(3);
+  const begun = (times: number) =>
+    eventually(
+      async () => flatten.mock.calls.length,
+      (calls) => calls === times,
+    );
+  await operations.snapshot(id);
+  await begun(1);
+  expect(await operations.snapshot(id)).toMatchObject({ state: 'ready' });
+  await begun(2);
+  expect(await operations.pause(id)).toBeNull();
+  await begun(3);
   expect(given).toHaveLength(2);
-  flattened();
-  expect(await operations().resume(id)).toBeNull();
-  await expect.poll(() => told(id, 'sandbox.flattened')).toHaveLength(1);
-  expect(await told(id, 'sandbox.flatten-failed')).toEqual([]);
+  flattened(id);
+  expect(await operations.resume(id)).toBeNull();
+  await toldTimes(operations, id, 'sandbox.flattened', 1);
+  expect(await told(operations, id, 'sandbox.flatten-failed')).toEqual([]);
 });
 
-test('the end of the sandbox does not wait for it', async () => {
-  const input = mayfly().input();
-  await mayfly().create(input);
-  mayfly().failpoints.arm('flatten.before=hang');
-  await operations().snapshot(input.id);
-  await operations().beganStep(input.id, 'flatten');
-  expect(await mayfly().destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-  await mayfly().keepHistory('deleted-while-flattening', input.id);
+test('the end of the sandbox does not wait for it', async ({ mayfly, operations }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  mayfly.arm('flatten.before=hang', input.id);
+  await operations.snapshot(input.id);
+  await operations.beganStep(input.id, 'flatten');
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+  await mayfly.keepHistory('deleted-while-flattening', input.id);
 });
 
-test('when there is no room it is said, the sandbox goes on, and it is tried again after the next operation', async () => {
-  const { id } = await mayfly().create();
-  const flatten = vi
-    .spyOn(snapshots, 'flatten')
-    .mockRejectedValueOnce(new MayflyError('flatten_failed', 'the host has no room'));
-  await operations().snapshot(id);
-  await expect
-    .poll(() => told(id, 'sandbox.flatten-failed'))
-    .toMatchObject([
-      { detail: { failure: { code: 'flatten_failed', step: 'flatten', message: 'the host has no room' } } },
-    ]);
-  expect(await mayfly().record(id)).toMatchObject({ state: 'running', failure: null });
-  flatten.mockImplementation(shorten);
-  await operations().pause(id);
-  await expect.poll(() => told(id, 'sandbox.flattened')).toHaveLength(1);
+test('when there is no room it is said, the sandbox goes on, and it is tried again after the next operation', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create();
+  flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'the host has no room'));
+  await operations.snapshot(id);
+  expect(await toldTimes(operations, id, 'sandbox.flatten-failed', 1)).toMatchObject([
+    { detail: { failure: { code: 'flatten_failed', step: 'flatten', message: 'the host has no room' } } },
+  ]);
+  expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
+  await operations.pause(id);
+  await toldTimes(operations, id, 'sandbox.flattened', 1);
 });
 
-test('a host worker that is gone in its middle does it again', async () => {
-  const { id } = await mayfly().create();
-  let calls = 0;
-  vi.spyOn(snapshots, 'flatten').mockImplementation(async () => {
-    if (++calls === 1) throw new MayflyError('host_unavailable', 'libvirtd is gone');
-    chain = 0;
-  });
-  await operations().snapshot(id);
-  await expect.poll(() => told(id, 'sandbox.flattened'), { timeout: 10_000 }).toHaveLength(1);
-  expect(calls).toBe(2);
+test('a host worker that is gone in its middle does it again', async ({ mayfly, operations }) => {
+  const { id } = await mayfly.create();
+  const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('host_unavailable', 'libvirtd is gone'));
+  await operations.snapshot(id);
+  await toldTimes(operations, id, 'sandbox.flattened', 1);
+  expect(flatten).toHaveBeenCalledTimes(2);
 });

@@ -1,239 +1,173 @@
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, vi } from 'vitest';
 import { UNMEASURED_BYTES } from '../../model/storage.ts';
-import { useMayfly } from '../support/mayfly.ts';
-import { useOperations } from '../support/operations.ts';
+import { hibernated, kindsOf, refusalOf } from '../support/hibernated.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
 import { letSleep } from '../support/sleeping-host.ts';
 
-const mayfly = useMayfly();
-const operations = useOperations(mayfly);
-beforeAll(() => letSleep(machine().hypervisor, mayfly().failpoints));
+const { test, alone, mayfly: all } = useSagaCases();
+beforeAll(() => letSleep(machine().hypervisor, all().failpoints));
 
 const MIB = 64;
 
-function machine() {
-  const { host } = mayfly();
-  if (!host) throw new Error('there is no host');
-  return host.machine;
+const machine = () => all().machine();
+
+/** The memory that the host's ledger promises to it, MiB. */
+async function promised(id: string): Promise<number> {
+  const { memoryMib } = JSON.parse(await readFile(machine().state.reservationOf(id), 'utf8')) as { memoryMib: number };
+  return memoryMib;
 }
 
-async function hibernated(autoResume: boolean): Promise<string> {
-  const { id } = await mayfly().create(mayfly().input({ autoResume }));
-  expect(await operations().hibernate(id)).toBeNull();
-  expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-  return id;
-}
-
-const kindsOf = async (id: string) => (await operations().told(id)).map(({ kind }) => kind);
-const promised = () => machine().ledger.totals().memoryMib;
-const code = async (response: Response) => [response.status, ((await response.json()) as { code: string }).code];
-
-test('its memory is given back and taken again, and what runs in it goes on with its output as it was', async () => {
-  const { id } = await mayfly().create();
+test('its memory is given back and taken again, and what runs in it goes on with its output as it was', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create();
   const script = 'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done';
-  const command = await operations().door.run(id, { command: script }, 0);
-  await operations().door.until(command, ({ stdout, state }) => state === 'running' || stdout.bytes > 0);
-  expect(promised()).toBe(MIB);
-  for (let twice = 0; twice < 2; twice++) expect(await operations().hibernate(id)).toBeNull();
-  expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated' });
-  expect(promised()).toBe(0);
-  expect((await operations().door.get(command)).state).toBe('running');
+  const command = await operations.door.run(id, { command: script }, 0);
+  await operations.door.until(command, ({ stdout, state }) => state === 'running' || stdout.bytes > 0);
+  expect(await promised(id)).toBe(MIB);
+  for (let twice = 0; twice < 2; twice++) expect(await operations.hibernate(id)).toBeNull();
+  expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated' });
+  expect(await promised(id)).toBe(0);
+  expect((await operations.door.get(command)).state).toBe('running');
 
-  for (let twice = 0; twice < 2; twice++) expect(await operations().resume(id)).toBeNull();
-  expect(await mayfly().record(id)).toMatchObject({ state: 'running' });
-  expect(promised()).toBe(MIB);
-  expect(await operations().door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
+  for (let twice = 0; twice < 2; twice++) expect(await operations.resume(id)).toBeNull();
+  expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
+  expect(await promised(id)).toBe(MIB);
+  expect(await operations.door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
   const wanted = Array.from({ length: 60 }, (_, n) => `line ${n + 1}\n`).join('');
-  expect(await operations().door.text(command)).toBe(wanted);
-  expect((await kindsOf(id)).filter((kind) => /hibernated|resumed/.test(kind))).toEqual([
+  expect(await operations.door.text(command)).toBe(wanted);
+  expect((await kindsOf(operations, id)).filter((kind) => /hibernated|resumed/.test(kind))).toEqual([
     'sandbox.hibernated',
     'sandbox.resumed',
   ]);
-  await mayfly().keepHistory('hibernated', id);
+  await mayfly.keepHistory('hibernated', id);
 });
 
-test('paused, it is hibernated too; hibernated, it is neither saved, restored nor paused', async () => {
-  const { id } = await mayfly().create();
-  const snapshot = await operations().snapshot(id);
-  await operations().pause(id);
-  expect(await operations().hibernate(id)).toBeNull();
+test('paused, it is hibernated too; hibernated, it is neither saved, restored nor paused', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create();
+  const snapshot = await operations.snapshot(id);
+  await operations.pause(id);
+  expect(await operations.hibernate(id)).toBeNull();
   for (const attempt of [
-    () => operations().beginSnapshot(id),
-    () => operations().beginRestore(id, snapshot.id, true),
-    () => operations().beginPause(id, 'pause'),
+    () => operations.beginSnapshot(id),
+    () => operations.beginRestore(id, snapshot.id, true),
+    () => operations.beginPause(id, 'pause'),
   ]) {
     await expect(attempt()).rejects.toMatchObject({
       code: 'sandbox_not_running',
       message: expect.stringMatching(/resume it first/),
     });
   }
-  expect(await operations().resume(id)).toBeNull();
-  expect(await operations().sh(id, 'echo here')).toBe('here\n');
+  expect(await operations.resume(id)).toBeNull();
+  expect(await operations.sh(id, 'echo here')).toBe('here\n');
 });
 
-test('it ends by its TTL, not by being idle; and by a delete, also in the middle of either step', async () => {
-  const input = mayfly().input({ ttlSeconds: 6, idleSeconds: 1 });
-  await mayfly().create(input);
-  await operations().hibernate(input.id);
+test('it ends by its TTL, not by being idle; and by a delete, also in the middle of either step', async ({
+  mayfly,
+  operations,
+}) => {
+  const input = mayfly.input({ ttlSeconds: 15, idleSeconds: 4 });
+  await mayfly.create(input);
+  await operations.hibernate(input.id);
   for (const step of ['hibernate', 'wake'] as const) {
-    const other = mayfly().input();
-    await mayfly().create(other);
-    if (step === 'wake') await operations().hibernate(other.id);
-    mayfly().failpoints.arm(`${step}.after=hang`);
-    const ended = operations().ended(
+    const other = mayfly.input();
+    await mayfly.create(other);
+    if (step === 'wake') await operations.hibernate(other.id);
+    mayfly.arm(`${step}.after=hang`, other.id);
+    const ended = operations.ended(
       other.id,
-      await operations().beginPause(other.id, step === 'wake' ? 'resume' : 'hibernate'),
+      await operations.beginPause(other.id, step === 'wake' ? 'resume' : 'hibernate'),
     );
-    await operations().beganStep(other.id, step);
-    expect(await mayfly().destroy(other)).toMatchObject({ state: 'destroyed' });
+    await operations.beganStep(other.id, step);
+    expect(await mayfly.destroy(other)).toMatchObject({ state: 'destroyed' });
     expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-    await mayfly().keepHistory(`deleted-while-${step === 'wake' ? 'waking' : 'hibernating'}`, other.id);
-    mayfly().failpoints.arm(undefined);
+    await mayfly.keepHistory(`deleted-while-${step === 'wake' ? 'waking' : 'hibernating'}`, other.id);
+    mayfly.arm(undefined, other.id);
   }
-  expect(await mayfly().end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
-  const asleep = await hibernated(true);
-  expect(await mayfly().destroy({ ...mayfly().input(), id: asleep })).toMatchObject({ state: 'destroyed' });
+  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
+  const asleep = await hibernated(mayfly, operations, true);
+  expect(await mayfly.destroy(asleep)).toMatchObject({ state: 'destroyed' });
 });
 
-test('where there is no room for its memory any more, it stays hibernated and says so', async () => {
-  const id = await hibernated(true);
-  const { ledger, hypervisor } = machine();
-  const other = mayfly().input().id;
-  const capacity = await hypervisor.capacity();
-  const memoryMib = capacity.memoryTotalMib;
-  const roomy = { ...capacity, memoryAvailableMib: memoryMib * 2 };
-  await ledger.reserve({ sandboxId: other, memoryMib, diskBytes: 0 }, roomy, new Map());
-  const full = vi.spyOn(hypervisor, 'disk').mockResolvedValue({ totalBytes: 2 ** 30, availableBytes: 0 });
-  expect(await operations().resume(id)).toMatchObject({ code: 'capacity_exhausted', step: 'retakeMemory' });
-  full.mockRestore();
-  expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-  const refused = await operations().door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
-  expect(await code(refused)).toEqual([503, 'capacity_exhausted']);
-  await ledger.release(other);
-  expect(await operations().sh(id, 'echo here')).toBe('here\n');
-});
-
-test('past a quota it stays hibernated and says so, but what its memory takes of the disk is not held against it', async () => {
-  const sandboxDiskBytes = 100 * 1_048_576;
-  const { store } = mayfly();
-  const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes });
-  const { id } = await mayfly().create({ ...mayfly().input(), createdBy: { apiKeyId: key.id, agentId: null } });
-  await operations().hibernate(id);
-  await store.apiKeys.limit(key.id, { sandboxDiskBytes: UNMEASURED_BYTES - 1 });
-  expect(await operations().resume(id)).toMatchObject({ code: 'quota_exceeded', step: 'retakeMemory' });
-  expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-  expect(promised()).toBe(0);
-  vi.spyOn(machine().hypervisor, 'savedMemoryBytes').mockResolvedValueOnce(1);
-  expect(await operations().resume(id)).toBeNull();
-});
-
-describe.each(['before', 'during', 'after'])('a failure %s its effect', (where) => {
-  test('of a hibernation leaves it running, or paused', async () => {
-    const { id } = await mayfly().create();
-    mayfly().failpoints.arm(`hibernate.${where}=error`);
-    expect(await operations().hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
-    expect(await mayfly().record(id)).toMatchObject({ state: 'running', waitingFor: null });
-    expect(promised()).toBe(MIB);
-    expect(await operations().sh(id, 'echo here')).toBe('here\n');
-    await operations().pause(id);
-    expect(await operations().hibernate(id)).toMatchObject({ step: 'hibernate' });
-    expect(await mayfly().record(id)).toMatchObject({ state: 'paused' });
+describe.concurrent.each(['before', 'during', 'after'])('a failure %s its effect', (where) => {
+  test('of a hibernation leaves it running, or paused', async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    mayfly.arm(`hibernate.${where}=error`, id);
+    expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
+    expect(await promised(id)).toBe(MIB);
+    expect(await operations.sh(id, 'echo here')).toBe('here\n');
+    await operations.pause(id);
+    expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate' });
+    expect(await mayfly.record(id)).toMatchObject({ state: 'paused' });
     expect((await machine().hypervisor.whereabouts(id)).domain).toBe('paused');
-    if (where === 'after') await mayfly().keepHistory('hibernate-failed', id);
+    if (where === 'after') await mayfly.keepHistory('hibernate-failed', id);
   });
 
-  test('of a wake leaves it hibernated', async () => {
-    const id = await hibernated(false);
-    mayfly().failpoints.arm(`wake.${where}=1*error`);
-    expect(await operations().resume(id)).toMatchObject({ step: 'wake', code: 'fault_injected' });
-    expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+  test('of a wake leaves it hibernated', async ({ mayfly, operations }) => {
+    const id = await hibernated(mayfly, operations, false);
+    mayfly.arm(`wake.${where}=1*error`, id);
+    expect(await operations.resume(id)).toMatchObject({ step: 'wake', code: 'fault_injected' });
+    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
     expect((await machine().hypervisor.whereabouts(id)).domain).toBe('hibernated');
-    expect(promised()).toBe(0);
-    if (where === 'after') await mayfly().keepHistory('wake-failed', id);
-    expect(await operations().resume(id)).toBeNull();
+    expect(await promised(id)).toBe(0);
+    if (where === 'after') await mayfly.keepHistory('wake-failed', id);
+    expect(await operations.resume(id)).toBeNull();
   });
 });
 
-test('a login that does not work leaves it hibernated; what keeps that from holding is said, and tried again', async () => {
-  const id = await hibernated(false);
-  mayfly().failpoints.arm('verifySsh.before=error;hibernate.before=2*error(hibernate_failed)');
-  const operationId = await operations().beginPause(id, 'resume');
-  await mayfly().until(id, ({ waitingFor }) => waitingFor?.startsWith('hibernate on host test') ?? false);
-  expect(await operations().ended(id, operationId)).toMatchObject({ step: 'verifySsh' });
-  expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-  expect(promised()).toBe(0);
+test('a login that does not work leaves it hibernated; what keeps that from holding is said, and tried again', async ({
+  mayfly,
+  operations,
+}) => {
+  const id = await hibernated(mayfly, operations, false);
+  mayfly.arm('verifySsh.before=error;hibernate.before=2*error(hibernate_failed)', id);
+  const operationId = await operations.beginPause(id, 'resume');
+  await mayfly.until(id, ({ waitingFor }) => waitingFor?.startsWith('hibernate on host test') ?? false);
+  expect(await operations.ended(id, operationId)).toMatchObject({ step: 'verifySsh' });
+  expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+  expect(await promised(id)).toBe(0);
 });
 
-describe('used while it sleeps', () => {
-  test('without autoResume it is refused, and says what to do', async () => {
-    const id = await hibernated(false);
-    const command = await operations().door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
-    const file = await operations().door.call('GET', `/v1/sandboxes/${id}/files/etc/hostname`);
-    for (const response of [command, file]) {
-      const { detail } = (await response.clone().json()) as { detail: string };
-      expect(await code(response)).toEqual([409, 'sandbox_not_running']);
-      expect(detail).toContain(`POST /v1/sandboxes/${id}/resume`);
-    }
-    expect(await mayfly().record(id)).toMatchObject({ state: 'hibernated' });
-  });
+alone(
+  'where there is no room for its memory any more, it stays hibernated and says so',
+  async ({ mayfly, operations }) => {
+    const id = await hibernated(mayfly, operations, true);
+    const { ledger, hypervisor } = machine();
+    const other = mayfly.input().id;
+    const capacity = await hypervisor.capacity();
+    const memoryMib = capacity.memoryTotalMib;
+    const roomy = { ...capacity, memoryAvailableMib: memoryMib * 2 };
+    await ledger.reserve({ sandboxId: other, memoryMib, diskBytes: 0 }, roomy, new Map());
+    const full = vi.spyOn(hypervisor, 'disk').mockResolvedValue({ totalBytes: 2 ** 30, availableBytes: 0 });
+    expect(await operations.resume(id)).toMatchObject({ code: 'capacity_exhausted', step: 'retakeMemory' });
+    full.mockRestore();
+    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+    const refused = await operations.door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
+    expect(await refusalOf(refused)).toEqual([503, 'capacity_exhausted']);
+    await ledger.release(other);
+    expect(await operations.sh(id, 'echo here')).toBe('here\n');
+  },
+);
 
-  test('many uses at once make one wake, and all are served', async () => {
-    const id = await hibernated(true);
-    const { door } = operations();
-    const commands = Array.from({ length: 4 }, (_, n) => door.run(id, { command: `echo ${n}` }));
-    const files = Array.from({ length: 4 }, () => door.call('GET', `/v1/sandboxes/${id}/files/etc/hostname`));
-    expect(await Promise.all((await Promise.all(commands)).map((one) => door.text(one)))).toEqual(
-      ['0', '1', '2', '3'].map((text) => `${text}\n`),
-    );
-    for (const file of await Promise.all(files)) expect([file.status, await file.text()]).toEqual([200, `${id}\n`]);
-    expect((await kindsOf(id)).filter((kind) => kind === 'sandbox.resumed')).toHaveLength(1);
-  });
-
-  test('who does not wait gets a command that runs when it is awake; paused, it is resumed too', async () => {
-    for (const sleep of ['hibernate', 'pause'] as const) {
-      const { id } = await mayfly().create(mayfly().input({ autoResume: true }));
-      await operations()[sleep](id);
-      const command = await operations().door.run(id, { command: 'echo done' }, 0);
-      const ended = await operations().door.ended(command);
-      expect([ended.outcome, await operations().door.text(ended)]).toEqual(['exited', 'done\n']);
-      expect(await mayfly().record(id)).toMatchObject({ state: 'running' });
-    }
-  });
-
-  test('who leaves does not stop the wake', async () => {
-    const id = await hibernated(true);
-    const path = `/v1/sandboxes/${id}/files/etc/hostname`;
-    const left = await operations().door.call('GET', path, undefined, { Prefer: 'wait=0' });
-    expect(await code(left)).toEqual([409, 'sandbox_not_running']);
-    await mayfly().until(id, ({ state }) => state === 'running');
-  });
-
-  test('standard input of a command that sleeps wakes it', async () => {
-    const { id } = await mayfly().create(mayfly().input({ autoResume: true }));
-    const { door } = operations();
-    const command = await door.run(id, { command: 'cat', stdinOpen: true }, 0);
-    await door.until(command, ({ state }) => state === 'running');
-    await operations().hibernate(id);
-    const path = `/v1/sandboxes/${id}/commands/${command.id}/stdin?close=true`;
-    expect((await door.call('POST', path, new TextEncoder().encode('hello'))).status).toBe(200);
-    expect(await door.text(await door.ended(command))).toBe('hello');
-  });
-
-  test('a command that is asked for while it falls asleep does not wait for another', async () => {
-    const { id } = await mayfly().create(mayfly().input({ autoResume: true }));
-    mayfly().failpoints.arm('hibernate.after=delay(1000)');
-    const operationId = await operations().beginPause(id, 'hibernate');
-    await operations().beganStep(id, 'hibernate');
-    const command = await operations().door.run(id, { command: 'echo done' }, 0);
-    expect(await operations().ended(id, operationId)).toBeNull();
-    expect(await operations().door.ended(command)).toMatchObject({ outcome: 'exited' });
-    expect((await kindsOf(id)).filter((kind) => /hibernated|resumed/.test(kind))).toHaveLength(2);
-    await mayfly().keepHistory('used-while-hibernating', id);
-  });
-
-  test('autoResume can be changed while it sleeps', async () => {
-    const id = await hibernated(false);
-    const patched = await operations().door.call('PATCH', `/v1/sandboxes/${id}`, { autoResume: true });
-    expect(await patched.json()).toMatchObject({ state: 'hibernated', spec: { autoResume: true } });
-    expect(await operations().sh(id, 'echo here')).toBe('here\n');
-  });
-});
+alone(
+  'past a quota it stays hibernated and says so, but what its memory takes of the disk is not held against it',
+  async ({ mayfly, operations }) => {
+    const sandboxDiskBytes = 100 * 1_048_576;
+    const { store } = mayfly;
+    const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes });
+    const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
+    await operations.hibernate(id);
+    await store.apiKeys.limit(key.id, { sandboxDiskBytes: UNMEASURED_BYTES - 1 });
+    expect(await operations.resume(id)).toMatchObject({ code: 'quota_exceeded', step: 'retakeMemory' });
+    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+    expect(await promised(id)).toBe(0);
+    vi.spyOn(machine().hypervisor, 'savedMemoryBytes').mockResolvedValueOnce(1);
+    expect(await operations.resume(id)).toBeNull();
+  },
+);

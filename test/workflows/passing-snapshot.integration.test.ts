@@ -1,93 +1,102 @@
 import { randomBytes } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import { passingSnapshotWorkflowIdOf } from '../../model/snapshot.ts';
-import { useMayfly } from '../support/mayfly.ts';
-import { useOperations } from '../support/operations.ts';
+import type { TestOperations } from '../support/operations.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
-const mayfly = useMayfly();
-const operations = useOperations(mayfly);
+const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 const actor = { apiKeyId: 'test', agentId: null };
 
 /** Has a snapshot taken for a moment, as the API does; its id. Whoever asked may be dead from here on. */
-async function begin(sandboxId: string, withinMs?: number): Promise<string> {
+async function begin(operations: TestOperations, sandboxId: string, withinMs?: number): Promise<string> {
   const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
   await letPass(snapshotId, withinMs);
   const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk' } as const;
-  await operations().begin(sandboxId, { ...wish, reason: 'diff', actor });
+  await operations.begin(sandboxId, { ...wish, reason: 'diff', actor });
   return snapshotId;
 }
 
 async function letPass(snapshotId: string, withinMs?: number): Promise<void> {
-  await mayfly().sagas.letPass({ snapshotId, hostId: 'test', actor, ...(withinMs !== undefined && { withinMs }) });
+  await all().sagas.letPass({
+    snapshotId,
+    hostId: 'test',
+    actor,
+    timeouts: TEST_TIMEOUTS,
+    ...(withinMs !== undefined && { withinMs }),
+  });
 }
 
-const over = (snapshotId: string) =>
-  mayfly().client.workflow.getHandle(passingSnapshotWorkflowIdOf(snapshotId)).result();
+const over = (snapshotId: string) => all().client.workflow.getHandle(passingSnapshotWorkflowIdOf(snapshotId)).result();
 
-test('it goes away when it is told to, and no list has it', async () => {
-  const { id } = await mayfly().create();
-  const snapshotId = await begin(id);
-  expect(await operations().ended(id, snapshotId)).toBeNull();
-  expect(await operations().record(snapshotId)).toMatchObject({ state: 'ready', reason: 'diff', name: snapshotId });
-  expect((await mayfly().store.snapshots.list({ sandboxId: id, limit: 9 })).items).toEqual([]);
-  mayfly().failpoints.arm('removeSnapshot.before=1*error');
-  await mayfly().sagas.passed(snapshotId);
+test('it goes away when it is told to, and no list has it', async ({ mayfly, operations }) => {
+  const { id } = await mayfly.create();
+  const snapshotId = await begin(operations, id);
+  expect(await operations.ended(id, snapshotId)).toBeNull();
+  expect(await operations.record(snapshotId)).toMatchObject({ state: 'ready', reason: 'diff', name: snapshotId });
+  expect((await mayfly.store.snapshots.list({ sandboxId: id, limit: 9 })).items).toEqual([]);
+  mayfly.arm('removeSnapshot.before=1*error', snapshotId);
+  await mayfly.sagas.passed(snapshotId);
   await over(snapshotId);
-  expect(await operations().record(snapshotId)).toMatchObject({ state: 'deleted' });
-  expect(await operations().onHost()).toEqual([]);
-  await mayfly().keepHistory('snapshot-passed', '', passingSnapshotWorkflowIdOf(snapshotId));
+  expect(await operations.record(snapshotId)).toMatchObject({ state: 'deleted' });
+  expect(await operations.onHost()).toEqual([]);
+  await mayfly.keepHistory('snapshot-passed', '', passingSnapshotWorkflowIdOf(snapshotId));
 });
 
-test('it goes away by itself when nobody is left who could tell it', async () => {
-  const { id } = await mayfly().create();
-  mayfly().failpoints.arm('verifySnapshot.before=1*delay(2500)');
-  const snapshotId = await begin(id, 500);
+test('it goes away by itself when nobody is left who could tell it', async ({ mayfly, operations }) => {
+  const { id } = await mayfly.create();
+  mayfly.arm('verifySnapshot.before=1*delay(2500)', id);
+  const snapshotId = await begin(operations, id, 500);
   await over(snapshotId);
-  expect(await operations().record(snapshotId)).toMatchObject({ state: 'deleted' });
-  expect(await operations().onHost()).toEqual([]);
-  await mayfly().keepHistory('snapshot-passed-by-time', '', passingSnapshotWorkflowIdOf(snapshotId));
+  expect(await operations.record(snapshotId)).toMatchObject({ state: 'deleted' });
+  expect(await operations.onHost()).toEqual([]);
+  await mayfly.keepHistory('snapshot-passed-by-time', '', passingSnapshotWorkflowIdOf(snapshotId));
 });
 
-test('it is over with a snapshot that failed, that was never begun, or that somebody else deletes', async () => {
-  const { id } = await mayfly().create();
-  mayfly().failpoints.arm('saveSnapshot.before=error');
-  const failed = await begin(id);
-  expect(await operations().ended(id, failed)).toMatchObject({ step: 'saveSnapshot' });
+test('it is over with a snapshot that failed, that was never begun, or that somebody else deletes', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create();
+  mayfly.arm('saveSnapshot.before=error', id);
+  const failed = await begin(operations, id);
+  expect(await operations.ended(id, failed)).toMatchObject({ step: 'saveSnapshot' });
   const never = snapshotIdFrom(randomBytes(ID_BYTES));
   await letPass(never);
-  mayfly().failpoints.arm('removeSnapshot.before=1*delay(1000)');
-  const deleted = await begin(id);
-  await operations().ended(id, deleted);
-  await operations().beginDelete(await operations().record(deleted));
+  mayfly.arm(undefined, id);
+  const deleted = await begin(operations, id);
+  await operations.ended(id, deleted);
+  mayfly.arm('removeSnapshot.before=1*delay(1000)', deleted);
+  await operations.beginDelete(await operations.record(deleted));
   for (const snapshotId of [failed, never, deleted]) {
-    await mayfly().sagas.passed(snapshotId);
+    await mayfly.sagas.passed(snapshotId);
     await over(snapshotId);
   }
-  expect(await operations().record(deleted)).toMatchObject({ state: 'deleted' });
-  expect(await operations().onHost()).toEqual([]);
+  expect(await operations.record(deleted)).toMatchObject({ state: 'deleted' });
+  expect(await operations.onHost()).toEqual([]);
 });
 
-test('it is not begun when nobody is left who would delete it', async () => {
-  const { id } = await mayfly().create();
+test('it is not begun when nobody is left who would delete it', async ({ mayfly, operations }) => {
+  const { id } = await mayfly.create();
   const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
   const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk' } as const;
   const timely = { ...wish, reason: 'diff', actor } as const;
-  const late = operations().begin(id, { ...timely, notAfter: new Date(Date.now() - 1000).toISOString() });
+  const late = operations.begin(id, { ...timely, notAfter: new Date(Date.now() - 1000).toISOString() });
   await expect(late).rejects.toMatchObject({ code: 'sandbox_busy' });
-  expect(await mayfly().store.snapshots.get(snapshotId)).toBeNull();
-  await operations().begin(id, { ...timely, notAfter: new Date(Date.now() + 60_000).toISOString() });
-  expect(await operations().ended(id, snapshotId)).toBeNull();
+  expect(await mayfly.store.snapshots.get(snapshotId)).toBeNull();
+  await operations.begin(id, { ...timely, notAfter: new Date(Date.now() + 60_000).toISOString() });
+  expect(await operations.ended(id, snapshotId)).toBeNull();
 });
 
-test('it goes away with a sandbox that ends while it is taken', async () => {
-  const input = mayfly().input();
-  await mayfly().create(input);
-  mayfly().failpoints.arm('saveSnapshot.during=hang');
-  const snapshotId = await begin(input.id);
-  await mayfly().sagas.passed(snapshotId);
-  await mayfly().destroy(input);
+test('it goes away with a sandbox that ends while it is taken', async ({ mayfly, operations }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  mayfly.arm('saveSnapshot.during=hang', input.id);
+  const snapshotId = await begin(operations, input.id);
+  await mayfly.sagas.passed(snapshotId);
+  await mayfly.destroy(input);
   await over(snapshotId);
-  expect(await operations().record(snapshotId)).toMatchObject({ state: 'failed' });
-  expect(await operations().onHost()).toEqual([]);
+  expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed' });
+  expect(await operations.onHost()).toEqual([]);
 });

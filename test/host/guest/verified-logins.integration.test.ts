@@ -72,7 +72,7 @@ async function boot(): Promise<{ id: string; endpoint: SshEndpoint; running: () 
 
 async function verified(id: string, endpoint: SshEndpoint): Promise<void> {
   const credentialsDir = machine.host.credentials.directory(id);
-  guests.keep(id, { client: await verifySsh({ endpoint, credentialsDir, ...patience() }), endpoint });
+  await guests.verify(id, { endpoint, credentialsDir, ...patience() });
 }
 
 test.each(KINDS)(

@@ -23,5 +23,5 @@ const request = {
 } as const;
 await hypervisor.cloneDisk(request, context);
 await hypervisor.bootDomain(sandboxId, context);
-await failpoints.hit('bootDomain', 'after');
+await failpoints.hit('bootDomain', 'after', []);
 await hypervisor.removeWorkspace(sandboxId);

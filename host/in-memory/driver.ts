@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../model/errors.ts';
+import type { Capacity, SourceInfo } from '../../model/host.ts';
+import { macAddress } from '../../model/ids.ts';
+import type { Layer, Observation } from '../../model/proof.ts';
+import { GIB, type HostDisk } from '../../model/storage.ts';
+import type { Failpoints } from '../failpoints.ts';
+import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../hypervisor.ts';
+import type { RunningSource } from '../source/console.ts';
+import { makeKeyPair } from '../ssh/key-pair.ts';
+import type { StepContext } from '../step-context.ts';
+import { InMemoryBaking } from './baking.ts';
+import { InMemoryCaptures } from './captures.ts';
+import { type Files, type InMemoryMachine, sizeOf } from './machine.ts';
+import { InMemorySnapshots } from './snapshots.ts';
+
+const LOOK_MS = 20;
+const DISK_BYTES = 1_024 * GIB;
+const CAPACITY: Capacity = {
+  cpus: 16,
+  memoryTotalMib: 131_072,
+  memoryAvailableMib: 131_072,
+  diskTotalBytes: DISK_BYTES,
+  diskAvailableBytes: DISK_BYTES,
+};
+/** What a guest takes that runs. MiB. */
+const RESIDENT_MIB = 16;
+
+/**
+ * A {@link Hypervisor} without a machine: for tests of what sagas do, which need its answers at once and no processes.
+ * No setting offers it. That a step does what it says on a machine is for the tests of the other two.
+ */
+export class InMemoryHypervisor implements Hypervisor {
+  readonly kind = 'simulated';
+  readonly isolation = 'none';
+  readonly uri = null;
+  readonly snapshots: InMemorySnapshots;
+  readonly baking: InMemoryBaking;
+  readonly captures: InMemoryCaptures;
+
+  constructor(
+    readonly machine: InMemoryMachine,
+    private readonly failpoints: Failpoints,
+  ) {
+    this.snapshots = new InMemorySnapshots(machine, failpoints);
+    this.baking = new InMemoryBaking(machine, failpoints);
+    this.captures = new InMemoryCaptures(machine, failpoints);
+  }
+
+  /** What saved a guest or a source has been killed: it shall not stand still until its saga comes by. */
+  async open(): Promise<void> {
+    this.machine.frozen.clear();
+  }
+
+  async close(): Promise<void> {}
+
+  leaseFiles(): string[] {
+    return [];
+  }
+
+  async capacity(): Promise<Capacity> {
+    return CAPACITY;
+  }
+
+  async disk(): Promise<HostDisk> {
+    return { totalBytes: DISK_BYTES, availableBytes: DISK_BYTES };
+  }
+
+  async sources(): Promise<SourceInfo[]> {
+    return Promise.all([...this.machine.images.keys()].map((name) => this.source(name)));
+  }
+
+  async source(name: string): Promise<SourceInfo> {
+    const image = this.machine.images.get(name);
+    if (!image) throw new MayflyError('source_not_found', `There is no source ${name}.`);
+    const problem = image.isRunning ? 'It is running, so its disk is being written.' : null;
+    return { name, cloneable: !image.isRunning, problem, cpus: 1, memoryMib: 64, diskBytes: GIB };
+  }
+
+  async runningSource(name: string): Promise<RunningSource> {
+    await this.source(name);
+    throw new MayflyError('source_not_running', `${name} has no processes that could be spoken to.`);
+  }
+
+  async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
+    const domain = this.machine.domains.get(sandboxId);
+    const memoryMib = domain === 'running' || domain === 'paused' ? RESIDENT_MIB : 0;
+    return { memoryMib, diskBytes: await this.diskBytes(sandboxId) };
+  }
+
+  async diskBytes(sandboxId: string): Promise<number> {
+    return sizeOf(this.machine.workspaces.get(sandboxId)?.files ?? new Map());
+  }
+
+  async heldBytes(): Promise<ReadonlyMap<string, number>> {
+    return new Map();
+  }
+
+  async savedMemoryBytes(): Promise<number> {
+    return 0;
+  }
+
+  async stopped(): Promise<string[]> {
+    return [];
+  }
+
+  async cloneDisk(request: CloneRequest, { signal }: StepContext): Promise<Clone> {
+    const { sandboxId } = request;
+    signal.throwIfAborted();
+    const present = this.machine.workspaces.get(sandboxId)?.clone;
+    if (present) return present;
+    const files = await this.#originOf(request);
+    const workspace = { clone: null, files, restoreId: null };
+    this.machine.workspaces.set(sandboxId, workspace);
+    await this.failpoints.hit('cloneDisk', 'during', sandboxId, signal);
+    const hostKey = makeKeyPair(sandboxId).publicKey;
+    const clone = { hostKey, macAddress: macAddress(sandboxId), user: 'sandbox' };
+    this.machine.workspaces.set(sandboxId, { ...workspace, clone });
+    return clone;
+  }
+
+  async bootDomain(sandboxId: string, { signal }: StepContext): Promise<void> {
+    signal.throwIfAborted();
+    if (!this.machine.workspaces.get(sandboxId)?.clone) {
+      throw new MayflyError('boot_failed', `${sandboxId} has no disk on this host: it was removed, or never made.`);
+    }
+    if (!this.machine.leases.has(sandboxId)) this.machine.leases.set(sandboxId, this.#freeLease(sandboxId));
+    await this.failpoints.hit('bootDomain', 'during', sandboxId, signal);
+    if (!this.machine.isOn(sandboxId)) this.machine.domains.set(sandboxId, 'running');
+  }
+
+  async awaitLease(sandboxId: string, context: StepContext): Promise<Lease> {
+    const { signal } = context;
+    for (;;) {
+      signal.throwIfAborted();
+      if (!this.machine.isOn(sandboxId)) throw new MayflyError('boot_failed', `${sandboxId} does not run any more.`);
+      const lease = this.machine.leases.get(sandboxId);
+      if (lease) return lease;
+      context.alive(`no lease of ${sandboxId} yet`);
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  async whereabouts(sandboxId: string): Promise<Whereabouts> {
+    if (!this.machine.workspaces.get(sandboxId)?.clone) return { domain: 'absent', lease: null };
+    const domain = this.machine.domains.get(sandboxId) ?? 'off';
+    return { domain, lease: this.machine.leases.get(sandboxId) ?? null };
+  }
+
+  async pause(sandboxId: string): Promise<void> {
+    this.#refuseOff(sandboxId);
+    await this.failpoints.hit('pause', 'during', sandboxId);
+    this.machine.domains.set(sandboxId, 'paused');
+  }
+
+  async resume(sandboxId: string): Promise<void> {
+    this.#refuseOff(sandboxId);
+    this.machine.domains.set(sandboxId, 'running');
+    await this.failpoints.hit('resume', 'during', sandboxId);
+  }
+
+  /** Stands still before its memory is gone. */
+  async hibernate(sandboxId: string): Promise<void> {
+    this.#refuseOff(sandboxId);
+    if (this.machine.domains.get(sandboxId) === 'hibernated') return;
+    this.machine.domains.set(sandboxId, 'paused');
+    await this.failpoints.hit('hibernate', 'during', sandboxId);
+    this.machine.domains.set(sandboxId, 'hibernated');
+  }
+
+  /** Stands still when its memory is back. */
+  async wake(sandboxId: string, wished: 'running' | 'paused'): Promise<void> {
+    this.#refuseOff(sandboxId);
+    this.machine.domains.set(sandboxId, 'paused');
+    await this.failpoints.hit('wake', 'during', sandboxId);
+    this.machine.domains.set(sandboxId, wished);
+  }
+
+  async removeDomain(sandboxId: string): Promise<void> {
+    this.machine.domains.delete(sandboxId);
+    this.machine.frozen.delete(sandboxId);
+    await this.failpoints.hit('removeDomain', 'during', sandboxId);
+  }
+
+  async releaseLease(sandboxId: string): Promise<void> {
+    this.machine.leases.delete(sandboxId);
+  }
+
+  async removeWorkspace(sandboxId: string): Promise<void> {
+    await this.failpoints.hit('removeWorkspace', 'during', sandboxId);
+    this.machine.workspaces.delete(sandboxId);
+  }
+
+  async look(sandboxId: string): Promise<Observation[]> {
+    const { domains, leases, workspaces } = this.machine;
+    return [
+      observed('domain', domains.get(sandboxId)),
+      observed('lease', leases.get(sandboxId)?.address),
+      observed('workspace', workspaces.has(sandboxId) ? 'its disk' : undefined),
+    ];
+  }
+
+  async marks(): Promise<Mark[]> {
+    const { domains, leases, workspaces } = this.machine;
+    const ids = [...new Set([...domains.keys(), ...leases.keys(), ...workspaces.keys()])];
+    const looks = ids.map(async (sandboxId) => {
+      const found = (await this.look(sandboxId)).filter(({ absent }) => !absent);
+      return found.map((observation) => ({ sandboxId, observation }));
+    });
+    return (await Promise.all(looks)).flat();
+  }
+
+  async #originOf({ source, snapshotId, captureId }: CloneRequest): Promise<Files> {
+    if (captureId) return this.captures.filesOf(captureId);
+    if (snapshotId !== null) return this.snapshots.filesOf(snapshotId);
+    const { problem } = await this.source(source);
+    if (problem) throw new MayflyError('source_running', `${source}: ${problem}`);
+    return this.machine.images.get(source)?.files ?? new Map();
+  }
+
+  /** The lowest address that nobody has. */
+  #freeLease(sandboxId: string): Lease {
+    const taken = new Set([...this.machine.leases.values()].map(({ address }) => address));
+    let nth = 1;
+    while (taken.has(addressOf(nth))) nth++;
+    const noticedAt = new Date().toISOString();
+    return { address: addressOf(nth), port: 22, macAddress: macAddress(sandboxId), noticedAt };
+  }
+
+  #refuseOff(sandboxId: string): void {
+    if (this.machine.isOn(sandboxId)) return;
+    throw new MayflyError('sandbox_not_running', `${sandboxId} is off, or not on this host any more.`);
+  }
+}
+
+function addressOf(nth: number): string {
+  return `10.0.${Math.floor(nth / 250)}.${(nth % 250) + 1}`;
+}
+
+function observed(layer: Layer, found: string | undefined): Observation {
+  const look = { layer, lookedAt: 'the memory of the process that tests', at: new Date().toISOString() };
+  return found === undefined ? { ...look, absent: true } : { ...look, absent: false, found };
+}

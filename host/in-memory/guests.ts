@@ -1,0 +1,43 @@
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../model/errors.ts';
+import type { AgentRequest, AgentResponse } from '../guest/agent-session.ts';
+import type { VerifyRequest } from '../ssh/verify.ts';
+import type { InMemoryMachine } from './machine.ts';
+
+const LOOK_MS = 20;
+
+/** The guests of a machine in memory, as their network shows them: an sshd each, and an agent that takes what it is told. */
+export class InMemoryGuests {
+  constructor(private readonly machine: InMemoryMachine) {}
+
+  /**
+   * Stands for a login: resolves when the guest that has the address runs, and has the host key.
+   * @throws MayflyError host_key_mismatch; the signal's reason
+   */
+  async verify(_sandboxId: string, { endpoint, signal }: VerifyRequest): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      const [holder] = [...this.machine.leases].find(([, { address }]) => address === endpoint.address) ?? [];
+      if (holder !== undefined && this.machine.moves(holder)) {
+        if (this.machine.workspaces.get(holder)?.clone?.hostKey === endpoint.hostKey) return;
+        throw new MayflyError('host_key_mismatch', `${holder} has another host key.`);
+      }
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  /** @throws MayflyError guest_unreachable */
+  async agent(sandboxId: string): Promise<{ request(request: AgentRequest): Promise<AgentResponse> }> {
+    return {
+      request: async ({ path }) => {
+        if (!this.machine.moves(sandboxId)) throw new MayflyError('guest_unreachable', `${sandboxId} is silent.`);
+        const status = path === '/v1/trust' || path === '/v1/sessions/end' ? 204 : 404;
+        return { status, headers: {}, body: Readable.from([]) };
+      },
+    };
+  }
+
+  /** Nothing is held open. */
+  close(): void {}
+}

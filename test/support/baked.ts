@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
+import { type BakedSource, type BakeSourceInput, bakeWorkflowIdOf } from '../../model/baked-source.ts';
+import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
+import type { SnapshotRecord } from '../../model/snapshot.ts';
+import type { MayflyCase } from './mayfly-case.ts';
+import { TEST_TIMEOUTS } from './test-timeouts.ts';
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+/** The sources that one test bakes, of one snapshot. */
+export class Bakery {
+  readonly #names = new Set<string>();
+
+  constructor(
+    private readonly mayfly: MayflyCase,
+    public snapshot: SnapshotRecord,
+  ) {}
+
+  input(name = `baked-${randomBytes(4).toString('hex')}`): BakeSourceInput {
+    const { id, sandboxId, source } = this.snapshot;
+    const builderId = sandboxIdFrom(randomBytes(ID_BYTES));
+    this.#names.add(name);
+    this.mayfly.own(builderId);
+    return {
+      bakeId: operationIdFrom(randomBytes(ID_BYTES)),
+      sourceId: sourceIdOf('test', name),
+      hostId: 'test',
+      name,
+      snapshot: { id, sandboxId, source },
+      builderId,
+      actor,
+      requestedAt: new Date().toISOString(),
+      timeouts: TEST_TIMEOUTS,
+    };
+  }
+
+  async recordOf(name: string): Promise<BakedSource> {
+    const record = await this.mayfly.store.bakedSources.get(sourceIdOf('test', name));
+    if (!record) throw new Error(`nothing is known of ${name}`);
+    return record;
+  }
+
+  async ended({ hostId, name }: Pick<BakeSourceInput, 'hostId' | 'name'>): Promise<BakedSource> {
+    await this.mayfly.sagas.bakeEnded({ hostId, name }, AbortSignal.timeout(60_000));
+    return this.recordOf(name);
+  }
+
+  async bake(asked: BakeSourceInput): Promise<BakedSource> {
+    await this.mayfly.sagas.bakeSource(asked);
+    return this.ended(asked);
+  }
+
+  async remove(name: string): Promise<BakedSource> {
+    const sourceId = sourceIdOf('test', name);
+    await this.mayfly.sagas.deleteSource({ sourceId, hostId: 'test', name, actor, timeouts: TEST_TIMEOUTS });
+    return this.ended({ hostId: 'test', name });
+  }
+
+  /** The host's sources as placement knows them. */
+  async listed(): Promise<string[]> {
+    return (await this.mayfly.store.hosts.list())[0]?.sources.map(({ name }) => name) ?? [];
+  }
+
+  async audit(name: string): Promise<string[]> {
+    const entries = await this.mayfly.store.audit.entries(sourceIdOf('test', name), { limit: 100 });
+    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+  }
+
+  /** Whether a source with that name can only be this test's. */
+  isMade(name: string): boolean {
+    return this.#names.has(name) && name.startsWith('baked-');
+  }
+
+  /** Deletes the sources of this test that are there; each must be whole. */
+  async clear(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      expect(await this.recordOf(name)).toMatchObject({ state: 'ready' });
+      expect(await this.remove(name)).toMatchObject({ state: 'deleted', image: null, failure: null });
+    }
+  }
+
+  keepHistory(history: string, name: string): Promise<void> {
+    return this.mayfly.keepHistory(history, '', bakeWorkflowIdOf('test', name));
+  }
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
+import { type CaptureInput, type CaptureRecord, captureWorkflowIdOf } from '../../model/capture.ts';
+import { captureIdFrom, ID_BYTES, sourceIdOf } from '../../model/ids.ts';
+import { eventually } from './eventually.ts';
+import type { MayflyCase } from './mayfly-case.ts';
+import { TEST_TIMEOUTS } from './test-timeouts.ts';
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+/** A running source that one test has to itself, and its captures. */
+export class CapturedSource {
+  readonly name = `server-${randomBytes(4).toString('hex')}`;
+  readonly id = sourceIdOf('test', this.name);
+  readonly workflowId = captureWorkflowIdOf({ hostId: 'test', source: this.name });
+  readonly #captureIds = new Set<string>();
+
+  constructor(private readonly mayfly: MayflyCase) {}
+
+  /** An id for a capture that is still to be begun, so that faults can be armed for it. */
+  newId(): string {
+    const captureId = captureIdFrom(randomBytes(ID_BYTES));
+    this.#captureIds.add(captureId);
+    return captureId;
+  }
+
+  async begin(task: CaptureInput['task'], captureId = this.newId()): Promise<string> {
+    const { name: source, id: sourceId } = this;
+    const at = new Date().toISOString();
+    const timeouts = TEST_TIMEOUTS;
+    await this.mayfly.sagas.capture({ task, captureId, sourceId, hostId: 'test', source, actor, at, timeouts });
+    return captureId;
+  }
+
+  async recordOf(captureId: string): Promise<CaptureRecord> {
+    const record = await this.mayfly.store.captures.get(captureId);
+    if (!record) throw new Error(`nothing is known of ${captureId}`);
+    return record;
+  }
+
+  async ended(captureId: string): Promise<CaptureRecord> {
+    await this.mayfly.sagas.captureEnded({ hostId: 'test', source: this.name }, AbortSignal.timeout(60_000));
+    return this.recordOf(captureId);
+  }
+
+  async taken(captureId?: string): Promise<CaptureRecord> {
+    return this.ended(await this.begin('create', captureId));
+  }
+
+  /** What the host has of its captures: `half` until one has its final name. */
+  async onHost(): Promise<{ captureId: string; state: 'whole' | 'half' }[]> {
+    const present = (await this.mayfly.host?.machine.hypervisor.captures.list()) ?? [];
+    return present.filter(({ captureId }) => this.#captureIds.has(captureId));
+  }
+
+  /** Those of its captures that the host still promises room to. */
+  async reserved(): Promise<string[]> {
+    const ledger = this.mayfly.host?.machine.ledger;
+    const looks = await Promise.all([...this.#captureIds].map((id) => ledger?.look(id)));
+    return looks.flatMap((look) => (look?.absent === false ? [look.found ?? ''] : []));
+  }
+
+  async audit(): Promise<string[]> {
+    const entries = await this.mayfly.store.audit.entries(this.id, { limit: 100 });
+    return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+  }
+
+  /** Resolves when the record of a capture says that it waits for a step. */
+  async waitsFor(captureId: string, step: string): Promise<void> {
+    const look = async () => (await this.mayfly.store.captures.get(captureId))?.waitingFor;
+    await eventually(look, (waitingFor) => waitingFor?.includes(step) ?? false);
+  }
+
+  /** Deletes what is ready, and holds the host to having none of it. */
+  async clear(): Promise<void> {
+    for (const id of this.#captureIds) {
+      if ((await this.mayfly.store.captures.get(id))?.state === 'ready')
+        await this.ended(await this.begin('delete', id));
+    }
+    expect(await this.onHost()).toEqual([]);
+    expect(await this.reserved()).toEqual([]);
+  }
+}
+
+export function expectFailed(record: CaptureRecord, step: string, code = 'fault_injected'): void {
+  expect(record).toMatchObject({ state: 'failed', saved: null, failure: { step, code }, waitingFor: null });
+}

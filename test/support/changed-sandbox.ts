@@ -1,0 +1,17 @@
+import type { SnapshotRecord } from '../../model/snapshot.ts';
+import type { Timeouts } from '../../model/timeouts.ts';
+import type { MayflyCase } from './mayfly-case.ts';
+import type { TestOperations } from './operations.ts';
+
+/** A running sandbox with `old` in a snapshot of it and `new` in its disk. */
+export async function changedSandbox(
+  mayfly: MayflyCase,
+  operations: TestOperations,
+  timeouts: Partial<Timeouts> = {},
+): Promise<{ id: string; snapshot: SnapshotRecord }> {
+  const { id } = await mayfly.create(mayfly.input({}, timeouts));
+  await operations.write(id, 'old');
+  const snapshot = await operations.snapshot(id);
+  await operations.write(id, 'new');
+  return { id, snapshot };
+}

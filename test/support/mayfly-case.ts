@@ -1,0 +1,117 @@
+import { expect } from 'vitest';
+import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { SandboxInput } from '../../model/messages.ts';
+import type { Observation } from '../../model/proof.ts';
+import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox.ts';
+import type { Timeouts } from '../../model/timeouts.ts';
+import type { TestMayfly } from './mayfly.ts';
+
+/**
+ * The {@link TestMayfly} of a file as one of its tests sees it, while others use it too: it knows which sandboxes and which
+ * faults are the test's own, so that the test ends these, and is held to having left nothing of them.
+ */
+export class MayflyCase {
+  readonly #ids = new Set<string>();
+  readonly #armed = new Set<string>();
+
+  constructor(private readonly all: TestMayfly) {}
+
+  get store() {
+    return this.all.store;
+  }
+  get sagas() {
+    return this.all.sagas;
+  }
+  get client() {
+    return this.all.client;
+  }
+  get config() {
+    return this.all.config;
+  }
+  get host() {
+    return this.all.host;
+  }
+  get memory() {
+    return this.all.memory;
+  }
+
+  /** @param timeouts what differs from the tests' own */
+  input(spec: Partial<SandboxSpec> = {}, timeouts: Partial<Timeouts> = {}): SandboxInput {
+    const input = this.all.input(spec, timeouts);
+    this.own(input.id);
+    return input;
+  }
+
+  /** A sandbox that somebody else makes for this test, as a bake does. */
+  own(sandboxId: string): void {
+    this.#ids.add(sandboxId);
+  }
+
+  /** Sets the faults that strike at steps about one id; undefined: none any more. Others are not touched. */
+  arm(text: string | undefined, id: string): void {
+    this.#armed.add(id);
+    this.all.failpoints.arm(text, id);
+  }
+
+  /** Starts a create and waits until it is running or at its end. */
+  create(input = this.input()): Promise<SandboxRecord> {
+    this.own(input.id);
+    return this.all.create(input);
+  }
+
+  /** By its id, or by what it was asked for with. */
+  destroy(wanted: string | SandboxInput): Promise<SandboxRecord> {
+    return this.all.destroy(typeof wanted === 'string' ? { ...this.all.input(), id: wanted } : wanted);
+  }
+
+  end(id: string): Promise<SandboxRecord> {
+    return this.all.end(id);
+  }
+
+  record(id: string): Promise<SandboxRecord> {
+    return this.all.record(id);
+  }
+
+  until(id: string, wish: (record: SandboxRecord) => boolean): Promise<SandboxRecord> {
+    return this.all.until(id, wish);
+  }
+
+  keepHistory(name: string, id: string, workflowId?: string): Promise<void> {
+    return this.all.keepHistory(name, id, workflowId);
+  }
+
+  startHost(): Promise<unknown> {
+    return this.all.startHost();
+  }
+
+  /** The snapshots on the host that were taken of the test's sandboxes. */
+  async onHost(): Promise<KeptSnapshot[]> {
+    const kept = await this.all.machine().hypervisor.snapshots.list();
+    const own = await Promise.all(
+      kept.map(async ({ snapshotId }) => this.#ids.has((await this.store.snapshots.get(snapshotId))?.sandboxId ?? '')),
+    );
+    return kept.filter((_, nth) => own[nth]);
+  }
+
+  /** What is on the machine under the name of a sandbox of this test. */
+  async residue(): Promise<Observation[]> {
+    const marks = await this.all.marks();
+    return marks.filter(({ sandboxId }) => this.#ids.has(sandboxId)).map(({ observation }) => observation);
+  }
+
+  /** Lifts its faults. */
+  disarm(): void {
+    for (const id of this.#armed) this.all.failpoints.arm(undefined, id);
+  }
+
+  /** Lifts its faults, ends its sandboxes, and proves that nothing of them is left. */
+  async close(): Promise<void> {
+    this.disarm();
+    if (!this.all.host) await this.all.startHost();
+    for (const id of this.#ids) {
+      const record = await this.store.sandboxes.get(id);
+      if (record && !isFinal(record.state)) await this.destroy(id);
+    }
+    expect(await this.residue()).toEqual([]);
+  }
+}

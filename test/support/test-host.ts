@@ -1,0 +1,92 @@
+import type { Client } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
+import { pino } from 'pino';
+import { StorageRoom } from '../../activities/storage-room.ts';
+import type { Failpoints } from '../../host/failpoints.ts';
+import { InMemoryHypervisor } from '../../host/in-memory/driver.ts';
+import { InMemoryGuests } from '../../host/in-memory/guests.ts';
+import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Config } from '../../worker/config.ts';
+import { createHostWorker } from '../../worker/host.ts';
+import { HostDescription } from '../../worker/host-description.ts';
+import { HostGuests } from '../../worker/host-guests.ts';
+import { type HostMachine, openHostMachine } from '../../worker/host-machine.ts';
+import { runWorker } from '../../worker/running-worker.ts';
+
+/** Bakes wait for the next description. */
+const DESCRIBED_EVERY_MS = 250;
+/** Steps that hang are cut short soon when their worker is stopped. */
+const SHUTDOWN_GRACE_MS = 500;
+
+/** A host worker that runs, and its machine. */
+export interface HostPart {
+  machine: HostMachine;
+  guests: HostGuests;
+  stop(): Promise<void>;
+}
+
+export interface TestHostOptions {
+  connection: NativeConnection;
+  client: Client;
+  store: Store;
+  failpoints: Failpoints;
+  config: Config;
+  /** The machine, where it is one in memory; it outlives the worker. Null: the one that the configuration names. */
+  memory: InMemoryMachine | null;
+}
+
+/** Starts a host worker; after {@link HostPart.stop} another can be started on the same machine. */
+export async function startTestHost(options: TestHostOptions): Promise<HostPart> {
+  const { connection, store, failpoints, config, client, memory } = options;
+  const { hostId } = config;
+  const machine = memory
+    ? await openHostMachine(config, failpoints, () => openInMemory(memory, failpoints))
+    : await openHostMachine(config, failpoints);
+  const { hypervisor, ledger } = machine;
+  const logger = pino({ level: 'silent' });
+  const guests = new HostGuests({ config, machine, store, client, logger });
+  const { attendances } = guests;
+  const room = new StorageRoom({ hypervisor, store });
+  const worker = runWorker(
+    await createHostWorker({
+      connection,
+      namespace: 'default',
+      hostId,
+      failpoints,
+      ...machine,
+      room,
+      attendances,
+      shutdownGraceMs: SHUTDOWN_GRACE_MS,
+      guests: memory ? new InMemoryGuests(memory) : guests.guests,
+    }),
+  );
+  if (!memory) await guests.open();
+  const description = new HostDescription({
+    hostId,
+    hypervisor,
+    ledger,
+    store,
+    logger,
+    describeMs: DESCRIBED_EVERY_MS,
+  });
+  await description.start();
+  return {
+    machine,
+    guests,
+    stop: async () => {
+      await description.stop();
+      const letGo = attendances.stop();
+      await worker.stop();
+      await letGo;
+      await guests.close();
+      await machine.close();
+    },
+  };
+}
+
+async function openInMemory(memory: InMemoryMachine, failpoints: Failpoints) {
+  const hypervisor = new InMemoryHypervisor(memory, failpoints);
+  await hypervisor.open();
+  return { hypervisor, isNew: false, end: async () => {} };
+}

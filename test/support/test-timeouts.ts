@@ -1,0 +1,23 @@
+import type { Timeouts } from '../../model/timeouts.ts';
+
+/** What a step may take is long, since it only ends what hangs: a test that lets one hang shortens that step's. Pauses are short. */
+export const TEST_TIMEOUTS: Timeouts = {
+  hostDownMs: 5_000,
+  heartbeatMs: 5_000,
+  reserveMs: 10_000,
+  cloneDiskMs: 20_000,
+  bootDomainMs: 20_000,
+  awaitIpMs: 20_000,
+  verifySshMs: 20_000,
+  saveSnapshotMs: 20_000,
+  verifySnapshotMs: 20_000,
+  revertDiskMs: 20_000,
+  flattenMs: 20_000,
+  pauseMs: 10_000,
+  hibernateMs: 20_000,
+  cleanupMs: 20_000,
+  shownAfterMs: 50,
+  cleanupPauseMs: 200,
+  taskPauseMs: 200,
+  sourcePauseMs: 200,
+};
