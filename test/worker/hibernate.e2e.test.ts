@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 const LINES = 150;
@@ -14,8 +14,7 @@ const mayfly = useServedOnLibvirt();
 let sandboxId: string;
 
 beforeAll(async () => {
-  const snapshotId = await bootedSnapshot(mayfly());
-  sandboxId = (await mayfly().client.createSandbox({ snapshotId, autoResume: true }, WAIT)).id;
+  sandboxId = (await mayfly().client.createSandbox({ source: 'golden-debian12', autoResume: true }, WAIT)).id;
 });
 
 /** Pids of the QEMU of the sandbox. */
