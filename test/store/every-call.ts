@@ -11,8 +11,9 @@ type Calls = { [Part in keyof Parts]: { [Method in keyof Parts[Part]]: () => Pro
 
 const at = '2026-01-01T00:00:00.000Z';
 const actor = { apiKeyId: '0123456789ab', agentId: null };
-const capture = newCapture({ captureId: 'cap-0000000000000001', hostId: 'kvm-1', source: 'golden', actor, at });
 const sourceId = 'src-0000000000000001';
+const captureId = 'cap-0000000000000001';
+const capture = newCapture({ task: 'create', captureId, sourceId, hostId: 'kvm-1', source: 'golden', actor, at });
 const certificate = {
   serial: '7',
   sandboxId: sandboxId(1),
