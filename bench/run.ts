@@ -132,7 +132,7 @@ async function ofSnapshots(
   return await measureSnapshots({ client, host, sandboxesDir, source, rounds, chain });
 }
 
-export async function ofDoor(config: Config, options: Omit<DoorBench, 'store' | 'temporal'>) {
+async function ofDoor(config: Config, options: Omit<DoorBench, 'store' | 'temporal'>) {
   const servers = await recallServers(config.stateDir);
   if (!servers) throw new Error('the installation did not say where its servers are');
   const temporal = { address: servers.temporalAddress, namespace: config.temporalNamespace };
