@@ -42,10 +42,18 @@ describe('sagaCost', () => {
     snapshots: null,
     storedSandboxes: 0,
     burst: null,
+    idle: {
+      cli: { 'mayfly --version': figure(80) },
+      up: figure(2_000),
+      idle: [{ sandboxes: 4, corePercent: 0.9, residentMib: 340, processes: [], create: figure(400) }],
+    },
   };
 
   it('compares whole creates of one run, and divides by the steps that both have', () => {
     expect(sagaCost(report)).toEqual({ wholeMs: 40, perStepMs: 20, steps: 2 });
-    expect(reportLines(report).join('\n')).toContain('durability costs 40 ms a create, 20 ms a step (2 steps');
+    const text = reportLines(report).join('\n');
+    expect(text).toContain('durability costs 40 ms a create, 20 ms a step (2 steps');
+    expect(text).toContain('4 sandboxes: 0.9 % of a core, 340 MiB');
+    expect(text).toContain('a create beside 4: median 400 ms');
   });
 });
