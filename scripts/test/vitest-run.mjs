@@ -141,7 +141,7 @@ export class VitestRun {
       this.tally.fail(`${file}: hung or died in ${what}: ${why}`);
     } else if (this.#hung !== null || !this.#isOver) {
       this.tally.fail(
-        `vitest did not end in order: ${why}; files: ${[...this.#ended].join(' ') || this.#options.args}`,
+        `vitest did not end in order: ${why}; files: ${[...this.#ended].join(' ') || this.#options.args.join(' ')}`,
       );
     } else if (!isGood && this.tally.failed === 0) {
       this.tally.fail(`${why} although no test failed:\n${this.output}`);

@@ -44,20 +44,27 @@ describe('sagaCost', () => {
     files: {},
     door: {},
     snapshots: null,
-    idle: null,
     storedSandboxes: 0,
     burst: {
       direct: { atOnce: 50, createsPerSecond: 20, destroysPerSecond: 40 },
       saga: { atOnce: 50, createsPerSecond: 15, destroysPerSecond: 10 },
     },
+    idle: {
+      cli: { 'mayfly --version': figure(80) },
+      up: figure(2_000),
+      idle: [{ sandboxes: 4, corePercent: 0.9, residentMib: 340, processes: [], create: figure(400) }],
+    },
   };
 
   it('compares whole creates of one run, and divides by the steps that both have', () => {
     expect(sagaCost(report)).toEqual({ wholeMs: 40, perStepMs: 20, steps: 2 });
-    expect(reportLines(report).join('\n')).toContain('durability costs 40 ms a create, 20 ms a step (2 steps');
+    const text = reportLines(report).join('\n');
+    expect(text).toContain('durability costs 40 ms a create, 20 ms a step (2 steps');
     expect(reportLines(report)).toContain(
       'a create by saga uses 0.2 s of processor time (own 0.1, programs 0.03, servers 0.07)',
     );
     expect(reportLines(report)).toContain('  75 % of what the direct steps reach');
+    expect(text).toContain('4 sandboxes: 0.9 % of a core, 340 MiB');
+    expect(text).toContain('a create beside 4: median 400 ms');
   });
 });

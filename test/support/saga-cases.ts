@@ -37,7 +37,7 @@ export function useSagaCases({ kind = 'simulated' as TestHostKind, env = (): Nod
     }
   });
   const alone = base.extend<SagaFixtures>({
-    mayfly: async ({ task: _ }, use) => {
+    mayfly: async ({ task: _task }, use) => {
       const mayfly = new MayflyCase(running());
       await use(mayfly);
       await mayfly.close();

@@ -15,12 +15,14 @@ describe('a sweep of seven points', () => {
 
   test('runs each in full, and in the rest each that was not run quickly', () => {
     expect(ran('one', 'all')).toEqual([0, 1, 2, 3, 4, 5, 6]);
-    expect([...ran('one', 'quick'), ...ran('one', 'rest')].sort()).toEqual(ran('one', 'all'));
+    expect([...ran('one', 'quick'), ...ran('one', 'rest')].sort((a, b) => a - b)).toEqual(ran('one', 'all'));
   });
 
   test('comes to every point by some seed', () => {
     const seeds = Array.from({ length: 100 }, (_, nth) => String(nth));
-    expect([...new Set(seeds.flatMap((seed) => ran(seed, 'quick')))].sort()).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect([...new Set(seeds.flatMap((seed) => ran(seed, 'quick')))].sort((a, b) => a - b)).toEqual([
+      0, 1, 2, 3, 4, 5, 6,
+    ]);
   });
 });
 

@@ -27,7 +27,7 @@ afterAll(() => watch.stop());
 
 /** For a test that fills the disk under all others: afterwards there is room again, and a watch. */
 const filling = alone.extend<{ disk: SmallDisk }>({
-  disk: async ({ mayfly: _ }, use) => {
+  disk: async ({ mayfly: _mayfly }, use) => {
     await use(small);
     vi.restoreAllMocks();
     await watch.stop();
