@@ -151,7 +151,7 @@ filling(
     await mayfly.until(id, isStalled);
     await watch.stop();
     await disk.leave(4 * reserve);
-    watch = await startWatch(mayfly());
+    watch = await startWatch(all());
     await mayfly.until(id, isRunning);
     await wroteAll(operations, command);
   },
