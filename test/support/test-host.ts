@@ -48,21 +48,9 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   const guests = new HostGuests({ config, machine, store, client, logger });
   const { attendances } = guests;
   const room = new StorageRoom({ hypervisor, store });
-  const worker = runWorker(
-    await createHostWorker({
-      ...{
-        connection,
-        namespace: 'default',
-        hostId,
-        failpoints,
-        ...machine,
-        room,
-        attendances,
-        shutdownGraceMs: SHUTDOWN_GRACE_MS,
-      },
-      ...(memory ? waysInto(new InMemoryGuests(memory)) : { guests: guests.guests }),
-    }),
-  );
+  const ways = memory ? waysInto(new InMemoryGuests(memory)) : { guests: guests.guests };
+  const served = { connection, namespace: 'default', hostId, failpoints, room, attendances, ...machine, ...ways };
+  const worker = runWorker(await createHostWorker({ ...served, shutdownGraceMs: SHUTDOWN_GRACE_MS }));
   if (!memory) await guests.open();
   const description = new HostDescription({ hostId, hypervisor, ledger, store, logger, everyMs: DESCRIBED_EVERY_MS });
   await description.start();
