@@ -55,10 +55,10 @@ export class CapturedSource {
 
   /** Those of its captures that the host still promises room to. */
   async reserved(): Promise<string[]> {
-    const ledger = this.mayfly.host?.machine.ledger;
-    if (!ledger) throw new Error('there is no host to look at');
-    const looks = await Promise.all([...this.#captureIds].map((id) => ledger.look(id)));
-    return looks.flatMap(({ absent, found }) => (absent ? [] : [found ?? '']));
+    const { host } = this.mayfly;
+    if (!host) throw new Error('there is no host to look at');
+    const looks = await Promise.all([...this.#captureIds].map((id) => host.machine.ledger.look(id)));
+    return looks.flatMap(({ absent, found = '' }) => (absent ? [] : [found]));
   }
 
   async audit(): Promise<string[]> {

@@ -14,7 +14,11 @@ export class MayflyCase {
   readonly #ids = new Set<string>();
   readonly #armed = new Set<string>();
 
-  constructor(private readonly all: TestMayfly) {}
+  /** @param title of the test, for whoever reads what it left */
+  constructor(
+    private readonly all: TestMayfly,
+    private readonly title: string,
+  ) {}
 
   get store() {
     return this.all.store;
@@ -112,6 +116,6 @@ export class MayflyCase {
       const record = await this.store.sandboxes.get(id);
       if (record && !isFinal(record.state)) await this.destroy(id);
     }
-    expect(await this.residue()).toEqual([]);
+    expect({ of: this.title, left: await this.residue() }).toEqual({ of: this.title, left: [] });
   }
 }

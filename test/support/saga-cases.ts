@@ -37,8 +37,8 @@ export function useSagaCases({ kind = 'simulated' as TestHostKind, env = (): Nod
     }
   });
   const alone = base.extend<SagaFixtures>({
-    mayfly: async ({ task: _task }, use) => {
-      const mayfly = new MayflyCase(running());
+    mayfly: async ({ task }, use) => {
+      const mayfly = new MayflyCase(running(), task.name);
       await use(mayfly);
       await mayfly.close();
     },

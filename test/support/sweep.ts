@@ -11,20 +11,21 @@ export type Tier = 'quick' | 'all' | 'rest';
  *     sweep(POINTS)('a worker killed at %s is gone on with', async (point) => { … }, 60_000);
  *
  * The tier and the seed come from `MAYFLY_TEST_TIER` and `MAYFLY_TEST_SEED`, which scripts/test.mjs sets.
- * @param points at least two. A tuple is given to the test as it is, and its parts to the title
- * @param on the test to run them as, with its fixtures. `@default` vitest's own
- * @returns takes title, test and its time-out in milliseconds
+ * Points are at least two. A tuple is given to the test as it is, and its parts to the title; the time-out is in
+ * milliseconds.
  */
-export function sweep<T, Fixtures extends object = object>(
-  points: readonly T[],
-  on: TestAPI<Fixtures> = test as unknown as TestAPI<Fixtures>,
-) {
-  type Run = (point: T, context: TestContext & Fixtures) => Promise<void>;
-  return (title: string, run: Run, timeout?: number): void => {
-    const chosen = chosenBy(seed(), title, points.length, tier());
-    const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
-    for (const [nth, point] of points.entries())
-      (chosen(nth) ? on : on.skip).for([point])(titleOf(title, point), options, run);
+export const sweep = sweepOn(test);
+
+/** {@link sweep} for a test with fixtures of its own, which come after the point. */
+export function sweepOn<Fixtures extends object>(on: TestAPI<Fixtures>) {
+  return <T>(points: readonly T[]) => {
+    type Run = (point: T, context: TestContext & Fixtures) => Promise<void>;
+    return (title: string, run: Run, timeout?: number): void => {
+      const chosen = chosenBy(seed(), title, points.length, tier());
+      const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
+      for (const [nth, point] of points.entries())
+        (chosen(nth) ? on : on.skip).for([point])(titleOf(title, point), options, run);
+    };
   };
 }
 

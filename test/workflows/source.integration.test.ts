@@ -8,7 +8,7 @@ import { describeTree } from '../host/source/tree-digest.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
-import { sweep } from '../support/sweep.ts';
+import { sweepOn } from '../support/sweep.ts';
 import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
 const STEPS = [
@@ -99,6 +99,8 @@ const test = useSagaCases().alone.extend<{ source: TestSource }>({
   },
 });
 
+const sweep = sweepOn(test);
+
 describe.concurrent('a source', () => {
   test('is prepared, cannot be cloned while it runs, and is as it was when that is taken back', async ({
     mayfly,
@@ -133,7 +135,7 @@ describe.concurrent('a source', () => {
     expect((await mayfly.store.audit.verify(source.id)).problems).toEqual([]);
   });
 
-  sweep(FAULTS, test)(
+  sweep(FAULTS)(
     '%s fails %s its effect: the source is as it was, and the reason is told',
     async ([step, where], { source }) => {
       const before = await source.tree();
@@ -150,7 +152,7 @@ describe.concurrent('a source', () => {
     },
   );
 
-  sweep(STEPS, test)(
+  sweep(STEPS)(
     'pra-006: a worker that dies in %s is followed by one that goes on, without anything twice',
     async (step, { source }) => {
       await source.done('prepare');
@@ -163,7 +165,7 @@ describe.concurrent('a source', () => {
     },
   );
 
-  sweep(UNDOS, test)('is undone by %s, which is repeated until it holds', async (step, { source }) => {
+  sweep(UNDOS)('is undone by %s, which is repeated until it holds', async (step, { source }) => {
     const before = await source.tree();
     await source.done('prepare');
     source.arm(`${step}.before=error`);

@@ -27,8 +27,9 @@ afterAll(() => watch.stop());
 
 /** For a test that fills the disk under all others: afterwards there is room again, and a watch. */
 const filling = alone.extend<{ disk: SmallDisk }>({
-  disk: async ({ mayfly: _mayfly }, use) => {
+  disk: async ({ mayfly }, use) => {
     await use(small);
+    mayfly.disarm();
     vi.restoreAllMocks();
     await watch.stop();
     await small.clear();
