@@ -25,7 +25,7 @@ export default defineConfig({
     projects: [
       project('unit', ['test/**/*.test.ts'], { exclude: ['test/**/*.{integration,e2e,replay}.test.ts'] }),
       project('replay', ['test/**/*.replay.test.ts']),
-      project('sagas', [sagas], { ...onTemporal, isolate: false, maxConcurrency: 16 }),
+      project('sagas', [sagas], { ...onTemporal, isolate: false, maxConcurrency: 8 }),
       project('integration', ['test/**/*.integration.test.ts'], { ...onTemporal, exclude: [sagas] }),
       project('e2e', ['test/**/*.e2e.test.ts']),
     ],

@@ -17,8 +17,8 @@ import { VitestRun } from './vitest-run.mjs';
 /** @typedef {{ tier: 'quick' | 'all' | 'rest', args: string[], shown: boolean }} How */
 
 const laneCount = Number(process.env['MAYFLY_TEST_LANES'] || 3);
-/** An emulated machine keeps a core busy: one file of VMs at a time, while there are others to run beside it. */
-const vmsBesideOthers = 1;
+/** An emulated machine, or sagas side by side, keep a core busy: one batch of each at a time, while others can run beside it. */
+const busy = new Set(['e2e', 'sagas']);
 
 export class Lanes {
   #before = namespacesNow();
@@ -96,8 +96,8 @@ export class Lanes {
 
   /** @param {Batch[]} waiting */
   #takeNext(waiting) {
-    const vms = [...this.#running].filter(({ project }) => project === 'e2e').length;
-    const other = waiting.findIndex(({ project }) => project !== 'e2e' || vms < vmsBesideOthers);
+    const running = new Set([...this.#running].map(({ project }) => project).filter((project) => busy.has(project)));
+    const other = waiting.findIndex(({ project }) => !running.has(project));
     return waiting.splice(Math.max(other, 0), 1)[0];
   }
 
