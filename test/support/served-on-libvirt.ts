@@ -1,12 +1,16 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
-import { ServedMayfly } from './served.ts';
+import { connectStore } from '../../store/connect.ts';
+import { addBootedSnapshot } from './booted-snapshot.ts';
+import { proveCleanSlate } from './clean-slate.ts';
+import { HOST_ID, ServedMayfly } from './served.ts';
 
 /** A {@link ServedMayfly} on a libvirtd of its own for the tests of a file, and nothing of it after them. */
 export function useServedOnLibvirt(): () => ServedMayfly {
   let mayfly: ServedMayfly | undefined;
   beforeAll(async () => {
+    await proveCleanSlate();
     mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' });
   });
   afterAll(async () => {
@@ -20,4 +24,15 @@ export function useServedOnLibvirt(): () => ServedMayfly {
     if (!mayfly) throw new Error('Mayfly has not been started');
     return mayfly;
   };
+}
+
+/** The id of a snapshot with memory, for sandboxes whose booting is not what is tested. */
+export async function bootedSnapshot({ state, storeUri }: ServedMayfly): Promise<string> {
+  const store = await connectStore(storeUri);
+  try {
+    const where = { hostId: HOST_ID, stateDir: join(state.root, 'host') };
+    return await addBootedSnapshot({ ...where, snapshots: store.snapshots });
+  } finally {
+    await store.close();
+  }
 }

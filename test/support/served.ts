@@ -11,6 +11,9 @@ import { temporaryState } from '../host/temporary-state.ts';
 import { MayflyProcess, noProcessOf } from './mayfly-process.ts';
 import { startStoreServer } from './store-server.ts';
 
+/** Of its host worker. */
+export const HOST_ID = 'served';
+
 const listening = z.object({ url: z.string() });
 const made = z.object({ secret: z.string() });
 
@@ -31,6 +34,10 @@ export class ServedMayfly {
     this.#closers = closers;
     this.#env = env;
     this.#hostEnv = hostEnv;
+  }
+
+  get storeUri(): string {
+    return this.#env['MONGODB_URI'] ?? '';
   }
 
   /** @param hostEnv of the host worker, beside what it needs */
@@ -82,7 +89,7 @@ export class ServedMayfly {
    * @param env beside what all of them are given
    */
   startHost(env: NodeJS.ProcessEnv = {}): MayflyProcess {
-    const where = { MAYFLY_STATE_DIR: join(this.state.root, 'host'), MAYFLY_HOST_ID: 'served' };
+    const where = { MAYFLY_STATE_DIR: join(this.state.root, 'host'), MAYFLY_HOST_ID: HOST_ID };
     this.host = new MayflyProcess(['serve', 'host'], { ...this.#env, ...where, ...this.#hostEnv, ...env });
     return this.host;
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 const LINES = 150;
@@ -14,7 +14,8 @@ const mayfly = useServedOnLibvirt();
 let sandboxId: string;
 
 beforeAll(async () => {
-  sandboxId = (await mayfly().client.createSandbox({ source: 'golden-debian12', autoResume: true }, WAIT)).id;
+  const snapshotId = await bootedSnapshot(mayfly());
+  sandboxId = (await mayfly().client.createSandbox({ snapshotId, autoResume: true }, WAIT)).id;
 });
 
 /** Pids of the QEMU of the sandbox. */

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Command } from '../../client/commands.ts';
-import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 const KILLS = 5;
@@ -14,7 +14,8 @@ const mayfly = useServedOnLibvirt();
 let sandboxId: string;
 
 beforeAll(async () => {
-  sandboxId = (await mayfly().client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
+  const snapshotId = await bootedSnapshot(mayfly());
+  sandboxId = (await mayfly().client.createSandbox({ snapshotId }, WAIT)).id;
 });
 afterAll(async () => {
   if (sandboxId) await mayfly().client.destroySandbox(sandboxId, WAIT);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FileSystemDiff } from '../../../host/disk/file-system-diff.ts';
 import { imageChain } from '../../../host/disk/image.ts';
 import { exec } from '../../../host/exec.ts';
@@ -11,14 +11,16 @@ import { Workspace } from '../../../host/libvirt/workspace.ts';
 import { parseXml } from '../../../host/libvirt/xml.ts';
 import { LONGEST_CHAIN } from '../../../model/snapshot.ts';
 import { diffBinary } from '../../../scripts/setup/artifacts.mjs';
+import { sweep, tier } from '../../support/sweep.ts';
 import { killLibvirtd } from './killed-libvirtd.ts';
 import { beginStep, killedAfter } from './killed-step.ts';
 import { LivingGuest, stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
 
 /** Of which every 9th makes the chain too long. */
-const SNAPSHOTS = 30;
+const SNAPSHOTS = tier() === 'all' ? 30 : 10;
 const SLOWER_AT_MOST = 1.2;
+const ROUNDS = tier() === 'all' ? 21 : 7;
 
 const machine = useMachine();
 
@@ -74,7 +76,7 @@ const leansOn = async ({ id }: LivingGuest) => (await new Workspace(machine().st
 
 test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was, whatever is deleted`, async () => {
   const { snapshots } = machine().host;
-  const guest = await LivingGuest.start(machine());
+  const guest = await LivingGuest.wake(machine());
   await guest.run('dd if=/dev/urandom of=same bs=1M count=32 status=none; sync');
   const extents = await extentsOf(guest, 'same');
   const digests = new Map<string, string>();
@@ -96,8 +98,9 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
   const [first = '', ...others] = digests.keys();
   const last = others.at(-1) ?? '';
 
+  await machine().host.pause(guest.id); // so that it does not take the processor from who measures
   const times: Record<string, number[]> = { first: [], last: [], deepest: [] };
-  for (let round = 0; round < 21; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     for (const [name, id] of Object.entries({ first, last, deepest }))
       times[name]?.push(await readingTime(id, extents));
   }
@@ -106,6 +109,7 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
     `reading ${ofFirst.toFixed(0)} ms first, ${ofLast.toFixed(0)} last, ${ofDeepest.toFixed(0)} deepest\n`,
   );
   expect(ofLast / ofFirst).toBeLessThan(SLOWER_AT_MOST);
+  await machine().host.resume(guest.id);
 
   for (const [id, digest] of digests) expect(await digestIn(id, '/home/sandbox/own')).toBe(digest);
   const restore = async (snapshotId: string) => {
@@ -126,63 +130,87 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
   await guest.remove();
   expect(await snapshots.remove(survivor)).toEqual({ keptFor: null });
   expect(await readdir(machine().state.snapshots)).toEqual([]);
-}, 600_000);
+}, 900_000);
 
-test('stopped or killed anywhere in a flatten, nothing is lost, and what comes next finds the disks free', async () => {
-  const { snapshots } = machine().host;
-  const guest = await LivingGuest.start(machine());
+describe('a flatten that ends before its end', () => {
+  let guest: LivingGuest;
+  let digest: string;
   const taken: string[] = [];
+  const lines: string[] = [];
+
   const save = async () => taken.push((await guest.save())[0]);
-  const digest = await guest.run(
-    'dd if=/dev/zero of=ballast bs=1M count=224 status=none; dd if=/dev/urandom of=bulk bs=1M count=16 status=none; sha256sum < bulk',
-  );
-  await save();
-  for (const ms of [50, 150, 400]) {
-    await guest.run(`echo ${ms} >> lines; sync`);
-    await save();
+  const written = () => [...lines, digest].join('\n');
+
+  /** In its middle, by who comes next. */
+  async function overtake(ms: number): Promise<void> {
     const stop = new AbortController();
-    const stopped = snapshots.flatten(guest.id, { signal: stop.signal, alive: () => {} });
+    const stopped = machine().host.snapshots.flatten(guest.id, { signal: stop.signal, alive: () => {} });
     const ended = expect(stopped).rejects.toThrow('overtaken');
     await delay(ms); // the moment at which it is overtaken is what is varied here
     const began = performance.now();
     stop.abort(new Error('overtaken'));
     await ended;
     process.stderr.write(`gave way in ${(performance.now() - began).toFixed(0)} ms\n`);
-    await save();
   }
-  for (const ms of [100, 600]) {
-    await killedAfter(machine(), ms, 'flatten', guest.id, '-');
-    await save();
-  }
-  for (const ms of [300]) {
+
+  async function killDaemonToo(ms: number): Promise<void> {
     const kill = await beginStep(machine(), 'flatten', guest.id, '-');
     await delay(ms); // the moment of its death is what is varied here
     await killLibvirtd(machine());
     await kill();
     await machine().restart();
-    await save();
   }
-  expect(await guest.run('cat lines; sha256sum < bulk')).toBe(`50\n150\n400\n${digest}`);
-  await killedAfter(machine(), 400, 'flatten', guest.id, '-');
-  await snapshots.flatten(guest.id, stepContext());
-  expect(await liveLayers(guest)).toHaveLength(2);
 
-  // all is copied, and QEMU dies before anything of that is written down
-  await save();
-  const workspace = new Workspace(machine().state, guest.id);
-  const [active = '', below, ...rest] = layeredDisks(await workspace.domain())[0]?.layers.map(({ path }) => path) ?? [];
-  await machine().virsh.run(['blockpull', guest.id, 'vda', '--base', rest.at(-1) ?? '', '--wait']);
-  expect((await imageChain(active, 'qcow2'))[1]?.path).toBe(rest.at(-1));
-  await workspace.markPulling();
-  process.kill(Number((await exec('pgrep', ['-f', `guest=${guest.id},`])).stdout), 'SIGKILL');
-  await guest.off();
-  await guest.boot();
-  expect((await imageChain(active, 'qcow2'))[1]?.path).toBe(below);
-  expect(await guest.run('cat lines; sha256sum < bulk')).toBe(`50\n150\n400\n${digest}`);
-  await snapshots.flatten(guest.id, stepContext());
+  beforeAll(async () => {
+    guest = await LivingGuest.wake(machine());
+    const ballast = 'dd if=/dev/zero of=ballast bs=1M count=224 status=none';
+    digest = await guest.run(`${ballast}; dd if=/dev/urandom of=bulk bs=1M count=16 status=none; sha256sum < bulk`);
+    await save();
+  });
 
-  for (const id of taken) await snapshots.remove(id);
-  expect(await readdir(machine().state.snapshots)).toEqual([]);
-  expect(await guest.run('echo 3 | sudo tee /proc/sys/vm/drop_caches; sha256sum < bulk')).toBe(`3\n${digest}`);
-  await guest.remove();
-}, 600_000);
+  const ENDS = [
+    ['overtaken', 150],
+    ['killed with libvirtd', 300],
+    ['killed', 100],
+    ['overtaken', 50],
+    ['killed', 600],
+    ['overtaken', 400],
+  ] as const;
+  sweep(ENDS)('%s after %s ms, nothing is lost, and what comes next finds the disks free', async ([how, ms]) => {
+    lines.push(`${how} ${ms}`);
+    await guest.run(`echo ${how} ${ms} >> lines; sync`);
+    await save();
+    if (how === 'overtaken') await overtake(ms);
+    else if (how === 'killed') await killedAfter(machine(), ms, 'flatten', guest.id, '-');
+    else await killDaemonToo(ms);
+    await save();
+    expect(await guest.run('cat lines; sha256sum < bulk')).toBe(written());
+  });
+
+  test('killed in its middle, it is done again; nothing is lost when QEMU dies before that is written down', async () => {
+    const { snapshots } = machine().host;
+    await killedAfter(machine(), 400, 'flatten', guest.id, '-');
+    await snapshots.flatten(guest.id, stepContext());
+    expect(await liveLayers(guest)).toHaveLength(2);
+
+    // all is copied, and QEMU dies before anything of that is written down
+    await save();
+    const workspace = new Workspace(machine().state, guest.id);
+    const [active = '', below, ...rest] =
+      layeredDisks(await workspace.domain())[0]?.layers.map(({ path }) => path) ?? [];
+    await machine().virsh.run(['blockpull', guest.id, 'vda', '--base', rest.at(-1) ?? '', '--wait']);
+    expect((await imageChain(active, 'qcow2'))[1]?.path).toBe(rest.at(-1));
+    await workspace.markPulling();
+    process.kill(Number((await exec('pgrep', ['-f', `guest=${guest.id},`])).stdout), 'SIGKILL');
+    await guest.off();
+    await guest.boot();
+    expect((await imageChain(active, 'qcow2'))[1]?.path).toBe(below);
+    expect(await guest.run('cat lines; sha256sum < bulk')).toBe(written());
+    await snapshots.flatten(guest.id, stepContext());
+
+    for (const id of taken) await snapshots.remove(id);
+    expect(await readdir(machine().state.snapshots)).toEqual([]);
+    expect(await guest.run('echo 3 | sudo tee /proc/sys/vm/drop_caches; sha256sum < bulk')).toBe(`3\n${digest}`);
+    await guest.remove();
+  });
+});
