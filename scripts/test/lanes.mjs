@@ -5,6 +5,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
+import { cpus } from 'node:os';
 import { batchesOf } from './files.mjs';
 import { findLeftovers, namespacesNow } from './leftovers.mjs';
 import { TestPlace } from './namespace.mjs';
@@ -24,6 +25,7 @@ export class Lanes {
   #before = namespacesNow();
   #startedAt = Date.now();
   #places = 0;
+  /** @type {Set<Batch>} */
   #running = new Set();
   #deps;
 
@@ -94,10 +96,11 @@ export class Lanes {
     return tally;
   }
 
-  /** @param {Batch[]} waiting */
+  /** @param {Batch[]} waiting @returns {Batch | undefined} undefined when this lane has nothing more to do */
   #takeNext(waiting) {
-    const running = new Set([...this.#running].map(({ project }) => project).filter((project) => busy.has(project)));
-    const other = waiting.findIndex(({ project }) => !running.has(project));
+    const running = [...this.#running].map(({ project }) => project).filter((project) => busy.has(project));
+    const other = waiting.findIndex(({ project }) => !running.includes(project));
+    if (other < 0 && running.length >= cpus().length) return undefined; // nothing else will come: this lane is over
     return waiting.splice(Math.max(other, 0), 1)[0];
   }
 

@@ -80,6 +80,7 @@ test('past a quota it is kept from copying what snapshots hold, not from freeing
   const { store } = mayfly;
   const { key } = await store.apiKeys.create({ name: 'limited', scopes: ['sandboxes:write'], sandboxDiskBytes: GIB });
   const { id } = await mayfly.create({ ...mayfly.input(), createdBy: { apiKeyId: key.id, agentId: null } });
+  all().memory?.write(id, 'note', 'what a snapshot holds counts');
   const flatten = flattened(id).mockRejectedValueOnce(new MayflyError('flatten_failed', 'no'));
   const snapshot = await operations.snapshot(id);
   await toldTimes(operations, id, 'sandbox.flatten-failed', 1);

@@ -23,7 +23,8 @@ test('its memory is given back and taken again, and what runs in it goes on with
   operations,
 }) => {
   const { id } = await mayfly.create();
-  const script = 'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done';
+  const script =
+    'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; until [ -e ~/go ]; do sleep 0.02; done';
   const command = await operations.door.run(id, { command: script }, 0);
   await operations.door.until(command, ({ stdout, state }) => state === 'running' || stdout.bytes > 0);
   expect(await promised(id)).toBe(MIB);
@@ -35,6 +36,7 @@ test('its memory is given back and taken again, and what runs in it goes on with
   for (let twice = 0; twice < 2; twice++) expect(await operations.resume(id)).toBeNull();
   expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
   expect(await promised(id)).toBe(MIB);
+  await operations.sh(id, 'touch ~/go');
   expect(await operations.door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
   const wanted = Array.from({ length: 60 }, (_, n) => `line ${n + 1}\n`).join('');
   expect(await operations.door.text(command)).toBe(wanted);

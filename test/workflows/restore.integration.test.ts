@@ -68,8 +68,8 @@ describe.concurrent.each(STEPS)('when %s of a restore', (step) => {
 });
 
 test('a step that hangs is given up, and the sandbox is what it was', async ({ mayfly, operations }) => {
-  const { id, snapshot } = await changedSandbox(mayfly, operations, { revertDiskMs: 300 });
-  mayfly.arm('revertDisk.during=1*hang', id);
+  const { id, snapshot } = await changedSandbox(mayfly, operations, { revertDiskMs: 300, hostDownMs: 2_000 });
+  mayfly.arm('revertDisk.during=4*hang', id); // as often as it is tried in that time, and a little more
   const { failure } = await operations.restore(id, snapshot.id);
   expect(failure).toMatchObject({ step: 'revertDisk', code: 'step_timeout' });
   expect(await operations.read(id)).toBe('new');

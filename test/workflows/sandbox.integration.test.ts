@@ -35,7 +35,7 @@ test('an idle sandbox ends, and one in use does not', async ({ mayfly }) => {
 });
 
 test('a patch extends the TTL and replaces the metadata', async ({ mayfly }) => {
-  const input = mayfly.input({ ttlSeconds: 4 });
+  const input = mayfly.input({ ttlSeconds: 15 });
   const { expiresAt } = await mayfly.create(input);
   await mayfly.sagas.patch(input.id, { ttlSeconds: 600, metadata: { a: 'b' }, actor });
   const patched = await mayfly.record(input.id);
