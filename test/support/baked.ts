@@ -4,7 +4,7 @@ import { type BakedSource, type BakeSourceInput, bakeWorkflowIdOf } from '../../
 import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
 import type { SnapshotRecord } from '../../model/snapshot.ts';
 import type { MayflyCase } from './mayfly-case.ts';
-import { TEST_TIMEOUTS } from './test-timeouts.ts';
+import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
 
@@ -42,7 +42,7 @@ export class Bakery {
   }
 
   async ended({ hostId, name }: Pick<BakeSourceInput, 'hostId' | 'name'>): Promise<BakedSource> {
-    await this.mayfly.sagas.bakeEnded({ hostId, name }, AbortSignal.timeout(60_000));
+    await this.mayfly.sagas.bakeEnded({ hostId, name }, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.recordOf(name);
   }
 

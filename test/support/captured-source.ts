@@ -4,7 +4,7 @@ import { type CaptureInput, type CaptureRecord, captureWorkflowIdOf } from '../.
 import { captureIdFrom, ID_BYTES, sourceIdOf } from '../../model/ids.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
-import { TEST_TIMEOUTS } from './test-timeouts.ts';
+import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
 
@@ -39,7 +39,7 @@ export class CapturedSource {
   }
 
   async ended(captureId: string): Promise<CaptureRecord> {
-    await this.mayfly.sagas.captureEnded({ hostId: 'test', source: this.name }, AbortSignal.timeout(60_000));
+    await this.mayfly.sagas.captureEnded({ hostId: 'test', source: this.name }, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.recordOf(captureId);
   }
 

@@ -1,5 +1,5 @@
-/** Ends what hangs; nothing is measured by it. Milliseconds. */
-const GIVEN_UP_AFTER_MS = 50_000;
+import { HANGS_AFTER_MS } from './test-timeouts.ts';
+
 const LOOK_MS = 50;
 
 /**
@@ -8,7 +8,7 @@ const LOOK_MS = 50;
  * @throws Error with what was seen last
  */
 export async function eventually<T>(look: () => Promise<T>, wish: (seen: T) => boolean): Promise<T> {
-  const deadline = Date.now() + GIVEN_UP_AFTER_MS;
+  const deadline = Date.now() + HANGS_AFTER_MS;
   for (;;) {
     const seen = await look();
     if (wish(seen)) return seen;

@@ -29,7 +29,7 @@ import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/temporal.ts';
 import { startStoreServer } from './store-server.ts';
 import { type HostPart, startTestHost } from './test-host.ts';
-import { TEST_TIMEOUTS } from './test-timeouts.ts';
+import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 
@@ -126,7 +126,7 @@ export class TestMayfly {
   /** Starts a create and waits until it is running or at its end. */
   async create(input = this.input()): Promise<SandboxRecord> {
     await this.sagas.create(input);
-    await this.sagas.settled(input.id, AbortSignal.timeout(60_000));
+    await this.sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.record(input.id);
   }
 
@@ -137,7 +137,7 @@ export class TestMayfly {
 
   /** Waits for the proof. */
   async end(id: string): Promise<SandboxRecord> {
-    await this.sagas.ended(id, AbortSignal.timeout(60_000));
+    await this.sagas.ended(id, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.record(id);
   }
 
@@ -149,7 +149,7 @@ export class TestMayfly {
 
   /** The record, as soon as it satisfies `wish`. The store notifies nobody, so this looks every 20 ms. */
   async until(id: string, wish: (record: SandboxRecord) => boolean): Promise<SandboxRecord> {
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + HANGS_AFTER_MS;
     for (;;) {
       const record = await this.store.sandboxes.get(id);
       if (record && wish(record)) return record;

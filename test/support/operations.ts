@@ -13,7 +13,7 @@ import type { SnapshotRecord } from '../../model/snapshot.ts';
 import { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';
 import type { TestMayfly } from './mayfly.ts';
-import { TEST_TIMEOUTS } from './test-timeouts.ts';
+import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 
 const actor = { apiKeyId: 'test', agentId: null };
 
@@ -95,7 +95,7 @@ export class TestOperations {
   }
 
   async ended(sandboxId: string, operationId: string): Promise<SandboxFailure | null> {
-    return this.mayfly.sagas.operated(sandboxId, operationId, AbortSignal.timeout(60_000));
+    return this.mayfly.sagas.operated(sandboxId, operationId, AbortSignal.timeout(HANGS_AFTER_MS));
   }
 
   async beginDelete({ id, hostId }: SnapshotRecord): Promise<void> {
@@ -104,7 +104,7 @@ export class TestOperations {
 
   async delete(snapshot: SnapshotRecord): Promise<SnapshotRecord> {
     await this.beginDelete(snapshot);
-    await this.mayfly.sagas.snapshotDeleted(snapshot.id, AbortSignal.timeout(60_000));
+    await this.mayfly.sagas.snapshotDeleted(snapshot.id, AbortSignal.timeout(HANGS_AFTER_MS));
     return this.record(snapshot.id);
   }
 

@@ -1,5 +1,8 @@
 import type { Timeouts } from '../../model/timeouts.ts';
 
+/** What takes longer hangs, however busy the machine is. Nothing is measured by it. Milliseconds. */
+export const HANGS_AFTER_MS = 200_000;
+
 /** What a step may take is long, since it only ends what hangs: a test that lets one hang shortens that step's. Pauses are short. */
 export const TEST_TIMEOUTS: Timeouts = {
   hostDownMs: 5_000,
