@@ -27,7 +27,7 @@ export default defineConfig({
       project('replay', ['test/**/*.replay.test.ts']),
       project('sagas', [sagas], { ...onTemporal, isolate: false, maxConcurrency: 8 }),
       project('integration', ['test/**/*.integration.test.ts'], { ...onTemporal, exclude: [sagas] }),
-      project('e2e', ['test/**/*.e2e.test.ts']),
+      project('e2e', ['test/**/*.e2e.test.ts'], onTemporal),
     ],
   },
 });
