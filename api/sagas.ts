@@ -4,7 +4,7 @@ import type { CaptureInput } from '../model/capture.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import type { CommandInput } from '../model/command.ts';
 import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
-import type { Actor, SandboxFailure } from '../model/sandbox.ts';
+import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox.ts';
 import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshot.ts';
 import type { SourceInput } from '../model/source-access.ts';
 
@@ -19,8 +19,8 @@ export interface Sagas {
   recorded(id: string): Promise<void>;
   /** Resolves when the sandbox is running or at its end. @throws the signal's reason when it fires first */
   settled(id: string, signal: AbortSignal): Promise<void>;
-  /** @throws MayflyError sandbox_ended */
-  patch(id: string, patch: SandboxPatch): Promise<void>;
+  /** @returns the record as it then is. @throws MayflyError sandbox_ended, also of one that never was */
+  patch(id: string, patch: SandboxPatch): Promise<SandboxRecord>;
   /** Resolves when Temporal has the wish; starts a saga of its own when there is none. */
   destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
   /** Resolves when the saga has ended. @throws the signal's reason when it fires first */

@@ -115,15 +115,19 @@ export function sandboxRoutes(app: App, deps: AppDeps): void {
   app.openapi(patchOne, async (c) => {
     const { id } = c.req.valid('param');
     const { ttlSeconds, idleSeconds, autoResume, metadata } = c.req.valid('json');
-    refuseEnded(await existing(deps, id));
-    await sagas.patch(id, {
+    const patch = {
       actor: { apiKeyId: c.get('apiKey').id, agentId: null },
       ...(ttlSeconds !== undefined && { ttlSeconds }),
       ...(idleSeconds !== undefined && { idleSeconds }),
       ...(autoResume !== undefined && { autoResume }),
       ...(metadata !== undefined && { metadata }),
-    });
-    return c.json(sandboxView(await existing(deps, id)), 200);
+    };
+    try {
+      return c.json(sandboxView(await sagas.patch(id, patch)), 200);
+    } catch (error) {
+      refuseEnded(await existing(deps, id)); // of one that never was there is no saga either
+      throw error;
+    }
   });
   app.openapi(deleteOne, async (c) => {
     return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));

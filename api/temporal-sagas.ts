@@ -4,10 +4,11 @@ import type { BakeSourceInput, DeleteSourceInput } from '../model/baked-source.t
 import { type CaptureInput, captureWorkflowIdOf } from '../model/capture.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/command.ts';
+import { MayflyError } from '../model/errors.ts';
 import type { Operation, RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import { RECORD_EVENT_WORKFLOW } from '../model/messages.ts';
 import { CONTROL_QUEUE } from '../model/queues.ts';
-import type { Actor, SandboxFailure } from '../model/sandbox.ts';
+import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox.ts';
 import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshot.ts';
 import type { SourceInput } from '../model/source-access.ts';
 import type { Sagas } from './sagas.ts';
@@ -56,8 +57,10 @@ export class TemporalSagas implements Sagas {
     await this.#wait(signal, () => sandboxSettled(this.#client, id));
   }
 
-  async patch(id: string, patch: SandboxPatch): Promise<void> {
-    await this.#call(() => patchSandbox(this.#client, id, patch));
+  async patch(id: string, patch: SandboxPatch): Promise<SandboxRecord> {
+    const record = await this.#call(() => patchSandbox(this.#client, id, patch));
+    if (record) return record;
+    throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`);
   }
 
   async destroy(input: SandboxInput, stop: StopRequest): Promise<void> {
@@ -169,11 +172,13 @@ export class TemporalSagas implements Sagas {
     await this.#call(() => this.#client.workflowService.getSystemInfo({}));
   }
 
-  async #call(call: () => Promise<unknown>): Promise<void> {
+  /** Undefined when the workflow is gone. */
+  async #call<T>(call: () => Promise<T>): Promise<T | undefined> {
     try {
-      await this.#client.withDeadline(Date.now() + CALL_MS, call);
+      return await this.#client.withDeadline(Date.now() + CALL_MS, call);
     } catch (error) {
       rethrow(error);
+      return undefined;
     }
   }
 

@@ -1,10 +1,9 @@
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
-import { MayflyError } from '../model/errors.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
 import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/queues.ts';
-import { isGone } from './temporal-failure.ts';
+import type { SandboxRecord } from '../model/sandbox.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 
@@ -42,14 +41,9 @@ export function sandboxSettled(client: Client, id: string): Promise<unknown> {
   return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(SETTLED, { args: [], updateId: SETTLED });
 }
 
-/** @throws MayflyError sandbox_ended */
-export async function patchSandbox(client: Client, id: string, patch: SandboxPatch): Promise<void> {
-  try {
-    await client.workflow.getHandle(workflowIdOf(id)).executeUpdate(PATCH, { args: [patch] });
-  } catch (error) {
-    if (!isGone(error)) throw error;
-    throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`, { cause: error });
-  }
+/** @returns the record as the workflow has stored it */
+export function patchSandbox(client: Client, id: string, patch: SandboxPatch): Promise<SandboxRecord> {
+  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(PATCH, { args: [patch] });
 }
 
 /** Returns when Temporal has the wish; starts a workflow of its own when none runs. */

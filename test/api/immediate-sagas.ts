@@ -6,7 +6,7 @@ import type { IssuedCertificate } from '../../model/certificate.ts';
 import type { CommandInput } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Operation, SandboxInput, SandboxPatch } from '../../model/messages.ts';
-import type { SandboxFailure, SandboxRecord, SandboxState } from '../../model/sandbox.ts';
+import { isFinal, type SandboxFailure, type SandboxRecord, type SandboxState } from '../../model/sandbox.ts';
 import type { DeleteSnapshotInput } from '../../model/snapshot.ts';
 import type { SourceInput } from '../../model/source-access.ts';
 import type { Store } from '../../store/connect.ts';
@@ -57,11 +57,13 @@ export class ImmediateSagas implements Sagas {
     else await aborted(signal);
   }
 
-  async patch(id: string, patch: SandboxPatch): Promise<void> {
-    const { spec } = (await this.#store.sandboxes.get(id)) ?? requested({ id } as SandboxInput);
+  async patch(id: string, patch: SandboxPatch): Promise<SandboxRecord> {
+    const record = await this.#store.sandboxes.get(id);
+    if (!record || isFinal(record.state)) throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`);
+    const { spec } = record;
     const { ttlSeconds = spec.ttlSeconds, idleSeconds = spec.idleSeconds, metadata = spec.metadata } = patch;
     const { autoResume = spec.autoResume } = patch;
-    await this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
+    return this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
   }
 
   async destroy(input: SandboxInput): Promise<void> {
