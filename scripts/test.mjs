@@ -7,9 +7,9 @@
  * Without files it runs all of them, in lanes side by side: each VM file, and each batch of others, has a vitest, a
  * network namespace and a folder of its own, so one that hangs costs one file. Chosen files run in one vitest.
  *
- * `--tier quick` runs two points of each sweep (test/support/sweep.ts), `all` every point. `--sweep-minutes` goes on
- * after the quick tier with the other points, a file at a time in an order that the seed gives, and begins none when so
- * many minutes are over.
+ * `--tier quick` runs two points of each sweep (test/support/sweep.ts), and nothing that has the tag `full`; `all` runs
+ * everything. `--sweep-minutes` goes on after the quick tier with what that leaves out, a file at a time in an order that
+ * the seed gives, and begins none when so many minutes are over.
  *
  * The last line is `N passed, N failed`, and the exit code 1 unless N failed is 0. Failed counts, besides failed tests:
  * tests that could not run or were skipped, files that hung, and each kind of thing that was left on the machine.
@@ -69,7 +69,7 @@ async function main() {
   if (minutes > 0)
     tally.addRest(
       await lanes.runSweeps(
-        files.filter(({ hasSweep }) => hasSweep),
+        files.filter(({ hasRest }) => hasRest),
         minutes,
       ),
     );

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { repository, storeBinary, storeCachePath } from '../setup/artifacts.mjs';
 
 /** @typedef {'e2e' | 'integration' | 'sagas' | 'replay' | 'unit'} Project As in vitest.config.ts. */
-/** @typedef {{ path: string, project: Project, seconds: number, hasSweep: boolean }} TestFile */
+/** @typedef {{ path: string, project: Project, seconds: number, isFull: boolean, hasRest: boolean }} TestFile
+ * `isFull`: the quick tier has nothing to run in it. `hasRest`: the quick tier leaves something out of it. */
 /** @typedef {{ project: Project, files: TestFile[], seconds: number }} Batch */
 
 /** What is not measured yet is taken to last so long. */
@@ -19,7 +20,7 @@ const unmeasuredSeconds = 10;
  * A vitest needs about 2 s to start, with the servers of its project 3 s. Files are put together until they last so long,
  * so that lanes end at the same time. A VM file has a vitest, a network namespace and a folder of its own.
  */
-const batchSeconds = { e2e: 0, integration: 120, sagas: 240, replay: 120, unit: 120 };
+const batchSeconds = { e2e: 0, integration: 250, sagas: 250, replay: 250, unit: 250 };
 
 const embeddedTests = 'test/store/embedded.';
 const timesPath = join(repository, 'scripts', 'test', 'times.json');
@@ -68,8 +69,10 @@ function allFiles() {
     .sort()
     .map((name) => {
       const path = join('test', name);
-      const hasSweep = /^import .*\bsweep\b.*support\/sweep\.ts/m.test(readFileSync(join(repository, path), 'utf8'));
-      return { path, project: projectOf(path), seconds: times[path] ?? unmeasuredSeconds, hasSweep };
+      const text = readFileSync(join(repository, path), 'utf8');
+      const isFull = /^\/\/ @module-tag full$/m.test(text);
+      const hasRest = isFull || /^import .*\b(sweep|sweepOn|FULL)\b.*support\/sweep\.ts/m.test(text);
+      return { path, project: projectOf(path), seconds: times[path] ?? unmeasuredSeconds, isFull, hasRest };
     });
 }
 

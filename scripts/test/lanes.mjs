@@ -15,7 +15,7 @@ import { VitestRun } from './vitest-run.mjs';
 
 /** @typedef {import('./files.mjs').TestFile} TestFile */
 /** @typedef {import('./files.mjs').Batch} Batch */
-/** @typedef {{ tier: 'quick' | 'all' | 'rest', args: string[], shown: boolean }} How */
+/** @typedef {{ tier: 'quick' | 'all' | 'rest', args: string[], shown: boolean, isFiltered: boolean }} How */
 
 const laneCount = Number(process.env['MAYFLY_TEST_LANES'] || 3);
 /** An emulated machine, or sagas side by side, keep a core busy: one batch of each at a time, while others can run beside it. */
@@ -41,7 +41,8 @@ export class Lanes {
    * @returns {Promise<Tally>}
    */
   async runChosen(args, tier) {
-    const { tally } = await this.#runPlace([], { tier, args, shown: true });
+    const isFiltered = args.some((arg) => /^(-t|--testNamePattern|--tags-filter)(=|$)/i.test(arg));
+    const { tally } = await this.#runPlace([], { tier, args, shown: true, isFiltered });
     return tally;
   }
 
@@ -52,11 +53,19 @@ export class Lanes {
    * @returns {Promise<Tally>}
    */
   async runFiles(files, tier) {
-    return this.#runBatches(batchesOf(files), { tier, args: [], shown: false }, () => true);
+    const args = tier === 'quick' ? ['--tags-filter=!full'] : [];
+    const how = { tier, args, shown: false, isFiltered: false };
+    // what has nothing to run is only counted
+    const batches = batchesOf(files.map((file) => (tier === 'quick' && file.isFull ? { ...file, seconds: 0 } : file)));
+    return this.#runBatches(
+      batches,
+      () => how,
+      () => true,
+    );
   }
 
   /**
-   * Runs the points of sweeps that the quick tier leaves out, until the time is over.
+   * Runs what the quick tier leaves out, a file at a time in an order that the seed gives, until the time is over.
    * @param {TestFile[]} files
    * @param {number} minutes
    * @returns {Promise<Tally>}
@@ -70,16 +79,21 @@ export class Lanes {
       files: [file],
       seconds: file.seconds,
     }));
-    const how = { tier: /** @type {const} */ ('rest'), args: ['--tags-filter=sweep'], shown: false };
-    return this.#runBatches(drawn, how, () => Date.now() < end);
+    const rest = { tier: /** @type {const} */ ('rest'), args: ['--tags-filter=sweep or full'] };
+    const whole = { tier: /** @type {const} */ ('all'), args: [] };
+    return this.#runBatches(
+      drawn,
+      ({ files: [file] }) => ({ ...(file?.isFull ? whole : rest), shown: false, isFiltered: !file?.isFull }),
+      () => Date.now() < end,
+    );
   }
 
   /**
    * @param {Batch[]} batches
-   * @param {How} how
+   * @param {(batch: Batch) => How} howOf
    * @param {() => boolean} mayBegin
    */
-  async #runBatches(batches, how, mayBegin) {
+  async #runBatches(batches, howOf, mayBegin) {
     const tally = new Tally();
     const waiting = [...batches];
     const lane = async () => {
@@ -87,7 +101,7 @@ export class Lanes {
         const batch = this.#takeNext(waiting);
         if (!batch) return;
         this.#running.add(batch);
-        tally.add(await this.#runBatch(batch, how));
+        tally.add(await this.#runBatch(batch, howOf(batch)));
         this.#running.delete(batch);
       }
     };
@@ -99,7 +113,10 @@ export class Lanes {
   /** @param {Batch[]} waiting @returns {Batch | undefined} undefined when this lane has nothing more to do */
   #takeNext(waiting) {
     const running = [...this.#running].map(({ project }) => project).filter((project) => busy.has(project));
-    const other = waiting.findIndex(({ project }) => !running.includes(project));
+    const isFree = (/** @type {Batch} */ { project }) => !running.includes(project);
+    // VM files last the longest together and run one after another, so that is what never waits
+    const machine = waiting.findIndex((batch) => batch.project === 'e2e' && isFree(batch));
+    const other = machine < 0 ? waiting.findIndex(isFree) : machine;
     if (other < 0 && running.length >= cpus().length) return undefined; // nothing else will come: this lane is over
     return waiting.splice(Math.max(other, 0), 1)[0];
   }
@@ -129,16 +146,15 @@ export class Lanes {
    * @param {How} how
    * @returns {Promise<VitestRun>}
    */
-  async #runPlace(files, { tier, args, shown }) {
+  async #runPlace(files, { tier, args, shown, isFiltered }) {
     const { seed, signal, say } = this.#deps;
     const place = TestPlace.make(lettersOf(this.#places++));
     /** @type {(() => Promise<void>)[]} */
     const relays = [];
-    const filtered = tier === 'rest' || args.some((arg) => /^(-t|--testNamePattern|--tags-filter)(=|$)/i.test(arg));
     const run = new VitestRun({
       place,
       args,
-      env: { MAYFLY_TEST_TIER: tier, MAYFLY_TEST_SEED: seed, MAYFLY_TEST_FILTERED: filtered ? '1' : '0' },
+      env: { MAYFLY_TEST_TIER: tier, MAYFLY_TEST_SEED: seed, MAYFLY_TEST_FILTERED: isFiltered ? '1' : '0' },
       shown,
       signal,
       onFile: ({ file, tests, errors }, seconds) => {

@@ -2,14 +2,20 @@
 /** @module What a test run says at its end. */
 import { writeFileSync } from 'node:fs';
 
+/** How many of the slowest tests are named. */
+const shownTests = 600;
+
 /** @param {import('./tally.mjs').Tally} tally */
 export function* reportLines(tally) {
   keepTimes(tally.seconds);
+  yield 'slowest:';
+  for (const { name, seconds } of tally.ran.toSorted((a, b) => b.seconds - a.seconds).slice(0, shownTests))
+    yield `${seconds.toFixed(1).padStart(7)} s  ${name}`;
   for (const reason of tally.reasons) yield `FAILED: ${reason}`;
   const files = [...tally.left];
   if (files.length > 0) {
     const count = files.reduce((sum, [, left]) => sum + left, 0);
-    yield `left out: ${count} points of sweeps, in ${files.length} files; \`npm run test:all\` runs them`;
+    yield `left out: ${count} tests and points of sweeps, in ${files.length} files; \`npm run test:all\` runs them`;
     for (const [file, left] of files.toSorted(([, a], [, b]) => b - a)) yield `    ${left} of ${file}`;
   }
   yield `${tally.passed} passed, ${tally.failed} failed`;

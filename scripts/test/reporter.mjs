@@ -9,7 +9,7 @@ import { writeSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * `left`: a case of a sweep that this tier leaves out. `filtered`: not chosen by name or tag. `skipped`: it should have
+ * `left`: a case that this tier leaves out, by its tag. `filtered`: not chosen by name or tag. `skipped`: it should have
  * run and did not.
  * @typedef {'passed' | 'failed' | 'left' | 'filtered' | 'skipped'} Outcome
  */
@@ -17,10 +17,10 @@ import { stripVTControlCharacters } from 'node:util';
 /**
  * @typedef {(
  *   | { event: 'begun', file: string }
- *   | { event: 'at', file: string, what: string }
- *   | { event: 'ended', file: string, tests: { name: string, outcome: Outcome }[], errors: string[] }
+ *   | { event: 'at', file: string, what: string, boundMs?: number | undefined }
+ *   | { event: 'ended', file: string, tests: { name: string, outcome: Outcome, seconds: number }[], errors: string[] }
  *   | { event: 'over', errors: string[] }
- * )} TestEvent `at`: the test or hook that begins. `errors` of a file are those that no failed test shows.
+ * )} TestEvent `at`: the test or hook that begins, `boundMs` the test's own time-out. `errors` of a file are those that no failed test shows.
  */
 
 const descriptor = Number(process.env['MAYFLY_TEST_EVENTS']);
@@ -42,7 +42,7 @@ export default class EventReporter {
 
   /** @param {import('vitest/node').TestCase} test */
   onTestCaseReady(test) {
-    tell({ event: 'at', file: test.module.relativeModuleId, what: test.fullName });
+    tell({ event: 'at', file: test.module.relativeModuleId, what: test.fullName, boundMs: test.options.timeout });
   }
 
   /** @param {import('vitest/node').ReportedHookContext} hook */
@@ -55,7 +55,11 @@ export default class EventReporter {
   /** @param {import('vitest/node').TestModule} module */
   onTestModuleEnd(module) {
     const cases = [...module.children.allTests()];
-    const tests = cases.map((test) => ({ name: test.fullName, outcome: outcomeOf(test) }));
+    const tests = cases.map((test) => ({
+      name: test.fullName,
+      outcome: outcomeOf(test),
+      seconds: (test.diagnostic()?.duration ?? 0) / 1_000,
+    }));
     const shown = tests.some(({ outcome }) => outcome === 'failed');
     const suites = [module, ...module.children.allSuites()];
     const errors = suites.flatMap((suite) => suite.errors().map(wordsOf));
@@ -81,5 +85,5 @@ function outcomeOf(test) {
   if (state === 'passed' || state === 'failed') return state;
   if (test.options.mode !== 'skip') return 'skipped';
   if (isFiltered) return 'filtered';
-  return test.tags.includes('sweep') ? 'left' : 'skipped';
+  return test.tags.includes('sweep') || test.tags.includes('full') ? 'left' : 'skipped';
 }

@@ -16,6 +16,8 @@ export class Tally {
   left = new Map();
   /** @type {Map<string, number>} Seconds by file. */
   seconds = new Map();
+  /** @type {{ name: string, seconds: number }[]} The tests that ran, with their files. */
+  ran = [];
 
   /** @param {string} reason */
   fail(reason) {
@@ -29,7 +31,8 @@ export class Tally {
    */
   countFile({ file, tests, errors }, seconds) {
     this.seconds.set(file, seconds);
-    for (const { name, outcome } of tests) {
+    for (const { name, outcome, seconds: took } of tests) {
+      if (outcome === 'passed' || outcome === 'failed') this.ran.push({ name: `${file}: ${name}`, seconds: took });
       if (outcome === 'passed') this.passed += 1;
       else if (outcome === 'failed') this.fail(`${file}: ${name}`);
       else if (outcome === 'skipped') this.fail(`${file}: did not run: ${name}`);
@@ -56,8 +59,9 @@ export class Tally {
   }
 
   /** @param {Tally} other */
-  #addCounts({ passed, failed, reasons }) {
+  #addCounts({ passed, failed, reasons, ran }) {
     this.passed += passed;
+    this.ran.push(...ran);
     this.failed += failed;
     this.reasons.push(...reasons);
   }

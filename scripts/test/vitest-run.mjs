@@ -24,8 +24,10 @@ import { Tally } from './tally.mjs';
  * @property {(file: Extract<TestEvent, { event: 'ended' }>, seconds: number) => void} onFile
  */
 
-/** Longer than any time-out of a test or a hook: vitest ends those by itself, and says so. */
+/** Longer than BOUND_MS of vitest.config.ts: vitest ends a hook or a test that takes longer by itself, and says so. */
 const defaultSilenceMs = 330_000;
+/** Vitest may take so long to say that a test with a longer time-out of its own has ended. */
+const graceMs = 30_000;
 /** How long vitest may take to end after its last test, or when it is asked to. */
 const endMs = 60_000;
 /** Of the output, so much is kept. Characters. */
@@ -34,7 +36,7 @@ const keptOutput = 200_000;
 export class VitestRun {
   tally = new Tally();
   output = '';
-  /** The file that runs, and what of it. @type {{ file: string, what: string, since: number } | null} */
+  /** The file that runs, what of it, and the longest time-out of its tests so far. @type {{ file: string, what: string, since: number, boundMs: number } | null} */
   #current = null;
   /** @type {Set<string>} */
   #ended = new Set();
@@ -104,9 +106,11 @@ export class VitestRun {
   #hear(event) {
     this.#lastSaid = Date.now();
     if (event.event === 'begun')
-      this.#current = { file: event.file, what: 'its imports or its first test', since: Date.now() };
-    else if (event.event === 'at') this.#current = { since: Date.now(), ...this.#current, ...event };
-    else if (event.event === 'over') {
+      this.#current = { file: event.file, what: 'its imports or its first test', since: Date.now(), boundMs: 0 };
+    else if (event.event === 'at') {
+      const { since, boundMs } = this.#current ?? { since: Date.now(), boundMs: 0 };
+      this.#current = { ...event, since, boundMs: Math.max(boundMs, event.boundMs ?? 0) };
+    } else if (event.event === 'over') {
       this.#isOver = true;
       for (const error of event.errors) this.tally.fail(`outside of any test: ${error}`);
     } else {
@@ -122,7 +126,9 @@ export class VitestRun {
   #endWhenHung(child) {
     const { place, signal, silenceMs = defaultSilenceMs } = this.#options;
     const hasBegun = this.#current !== null || this.#ended.size > 0;
-    const patience = this.#isOver || signal.aborted ? endMs : hasBegun ? silenceMs : defaultSilenceMs;
+    const boundMs = this.#current?.boundMs ?? 0;
+    const hangsAfter = boundMs > 0 ? Math.max(silenceMs, boundMs + graceMs) : silenceMs;
+    const patience = this.#isOver || signal.aborted ? endMs : hasBegun ? hangsAfter : defaultSilenceMs;
     if (this.#hung !== null || Date.now() - this.#lastSaid < patience) return;
     this.#hung = `nothing happened for ${patience / 1_000} s`;
     child.kill('SIGKILL');

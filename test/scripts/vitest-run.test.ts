@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repository } from '../../scripts/setup/artifacts.mjs';
 import { VitestRun } from '../../scripts/test/vitest-run.mjs';
+import { FULL } from '../support/sweep.ts';
 
 const PLAIN = `import { test } from 'vitest'; test('runs', () => {});`;
-const CONFIG = `export default { test: { fileParallelism: false, tags: [{ name: 'sweep' }] } };`;
+const CONFIG = `export default { test: { fileParallelism: false, tags: [{ name: 'sweep' }, { name: 'full' }] } };`;
 let folder: string;
 
 beforeAll(async () => {
@@ -49,7 +50,7 @@ test('a file that hangs is named, ended and counted once; one that never began i
   expect(made.tally.reasons[0]).toMatch(/^hangs\.test\.mjs: hung or died in .*: nothing happened for 3 s$/);
 });
 
-test('a vitest that dies is a failure of the file that it was in', async () => {
+test('a vitest that dies is a failure of the file that it was in', FULL, async () => {
   const dies = `import { test } from 'vitest'; test('kills', async () => {
     process.kill(process.ppid, 'SIGKILL'); await new Promise((resolve) => setTimeout(resolve, 60_000)); });`;
   const { tally } = await run({ dies });
@@ -57,7 +58,7 @@ test('a vitest that dies is a failure of the file that it was in', async () => {
   expect(tally.reasons[0]).toMatch(/^dies\.test\.mjs: hung or died in .*: vitest ended with SIGKILL$/);
 });
 
-test('passed, failed, skipped and left out are told apart', async () => {
+test('passed, failed, skipped and left out are told apart', FULL, async () => {
   const { tally } = await run({
     plain: PLAIN,
     mixed: `import { expect, test } from 'vitest';
@@ -81,7 +82,7 @@ test('passed, failed, skipped and left out are told apart', async () => {
   );
 });
 
-test('an error that no test sees fails the run', async () => {
+test('an error that no test sees fails the run', FULL, async () => {
   const late = `import { test } from 'vitest'; test('passes', () => { void Promise.reject(new Error('unseen')); });`;
   const { tally } = await run({ late });
   expect(tally).toMatchObject({ passed: 1, failed: 1 });

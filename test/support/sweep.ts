@@ -11,8 +11,8 @@ export type Tier = 'quick' | 'all' | 'rest';
  *     sweep(POINTS)('a worker killed at %s is gone on with', async (point) => { … }, 60_000);
  *
  * The tier and the seed come from `MAYFLY_TEST_TIER` and `MAYFLY_TEST_SEED`, which scripts/test.mjs sets.
- * Points are at least two. A tuple is given to the test as it is, and its parts to the title; the time-out is in
- * milliseconds.
+ * Points are at least two. A tuple is given to the test as it is, and its parts to the title; what comes last is a
+ * time-out in milliseconds, or options.
  */
 export const sweep = sweepOn(test);
 
@@ -20,14 +20,26 @@ export const sweep = sweepOn(test);
 export function sweepOn<Fixtures extends object>(on: TestAPI<Fixtures>) {
   return <T>(points: readonly T[]) => {
     type Run = (point: T, context: TestContext & Fixtures) => Promise<void>;
-    return (title: string, run: Run, timeout?: number): void => {
+    return (title: string, run: Run, given: number | TestOptions = {}): void => {
       const chosen = chosenBy(seed(), title, points.length, tier());
-      const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
+      const { tags = [], ...rest } = typeof given === 'number' ? { timeout: given } : given;
+      const options: TestOptions = { ...rest, tags: ['sweep', ...[tags].flat()] };
       for (const [nth, point] of points.entries())
         (chosen(nth) ? on : on.skip).for([point])(titleOf(title, point), options, run);
     };
   };
 }
+
+/** Each of some with each of others, as the points of a sweep. */
+export function pairsOf<A, B>(some: readonly A[], others: readonly B[]): (readonly [A, B])[] {
+  return some.flatMap((one) => others.map((other) => [one, other] as const));
+}
+
+/**
+ * Options of a test that `npm test` leaves out, since others there hold its promise in less time or on a simulated host;
+ * `npm run test:all` and the sweeps of CI run it. A whole file is left out by the line `// @module-tag full`.
+ */
+export const FULL = { tags: ['full'] } satisfies TestOptions;
 
 /** A case that only `npm run test:all` runs: it needs minutes, or a package archive. Elsewhere it is counted as left out. */
 export function onlyInFull(title: string, run: () => Promise<void>, timeout?: number): void {
