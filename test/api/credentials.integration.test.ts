@@ -14,6 +14,7 @@ import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { ended, isAlive, SshCaller } from '../support/ssh-caller.ts';
+import { FULL } from '../support/sweep.ts';
 import { jsonOf } from './support.ts';
 
 const mayfly = useMayfly();
@@ -130,7 +131,7 @@ describe('with a running sandbox', () => {
     expect(events[0]?.detail.certificates.map(({ serial }) => serial)).toEqual([one.issued.serial]);
   });
 
-  test('a connection that is kept open without a session does not outlive its certificate', async () => {
+  test('a connection that is kept open without a session does not outlive its certificate', FULL, async () => {
     const one = await admitted(sandbox.id);
     const master = spawn('ssh', ['-M', '-S', join(folder, 'master'), '-N', ...one.argv], { stdio: 'ignore' });
     const check = ['-S', join(folder, 'master'), '-O', 'check', 'x'];
@@ -144,7 +145,7 @@ describe('with a running sandbox', () => {
     await ended(master);
   });
 
-  test('by key id, and all that callers have at once; the platform keeps its own', async () => {
+  test('by key id, and all that callers have at once; the platform keeps its own', FULL, async () => {
     const [one, other, third] = [await admitted(sandbox.id), await admitted(sandbox.id), await admitted(sandbox.id)];
     expect((await call('DELETE', `${path()}/${encodeURIComponent(one.issued.keyId)}`)).status).toBe(200);
     expect(await one.isRefused()).toBe(true);
@@ -164,7 +165,7 @@ describe('with a running sandbox', () => {
     expect(await (await admitted(sandbox.id)).run('echo new')).toBe('new\n');
   });
 
-  test('one that ended days ago is revoked too, because what it opened may still be open', async () => {
+  test('one that ended days ago is revoked too, because what it opened may still be open', FULL, async () => {
     const { store } = mayfly();
     const caller = await admitted(sandbox.id);
     const [held] = await store.certificates.of(sandbox.id);
@@ -182,7 +183,7 @@ describe('with a running sandbox', () => {
     expect(await caller.isRefused()).toBe(true);
   });
 
-  test('a request that was too late for its signature is answered when it comes again', async () => {
+  test('a request that was too late for its signature is answered when it comes again', FULL, async () => {
     const { publicKey } = makeKeyPair('caller');
     const workflowId = `certificate/${sandbox.id}/late`;
     await mayfly().client.workflow.start('certificate', {
@@ -202,7 +203,7 @@ describe('with a running sandbox', () => {
     expect(await mayfly().sagas.issueCertificate('late', request)).toMatchObject({ serial: expect.any(String) });
   });
 
-  test('two revocations at once both hold: no older list replaces a newer one', async () => {
+  test('two revocations at once both hold: no older list replaces a newer one', FULL, async () => {
     const callers = [];
     for (let i = 0; i < 4; i++) callers.push(await admitted(sandbox.id));
     const answers = await Promise.all(callers.map(({ issued }) => call('DELETE', `${path()}/${issued.serial}`)));
@@ -210,7 +211,7 @@ describe('with a running sandbox', () => {
     for (const caller of callers) expect(await caller.isRefused()).toBe(true);
   });
 
-  test('a host worker that is down: the answer is 202, and the revocation holds when it is back', async () => {
+  test('a host worker that is down: the answer is 202, and the revocation holds when it is back', FULL, async () => {
     const one = await admitted(sandbox.id);
     await mayfly().host?.stop();
     const answer = await call('DELETE', `${path()}/${one.issued.serial}`, undefined, secrets.both, {
@@ -322,7 +323,7 @@ describe('with a running sandbox', () => {
   });
 });
 
-test('caa-013: a certificate of one sandbox opens no other', async () => {
+test('caa-013: a certificate of one sandbox opens no other', FULL, async () => {
   const [one, other] = [await mayfly().create(), await mayfly().create()];
   const caller = await admitted(one.id);
   if (!other.ssh) throw new Error('it has no address');

@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'n
 import { describe, expect, it } from 'vitest';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { filePathInUrl } from '../../model/file-path.ts';
+import { FULL } from '../support/sweep.ts';
 import { NAMES, useFiles } from './guest-files.ts';
 import { jsonOf } from './support.ts';
 
@@ -32,7 +33,7 @@ describe('directories', () => {
     expect(new Date(items[0]?.mtime ?? '').getTime()).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  it('of many entries are listed in little time and memory', { timeout: 120_000 }, async () => {
+  it('of many entries are listed in little time and memory', { ...FULL, timeout: 120_000 }, async () => {
     execFileSync('sh', ['-c', 'cd "$1" && seq -f "entry-%06g" 1 20000 | xargs touch', '-', folder()]);
     const response = await ask(`${filePathInUrl(Buffer.from(folder()))}?limit=10000`);
     const page = await jsonOf<{ items: { name: string }[]; nextCursor: string }>(response);

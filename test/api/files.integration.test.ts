@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'no
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { filePathInUrl } from '../../model/file-path.ts';
-import { onlyInFull, sweep } from '../support/sweep.ts';
+import { FULL, onlyInFull, sweep } from '../support/sweep.ts';
 import { NAMES, useFiles } from './guest-files.ts';
 import { jsonOf } from './support.ts';
 
@@ -119,7 +119,7 @@ describe('content', () => {
     expect(highest - before).toBeLessThan(64 * MIB);
   }
 
-  it('of 128 MiB goes up and down through little memory', { timeout: 300_000 }, () => goesThroughLittleMemory(128));
+  it('of 128 MiB goes up and down through little memory', FULL, () => goesThroughLittleMemory(128));
   onlyInFull('of 1 GiB goes up and down through little memory', () => goesThroughLittleMemory(1_024), 300_000);
 
   it('that nobody reads waits in the guest, and ends there when its reader leaves', async () => {

@@ -16,6 +16,7 @@ import type { Scope } from '../../model/scopes.ts';
 import type { SourceCommandResult } from '../../model/source-access.ts';
 import { RelayClient } from '../../relay/client.ts';
 import { useMayfly } from '../support/mayfly.ts';
+import { FULL } from '../support/sweep.ts';
 
 const mayfly = useMayfly();
 const NAME = `server-${randomBytes(4).toString('hex')}`;
@@ -141,7 +142,7 @@ describe('prepared', () => {
     expect(await ran('grep nothing /srv/data/lines || echo none')).toMatchObject({ stdout: { text: 'none\n' } });
   });
 
-  test('output and time are bounded', async () => {
+  test('output and time are bounded', FULL, async () => {
     const cut = await ran('cat /srv/data/big', { maxOutputBytes: 1_000 });
     expect([cut.stdout.text?.length, cut.stdout.truncated]).toEqual([1_000, true]);
     expect(await ran('find / -name nothing-is-called-so', { timeoutSeconds: 1 })).toBeDefined();
@@ -172,7 +173,7 @@ describe('prepared', () => {
     expect(await other.json()).toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  test('several looks at once, and no more than that', async () => {
+  test('several looks at once, and no more than that', FULL, async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => run('find /usr/share -name nothing')));
     const statuses = answers.map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
@@ -183,7 +184,7 @@ describe('prepared', () => {
 
   const file = (path: string, headers = {}) => call('GET', `/v1/sources/${NAME}/files/${path}`, undefined, headers);
 
-  test('files are read whole, in ranges, and as directories', async () => {
+  test('files are read whole, in ranges, and as directories', FULL, async () => {
     expect(await (await file('srv/data/link')).text()).toBe('one\ntwo\nthree\n');
     const part = await file('srv/data/lines', { Range: 'bytes=4-6' });
     expect([part.status, part.headers.get('Content-Range'), await part.text()]).toEqual([206, 'bytes 4-6/14', 'two']);
@@ -257,7 +258,7 @@ describe('prepared', () => {
     });
   }
 
-  test("caa-014: one source's certificate opens no other, and no other user", async () => {
+  test("caa-014: one source's certificate opens no other, and no other user", FULL, async () => {
     await expect(loginTo(OTHER, NAME)).rejects.toMatchObject({ stage: 'auth' });
     await expect(loginTo(NAME, NAME, 'root')).rejects.toMatchObject({ stage: 'auth' });
     await expect(loginTo(NAME, NAME, 'sandbox')).rejects.toMatchObject({ stage: 'auth' });
@@ -292,7 +293,7 @@ describe('prepared', () => {
     }
   });
 
-  test('a certificate that has run out is replaced by the next look', async () => {
+  test('a certificate that has run out is replaced by the next look', FULL, async () => {
     const machine = mayfly().host?.machine;
     const id = sourceIdOf('test', NAME);
     const path = join(machine?.credentials.directory(id) ?? '', CERTIFICATE_FILE);
@@ -302,7 +303,7 @@ describe('prepared', () => {
     expect(validBefore(await readFile(path, 'utf8'))).toBeGreaterThan(Date.now() + 600_000);
   });
 
-  test('a host that has lost its key to a source is told to prepare it again', async () => {
+  test('a host that has lost its key to a source is told to prepare it again', FULL, async () => {
     const machine = mayfly().host?.machine;
     const id = sourceIdOf('test', NAME);
     await machine?.credentials.removeCredentials(id);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { TemporalSagas } from '../../api/temporal-sagas.ts';
 import { useMayfly } from '../support/mayfly.ts';
+import { FULL } from '../support/sweep.ts';
 
 const mayfly = useMayfly();
 
@@ -12,7 +13,7 @@ test('a wait ends when its signal fires, however long the server would hold it',
   await expect(sagas.ended(id, waiting.signal)).rejects.toThrow('long enough');
 });
 
-test('a wait for an update and for an end go on over many rounds with the server', async () => {
+test('a wait for an update and for an end go on over many rounds with the server', FULL, async () => {
   const input = mayfly().input();
   const sagas = new TemporalSagas(mayfly().client, { roundMs: 200 });
   mayfly().failpoints.arm('verifySsh.before=delay(1100);removeDomain.before=1*delay(1100)');

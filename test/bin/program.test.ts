@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programFolder } from '../../bin/manifest.mjs';
 import manifestOfPackage from '../../package.json' with { type: 'json' };
+import { sweep } from '../support/sweep.ts';
 
 const MAYFLY = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
@@ -35,12 +36,12 @@ describe('bin/mayfly', () => {
     expect(await readManifest()).toEqual(made);
   });
 
-  it.each<[string, { build?: string; sources?: object; packages?: object }]>([
+  sweep<readonly [string, { build?: string; sources?: object; packages?: object }]>([
     ['a source has changed', { sources: { 'cli/main.ts': 'another' } }],
     ['a file of a package has changed', { packages: { 'node_modules/citty/dist/index.mjs': 'another' } }],
     ['a source is gone', { sources: { 'cli/gone.ts': 'it was' } }],
     ['its scripts are gone', { build: 'gone' }],
-  ])('makes them anew when %s', async (_what, change) => {
+  ])('makes them anew when %s', async ([, change]) => {
     const made = await readManifest();
     const sources = { ...made.sources, ...change.sources };
     const packages = { ...made.packages, ...change.packages };

@@ -21,7 +21,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
 import { type FileDoor, openFileDoor } from '../support/file-door.ts';
-import { sweep } from '../support/sweep.ts';
+import { FULL, sweep } from '../support/sweep.ts';
 
 const MAYFLY = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 const NUL = Buffer.from([0]);
@@ -153,7 +153,7 @@ describe('a file', () => {
     expect(await piped(MAYFLY, ['cp', remote('/piped'), '-'])).toEqual(bytes);
   });
 
-  it('is told about in JSON', async () => {
+  it('is told about in JSON', FULL, async () => {
     await writeFile(join(here, 'file'), '12345');
     const { code, out } = await cp([join(here, 'file'), remote(), '--json']);
     expect([code, JSON.parse(out.toString())]).toMatchObject([0, { target: remote('/file'), bytes: 5 }]);
@@ -253,7 +253,7 @@ describe('a copy that fails', () => {
     expect(await readdir(guest)).toEqual(['file']);
   });
 
-  it.each(['into', 'out of'])('by Ctrl-C leaves no half file, %s the sandbox', async (way) => {
+  it.each(['into', 'out of'])('by Ctrl-C leaves no half file, %s the sandbox', FULL, async (way) => {
     const [from, to] = way === 'into' ? [here, guest] : [guest, here];
     // Sparse: the test waits for no disk.
     execFileSync('truncate', ['-s', '8G', join(from, 'large')]);
@@ -265,7 +265,7 @@ describe('a copy that fails', () => {
     await expect.poll(() => readdir(to), { timeout: 60_000 }).toEqual([]);
   });
 
-  it.each(['into', 'out of'])('by Ctrl-C leaves no half file of a directory, %s the sandbox', async (way) => {
+  it.each(['into', 'out of'])('by Ctrl-C leaves no half file of a directory, %s the sandbox', FULL, async (way) => {
     const [from, to] = way === 'into' ? [here, guest] : [guest, here];
     await mkdir(join(from, 'dir'));
     execFileSync('truncate', ['-s', '8G', join(from, 'dir/large')]);

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { exec } from '../../host/exec.ts';
-import { sweep } from '../support/sweep.ts';
+import { FULL, sweep } from '../support/sweep.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
@@ -62,6 +62,6 @@ describe('mayfly demo', () => {
       expect(code).toBe(130);
       expect(await left(name)).toEqual([]);
     },
-    120_000,
+    { ...FULL, timeout: 120_000 },
   );
 });

@@ -6,6 +6,7 @@ import type { SnapshotRecord } from '../../model/snapshot.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';
+import { FULL } from '../support/sweep.ts';
 
 const mayfly = useMayfly();
 const operations = useOperations(mayfly);
@@ -13,7 +14,10 @@ const { cli, told } = useCommandLine(mayfly);
 
 const sh = (id: string, command: string) => cli('run', id, '--command', command);
 
-test('what a sandbox did between two snapshots, and since, is listed, shown and carried away', async () => {
+test('what a sandbox did between two snapshots, and since, is listed, shown and carried away', {
+  ...FULL,
+  timeout: 120_000,
+}, async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   const { out: home } = await sh(id, 'printf %s "$HOME"');
   await sh(id, "cd; printf 'one\\ntwo\\n' > kept; echo gone > gone; chmod 644 kept");
@@ -69,4 +73,4 @@ test('what a sandbox did between two snapshots, and since, is listed, shown and 
   await told('sandbox', 'destroy', id);
   expect((await cli('diff', two, 'current')).code).toBe(1);
   expect((await cli('diff', one, two, home)).out).toBe(listed.out);
-}, 120_000);
+});

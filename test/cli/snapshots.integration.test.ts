@@ -5,6 +5,7 @@ import type { SnapshotRecord } from '../../model/snapshot.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';
+import { FULL } from '../support/sweep.ts';
 
 const mayfly = useMayfly();
 const operations = useOperations(mayfly);
@@ -44,7 +45,7 @@ test('a sandbox is saved, taken back and forward again, forked after its end, an
   expect((await cli('restore', id, one.id)).code).toBe(1);
 }, 120_000);
 
-test('a paused sandbox lets nobody in until it is resumed', async () => {
+test('a paused sandbox lets nobody in until it is resumed', { ...FULL, timeout: 60_000 }, async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   await write(id, 'kept');
   expect(await told('pause', id)).toMatchObject({ state: 'paused' });
@@ -57,9 +58,9 @@ test('a paused sandbox lets nobody in until it is resumed', async () => {
   expect(await told('snapshot', 'create', id)).toMatchObject({ state: 'ready' });
   expect(await told('resume', id)).toMatchObject({ state: 'running' });
   expect(await note(id)).toBe('kept');
-}, 60_000);
+});
 
-test('one request is one snapshot, and another waits for its turn', async () => {
+test('one request is one snapshot, and another waits for its turn', { ...FULL, timeout: 60_000 }, async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   mayfly().failpoints.arm('saveSnapshot.before=delay(1500)');
   const take = (key: string) =>
@@ -76,9 +77,9 @@ test('one request is one snapshot, and another waits for its turn', async () => 
   expect(bodies.map(({ state }) => state)).toEqual(['ready', 'ready']);
   expect(new Set(bodies.map((snapshot) => snapshot.id)).size).toBe(1);
   expect((await take('other')).status).toBe(201);
-}, 60_000);
+});
 
-test('a restore that fails says why, and the sandbox is as it was', async () => {
+test('a restore that fails says why, and the sandbox is as it was', { ...FULL, timeout: 120_000 }, async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');
   const snapshot = await told<SnapshotRecord>('snapshot', 'create', id);
   await write(id, 'now');
@@ -88,4 +89,4 @@ test('a restore that fails says why, and the sandbox is as it was', async () => 
   expect(await note(id)).toBe('now');
   const events = (await operations().told(id)).map(({ kind }) => kind);
   expect(events).toContain('sandbox.restore-failed');
-}, 120_000);
+});

@@ -12,6 +12,7 @@ import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { type HttpServer, serveHttp } from '../support/http-server.ts';
 import { useMayfly } from '../support/mayfly.ts';
+import { FULL } from '../support/sweep.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 const mayfly = useMayfly();
@@ -63,7 +64,7 @@ test('a command has the output, the input and the exit code of its own', async (
   expect(await ended).toEqual({ code: 7, out: 'through\n', err: 'err\n' });
 });
 
-test('the key is in a folder of its own while ssh runs, and gone when it was stopped by a signal', async () => {
+test('the key is in a folder of its own while ssh runs, and gone when it was stopped by a signal', FULL, async () => {
   const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'echo in; sleep 60');
   await once(child.stdout, 'data');
@@ -74,7 +75,7 @@ test('the key is in a folder of its own while ssh runs, and gone when it was sto
   expect((await ended).code).toBe(130);
 });
 
-test('two signals at once remove the key as well', async () => {
+test('two signals at once remove the key as well', FULL, async () => {
   const { id } = await mayfly().create();
   const { child, ended } = run('ssh', id, '--', 'echo in; trap "" HUP TERM; sleep 60');
   await once(child.stdout, 'data');

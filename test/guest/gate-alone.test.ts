@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { ReadonlyCommand } from '../../model/readonly/command.ts';
 import { PROGRAMS, readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
 import own from '../model/readonly/own-cases.json' with { type: 'json' };
-import { seed, seedOf, sweep } from '../support/sweep.ts';
+import { FULL, seed, seedOf, sweep } from '../support/sweep.ts';
 import { brokenStructures } from './broken-structures.ts';
 import { CanaryRoot } from './canary-root.ts';
 import { command, verdictsOn } from './gate-process.ts';
@@ -81,6 +81,7 @@ describe('the gate alone', () => {
   });
 
   it('refuses what a broken first layer makes of the cases, or what it lets through changes nothing', {
+    ...FULL,
     timeout: 240_000,
   }, async () => {
     const forbidden = cases.filter(({ allowed }) => !allowed).flatMap(({ text }) => brokenStructures(text));

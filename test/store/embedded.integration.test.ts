@@ -8,6 +8,7 @@ import { mongo } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storeCachePath } from '../../scripts/setup/artifacts.mjs';
 import { connectStore } from '../../store/connect.ts';
+import { FULL } from '../support/sweep.ts';
 import { sandboxId } from './support.ts';
 
 interface Doc {
@@ -108,7 +109,7 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
   expect(acknowledged.filter((id) => !kept.includes(id))).toEqual([]);
 });
 
-it('has chains that verify, with all that was acknowledged, when it is killed while many append', async () => {
+it('has chains that verify, with all that was acknowledged, when it is killed while many append', FULL, async () => {
   const auditKey = Buffer.alloc(32, 7);
   const uri = await start();
   const store = await connectStore(uri, { auditKey });

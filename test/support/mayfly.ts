@@ -27,6 +27,7 @@ import { createControlWorker } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/host-machine.ts';
 import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/temporal.ts';
+import { eventually } from './eventually.ts';
 import { startStoreServer } from './store-server.ts';
 import { type HostPart, startTestHost } from './test-host.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
@@ -147,15 +148,13 @@ export class TestMayfly {
     return record;
   }
 
-  /** The record, as soon as it satisfies `wish`. The store notifies nobody, so this looks every 20 ms. */
+  /** The record, as soon as it satisfies `wish`. */
   async until(id: string, wish: (record: SandboxRecord) => boolean): Promise<SandboxRecord> {
-    const deadline = Date.now() + HANGS_AFTER_MS;
-    for (;;) {
-      const record = await this.store.sandboxes.get(id);
-      if (record && wish(record)) return record;
-      if (Date.now() > deadline) throw new Error(`${id} never came so far: ${JSON.stringify(record)}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await eventually(
+      () => this.store.sandboxes.get(id),
+      (record) => record !== null && wish(record),
+    );
+    return this.record(id);
   }
 
   /** Keeps a life for the replay tests, when MAYFLY_RECORD_HISTORIES is set. */

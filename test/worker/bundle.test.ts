@@ -5,6 +5,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { workflowBundlePath } from '../../scripts/setup/artifacts.mjs';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { FULL } from '../support/sweep.ts';
 
 let root: string;
 
@@ -31,17 +32,23 @@ describe('bundleWorkflows', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('bundles each time where nothing can be kept, and says so; old bundles go when a new one comes', async () => {
-    const folder = join(root, 'mayfly', 'workflows');
-    await rm(workflowBundlePath());
-    await writeFile(join(folder, 'old.js'), '');
-    await utimes(join(folder, 'old.js'), 0, 0);
-    await writeFile(join(folder, 'other.js'), '');
-    await bundleWorkflows(logger);
-    expect((await readdir(folder)).sort()).toEqual([workflowBundlePath().slice(folder.length + 1), 'other.js'].sort());
+  it(
+    'bundles each time where nothing can be kept, and says so; old bundles go when a new one comes',
+    FULL,
+    async () => {
+      const folder = join(root, 'mayfly', 'workflows');
+      await rm(workflowBundlePath());
+      await writeFile(join(folder, 'old.js'), '');
+      await utimes(join(folder, 'old.js'), 0, 0);
+      await writeFile(join(folder, 'other.js'), '');
+      await bundleWorkflows(logger);
+      expect((await readdir(folder)).sort()).toEqual(
+        [workflowBundlePath().slice(folder.length + 1), 'other.js'].sort(),
+      );
 
-    vi.stubEnv('XDG_CACHE_HOME', join(folder, 'other.js'));
-    expect(await bundleWorkflows(logger)).toMatchObject({ code: expect.stringContaining('importWorkflows') });
-    expect(warnings).toEqual([expect.stringContaining('bundled anew at each start')]);
-  });
+      vi.stubEnv('XDG_CACHE_HOME', join(folder, 'other.js'));
+      expect(await bundleWorkflows(logger)).toMatchObject({ code: expect.stringContaining('importWorkflows') });
+      expect(warnings).toEqual([expect.stringContaining('bundled anew at each start')]);
+    },
+  );
 });

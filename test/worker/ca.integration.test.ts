@@ -7,6 +7,7 @@ import type { SandboxRecord } from '../../model/sandbox.ts';
 import { type RotationStep, rotateCa, showCa } from '../../worker/ca.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { SshCaller } from '../support/ssh-caller.ts';
+import { FULL } from '../support/sweep.ts';
 
 const mayfly = useMayfly();
 const actor = { apiKeyId: 'test', agentId: null };
@@ -39,7 +40,10 @@ async function reconnect(id: string): Promise<void> {
   expect(status).toBe(200);
 }
 
-test('the CA moves to another key: at no stage is a certificate that counts refused, also over restarts', async () => {
+test('the CA moves to another key: at no stage is a certificate that counts refused, also over restarts', {
+  ...FULL,
+  timeout: 180_000,
+}, async () => {
   const before = await mayfly().create();
   const old = await admitted(before);
   const { signing: first } = await showCa(mayfly().config);
@@ -78,7 +82,7 @@ test('the CA moves to another key: at no stage is a certificate that counts refu
   for (const each of [old, ...stillOld]) expect(await each.isRefused()).toBe(true);
   for (const each of fresh) expect(await each.isRefused()).toBe(false);
   for (const { id } of [before, during, after]) await reconnect(id);
-}, 180_000);
+});
 
 test('a guest that was not reached keeps the next key from signing; its sandbox is named', async () => {
   const sandbox = await mayfly().create();
@@ -95,7 +99,10 @@ test('a guest that was not reached keeps the next key from signing; its sandbox 
   await reconnect(sandbox.id);
 }, 120_000);
 
-test('a sandbox that is being made during the first step trusts both keys when it runs', async () => {
+test('a sandbox that is being made during the first step trusts both keys when it runs', {
+  ...FULL,
+  timeout: 120_000,
+}, async () => {
   mayfly().failpoints.arm('awaitIp.before=1*delay(2000)');
   const input = mayfly().input();
   const creating = mayfly().create(input);
@@ -104,7 +111,7 @@ test('a sandbox that is being made during the first step trusts both keys when i
   const sandbox = await creating;
   await rotate('finish');
   expect(await (await admitted(sandbox)).isRefused()).toBe(false);
-}, 120_000);
+});
 
 test('elsewhere than with the control worker it is said where to go', async () => {
   await expect(showCa({ ...mayfly().config, stateDir: folder })).rejects.toThrow('only on the machine of the control');

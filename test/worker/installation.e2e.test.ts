@@ -10,6 +10,7 @@ import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
 import { readConfig } from '../../worker/config.ts';
 import { type Installation, startInstallation } from '../../worker/installation.ts';
 import { temporaryState } from '../host/temporary-state.ts';
+import { FULL } from '../support/sweep.ts';
 
 const SOURCE = 'golden-debian12';
 const WAIT = { waitSeconds: 240 };
@@ -87,7 +88,7 @@ test('one sandbox: made, seen by plain tools, destroyed and proved', async () =>
   expectProved(destroyed);
 });
 
-test('four at once have four addresses and four host keys', async () => {
+test('four at once have four addresses and four host keys', FULL, async () => {
   const made = await Promise.all(Array.from({ length: 4 }, () => mayfly.createSandbox({ source: SOURCE }, WAIT)));
   expect(new Set(made.map(({ ssh }) => ssh?.address)).size).toBe(4);
   expect(new Set(made.map(({ ssh }) => ssh?.hostKey)).size).toBe(4);
@@ -103,7 +104,7 @@ test('a delete while the guest boots cancels the create', async () => {
   expectProved(destroyed);
 });
 
-test('a TTL that ends while the guest boots leaves nothing either', async () => {
+test('a TTL that ends while the guest boots leaves nothing either', FULL, async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE, ttlSeconds: 4 }, { waitSeconds: 0 });
   const ended = await lastOf(asked.id);
   expect(ended).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });

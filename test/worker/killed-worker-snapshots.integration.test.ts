@@ -1,3 +1,4 @@
+// @module-tag full
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { entriesOf } from '../../host/directory.ts';

@@ -1,3 +1,4 @@
+// @module-tag full
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Command } from '../../client/commands.ts';

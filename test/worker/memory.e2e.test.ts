@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
 /** `number host`, ten times a second, to memory. */
@@ -11,7 +11,8 @@ const mayfly = useServedOnLibvirt();
 let parentId: string;
 
 beforeAll(async () => {
-  parentId = (await mayfly().client.createSandbox({ source: 'golden-debian12' }, WAIT)).id;
+  const snapshotId = await bootedSnapshot(mayfly());
+  parentId = (await mayfly().client.createSandbox({ snapshotId }, WAIT)).id;
 });
 
 async function run(sandboxId: string, command: string): Promise<string> {

@@ -1,3 +1,4 @@
+// @module-tag full
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import { reserveOf } from '../../model/storage.ts';

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect } from 'vitest';
 import { hibernated, kindsOf, refusalOf } from '../support/hibernated.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { letSleep } from '../support/sleeping-host.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test, mayfly: all } = useSagaCases();
 beforeAll(() => letSleep(all().machine().hypervisor, all().failpoints));
@@ -45,7 +46,7 @@ describe.concurrent('used while it sleeps', () => {
     }
   });
 
-  test('who leaves does not stop the wake', async ({ mayfly, operations }) => {
+  test('who leaves does not stop the wake', FULL, async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, true);
     const path = `/v1/sandboxes/${id}/files/etc/hostname`;
     const left = await operations.door.call('GET', path, undefined, { Prefer: 'wait=0' });
@@ -64,22 +65,23 @@ describe.concurrent('used while it sleeps', () => {
     expect(await door.text(await door.ended(command))).toBe('hello');
   });
 
-  test('a command that is asked for while it falls asleep does not wait for another', async ({
-    mayfly,
-    operations,
-  }) => {
-    const { id } = await mayfly.create(mayfly.input({ autoResume: true }));
-    mayfly.arm('hibernate.after=delay(1000)', id);
-    const operationId = await operations.beginPause(id, 'hibernate');
-    await operations.beganStep(id, 'hibernate');
-    const command = await operations.door.run(id, { command: 'echo done' }, 0);
-    expect(await operations.ended(id, operationId)).toBeNull();
-    expect(await operations.door.ended(command)).toMatchObject({ outcome: 'exited' });
-    expect((await kindsOf(operations, id)).filter((kind) => /hibernated|resumed/.test(kind))).toHaveLength(2);
-    await mayfly.keepHistory('used-while-hibernating', id);
-  });
+  test(
+    'a command that is asked for while it falls asleep does not wait for another',
+    FULL,
+    async ({ mayfly, operations }) => {
+      const { id } = await mayfly.create(mayfly.input({ autoResume: true }));
+      mayfly.arm('hibernate.after=delay(1000)', id);
+      const operationId = await operations.beginPause(id, 'hibernate');
+      await operations.beganStep(id, 'hibernate');
+      const command = await operations.door.run(id, { command: 'echo done' }, 0);
+      expect(await operations.ended(id, operationId)).toBeNull();
+      expect(await operations.door.ended(command)).toMatchObject({ outcome: 'exited' });
+      expect((await kindsOf(operations, id)).filter((kind) => /hibernated|resumed/.test(kind))).toHaveLength(2);
+      await mayfly.keepHistory('used-while-hibernating', id);
+    },
+  );
 
-  test('autoResume can be changed while it sleeps', async ({ mayfly, operations }) => {
+  test('autoResume can be changed while it sleeps', FULL, async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, false);
     const patched = await operations.door.call('PATCH', `/v1/sandboxes/${id}`, { autoResume: true });
     expect(await patched.json()).toMatchObject({ state: 'hibernated', spec: { autoResume: true } });

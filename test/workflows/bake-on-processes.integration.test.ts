@@ -5,6 +5,7 @@ import { sourceIdOf } from '../../model/ids.ts';
 import { Bakery } from '../support/baked.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 /** The bakes of test/workflows/bake-source.integration.test.ts, with trees that are cleaned and copied. */
 const { alone } = useSagaCases();
@@ -86,7 +87,7 @@ describe.concurrent('a source of trees', () => {
     expect(await mayfly.store.audit.verify(sourceIdOf('test', name))).toMatchObject({ ok: true });
   });
 
-  test('no link of the guest leads the cleaning to another file', async ({ mayfly, operations, bakery }) => {
+  test('no link of the guest leads the cleaning to another file', FULL, async ({ mayfly, operations, bakery }) => {
     const outside = join(mayfly.config.stateDir, 'outside');
     await writeFile(outside, 'stays');
     const { id } = await mayfly.create();
@@ -103,7 +104,7 @@ describe.concurrent('a source of trees', () => {
     expect(await readdir(join(tree(mayfly, asked.name), 'tmp'))).toEqual([]);
   });
 
-  test('of a source that somebody else made is refused, and stays as it is', async ({ mayfly, bakery }) => {
+  test('of a source that somebody else made is refused, and stays as it is', FULL, async ({ mayfly, bakery }) => {
     const failed = await bakery.bake(bakery.input('golden-debian12'));
     expect(failed).toMatchObject({ state: 'failed', failure: { step: 'claimSourceName', code: 'source_exists' } });
     expect(await bakery.remove('golden-debian12')).toMatchObject({ failure: { code: 'source_not_baked' } });
@@ -116,7 +117,7 @@ describe.concurrent('a source of trees', () => {
     ['shutDownGuest', 'after'],
     ['flattenDisks', 'during'],
     ['publishSource', 'during'],
-  ] as const)('%s fails %s its effect: nothing of it is left', async ([step, where], { mayfly, bakery }) => {
+  ] as const)('%s fails %s its effect: nothing of it is left', FULL, async ([step, where], { mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm(`${step}.${where}=error`, asked.sourceId);
     expect(await bakery.bake(asked)).toMatchObject({ state: 'failed', image: null, failure: { step } });
@@ -124,7 +125,7 @@ describe.concurrent('a source of trees', () => {
   });
 });
 
-test('what has no room is not copied, and is counted once', async ({ mayfly, bakery }) => {
+test('what has no room is not copied, and is counted once', FULL, async ({ mayfly, bakery }) => {
   const hypervisor = mayfly.host?.machine.hypervisor;
   if (!hypervisor) throw new Error('there is no host');
   const sizeOf = vi.spyOn(hypervisor.baking, 'sizeOf');

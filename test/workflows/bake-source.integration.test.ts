@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import { Bakery } from '../support/baked.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL, sweepOn } from '../support/sweep.ts';
 
 const STEPS = ['claimSourceName', 'cleanGuest', 'shutDownGuest', 'flattenDisks', 'publishSource'] as const;
 const actor = { apiKeyId: 'test', agentId: null };
@@ -28,8 +29,10 @@ const test = alone.extend<{ bakery: MemoryBakery }>({
   },
 });
 
+const sweep = sweepOn(test);
+
 describe.concurrent('a bake', () => {
-  test.for(STEPS)(
+  sweep(STEPS)(
     'when %s fails before or after its effect, nothing of it is left, and the name is free',
     async (step, { mayfly, bakery }) => {
       const { name, sourceId } = bakery.input();
@@ -51,16 +54,20 @@ describe.concurrent('a bake', () => {
     },
   );
 
-  test('when flattenDisks or publishSource fails in its middle, nothing of it is left', async ({ mayfly, bakery }) => {
-    for (const step of ['flattenDisks', 'publishSource']) {
-      const asked = bakery.input();
-      mayfly.arm(`${step}.during=error`, asked.sourceId);
-      expect(await bakery.bake(asked)).toMatchObject({ state: 'failed', failure: { step } });
-      expect(bakery.images()).toEqual([]);
-    }
-  });
+  test(
+    'when flattenDisks or publishSource fails in its middle, nothing of it is left',
+    FULL,
+    async ({ mayfly, bakery }) => {
+      for (const step of ['flattenDisks', 'publishSource']) {
+        const asked = bakery.input();
+        mayfly.arm(`${step}.during=error`, asked.sourceId);
+        expect(await bakery.bake(asked)).toMatchObject({ state: 'failed', failure: { step } });
+        expect(bakery.images()).toEqual([]);
+      }
+    },
+  );
 
-  test('when the builder cannot be made, its reason is told', async ({ mayfly, bakery }) => {
+  test('when the builder cannot be made, its reason is told', FULL, async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('bootDomain.before=error(boot_failed)', asked.builderId);
     expect(await bakery.bake(asked)).toMatchObject({
@@ -70,7 +77,7 @@ describe.concurrent('a bake', () => {
     expect(await mayfly.record(asked.builderId)).toMatchObject({ state: 'failed' });
   });
 
-  test('undos that fail are repeated until they hold', async ({ mayfly, bakery }) => {
+  test('undos that fail are repeated until they hold', FULL, async ({ mayfly, bakery }) => {
     const undos = ['discardImages', 'retractSource'].flatMap((undo) => [
       `${undo}.before=2*error`,
       `${undo}.after=2*error`,
@@ -84,7 +91,7 @@ describe.concurrent('a bake', () => {
     });
   });
 
-  test('a builder that is deleted meanwhile fails the bake', async ({ mayfly, bakery }) => {
+  test('a builder that is deleted meanwhile fails the bake', FULL, async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     mayfly.arm('cleanGuest.before=1*delay(8000)', asked.sourceId);
     await mayfly.sagas.bakeSource(asked);
@@ -94,21 +101,24 @@ describe.concurrent('a bake', () => {
   });
 
   describe('one name', () => {
-    test('is one source: a second bake is refused while the first runs, and when it has ended', async ({
-      mayfly,
-      bakery,
-    }) => {
-      const asked = bakery.input();
-      mayfly.arm('claimSourceName.before=1*delay(1000)', asked.sourceId);
-      await mayfly.sagas.bakeSource(asked);
-      await mayfly.sagas.bakeSource(asked);
-      await expect(mayfly.sagas.bakeSource(bakery.input(asked.name))).rejects.toMatchObject({ code: 'source_exists' });
-      const { sourceId, hostId, name } = asked;
-      await expect(mayfly.sagas.deleteSource({ sourceId, hostId, name, actor })).rejects.toMatchObject({
-        code: 'too_many_requests',
-      });
-      expect(await bakery.ended(asked)).toMatchObject({ state: 'ready', bakeId: asked.bakeId });
-    });
+    test(
+      'is one source: a second bake is refused while the first runs, and when it has ended',
+      FULL,
+      async ({ mayfly, bakery }) => {
+        const asked = bakery.input();
+        mayfly.arm('claimSourceName.before=1*delay(1000)', asked.sourceId);
+        await mayfly.sagas.bakeSource(asked);
+        await mayfly.sagas.bakeSource(asked);
+        await expect(mayfly.sagas.bakeSource(bakery.input(asked.name))).rejects.toMatchObject({
+          code: 'source_exists',
+        });
+        const { sourceId, hostId, name } = asked;
+        await expect(mayfly.sagas.deleteSource({ sourceId, hostId, name, actor })).rejects.toMatchObject({
+          code: 'too_many_requests',
+        });
+        expect(await bakery.ended(asked)).toMatchObject({ state: 'ready', bakeId: asked.bakeId });
+      },
+    );
 
     test('is refused to another bake that gets past the door, and the source stays ready', async ({ bakery }) => {
       const asked = bakery.input();
@@ -129,14 +139,14 @@ describe.concurrent('a bake', () => {
     });
   });
 
-  test('a delete that fails is repeated until it holds', async ({ mayfly, bakery }) => {
+  test('a delete that fails is repeated until it holds', FULL, async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     await bakery.bake(asked);
     mayfly.arm(['before', 'during', 'after'].map((where) => `removeSource.${where}=1*error`).join(';'), asked.sourceId);
     expect(await bakery.remove(asked.name)).toMatchObject({ state: 'deleted', waitingFor: null });
   });
 
-  test('a delete that is refused leaves the source, and says why', async ({ mayfly, bakery }) => {
+  test('a delete that is refused leaves the source, and says why', FULL, async ({ mayfly, bakery }) => {
     const asked = bakery.input();
     await bakery.bake(asked);
     mayfly.arm('removeSource.before=error(source_in_use)', asked.sourceId);

@@ -8,6 +8,7 @@ import { CapturedSource, expectFailed } from '../support/captured-source.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 /** The captures of test/workflows/capture.integration.test.ts, with processes that stand still and files that are copied. */
 const { alone } = useSagaCases();
@@ -74,6 +75,7 @@ test.concurrent.for([
   ['keepCapture', 'after'],
 ] as const)(
   '%s fails %s its effect: nothing is left, and the source goes on',
+  FULL,
   async ([step, where], { mayfly, source, image }) => {
     const id = source.newId();
     mayfly.arm(`${step}.${where}=error`, id);
@@ -84,36 +86,37 @@ test.concurrent.for([
   },
 );
 
-test('one at a time: another is refused while one is made, the same one joins; a stopped source is not captured', async ({
-  mayfly,
-  source,
-}) => {
-  const id = source.newId();
-  mayfly.arm('awaitCapture.during=hang', id);
-  await source.begin('create', id);
-  await source.begin('create', id);
-  await expect(source.begin('create')).rejects.toMatchObject({
-    code: 'source_busy',
-    message: expect.stringContaining(id),
-  });
-  await expect(source.begin('delete', id)).rejects.toMatchObject({ code: 'source_busy' });
-  const making = join(mayfly.config.stateDir, 'captures', `${id}.new`, 'root');
-  await eventually(
-    () => source.onHost(),
-    (captures) => captures.some(({ state }) => state === 'half'),
-  );
-  const input = mayfly.input({ source: source.name, captureId: id });
-  expect(await mayfly.create(input)).toMatchObject({ state: 'failed', failure: { code: 'capture_not_ready' } });
-  // Its host worker dies; the next one goes on waiting for the same copy.
-  const attempted = await stat(making);
-  await mayfly.host?.stop();
-  mayfly.arm(undefined, id);
-  await mayfly.startHost();
-  expect(await source.ended(id)).toMatchObject({ state: 'ready' });
-  const kept = join(mayfly.config.stateDir, 'captures', id, 'root');
-  expect((await stat(kept)).ino).toBe(attempted.ino);
+test(
+  'one at a time: another is refused while one is made, the same one joins; a stopped source is not captured',
+  FULL,
+  async ({ mayfly, source }) => {
+    const id = source.newId();
+    mayfly.arm('awaitCapture.during=hang', id);
+    await source.begin('create', id);
+    await source.begin('create', id);
+    await expect(source.begin('create')).rejects.toMatchObject({
+      code: 'source_busy',
+      message: expect.stringContaining(id),
+    });
+    await expect(source.begin('delete', id)).rejects.toMatchObject({ code: 'source_busy' });
+    const making = join(mayfly.config.stateDir, 'captures', `${id}.new`, 'root');
+    await eventually(
+      () => source.onHost(),
+      (captures) => captures.some(({ state }) => state === 'half'),
+    );
+    const input = mayfly.input({ source: source.name, captureId: id });
+    expect(await mayfly.create(input)).toMatchObject({ state: 'failed', failure: { code: 'capture_not_ready' } });
+    // Its host worker dies; the next one goes on waiting for the same copy.
+    const attempted = await stat(making);
+    await mayfly.host?.stop();
+    mayfly.arm(undefined, id);
+    await mayfly.startHost();
+    expect(await source.ended(id)).toMatchObject({ state: 'ready' });
+    const kept = join(mayfly.config.stateDir, 'captures', id, 'root');
+    expect((await stat(kept)).ino).toBe(attempted.ino);
 
-  await hypervisor(mayfly).runningSources.stop(source.name);
-  expectFailed(await source.taken(), 'reserveCapture', 'source_not_running');
-  await hypervisor(mayfly).runningSources.start(source.name);
-});
+    await hypervisor(mayfly).runningSources.stop(source.name);
+    expectFailed(await source.taken(), 'reserveCapture', 'source_not_running');
+    await hypervisor(mayfly).runningSources.start(source.name);
+  },
+);

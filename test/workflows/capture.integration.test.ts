@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import { CapturedSource, expectFailed } from '../support/captured-source.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { pairsOf, sweepOn } from '../support/sweep.ts';
 
 const STEPS = ['reserveCapture', 'beginCapture', 'awaitCapture', 'verifyCapture', 'keepCapture'] as const;
 const UNDOS = ['thawSource', 'abortCapture', 'removeCapture', 'releaseCapture'] as const;
@@ -23,10 +24,12 @@ const test = useSagaCases({ kind: 'in-memory' }).alone.extend<{ source: MemorySo
   },
 });
 
-describe.concurrent.each(STEPS)('%s', (step) => {
-  test.for(['before', 'after'] as const)(
-    'fails %s its effect: nothing is left, and the source goes on',
-    async (where, { mayfly, source }) => {
+const sweep = sweepOn(test);
+
+describe.concurrent('a step', () => {
+  sweep(pairsOf(STEPS, ['before', 'after']))(
+    '%s that fails %s its effect leaves nothing, and the source goes on',
+    async ([step, where], { mayfly, source }) => {
       const id = source.newId();
       mayfly.arm(`${step}.${where}=error`, id);
       expectFailed(await source.taken(id), step);
@@ -39,17 +42,20 @@ describe.concurrent.each(STEPS)('%s', (step) => {
     },
   );
 
-  test('is done twice, as by the worker after one that died: it is one capture', async ({ mayfly, source }) => {
-    const captureId = source.newId();
-    mayfly.arm(`${step}.after=2*error(host_unavailable)`, captureId);
-    expect(await source.taken(captureId)).toMatchObject({ state: 'ready' });
-    expect(await source.onHost()).toEqual([{ captureId, state: 'whole' }]);
-    expect(source.moves()).toBe(true);
-  });
+  sweep(STEPS)(
+    '%s, done twice as by the worker after one that died, is one capture',
+    async (step, { mayfly, source }) => {
+      const captureId = source.newId();
+      mayfly.arm(`${step}.after=2*error(host_unavailable)`, captureId);
+      expect(await source.taken(captureId)).toMatchObject({ state: 'ready' });
+      expect(await source.onHost()).toEqual([{ captureId, state: 'whole' }]);
+      expect(source.moves()).toBe(true);
+    },
+  );
 });
 
 describe.concurrent('a capture', () => {
-  test.for(['beginCapture', 'verifyCapture'])(
+  sweep(['beginCapture', 'verifyCapture'])(
     'whose %s fails in its middle: nothing is left, and the source goes on',
     async (step, { mayfly, source }) => {
       const id = source.newId();
@@ -61,7 +67,7 @@ describe.concurrent('a capture', () => {
     },
   );
 
-  test.for(UNDOS)(
+  sweep(UNDOS)(
     'with an undo that fails: it is repeated until it holds, and the record says so: %s',
     async (step, { mayfly, source }) => {
       const id = source.newId();

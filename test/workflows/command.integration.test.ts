@@ -3,6 +3,7 @@ import type { AuditKind } from '../../model/audit.ts';
 import type { SandboxInput } from '../../model/messages.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test, alone, mayfly: all } = useSagaCases();
 
@@ -40,31 +41,33 @@ describe.concurrent('a command', () => {
     expect(JSON.stringify(audit)).not.toContain('"hi"');
   });
 
-  test('gets argv, bytes on standard input, a directory and a user as they are', async ({
-    mayfly,
-    operations: { door },
-  }) => {
-    const { id } = await sandbox(mayfly);
-    const argv = ['printf', '%s|', 'a b', '$HOME', '', "'"];
-    expect(await door.run(id, { argv })).toMatchObject({ output: { stdout: { text: "a b|$HOME||'|" } } });
-    const bytes = Buffer.from([0, 255, 10, 128]).toString('base64');
-    const cat = await door.run(id, { argv: ['cat'], stdin: { base64: bytes } });
-    expect(cat.output?.stdout).toEqual({ base64: bytes, truncated: false });
-    const where = await door.run(id, { command: 'pwd; id -un', cwd: '/tmp', user: 'root' });
-    expect(where.output?.stdout).toMatchObject({ text: '/tmp\nroot\n' });
-  });
+  test(
+    'gets argv, bytes on standard input, a directory and a user as they are',
+    FULL,
+    async ({ mayfly, operations: { door } }) => {
+      const { id } = await sandbox(mayfly);
+      const argv = ['printf', '%s|', 'a b', '$HOME', '', "'"];
+      expect(await door.run(id, { argv })).toMatchObject({ output: { stdout: { text: "a b|$HOME||'|" } } });
+      const bytes = Buffer.from([0, 255, 10, 128]).toString('base64');
+      const cat = await door.run(id, { argv: ['cat'], stdin: { base64: bytes } });
+      expect(cat.output?.stdout).toEqual({ base64: bytes, truncated: false });
+      const where = await door.run(id, { command: 'pwd; id -un', cwd: '/tmp', user: 'root' });
+      expect(where.output?.stdout).toMatchObject({ text: '/tmp\nroot\n' });
+    },
+  );
 
-  test('takes standard input as soon as it was asked for, before it has started', async ({
-    mayfly,
-    operations: { door },
-  }) => {
-    const { id } = await sandbox(mayfly);
-    for (let times = 0; times < 10; times++) {
-      const { id: commandId } = await door.run(id, { argv: ['cat'], stdinOpen: true }, 0);
-      const path = `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`;
-      expect((await door.call('POST', path, Buffer.from('x\n'))).status).toBe(200);
-    }
-  });
+  test(
+    'takes standard input as soon as it was asked for, before it has started',
+    FULL,
+    async ({ mayfly, operations: { door } }) => {
+      const { id } = await sandbox(mayfly);
+      for (let times = 0; times < 10; times++) {
+        const { id: commandId } = await door.run(id, { argv: ['cat'], stdinOpen: true }, 0);
+        const path = `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`;
+        expect((await door.call('POST', path, Buffer.from('x\n'))).status).toBe(200);
+      }
+    },
+  );
 
   test('that cannot start is refused, and its idempotency key is free again', async ({
     mayfly,
@@ -99,20 +102,24 @@ describe.concurrent('a command', () => {
     expect(views.at(-1)).toMatchObject({ output: { stdout: { text: 'x\n' } } });
   });
 
-  test('of many at once: one more than the guest takes is told to wait', async ({ mayfly, operations: { door } }) => {
-    const { id } = await sandbox(mayfly);
-    const many = await Promise.all(
-      Array.from({ length: 64 }, () => door.run(id, { command: 'read x', stdinOpen: true }, 0)),
-    );
-    for (const command of many) await door.until(command, ({ state }) => state === 'running');
-    const response = await door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
-    expect(response.status).toBe(429);
-    expect(response.headers.get('Retry-After')).toBe('1');
-    const close = async ({ id: commandId }: { id: string }) =>
-      door.call('POST', `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`, Buffer.from('x\n'));
-    for (const command of many) expect((await close(command)).status).toBe(200);
-    for (const command of many) expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-  });
+  test(
+    'of many at once: one more than the guest takes is told to wait',
+    FULL,
+    async ({ mayfly, operations: { door } }) => {
+      const { id } = await sandbox(mayfly);
+      const many = await Promise.all(
+        Array.from({ length: 64 }, () => door.run(id, { command: 'read x', stdinOpen: true }, 0)),
+      );
+      for (const command of many) await door.until(command, ({ state }) => state === 'running');
+      const response = await door.call('POST', `/v1/sandboxes/${id}/commands`, { command: 'true' });
+      expect(response.status).toBe(429);
+      expect(response.headers.get('Retry-After')).toBe('1');
+      const close = async ({ id: commandId }: { id: string }) =>
+        door.call('POST', `/v1/sandboxes/${id}/commands/${commandId}/stdin?close=true`, Buffer.from('x\n'));
+      for (const command of many) expect((await close(command)).status).toBe(200);
+      for (const command of many) expect(await door.ended(command)).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    },
+  );
 
   test('is told to have started while it runs, and is cancelled with all its processes', async ({
     mayfly,
@@ -127,10 +134,10 @@ describe.concurrent('a command', () => {
     expect(await door.ended(command)).toMatchObject({ outcome: 'cancelled' });
     expect((await door.call('POST', path)).status).toBe(200);
     await mayfly.client.workflow.getHandle(`command/${command.id}`).result();
-    expect((await auditOf(id)).map(({ kind }) => kind)).toEqual([
+    const kinds = (await auditOf(id)).map(({ kind }) => kind);
+    expect([kinds[0], kinds.slice(1, 3).toSorted(), ...kinds.slice(3)]).toEqual([
       'command.requested',
-      'command.cancel-asked',
-      'command.started',
+      ['command.cancel-asked', 'command.started'],
       'command.ended',
     ]);
     await mayfly.keepHistory('command-cancelled', command.id, `command/${command.id}`);
@@ -165,43 +172,45 @@ describe.concurrent('the output of a command', () => {
     }
   });
 
-  test('is kept up to its bound, counted beyond, and read by stream and offset', async ({
-    mayfly,
-    operations: { door },
-  }) => {
-    const { id } = await sandbox(mayfly);
-    const command = await door.run(id, { command: 'seq 1 100000; seq 1 5 >&2', maxOutputBytes: 200_000 });
-    expect(command.stdout).toEqual({ bytes: 588_895, kept: 200_000 });
-    const all = await door.output(command, 'stream=stdout');
-    expect(all.headers.get('X-Mayfly-Truncated')).toBe('true');
-    const text = await all.text();
-    expect(text).toHaveLength(200_000);
-    const part = await door.output(command, 'stream=stdout&offset=65530&limit=20');
-    expect(await part.text()).toBe(text.slice(65_530, 65_550));
-    expect(part.headers.get('X-Mayfly-Next-Offset')).toBe('65550');
-    expect(part.headers.get('X-Mayfly-Ended')).toBe('false');
-    const rest = await door.output(command, 'stream=stderr&offset=2');
-    expect(await rest.text()).toBe('2\n3\n4\n5\n');
-    expect(rest.headers.get('X-Mayfly-Ended')).toBe('true');
-  });
+  test(
+    'is kept up to its bound, counted beyond, and read by stream and offset',
+    FULL,
+    async ({ mayfly, operations: { door } }) => {
+      const { id } = await sandbox(mayfly);
+      const command = await door.run(id, { command: 'seq 1 100000; seq 1 5 >&2', maxOutputBytes: 200_000 });
+      expect(command.stdout).toEqual({ bytes: 588_895, kept: 200_000 });
+      const all = await door.output(command, 'stream=stdout');
+      expect(all.headers.get('X-Mayfly-Truncated')).toBe('true');
+      const text = await all.text();
+      expect(text).toHaveLength(200_000);
+      const part = await door.output(command, 'stream=stdout&offset=65530&limit=20');
+      expect(await part.text()).toBe(text.slice(65_530, 65_550));
+      expect(part.headers.get('X-Mayfly-Next-Offset')).toBe('65550');
+      expect(part.headers.get('X-Mayfly-Ended')).toBe('false');
+      const rest = await door.output(command, 'stream=stderr&offset=2');
+      expect(await rest.text()).toBe('2\n3\n4\n5\n');
+      expect(rest.headers.get('X-Mayfly-Ended')).toBe('true');
+    },
+  );
 });
 
 describe.concurrent('a sandbox', () => {
-  test('that is destroyed interrupts its commands, and does not wait for them', async ({
-    mayfly,
-    operations: { door },
-  }) => {
-    const input = await sandbox(mayfly);
-    const command = await door.run(input.id, { command: 'echo there; sleep 1000' }, 0);
-    await door.until(command, ({ state }) => state === 'running');
-    expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
-    const ended = await door.ended(command);
-    expect(ended).toMatchObject({ outcome: 'interrupted', reason: 'Its sandbox ended while it ran.' });
-    const after = await door.call('POST', `/v1/sandboxes/${input.id}/commands`, { command: 'true' });
-    expect(await after.json()).toMatchObject({ code: 'sandbox_ended' });
-  });
+  test(
+    'that is destroyed interrupts its commands, and does not wait for them',
+    FULL,
+    async ({ mayfly, operations: { door } }) => {
+      const input = await sandbox(mayfly);
+      const command = await door.run(input.id, { command: 'echo there; sleep 1000' }, 0);
+      await door.until(command, ({ state }) => state === 'running');
+      expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+      const ended = await door.ended(command);
+      expect(ended).toMatchObject({ outcome: 'interrupted', reason: 'Its sandbox ended while it ran.' });
+      const after = await door.call('POST', `/v1/sandboxes/${input.id}/commands`, { command: 'true' });
+      expect(await after.json()).toMatchObject({ code: 'sandbox_ended' });
+    },
+  );
 
-  test('whose machine goes away leaves its commands unknown', async ({ mayfly, operations: { door } }) => {
+  test('whose machine goes away leaves its commands unknown', FULL, async ({ mayfly, operations: { door } }) => {
     const input = await sandbox(mayfly);
     const command = await door.run(input.id, { command: 'sleep 1000' }, 0);
     await door.until(command, ({ state }) => state === 'running');
@@ -239,7 +248,7 @@ describe('a host worker', () => {
     },
   );
 
-  alone('that is down keeps a command and its cancel waiting', async ({ mayfly, operations: { door } }) => {
+  alone('that is down keeps a command and its cancel waiting', FULL, async ({ mayfly, operations: { door } }) => {
     const { id } = await sandbox(mayfly);
     await mayfly.host?.stop();
     const command = await door.run(id, { command: 'sleep 1000' }, 0);

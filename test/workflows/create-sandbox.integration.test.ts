@@ -3,6 +3,7 @@ import { unprovenLayers } from '../../model/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import type { Timeouts } from '../../model/timeouts.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { pairsOf, sweepOn } from '../support/sweep.ts';
 
 const STEPS = ['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
 
@@ -23,7 +24,17 @@ const PHASES = {
   verifySsh: 'verifying-ssh',
 };
 
-const { test } = useSagaCases({ kind: 'in-memory' });
+const CLEANUP = [
+  'removeCredentials',
+  'removeDomain',
+  'releaseLease',
+  'removeWorkspace',
+  'releaseReservation',
+  'lookAgain',
+] as const;
+
+const { test, alone } = useSagaCases({ kind: 'in-memory' });
+const sweep = sweepOn(alone);
 
 function expectProved(record: SandboxRecord): void {
   expect(record.proof).not.toBeNull();
@@ -84,10 +95,10 @@ describe.concurrent('a create', () => {
   });
 });
 
-describe.concurrent.each(STEPS)('when %s', (step) => {
-  test.for(['before', 'after'])(
-    'fails %s its effect, nothing is left and the answer says which step and why',
-    async (where, { mayfly }) => {
+describe.concurrent('a step', () => {
+  sweep(pairsOf(STEPS, ['before', 'after']))(
+    '%s that fails %s its effect leaves nothing, and the answer says which step and why',
+    async ([step, where], { mayfly }) => {
       const input = mayfly.input();
       mayfly.arm(`${step}.${where}=error`, input.id);
       await mayfly.create(input);
@@ -101,7 +112,7 @@ describe.concurrent.each(STEPS)('when %s', (step) => {
     },
   );
 
-  test('hangs, nothing is left and the answer says which step and why', async ({ mayfly }) => {
+  sweep(STEPS)('%s that hangs leaves nothing, and the answer says which step and why', async (step, { mayfly }) => {
     const input = mayfly.input({}, HANGS[step]);
     mayfly.arm(`${step}.before=hang`, input.id);
     await mayfly.create(input);
@@ -113,7 +124,7 @@ describe.concurrent.each(STEPS)('when %s', (step) => {
     expectProved(failed);
   });
 
-  test('is under way, a delete cancels the create and cleans up', async ({ mayfly }) => {
+  sweep(STEPS)('%s that is under way is cancelled by a delete, which cleans up', async (step, { mayfly }) => {
     const input = mayfly.input();
     mayfly.arm(`${step}.after=hang`, input.id);
     await mayfly.sagas.create(input);
@@ -124,24 +135,17 @@ describe.concurrent.each(STEPS)('when %s', (step) => {
     if (step === 'awaitIp') await mayfly.keepHistory('turns-deleted-while-creating', input.id);
   });
 
-  test('fails once in a way that a retry cures, the sandbox runs', async ({ mayfly }) => {
+  sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly }) => {
     const input = mayfly.input();
     mayfly.arm(`${step}.after=1*error(host_unavailable)`, input.id);
     expect(await mayfly.create(input)).toMatchObject({ state: 'running' });
   });
 });
 
-describe.concurrent.each([
-  'removeCredentials',
-  'removeDomain',
-  'releaseLease',
-  'removeWorkspace',
-  'releaseReservation',
-  'lookAgain',
-])('when the cleanup step %s', (step) => {
-  test.for(['before', 'after'])(
-    'fails %s its effect a few times, it is repeated until it holds',
-    async (where, { mayfly }) => {
+describe.concurrent('a step of the cleanup', () => {
+  sweep(pairsOf(CLEANUP, ['before', 'after']))(
+    '%s that fails %s its effect a few times is repeated until it holds',
+    async ([step, where], { mayfly }) => {
       const input = mayfly.input();
       await mayfly.create(input);
       mayfly.arm(`${step}.${where}=3*error`, input.id);
@@ -151,18 +155,21 @@ describe.concurrent.each([
     },
   );
 
-  test('does not hold, the sandbox is not called destroyed and says what it waits for', async ({ mayfly }) => {
-    const input = mayfly.input();
-    await mayfly.create(input);
-    mayfly.arm(`${step}.before=error`, input.id);
-    await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
-    const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
-    expect(waiting).toMatchObject({ state: 'destroying', proof: null });
-    expect(waiting.waitingFor).toContain(step);
-    mayfly.arm(undefined, input.id);
-    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
-    if (step === 'removeDomain') await mayfly.keepHistory('cleanup-that-waits', input.id);
-  });
+  sweep(CLEANUP)(
+    '%s that does not hold is waited for, and the sandbox is not called destroyed',
+    async (step, { mayfly }) => {
+      const input = mayfly.input();
+      await mayfly.create(input);
+      mayfly.arm(`${step}.before=error`, input.id);
+      await mayfly.sagas.destroy({ ...input, begin: 'destroy' }, { actor: input.createdBy });
+      const waiting = await mayfly.until(input.id, (record) => record.waitingFor !== null);
+      expect(waiting).toMatchObject({ state: 'destroying', proof: null });
+      expect(waiting.waitingFor).toContain(step);
+      mayfly.arm(undefined, input.id);
+      expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', waitingFor: null });
+      if (step === 'removeDomain') await mayfly.keepHistory('cleanup-that-waits', input.id);
+    },
+  );
 });
 
 describe.concurrent('a host that was proposed with the request', () => {

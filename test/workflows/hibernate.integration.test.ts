@@ -4,8 +4,10 @@ import { UNMEASURED_BYTES } from '../../model/storage.ts';
 import { hibernated, kindsOf, refusalOf } from '../support/hibernated.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { letSleep } from '../support/sleeping-host.ts';
+import { FULL, sweepOn } from '../support/sweep.ts';
 
 const { test, alone, mayfly: all } = useSagaCases();
+const sweep = sweepOn(alone);
 beforeAll(() => letSleep(machine().hypervisor, all().failpoints));
 
 const MIB = 64;
@@ -69,49 +71,55 @@ test('paused, it is hibernated too; hibernated, it is neither saved, restored no
   expect(await operations.sh(id, 'echo here')).toBe('here\n');
 });
 
-test('it ends by its TTL, not by being idle; and by a delete, also in the middle of either step', async ({
-  mayfly,
-  operations,
-}) => {
-  const input = mayfly.input({ ttlSeconds: 15, idleSeconds: 4 });
-  await mayfly.create(input);
-  await operations.hibernate(input.id);
-  for (const step of ['hibernate', 'wake'] as const) {
-    const other = mayfly.input();
-    await mayfly.create(other);
-    if (step === 'wake') await operations.hibernate(other.id);
-    mayfly.arm(`${step}.after=hang`, other.id);
-    const ended = operations.ended(
-      other.id,
-      await operations.beginPause(other.id, step === 'wake' ? 'resume' : 'hibernate'),
-    );
-    await operations.beganStep(other.id, step);
-    expect(await mayfly.destroy(other)).toMatchObject({ state: 'destroyed' });
-    expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-    await mayfly.keepHistory(`deleted-while-${step === 'wake' ? 'waking' : 'hibernating'}`, other.id);
-    mayfly.arm(undefined, other.id);
-  }
-  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
-  const asleep = await hibernated(mayfly, operations, true);
-  expect(await mayfly.destroy(asleep)).toMatchObject({ state: 'destroyed' });
-});
+test(
+  'it ends by its TTL, not by being idle; and by a delete, also in the middle of either step',
+  FULL,
+  async ({ mayfly, operations }) => {
+    const input = mayfly.input({ ttlSeconds: 15, idleSeconds: 4 });
+    await mayfly.create(input);
+    await operations.hibernate(input.id);
+    for (const step of ['hibernate', 'wake'] as const) {
+      const other = mayfly.input();
+      await mayfly.create(other);
+      if (step === 'wake') await operations.hibernate(other.id);
+      mayfly.arm(`${step}.after=hang`, other.id);
+      const ended = operations.ended(
+        other.id,
+        await operations.beginPause(other.id, step === 'wake' ? 'resume' : 'hibernate'),
+      );
+      await operations.beganStep(other.id, step);
+      expect(await mayfly.destroy(other)).toMatchObject({ state: 'destroyed' });
+      expect(await ended).toMatchObject({ code: 'sandbox_ended' });
+      await mayfly.keepHistory(`deleted-while-${step === 'wake' ? 'waking' : 'hibernating'}`, other.id);
+      mayfly.arm(undefined, other.id);
+    }
+    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
+    const asleep = await hibernated(mayfly, operations, true);
+    expect(await mayfly.destroy(asleep)).toMatchObject({ state: 'destroyed' });
+  },
+);
 
-describe.concurrent.each(['before', 'during', 'after'])('a failure %s its effect', (where) => {
-  test('of a hibernation leaves it running, or paused', async ({ mayfly, operations }) => {
-    const { id } = await mayfly.create();
-    mayfly.arm(`hibernate.${where}=error`, id);
-    expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
-    expect(await promised(id)).toBe(MIB);
-    expect(await operations.sh(id, 'echo here')).toBe('here\n');
-    await operations.pause(id);
-    expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate' });
-    expect(await mayfly.record(id)).toMatchObject({ state: 'paused' });
-    expect((await machine().hypervisor.whereabouts(id)).domain).toBe('paused');
-    if (where === 'after') await mayfly.keepHistory('hibernate-failed', id);
-  });
+const FAULTS = ['before', 'during', 'after'] as const;
 
-  test('of a wake leaves it hibernated', async ({ mayfly, operations }) => {
+describe.concurrent('a failure', () => {
+  sweep(FAULTS)(
+    '%s the effect of a hibernation leaves it running, or paused',
+    async (where, { mayfly, operations }) => {
+      const { id } = await mayfly.create();
+      mayfly.arm(`hibernate.${where}=error`, id);
+      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate', code: 'fault_injected' });
+      expect(await mayfly.record(id)).toMatchObject({ state: 'running', waitingFor: null });
+      expect(await promised(id)).toBe(MIB);
+      expect(await operations.sh(id, 'echo here')).toBe('here\n');
+      await operations.pause(id);
+      expect(await operations.hibernate(id)).toMatchObject({ step: 'hibernate' });
+      expect(await mayfly.record(id)).toMatchObject({ state: 'paused' });
+      expect((await machine().hypervisor.whereabouts(id)).domain).toBe('paused');
+      if (where === 'after') await mayfly.keepHistory('hibernate-failed', id);
+    },
+  );
+
+  sweep(FAULTS)('%s the effect of a wake leaves it hibernated', async (where, { mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, false);
     mayfly.arm(`wake.${where}=1*error`, id);
     expect(await operations.resume(id)).toMatchObject({ step: 'wake', code: 'fault_injected' });
@@ -123,21 +131,23 @@ describe.concurrent.each(['before', 'during', 'after'])('a failure %s its effect
   });
 });
 
-test('a login that does not work leaves it hibernated; what keeps that from holding is said, and tried again', async ({
-  mayfly,
-  operations,
-}) => {
-  const id = await hibernated(mayfly, operations, false);
-  mayfly.arm('verifySsh.before=error;hibernate.before=2*error(hibernate_failed)', id);
-  const operationId = await operations.beginPause(id, 'resume');
-  await mayfly.until(id, ({ waitingFor }) => waitingFor?.startsWith('hibernate on host test') ?? false);
-  expect(await operations.ended(id, operationId)).toMatchObject({ step: 'verifySsh' });
-  expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
-  expect(await promised(id)).toBe(0);
-});
+test(
+  'a login that does not work leaves it hibernated; what keeps that from holding is said, and tried again',
+  FULL,
+  async ({ mayfly, operations }) => {
+    const id = await hibernated(mayfly, operations, false);
+    mayfly.arm('verifySsh.before=error;hibernate.before=2*error(hibernate_failed)', id);
+    const operationId = await operations.beginPause(id, 'resume');
+    await mayfly.until(id, ({ waitingFor }) => waitingFor?.startsWith('hibernate on host test') ?? false);
+    expect(await operations.ended(id, operationId)).toMatchObject({ step: 'verifySsh' });
+    expect(await mayfly.record(id)).toMatchObject({ state: 'hibernated', waitingFor: null });
+    expect(await promised(id)).toBe(0);
+  },
+);
 
 alone(
   'where there is no room for its memory any more, it stays hibernated and says so',
+  FULL,
   async ({ mayfly, operations }) => {
     const id = await hibernated(mayfly, operations, true);
     const { ledger, hypervisor } = machine();
@@ -159,6 +169,7 @@ alone(
 
 alone(
   'past a quota it stays hibernated and says so, but what its memory takes of the disk is not held against it',
+  FULL,
   async ({ mayfly, operations }) => {
     const sandboxDiskBytes = 100 * 1_048_576;
     const { store } = mayfly;

@@ -3,8 +3,10 @@ import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL, sweepOn } from '../support/sweep.ts';
 
-const { test } = useSagaCases();
+const { test, alone } = useSagaCases();
+const sweep = sweepOn(alone);
 
 /** Where the sandbox's counter is, read on the host: the guest may stand still. */
 async function counted(operations: TestOperations, id: string): Promise<number> {
@@ -68,15 +70,17 @@ test('a simulated host cannot hibernate, and says so; the sandbox goes on', asyn
   expect(await operations.sh(id, 'echo here')).toBe('here\n');
 });
 
-test('a paused sandbox ends by its TTL, not by being idle', async ({ mayfly, operations }) => {
+test('a paused sandbox ends by its TTL, not by being idle', FULL, async ({ mayfly, operations }) => {
   const input = mayfly.input({ ttlSeconds: 10, idleSeconds: 4 });
   await mayfly.create(input);
   await operations.pause(input.id);
   expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
 });
 
-describe.concurrent.each(['before', 'during', 'after'])('a failure %s its effect', (where) => {
-  test('of a pause leaves it running', async ({ mayfly, operations }) => {
+const FAULTS = ['before', 'during', 'after'] as const;
+
+describe.concurrent('a failure', () => {
+  sweep(FAULTS)('%s the effect of a pause leaves it running', async (where, { mayfly, operations }) => {
     const id = await countingSandbox(mayfly, operations);
     mayfly.arm(`pause.${where}=error`, id);
     expect(await operations.pause(id)).toMatchObject({ step: 'pause', code: 'fault_injected' });
@@ -85,7 +89,7 @@ describe.concurrent.each(['before', 'during', 'after'])('a failure %s its effect
     await countsBeyond(operations, id, at);
   });
 
-  test('of a resume leaves it paused', async ({ mayfly, operations }) => {
+  sweep(FAULTS)('%s the effect of a resume leaves it paused', async (where, { mayfly, operations }) => {
     const id = await countingSandbox(mayfly, operations);
     await operations.pause(id);
     const at = await counted(operations, id);
@@ -99,7 +103,7 @@ describe.concurrent.each(['before', 'during', 'after'])('a failure %s its effect
   });
 });
 
-test('a delete ends a paused sandbox, and one that is being paused', async ({ mayfly, operations }) => {
+test('a delete ends a paused sandbox, and one that is being paused', FULL, async ({ mayfly, operations }) => {
   const paused = mayfly.input();
   await mayfly.create(paused);
   await operations.pause(paused.id);

@@ -2,16 +2,18 @@ import { describe, expect } from 'vitest';
 import { unprovenLayers } from '../../model/proof.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL, pairsOf, sweepOn } from '../support/sweep.ts';
 
-const { test } = useSagaCases({ kind: 'in-memory' });
+const { test, alone } = useSagaCases({ kind: 'in-memory' });
+const sweep = sweepOn(alone);
 
 /** Steps of a restore from when the machine goes off. */
 const STEPS = ['removeDomain', 'revertDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
 
-describe.concurrent.each(STEPS)('when %s of a restore', (step) => {
-  test.for(['before', 'after'])(
-    'fails %s its effect, the sandbox is what it was',
-    async (where, { mayfly, operations }) => {
+describe.concurrent('a step of a restore', () => {
+  sweep(pairsOf(STEPS, ['before', 'after']))(
+    '%s that fails %s its effect leaves the sandbox what it was',
+    async ([step, where], { mayfly, operations }) => {
       const { id, snapshot } = await changedSandbox(mayfly, operations);
       mayfly.arm(`${step}.${where}=1*error`, id);
       const { failure, kept } = await operations.restore(id, snapshot.id);
@@ -26,7 +28,7 @@ describe.concurrent.each(STEPS)('when %s of a restore', (step) => {
     },
   );
 
-  test('fails and nothing was kept, the restore is tried until it holds', async ({ mayfly, operations }) => {
+  sweep(STEPS)('%s that fails where nothing was kept is tried until it holds', async (step, { mayfly, operations }) => {
     const { id, snapshot } = await changedSandbox(mayfly, operations);
     mayfly.arm(`${step}.after=2*error`, id);
     const { failure } = await operations.restore(id, snapshot.id, { keep: false });
@@ -36,38 +38,41 @@ describe.concurrent.each(STEPS)('when %s of a restore', (step) => {
     expect(await operations.read(id)).toBe(step === 'removeDomain' ? 'new' : 'old');
   });
 
-  test('fails and so does what brings it back, it says what it waits for, and a delete ends it', async ({
-    mayfly,
-    operations,
-  }) => {
-    const { id, snapshot } = await changedSandbox(mayfly, operations);
-    mayfly.arm(`${step}.before=error`, id);
-    const { operationId } = await operations.beginRestore(id, snapshot.id, true);
-    const waiting = await mayfly.until(id, ({ waitingFor }) => waitingFor !== null);
-    expect(waiting).toMatchObject({ state: 'restoring', waitingFor: expect.stringContaining(step) });
-    const ended = operations.ended(id, operationId);
-    if (step === 'removeDomain') mayfly.arm(undefined, id); // the cleanup needs it too
-    const destroyed = await mayfly.destroy(id);
-    expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
-    expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
-    await ended;
-  });
+  sweep(STEPS)(
+    '%s that fails, as does what brings it back, is waited for, and a delete ends that',
+    async (step, { mayfly, operations }) => {
+      const { id, snapshot } = await changedSandbox(mayfly, operations);
+      mayfly.arm(`${step}.before=error`, id);
+      const { operationId } = await operations.beginRestore(id, snapshot.id, true);
+      const waiting = await mayfly.until(id, ({ waitingFor }) => waitingFor !== null);
+      expect(waiting).toMatchObject({ state: 'restoring', waitingFor: expect.stringContaining(step) });
+      const ended = operations.ended(id, operationId);
+      if (step === 'removeDomain') mayfly.arm(undefined, id); // the cleanup needs it too
+      const destroyed = await mayfly.destroy(id);
+      expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
+      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
+      await ended;
+    },
+  );
 
-  test('is under way, a delete cuts it short and cleans up', async ({ mayfly, operations }) => {
-    const { id, snapshot } = await changedSandbox(mayfly, operations);
-    mayfly.arm(`${step}.after=1*hang`, id);
-    const { operationId } = await operations.beginRestore(id, snapshot.id, true);
-    await operations.beganStep(id, step);
-    const ended = operations.ended(id, operationId);
-    const destroyed = await mayfly.destroy(id);
-    expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-    expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
-    expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-    if (step === 'revertDisk') await mayfly.keepHistory('deleted-while-restoring', id);
-  });
+  sweep(STEPS)(
+    '%s that is under way is cut short by a delete, which cleans up',
+    async (step, { mayfly, operations }) => {
+      const { id, snapshot } = await changedSandbox(mayfly, operations);
+      mayfly.arm(`${step}.after=1*hang`, id);
+      const { operationId } = await operations.beginRestore(id, snapshot.id, true);
+      await operations.beganStep(id, step);
+      const ended = operations.ended(id, operationId);
+      const destroyed = await mayfly.destroy(id);
+      expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
+      expect(await ended).toMatchObject({ code: 'sandbox_ended' });
+      if (step === 'revertDisk') await mayfly.keepHistory('deleted-while-restoring', id);
+    },
+  );
 });
 
-test('a step that hangs is given up, and the sandbox is what it was', async ({ mayfly, operations }) => {
+test('a step that hangs is given up, and the sandbox is what it was', FULL, async ({ mayfly, operations }) => {
   const { id, snapshot } = await changedSandbox(mayfly, operations, { revertDiskMs: 300, hostDownMs: 2_000 });
   mayfly.arm('revertDisk.during=4*hang', id); // as often as it is tried in that time, and a little more
   const { failure } = await operations.restore(id, snapshot.id);
@@ -86,7 +91,7 @@ test('only a whole snapshot of its own will do', async ({ mayfly, operations }) 
   expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
 });
 
-test('a snapshot that its host has lost leaves the sandbox as it was', async ({ mayfly, operations }) => {
+test('a snapshot that its host has lost leaves the sandbox as it was', FULL, async ({ mayfly, operations }) => {
   const { id, snapshot } = await changedSandbox(mayfly, operations);
   await mayfly.host?.machine.hypervisor.snapshots.remove(snapshot.id);
   expect(await operations.restore(id, snapshot.id, { keep: false })).toMatchObject({

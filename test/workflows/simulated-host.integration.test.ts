@@ -3,19 +3,21 @@ import { unprovenLayers } from '../../model/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL, sweepOn } from '../support/sweep.ts';
 
 /**
  * Each step of the sagas that are tested in memory, once with real processes, files and logins. What each of them does at
  * every other point is in the tests of its saga.
  */
-const { test } = useSagaCases();
+const { test, alone } = useSagaCases();
+const sweep = sweepOn(alone);
 
 function identity({ id, spec, macAddress, ssh }: SandboxRecord): object {
   return { id, spec, macAddress, ssh };
 }
 
 describe.concurrent('on processes', () => {
-  test.for(['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'])(
+  sweep(['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'])(
     'a create whose %s fails after its effect leaves nothing',
     async (step, { mayfly }) => {
       const input = mayfly.input();
@@ -79,7 +81,7 @@ describe.concurrent('on processes', () => {
     await mayfly.keepHistory('fork', forks[0]?.id ?? '');
   });
 
-  test.for(['saveSnapshot', 'verifySnapshot'])(
+  sweep(['saveSnapshot', 'verifySnapshot'])(
     'a snapshot whose %s fails in its middle, and whose undos fail after their effect, leaves nothing',
     async (step, { mayfly, operations }) => {
       const { id } = await mayfly.create();
@@ -90,7 +92,7 @@ describe.concurrent('on processes', () => {
     },
   );
 
-  test('a sandbox goes back and forth, and stays who it is', async ({ mayfly, operations }) => {
+  test('a sandbox goes back and forth, and stays who it is', FULL, async ({ mayfly, operations }) => {
     const { id, snapshot } = await changedSandbox(mayfly, operations);
     const before = await mayfly.record(id);
     const running = await operations.door.run(id, { command: 'echo begun; sleep 600' }, 0);
@@ -116,7 +118,7 @@ describe.concurrent('on processes', () => {
     expect(await mayfly.store.audit.verify(id)).toMatchObject({ ok: true });
   });
 
-  test.for(['removeDomain', 'revertDisk', 'bootDomain', 'awaitIp', 'verifySsh'])(
+  sweep(['removeDomain', 'revertDisk', 'bootDomain', 'awaitIp', 'verifySsh'])(
     'a restore whose %s fails after its effect leaves the sandbox what it was',
     async (step, { mayfly, operations }) => {
       const { id, snapshot } = await changedSandbox(mayfly, operations);
@@ -128,7 +130,7 @@ describe.concurrent('on processes', () => {
     },
   );
 
-  test('what is cannot be kept: then nothing is done, and what runs runs on', async ({ mayfly, operations }) => {
+  test('what is cannot be kept: then nothing is done, and what runs runs on', FULL, async ({ mayfly, operations }) => {
     const { id, snapshot } = await changedSandbox(mayfly, operations);
     const running = await operations.door.run(id, { command: 'while true; do sleep 0.1; done' }, 0);
     await operations.door.until(running, ({ state }) => state === 'running');

@@ -2,8 +2,10 @@ import { describe, expect } from 'vitest';
 import { unprovenLayers } from '../../model/proof.ts';
 import { snapshotWorkflowIdOf } from '../../model/snapshot.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL, pairsOf, sweepOn } from '../support/sweep.ts';
 
-const { test } = useSagaCases({ kind: 'in-memory' });
+const { test, alone } = useSagaCases({ kind: 'in-memory' });
+const sweep = sweepOn(alone);
 
 /** A hang must be noticed by the step's own time-out. */
 const HANGS = {
@@ -12,10 +14,10 @@ const HANGS = {
 };
 const STEPS = ['saveSnapshot', 'verifySnapshot'] as const;
 
-describe.concurrent.each(STEPS)('when %s', (step) => {
-  test.for(['before', 'during', 'after'])(
-    'fails %s its effect, nothing of it is left',
-    async (where, { mayfly, operations }) => {
+describe.concurrent('a step', () => {
+  sweep(pairsOf(STEPS, ['before', 'during', 'after']))(
+    '%s that fails %s its effect leaves nothing',
+    async ([step, where], { mayfly, operations }) => {
       const { id } = await mayfly.create();
       mayfly.arm(`${step}.${where}=error`, id);
       const failed = await operations.snapshot(id, 'again');
@@ -29,7 +31,7 @@ describe.concurrent.each(STEPS)('when %s', (step) => {
     },
   );
 
-  test('hangs, nothing of it is left and the guest is not frozen', async ({ mayfly, operations }) => {
+  sweep(STEPS)('%s that hangs leaves nothing, and no frozen guest', async (step, { mayfly, operations }) => {
     const { id } = await mayfly.create(mayfly.input({}, HANGS[step]));
     mayfly.arm(`${step}.during=hang`, id);
     expect(await operations.snapshot(id)).toMatchObject({ state: 'failed', failure: { step, code: 'step_timeout' } });
@@ -37,35 +39,38 @@ describe.concurrent.each(STEPS)('when %s', (step) => {
     await operations.write(id, 'it goes on');
   });
 
-  test('is under way, a delete of the sandbox takes it back first', async ({ mayfly, operations }) => {
-    const input = mayfly.input();
-    await mayfly.create(input);
-    mayfly.arm(`${step}.during=hang`, input.id);
-    const snapshotId = await operations.beginSnapshot(input.id);
-    const ended = operations.ended(input.id, snapshotId);
-    const destroyed = await mayfly.destroy(input);
-    expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
-    expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
-    expect(await ended).toMatchObject({ code: 'sandbox_ended' });
-    expect(await operations.record(snapshotId)).toMatchObject({
-      state: 'failed',
-      failure: { code: 'sandbox_ended' },
-    });
-    expect(await operations.onHost()).toEqual([]);
-    if (step === 'saveSnapshot') await mayfly.keepHistory('deleted-while-saving', input.id);
-  });
+  sweep(STEPS)(
+    '%s that is under way is taken back first by a delete of the sandbox',
+    async (step, { mayfly, operations }) => {
+      const input = mayfly.input();
+      await mayfly.create(input);
+      mayfly.arm(`${step}.during=hang`, input.id);
+      const snapshotId = await operations.beginSnapshot(input.id);
+      const ended = operations.ended(input.id, snapshotId);
+      const destroyed = await mayfly.destroy(input);
+      expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted' });
+      expect(unprovenLayers(destroyed.proof?.observations ?? [])).toEqual([]);
+      expect(await ended).toMatchObject({ code: 'sandbox_ended' });
+      expect(await operations.record(snapshotId)).toMatchObject({
+        state: 'failed',
+        failure: { code: 'sandbox_ended' },
+      });
+      expect(await operations.onHost()).toEqual([]);
+      if (step === 'saveSnapshot') await mayfly.keepHistory('deleted-while-saving', input.id);
+    },
+  );
 
-  test('fails once in a way that a retry cures, the snapshot is there', async ({ mayfly, operations }) => {
+  sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly, operations }) => {
     const { id } = await mayfly.create();
     mayfly.arm(`${step}.after=1*error(host_unavailable)`, id);
     expect(await operations.snapshot(id)).toMatchObject({ state: 'ready' });
   });
 });
 
-describe.concurrent.each(['thaw', 'removeSnapshot'])('when the undo %s', (undo) => {
-  test.for(['before', 'after'])(
-    'fails %s its effect a few times, it is repeated until it holds',
-    async (where, { mayfly, operations }) => {
+describe.concurrent('an undo', () => {
+  sweep(pairsOf(['thaw', 'removeSnapshot'], ['before', 'after']))(
+    '%s that fails %s its effect a few times is repeated until it holds',
+    async ([undo, where], { mayfly, operations }) => {
       const { id } = await mayfly.create();
       mayfly.arm(`saveSnapshot.after=error;${undo}.${where}=4*error`, id);
       expect(await operations.snapshot(id)).toMatchObject({ state: 'failed', failure: { step: 'saveSnapshot' } });
@@ -109,7 +114,7 @@ describe.concurrent('one operation at a time', () => {
     expect(await operations.onHost()).toHaveLength(1);
   });
 
-  test('a name is one snapshot’s, until it is deleted', async ({ mayfly, operations }) => {
+  test('a name is one snapshot’s, until it is deleted', FULL, async ({ mayfly, operations }) => {
     const { id } = await mayfly.create();
     const first = await operations.snapshot(id, 'base');
     await expect(operations.beginSnapshot(id, 'base')).rejects.toMatchObject({ code: 'snapshot_name_taken' });
@@ -136,22 +141,23 @@ describe.concurrent('one operation at a time', () => {
     expect(await operations.snapshot(id)).toMatchObject({ state: 'ready', kind: 'disk' });
   });
 
-  test('an operation is use: the idle timer does not end it, and counts from its end', async ({
-    mayfly,
-    operations,
-  }) => {
-    const input = mayfly.input({ idleSeconds: 4 });
-    await mayfly.create(input);
-    mayfly.arm('saveSnapshot.before=1*delay(5500)', input.id);
-    expect(await operations.snapshot(input.id)).toMatchObject({ state: 'ready' });
-    expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
-    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
-  });
+  test(
+    'an operation is use: the idle timer does not end it, and counts from its end',
+    FULL,
+    async ({ mayfly, operations }) => {
+      const input = mayfly.input({ idleSeconds: 4 });
+      await mayfly.create(input);
+      mayfly.arm('saveSnapshot.before=1*delay(5500)', input.id);
+      expect(await operations.snapshot(input.id)).toMatchObject({ state: 'ready' });
+      expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+      expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'idle' });
+    },
+  );
 });
 
 describe.concurrent('deleting', () => {
-  test.for(['before', 'during', 'after'])(
-    'fails %s its effect a few times, and is repeated',
+  sweep(['before', 'during', 'after'])(
+    'that fails %s its effect a few times is repeated',
     async (where, { mayfly, operations }) => {
       const input = mayfly.input();
       await mayfly.create(input);

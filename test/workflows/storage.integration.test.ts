@@ -8,6 +8,7 @@ import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { SmallDisk } from '../support/small-disk.ts';
 import { startWatch } from '../support/storage-watch.ts';
+import { FULL } from '../support/sweep.ts';
 
 const MIB = 1_048_576;
 let small: SmallDisk;
@@ -100,6 +101,7 @@ filling(
 
 filling(
   'a snapshot, a restore and a fork that find no room half way leave nothing half made',
+  { ...FULL, timeout: 60_000 },
   async ({ mayfly, operations, disk }) => {
     const { id } = await mayfly.create();
     await operations.write(id, 'old');
@@ -130,7 +132,6 @@ filling(
     expect(await operations.ended(id, operationId)).toBeNull();
     expect(await operations.read(id)).toBe('old');
   },
-  60_000,
 );
 
 /** Resolves when the store says that the host has measured so much. */
@@ -144,6 +145,7 @@ async function measured(sandboxId: string, bytes: number): Promise<void> {
 
 filling(
   'a watch that was killed goes on with what it had stopped',
+  { ...FULL, timeout: 60_000 },
   async ({ mayfly, operations, disk }) => {
     const { id } = await mayfly.create();
     const reserve = reserveOf(await machine().hypervisor.disk());
@@ -156,11 +158,13 @@ filling(
     await mayfly.until(id, isRunning);
     await wroteAll(operations, command);
   },
-  60_000,
 );
 
 describe.concurrent('a quota', () => {
-  test('of a key stops what grows past it, and lets it go on when it is raised', async ({ mayfly, operations }) => {
+  test('of a key stops what grows past it, and lets it go on when it is raised', { ...FULL, timeout: 60_000 }, async ({
+    mayfly,
+    operations,
+  }) => {
     const apiKeyId = await keyWith({ diskBytes: 90 * MIB });
     const growing = await mayfly.create(requestOf(mayfly, apiKeyId));
     const other = await mayfly.create();
@@ -179,12 +183,12 @@ describe.concurrent('a quota', () => {
     await mayfly.store.apiKeys.limit(apiKeyId, { diskBytes: 400 * MIB });
     await mayfly.until(growing.id, isRunning);
     await wroteAll(operations, command);
-  }, 60_000);
+  });
 
-  test('of a sandbox counts its snapshots: one more is refused, and a deleted one makes room', async ({
-    mayfly,
-    operations,
-  }) => {
+  test('of a sandbox counts its snapshots: one more is refused, and a deleted one makes room', {
+    ...FULL,
+    timeout: 60_000,
+  }, async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ sandboxDiskBytes: 80 * MIB });
     const { id } = await mayfly.create(requestOf(mayfly, apiKeyId));
     await operations.sh(id, 'head -c 30000000 /dev/urandom > ~/data; sync');
@@ -203,12 +207,12 @@ describe.concurrent('a quota', () => {
     await operations.delete(first);
     expect(await operations.resume(id)).toBeNull();
     await wroteAll(operations, command);
-  }, 60_000);
+  });
 
-  test('counts what stays of deleted snapshots, which is no growth of whoever leans on it', async ({
-    mayfly,
-    operations,
-  }) => {
+  test('counts what stays of deleted snapshots, which is no growth of whoever leans on it', {
+    ...FULL,
+    timeout: 60_000,
+  }, async ({ mayfly, operations }) => {
     const [whole, single] = [await keyWith({ diskBytes: 90 * MIB }), await keyWith({ sandboxDiskBytes: 90 * MIB })];
     const idle = await mayfly.create(requestOf(mayfly, whole));
     const { id } = await mayfly.create(requestOf(mayfly, single));
@@ -223,7 +227,7 @@ describe.concurrent('a quota', () => {
     await mayfly.until(id, isRunning);
     expect(await mayfly.record(idle.id)).toMatchObject({ state: 'running' });
     held.mockRestore();
-  }, 60_000);
+  });
 
   test('that has room for one more lets one of two that come at once pass', async ({ mayfly }) => {
     const apiKeyId = await keyWith({ diskBytes: 100 * MIB });
@@ -233,7 +237,7 @@ describe.concurrent('a quota', () => {
     expect(failed?.failure).toMatchObject({ step: 'proposeHosts', code: 'quota_exceeded' });
   });
 
-  test('counts two snapshots that are begun at once', async ({ mayfly, operations }) => {
+  test('counts two snapshots that are begun at once', { ...FULL, timeout: 60_000 }, async ({ mayfly, operations }) => {
     const apiKeyId = await keyWith({ diskBytes: 200 * MIB });
     const input = [requestOf(mayfly, apiKeyId), requestOf(mayfly, apiKeyId)];
     const ids = (await Promise.all(input.map((one) => mayfly.create(one)))).map(({ id }) => id);
@@ -245,5 +249,5 @@ describe.concurrent('a quota', () => {
     const actor = { apiKeyId, agentId: null };
     const taken = await Promise.allSettled(ids.map((id) => operations.snapshot(id, undefined, actor)));
     expect(taken.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
-  }, 60_000);
+  });
 });

@@ -11,6 +11,7 @@ import type { Whereabouts } from '../../../host/hypervisor.ts';
 import { verifySsh } from '../../../host/ssh/verify.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
+import { FULL } from '../../support/sweep.ts';
 import { newId, patience } from '../simulated/machine.ts';
 import { builtAgent, GuestMachine, readGuestFile } from './machine.ts';
 
@@ -139,22 +140,26 @@ function moved(line: string, address: string): string {
   return [expiry, address, ...rest].join(' ');
 }
 
-test('one that leads to a machine that stands still is given up, and so is one to where it was before', async () => {
-  connections('libvirt');
-  const { id, endpoint, running } = await boot();
-  running();
-  await verified(id, endpoint);
-  await machine.host.hypervisor.pause(id);
-  await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'guest_unreachable', message: /is paused/ });
-  await noneIsOpen();
-  await machine.host.hypervisor.resume(id);
+test(
+  'one that leads to a machine that stands still is given up, and so is one to where it was before',
+  FULL,
+  async () => {
+    connections('libvirt');
+    const { id, endpoint, running } = await boot();
+    running();
+    await verified(id, endpoint);
+    await machine.host.hypervisor.pause(id);
+    await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'guest_unreachable', message: /is paused/ });
+    await noneIsOpen();
+    await machine.host.hypervisor.resume(id);
 
-  const elsewhere = { ...(await machine.host.hypervisor.whereabouts(id)), domain: 'off' as const };
-  connections('simulated', () => Promise.resolve(elsewhere));
-  await verified(id, endpoint);
-  await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'guest_unreachable', message: /is off/ });
-  await noneIsOpen();
-});
+    const elsewhere = { ...(await machine.host.hypervisor.whereabouts(id)), domain: 'off' as const };
+    connections('simulated', () => Promise.resolve(elsewhere));
+    await verified(id, endpoint);
+    await expect(hostnameOf(id)).rejects.toMatchObject({ code: 'guest_unreachable', message: /is off/ });
+    await noneIsOpen();
+  },
+);
 
 test.each(KINDS)(
   '%s: it is not used for a sandbox with another host key, nor twice, nor after the end',

@@ -1,9 +1,10 @@
+// @module-tag full
 import { spawnSync } from 'node:child_process';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import type { FileChange, FileChangeRecord } from '../../../model/file-change.ts';
-import { tier } from '../../support/sweep.ts';
+import { seedOf, tier } from '../../support/sweep.ts';
 import { asLogged, latin1 } from '../compared/as-logged.ts';
 import { copyOf, differences } from '../compared/logged-tree.ts';
 import { RandomOperations, randomOf } from '../compared/random-operations.ts';
@@ -13,7 +14,7 @@ import { useMachine } from './machine.ts';
 const ROOT = '/srv/tree';
 const OPERATIONS = 100;
 const FILES = tier() === 'all' ? 10_000 : 2_000;
-const SEED = Number(process.env['MAYFLY_TEST_SEED'] ?? '20');
+const SEED = seedOf('compared operations');
 
 const machine = useMachine();
 let guest: LivingGuest;

@@ -1,3 +1,4 @@
+// @module-tag full
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';

@@ -10,6 +10,7 @@ import { parseXml } from '../../../host/libvirt/xml.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import type { FileChangeRecord } from '../../../model/file-change.ts';
 import { diffBinary } from '../../../scripts/setup/artifacts.mjs';
+import { FULL } from '../../support/sweep.ts';
 import { newId, newSnapshotId } from '../simulated/machine.ts';
 import { temporaryState } from '../temporary-state.ts';
 
@@ -163,7 +164,10 @@ test('a file is read by its path, links are not followed, and what is no file is
   await expect(read('/etc/../etc/hosts')).rejects.toMatchObject({ code: 'file_not_found' });
 });
 
-test('a million names in a directory are told, by a program that has its bounds and nothing else', async () => {
+test('a million names in a directory are told, by a program that has its bounds and nothing else', {
+  ...FULL,
+  timeout: 120_000,
+}, async () => {
   const many = await snapshotOf(await crowded());
   const began = performance.now();
   let told = 0;
@@ -178,7 +182,7 @@ test('a million names in a directory are told, by a program that has its bounds 
   process.stderr.write(`${told} of ${MANY} lines after ${(performance.now() - began).toFixed(0)} ms\n`);
   expect(runs()).toBe('');
   expect((await host.snapshots.list()).map(({ snapshotId }) => snapshotId)).not.toContain(many);
-}, 120_000);
+});
 
 async function expectBounds(pid: string): Promise<void> {
   const [limits, status] = await Promise.all(

@@ -1,3 +1,4 @@
+// @module-tag full
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag full
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag full
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
 import { tier } from '../../support/sweep.ts';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/exec.ts';
+import { FULL } from '../../support/sweep.ts';
 import { expectRightTime, LivingGuest, newSnapshotId, stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
 
@@ -37,7 +38,10 @@ const snapshotsLeft = async () => await readdir(machine().state.snapshots);
 const FROM_DISK = 'echo 3 | sudo tee /proc/sys/vm/drop_caches >/dev/null';
 const IDENTITY = 'hostname; cat /etc/machine-id; cat /sys/class/net/[!l]*/address';
 
-test('what was written without sync is in a snapshot, what came later is not; forks, restores and deletes in any order', async () => {
+test('what was written without sync is in a snapshot, what came later is not; forks, restores and deletes in any order', {
+  ...FULL,
+  timeout: 900_000,
+}, async () => {
   const { host, state } = machine();
   const guest = await start(null, await defineManyDisks());
   const toDisk = (text: string) => `printf ${text} | sudo dd of=/dev/vdb bs=512 conv=sync,fsync status=none`;
@@ -102,9 +106,9 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   expect(await host.snapshots.remove(before)).toEqual({ keptFor: null });
   expect(await host.snapshots.remove(before)).toEqual({ keptFor: null });
   expect(await snapshotsLeft()).toEqual([]);
-}, 900_000);
+});
 
-test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', async () => {
+test('paused, a sandbox keeps its memory, is saved as it is, and goes on with the right time', FULL, async () => {
   const { host } = machine();
   const guest = await LivingGuest.wake(machine());
   await guest.run('echo kept > /dev/shm/memory');

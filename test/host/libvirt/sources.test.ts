@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sources } from '../../../host/libvirt/sources.ts';
 import { Virsh } from '../../../host/libvirt/virsh.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
-
-vi.mock('../../../host/disk/image.ts', () => ({ imageChain: async () => [{ virtualBytes: 1_024 }] }));
 
 const SANDBOX = 'sbx-0000000000000000';
 const SAVED = 'It has a saved memory image, so its disk is not at rest.';
@@ -15,8 +16,16 @@ let domains: { all: string[]; active: string[]; saved: string[] };
 /** MiB of memory that a definition says. */
 let memory: number;
 
-const DISK =
-  '<disk type="file" device="disk"><driver name="qemu" type="raw"/><source file="/d"/><target dev="vda" bus="virtio"/></disk>';
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sources-'));
+  await writeFile(join(folder, 'disk'), new Uint8Array(1_024));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const disk = () =>
+  `<disk type="file" device="disk"><driver name="qemu" type="raw"/><source file="${join(folder, 'disk')}"/><target dev="vda" bus="virtio"/></disk>`;
 const lines = (names: string[]) => names.map((name) => `${name}\n`).join('');
 
 beforeEach(() => {
@@ -30,7 +39,7 @@ beforeEach(() => {
     const name = argument.replace('--domain=', '');
     const id = domains.active.includes(name) ? ' id="3"' : '';
     const resources = `<memory unit="MiB">${memory}</memory><vcpu>1</vcpu>`;
-    return `<domain type="kvm"${id}><name>${name}</name>${resources}<devices>${DISK}</devices></domain>`;
+    return `<domain type="kvm"${id}><name>${name}</name>${resources}<devices>${disk()}</devices></domain>`;
   });
 });
 afterEach(() => vi.restoreAllMocks());

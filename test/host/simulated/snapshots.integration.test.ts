@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rename, symlink, unlink, writeFile } from 'no
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
+import { FULL } from '../../support/sweep.ts';
 import { answers, newId, newSnapshotId, patience, SILENCE_MS, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
@@ -40,7 +41,7 @@ describe('a snapshot', () => {
     expect(await machine.hypervisor.snapshots.verify(snapshotId, patience())).toEqual(saved);
   });
 
-  test('two forks differ in machine id and host key', async () => {
+  test('two forks differ in machine id and host key', FULL, async () => {
     const [parent, one, other] = [newId(), newId(), newId()];
     await login(parent);
     const snapshotId = await save(parent);
@@ -52,7 +53,7 @@ describe('a snapshot', () => {
     expect(new Set(machineIds).size).toBe(3);
   });
 
-  test('is taken while programs are started all the time', async () => {
+  test('is taken while programs are started all the time', FULL, async () => {
     const id = newId();
     const endpoint = await login(id);
     const busy = 'while :; do /bin/echo x >> count; /bin/true; done';

@@ -14,7 +14,7 @@ import { inspectSource } from '../../../host/source/inspection.ts';
 import { checkedCaKeys } from '../../../host/source/trust.ts';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
-import { sweep } from '../../support/sweep.ts';
+import { FULL, sweep } from '../../support/sweep.ts';
 import { temporaryState } from '../temporary-state.ts';
 import { GATE, prepareHere, unprepareHere } from './prepare-here.ts';
 import { describeTree } from './tree-digest.ts';
@@ -127,7 +127,7 @@ describe('what is there already', () => {
     );
   });
 
-  test('pra-001: a new key of our CA takes the place of the old one, and both may be trusted', async () => {
+  test('pra-001: a new key of our CA takes the place of the old one, and both may be trusted', FULL, async () => {
     const root = await boot();
     await prepare();
     const next = makeKeyPair('y').publicKey.split(' ').slice(0, 2).join(' ');
@@ -135,13 +135,13 @@ describe('what is there already', () => {
     expect(await readFile(join(root, 'etc/ssh/mayfly-source/user_ca.pub'), 'utf8')).toBe(`${next}\n${CA_KEY}\n`);
   });
 
-  test('pra-002: an option in a comment is not an option', async () => {
+  test('pra-002: an option in a comment is not an option', FULL, async () => {
     await boot(`#TrustedUserCAKeys none\n${PLAIN}`);
     await prepare();
     expect(await effective('sandbox')).toContain('trustedusercakeys none');
   });
 
-  test('pra-003: lines that somebody appends later hold for everybody, not for our user', async () => {
+  test('pra-003: lines that somebody appends later hold for everybody, not for our user', FULL, async () => {
     const root = await boot();
     await prepare();
     await appendFile(join(root, 'etc/ssh/sshd_config'), 'X11Forwarding yes\n');
@@ -151,7 +151,7 @@ describe('what is there already', () => {
     expect(await readFile(join(root, 'etc/ssh/sshd_config'), 'utf8')).toBe(`${PLAIN}X11Forwarding yes\n`);
   });
 
-  test('an earlier Match block that would decide for our user is told, and nothing was reloaded', async () => {
+  test('an earlier Match block that would decide for our user is told, and nothing was reloaded', FULL, async () => {
     const root = await boot(`${PLAIN}Match User *\n  ForceCommand /bin/false\n`);
     const before = await everything(root);
     await expect(prepare()).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describe('what is there already', () => {
     expect(await everything(root)).toEqual(before);
   });
 
-  test('a source that another Mayfly has prepared is left alone', async () => {
+  test('a source that another Mayfly has prepared is left alone', FULL, async () => {
     const root = await boot();
     await prepare();
     const prepared = await everything(root);
@@ -238,7 +238,7 @@ test('pra-005: settings that sshd refuses are taken back at once, and sshd goes 
   expect(await readFile(join(root, 'etc/ssh/sshd_config'), 'utf8')).toBe(`${before}Nonsense yes\n`);
 });
 
-test('pra-012: with pam_shells the gate is listed, and goes again', async () => {
+test('pra-012: with pam_shells the gate is listed, and goes again', FULL, async () => {
   const root = await boot(PLAIN, async (tree) => {
     await mkdir(join(tree, 'etc/pam.d'));
     await writeFile(join(tree, 'etc/pam.d/sshd'), 'auth required pam_shells.so\n');
@@ -253,7 +253,7 @@ test('pra-012: with pam_shells the gate is listed, and goes again', async () => 
   expect(await everything(root)).toEqual(before);
 });
 
-test('account files that others have changed since keep their changes', async () => {
+test('account files that others have changed since keep their changes', FULL, async () => {
   const root = await boot();
   await prepare();
   const console = await consoleOf();

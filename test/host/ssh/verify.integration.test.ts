@@ -1,13 +1,29 @@
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
+import { eventually } from '../../support/eventually.ts';
 import { newId, patience, TestMachine } from '../simulated/machine.ts';
 
-function openSockets(): number {
-  return readdirSync('/proc/self/fd').length;
+/** The sockets of this process that lead to the port. */
+function openSockets(port: number): string[] {
+  const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const connections = readFileSync('/proc/self/net/tcp', 'utf8').split('\n');
+  const leading = connections.map((line) => line.trim().split(/\s+/)).filter(([, , there]) => there?.endsWith(remote));
+  const inodes = new Set(leading.map((fields) => `socket:[${fields[9]}]`));
+  return readdirSync('/proc/self/fd')
+    .map(linkOf)
+    .filter((link) => inodes.has(link));
+}
+
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return 'closed meanwhile';
+  }
 }
 
 describe('verifySsh against a real sshd', () => {
@@ -25,11 +41,11 @@ describe('verifySsh against a real sshd', () => {
   afterAll(() => machine.stop());
 
   test('logs in with the certificate, again and again, and leaves no socket open', async () => {
-    await machine.verify(endpoint, id);
-    const before = openSockets();
     for (let i = 0; i < 5; i++) await machine.verify(endpoint, id);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(openSockets()).toBeLessThanOrEqual(before);
+    await eventually(
+      async () => openSockets(endpoint.port),
+      (open) => open.length === 0,
+    );
   });
 
   test.concurrent("another sandbox's certificate is rejected, with the reason (caa-013, caa-016)", async () => {
