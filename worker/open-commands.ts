@@ -71,7 +71,8 @@ export class OpenCommands {
       this.#goOn(commandId, attendances.attend(commandId));
     }
     const age = Date.now() - Date.parse(record.requestedAt);
-    if (record.state === 'requested' && !isAttended && age > ABANDONED_AFTER_MS) this.#goOn(commandId, attendances.settle(commandId));
+    if (record.state === 'requested' && !isAttended && age > ABANDONED_AFTER_MS)
+      this.#goOn(commandId, attendances.settle(commandId));
   }
 
   /** Its failure is no end: Temporal asks for the command again, and so does the next sweep. */

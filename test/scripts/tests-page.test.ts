@@ -35,7 +35,11 @@ function tiersOf({ path }: NamedFile): string[] {
   const text = readFileSync(path, 'utf8');
   if (isLeftOut(text) || !/^\s*(test|it|sweep)\b[.<(]/m.test(text)) return ['full'];
   const [, imported = ''] = /^import \{(.*)\} from '[./]*support\/sweep\.ts';$/m.exec(text) ?? [];
-  return ['quick', ...(/\bsweep/.test(imported) ? ['sweep'] : []), ...(/FULL|onlyInFull/.test(imported) ? ['full'] : [])];
+  return [
+    'quick',
+    ...(/\bsweep/.test(imported) ? ['sweep'] : []),
+    ...(/FULL|onlyInFull/.test(imported) ? ['full'] : []),
+  ];
 }
 
 const isLeftOut = (text: string) => /^\/\/ @module-tag full$/m.test(text);
