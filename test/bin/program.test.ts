@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programFolder } from '../../bin/manifest.mjs';
 import manifestOfPackage from '../../package.json' with { type: 'json' };
-import { sweep } from '../support/sweep.ts';
+import { FULL, sweep } from '../support/sweep.ts';
 
 const MAYFLY = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
@@ -53,7 +53,7 @@ describe('bin/mayfly', () => {
     expect(anew.packages).toEqual(made.packages);
   });
 
-  it('makes them anew when what says of what they are made cannot be read', async () => {
+  it('makes them anew when what says of what they are made cannot be read', FULL, async () => {
     await writeFile(manifestPath(), '{');
     expect(await run(['--version'])).toEqual({ stdout: version, stderr: '' });
     expect(Object.keys((await readManifest()).sources)).toContain('cli/main.ts');
@@ -66,7 +66,7 @@ describe('bin/mayfly', () => {
     expect(source.split('\n')[Number(line) - 1]).toContain('usageError');
   });
 
-  it('runs where nothing can be kept', async () => {
+  it('runs where nothing can be kept', FULL, async () => {
     const file = join(root, 'no-folder');
     await writeFile(file, '');
     const { stdout, stderr } = await run(['--version'], file);

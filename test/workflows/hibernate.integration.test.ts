@@ -49,27 +49,28 @@ test('its memory is given back and taken again, and what runs in it goes on with
   await mayfly.keepHistory('hibernated', id);
 });
 
-test('paused, it is hibernated too; hibernated, it is neither saved, restored nor paused', async ({
-  mayfly,
-  operations,
-}) => {
-  const { id } = await mayfly.create();
-  const snapshot = await operations.snapshot(id);
-  await operations.pause(id);
-  expect(await operations.hibernate(id)).toBeNull();
-  for (const attempt of [
-    () => operations.beginSnapshot(id),
-    () => operations.beginRestore(id, snapshot.id, true),
-    () => operations.beginPause(id, 'pause'),
-  ]) {
-    await expect(attempt()).rejects.toMatchObject({
-      code: 'sandbox_not_running',
-      message: expect.stringMatching(/resume it first/),
-    });
-  }
-  expect(await operations.resume(id)).toBeNull();
-  expect(await operations.sh(id, 'echo here')).toBe('here\n');
-});
+test(
+  'paused, it is hibernated too; hibernated, it is neither saved, restored nor paused',
+  FULL,
+  async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    const snapshot = await operations.snapshot(id);
+    await operations.pause(id);
+    expect(await operations.hibernate(id)).toBeNull();
+    for (const attempt of [
+      () => operations.beginSnapshot(id),
+      () => operations.beginRestore(id, snapshot.id, true),
+      () => operations.beginPause(id, 'pause'),
+    ]) {
+      await expect(attempt()).rejects.toMatchObject({
+        code: 'sandbox_not_running',
+        message: expect.stringMatching(/resume it first/),
+      });
+    }
+    expect(await operations.resume(id)).toBeNull();
+    expect(await operations.sh(id, 'echo here')).toBe('here\n');
+  },
+);
 
 test(
   'it ends by its TTL, not by being idle; and by a delete, also in the middle of either step',

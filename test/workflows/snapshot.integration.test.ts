@@ -122,24 +122,25 @@ describe.concurrent('one operation at a time', () => {
     expect(await operations.snapshot(id, 'base')).toMatchObject({ state: 'ready' });
   });
 
-  test('what does not run or has ended is refused; a host that cannot save memory says so, and nothing is left', async ({
-    mayfly,
-    operations,
-  }) => {
-    const input = mayfly.input();
-    mayfly.arm('awaitIp.before=hang', input.id);
-    await mayfly.sagas.create(input);
-    await expect(operations.beginSnapshot(input.id)).rejects.toMatchObject({ code: 'sandbox_not_running' });
-    await mayfly.destroy(input);
-    await expect(operations.beginSnapshot(input.id)).rejects.toMatchObject({ code: 'sandbox_ended' });
-    mayfly.arm(undefined, input.id);
-    const { id } = await mayfly.create();
-    const full = { kind: 'snapshot', snapshotKind: 'full', name: 'x', operationId: 'snp-0000000000000000' } as const;
-    const actor = { apiKeyId: 'test', agentId: null };
-    await operations.begin(id, { ...full, actor });
-    expect(await operations.ended(id, full.operationId)).toMatchObject({ code: 'snapshot_unsupported' });
-    expect(await operations.snapshot(id)).toMatchObject({ state: 'ready', kind: 'disk' });
-  });
+  test(
+    'what does not run or has ended is refused; a host that cannot save memory says so, and nothing is left',
+    FULL,
+    async ({ mayfly, operations }) => {
+      const input = mayfly.input();
+      mayfly.arm('awaitIp.before=hang', input.id);
+      await mayfly.sagas.create(input);
+      await expect(operations.beginSnapshot(input.id)).rejects.toMatchObject({ code: 'sandbox_not_running' });
+      await mayfly.destroy(input);
+      await expect(operations.beginSnapshot(input.id)).rejects.toMatchObject({ code: 'sandbox_ended' });
+      mayfly.arm(undefined, input.id);
+      const { id } = await mayfly.create();
+      const full = { kind: 'snapshot', snapshotKind: 'full', name: 'x', operationId: 'snp-0000000000000000' } as const;
+      const actor = { apiKeyId: 'test', agentId: null };
+      await operations.begin(id, { ...full, actor });
+      expect(await operations.ended(id, full.operationId)).toMatchObject({ code: 'snapshot_unsupported' });
+      expect(await operations.snapshot(id)).toMatchObject({ state: 'ready', kind: 'disk' });
+    },
+  );
 
   test(
     'an operation is use: the idle timer does not end it, and counts from its end',
