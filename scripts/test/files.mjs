@@ -25,7 +25,7 @@ const batchSeconds = { e2e: 0, integration: 250, sagas: 250, replay: 250, unit: 
 const embeddedTests = 'test/store/embedded.';
 const timesPath = join(repository, 'scripts', 'test', 'times.json');
 
-/** @returns {Record<string, number>} seconds by file, as measured in the quick tier, with three lanes side by side */
+/** @returns {Record<string, number>} seconds by file, with three lanes side by side; of what the quick tier leaves out, in the full one */
 export function measuredTimes() {
   return JSON.parse(readFileSync(timesPath, 'utf8'));
 }

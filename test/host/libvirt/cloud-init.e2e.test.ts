@@ -7,9 +7,9 @@ import { exec } from '../../../host/exec.ts';
 import { verifySsh } from '../../../host/ssh/verify.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import type { SshEndpoint } from '../../../model/sandbox.ts';
-import { DEFAULT_TIMEOUTS } from '../../../model/timeouts.ts';
 import { BAKED_MACHINE_ID, defineCloudSource, ensureCloudImage } from '../../support/cloud-image.ts';
 import { onlyInFull } from '../../support/sweep.ts';
+import { HANGS_AFTER_MS } from '../../support/test-timeouts.ts';
 import { newId } from '../simulated/machine.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
@@ -31,18 +31,15 @@ afterAll(async () => {
   await machine?.end();
 }, 60_000);
 
-const within = (ms: number): StepContext => ({ signal: AbortSignal.timeout(ms), alive: () => {} });
+const patience = (): StepContext => ({ signal: AbortSignal.timeout(HANGS_AFTER_MS), alive: () => {} });
 
-/** The steps of a create up to the address, with the time that the product gives them. */
+/** The steps of a create up to the address. A stock image boots for minutes where other machines are emulated beside it. */
 async function boot(id: string): Promise<SshEndpoint> {
   const { host } = machine;
   const request = { sandboxId: id, source, snapshotId: null, cpus: null, memoryMib: null, egress: 'none' as const };
-  const clone = await host.cloneDisk(
-    { ...request, userCaKeys: await ca.publicKeys() },
-    within(DEFAULT_TIMEOUTS.cloneDiskMs),
-  );
-  await host.bootDomain(id, within(DEFAULT_TIMEOUTS.bootDomainMs));
-  const { address, port } = await host.awaitLease(id, within(DEFAULT_TIMEOUTS.awaitIpMs));
+  const clone = await host.cloneDisk({ ...request, userCaKeys: await ca.publicKeys() }, patience());
+  await host.bootDomain(id, patience());
+  const { address, port } = await host.awaitLease(id, patience());
   return { address, port, user: clone.user, hostKey: clone.hostKey };
 }
 
@@ -52,7 +49,7 @@ async function logIn(id: string, endpoint: SshEndpoint): Promise<void> {
   const { certificate } = await ca.sign({ sandboxId: id, publicKey, actor, source, serial: 1n });
   await credentials.storeCertificate(id, certificate);
   const credentialsDir = credentials.directory(id);
-  (await verifySsh({ endpoint, credentialsDir, ...within(DEFAULT_TIMEOUTS.verifySshMs) })).end();
+  (await verifySsh({ endpoint, credentialsDir, ...patience() })).end();
 }
 
 async function remove(id: string): Promise<void> {
@@ -71,7 +68,7 @@ async function ssh(id: string, { address, hostKey, user }: SshEndpoint, command:
   const options = ['BatchMode=yes', 'StrictHostKeyChecking=yes', 'IdentitiesOnly=yes', `UserKnownHostsFile=${known}`];
   const flags = options.flatMap((option) => ['-o', option]);
   const login = ['-i', join(folder, KEY_FILE), `${user}@${address}`];
-  return (await exec('ssh', ['-F', '/dev/null', ...flags, ...login, command], { timeoutMs: 120_000 })).stdout;
+  return (await exec('ssh', ['-F', '/dev/null', ...flags, ...login, command], { timeoutMs: HANGS_AFTER_MS })).stdout;
 }
 
 /** One line each. The wait ends with cloud-init's last stage, which must not have touched the sshd we came in by. */
@@ -99,5 +96,5 @@ onlyInFull(
     await remove(id);
     expect(await machine.host.marks()).toEqual([]);
   },
-  300_000,
+  600_000,
 );
