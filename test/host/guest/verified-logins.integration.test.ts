@@ -180,7 +180,7 @@ test.each(KINDS)(
   },
 );
 
-test.each(KINDS)('%s: nobody needs it: it is closed after a minute', async (kind) => {
+test.each(KINDS)('%s: nobody needs it: it is closed after a minute', FULL, async (kind) => {
   connections(kind);
   const { id, endpoint } = await boot();
   const logins = new VerifiedLogins({ kind, whereabouts: () => Promise.reject(new Error('not asked')) }, 'none');

@@ -308,7 +308,7 @@ sweep(TENTHS)(
     await unprepare();
     expect(await everything(root)).toEqual(before);
   },
-  120_000,
+  FULL,
 );
 
 /** Prepares in a process of its own, and kills that so many ms after it has begun. */
