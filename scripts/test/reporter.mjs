@@ -18,7 +18,7 @@ import { stripVTControlCharacters } from 'node:util';
  * @typedef {(
  *   | { event: 'begun', file: string }
  *   | { event: 'at', file: string, what: string, boundMs?: number | undefined }
- *   | { event: 'ended', file: string, tests: { name: string, outcome: Outcome, seconds: number }[], errors: string[] }
+ *   | { event: 'ended', file: string, tests: { name: string, outcome: Outcome, seconds: number, why: string }[], errors: string[] }
  *   | { event: 'over', errors: string[] }
  * )} TestEvent `at`: the test or hook that begins, `boundMs` the test's own time-out. `errors` of a file are those that no failed test shows.
  */
@@ -33,6 +33,9 @@ function tell(event) {
 
 /** @param {{ message: string, stack?: string }} error */
 const wordsOf = (error) => stripVTControlCharacters(error.stack ?? error.message);
+
+/** @param {string} text */
+const firstLineOf = (text) => stripVTControlCharacters(text).split('\n', 1)[0]?.slice(0, 300) ?? '';
 
 export default class EventReporter {
   /** @param {import('vitest/node').TestModule} module */
@@ -59,6 +62,7 @@ export default class EventReporter {
       name: test.fullName,
       outcome: outcomeOf(test),
       seconds: (test.diagnostic()?.duration ?? 0) / 1_000,
+      why: firstLineOf(test.result().errors?.[0]?.message ?? ''),
     }));
     const shown = tests.some(({ outcome }) => outcome === 'failed');
     const suites = [module, ...module.children.allSuites()];

@@ -31,10 +31,10 @@ export class Tally {
    */
   countFile({ file, tests, errors }, seconds) {
     this.seconds.set(file, seconds);
-    for (const { name, outcome, seconds: took } of tests) {
+    for (const { name, outcome, seconds: took, why } of tests) {
       if (outcome === 'passed' || outcome === 'failed') this.ran.push({ name: `${file}: ${name}`, seconds: took });
       if (outcome === 'passed') this.passed += 1;
-      else if (outcome === 'failed') this.fail(`${file}: ${name}`);
+      else if (outcome === 'failed') this.fail(`${file}: ${name}\n    ${why}`);
       else if (outcome === 'skipped') this.fail(`${file}: did not run: ${name}`);
       else if (outcome === 'left') this.left.set(file, (this.left.get(file) ?? 0) + 1);
     }

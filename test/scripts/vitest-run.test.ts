@@ -72,7 +72,7 @@ test('passed, failed, skipped and left out are told apart', FULL, async () => {
   expect(Object.fromEntries(tally.left)).toEqual({ 'mixed.test.mjs': 1 });
   expect(tally.reasons).toEqual(
     expect.arrayContaining([
-      'mixed.test.mjs: fails',
+      'mixed.test.mjs: fails\n    expected 1 to be 2 // Object.is equality',
       'mixed.test.mjs: did not run: is skipped',
       'broken.test.mjs: did not run: never',
       expect.stringContaining('broken.test.mjs: Error: no hook'),
