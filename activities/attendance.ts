@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Logger } from 'pino';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { StepContext } from '../host/step-context.ts';
 import type { CommandLaunch, CommandRecord } from '../model/command.ts';
@@ -16,6 +17,7 @@ export interface AttendanceDeps {
   store: Store;
   hypervisor: Pick<Hypervisor, 'whereabouts'>;
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
+  logger: Pick<Logger, 'info'>;
 }
 
 /** Failures that say nothing of whether a command was started. Every other one of a start means that it was not. */
@@ -120,6 +122,9 @@ export class Attendance {
     const commands = new AgentCommands(agent, this.signal);
     const status = await this.#ensureStarted(record, commands, launch);
     if ('outcome' in status) return status;
+    if (record.state === 'running') {
+      this.deps.logger.info({ commandId: this.commandId }, 'goes on with a command that runs');
+    }
     this.detail = 'it runs';
     this.#startedAt = status.startedAt;
     this.#recordedRunning = this.#recordRunning(record, status);

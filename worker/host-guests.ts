@@ -48,7 +48,7 @@ export class HostGuests {
       identify: (sandboxId) => identify(store, sandboxId),
       renew: (sandboxId) => this.#renew(sandboxId),
     });
-    this.attendances = new Attendances({ store, hypervisor, guests: this.guests });
+    this.attendances = new Attendances({ store, hypervisor, guests: this.guests, logger });
     this.#openCommands = new OpenCommands({ hostId: config.hostId, store, attendances: this.attendances, logger });
   }
 

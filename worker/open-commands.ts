@@ -19,7 +19,6 @@ export class OpenCommands {
   readonly #deps: OpenCommandsDeps;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> = Promise.resolve();
-  #isStart = true;
   /** Those that had no record when they were last looked at: it is written beside what opens them. */
   #unrecorded = new Set<string>();
 
@@ -30,7 +29,6 @@ export class OpenCommands {
   /** Looks once, and then every `openCommandsMs`. */
   async start(): Promise<void> {
     await this.#sweep();
-    this.#isStart = false;
     this.#timer = setInterval(() => {
       this.#sweeping = this.#sweep();
     }, DEFAULT_INTERVALS.openCommandsMs);
@@ -63,16 +61,10 @@ export class OpenCommands {
       await store.launches.remove(commandId);
       await store.uses.closeCommand(sandboxId, commandId);
     }
-    const isAttended = attendances.isAttended(commandId);
-    // At the start each is told, also where Temporal, which noticed the death in the meantime, has asked for it first.
-    if (record?.hostId !== hostId || (isAttended && !this.#isStart)) return;
-    if (record.state === 'running') {
-      this.#deps.logger.info({ commandId }, 'goes on with a command that runs');
-      this.#goOn(commandId, attendances.attend(commandId));
-    }
+    if (record?.hostId !== hostId || attendances.isAttended(commandId)) return;
+    if (record.state === 'running') this.#goOn(commandId, attendances.attend(commandId));
     const age = Date.now() - Date.parse(record.requestedAt);
-    if (record.state === 'requested' && !isAttended && age > ABANDONED_AFTER_MS)
-      this.#goOn(commandId, attendances.settle(commandId));
+    if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, attendances.settle(commandId));
   }
 
   /** Its failure is no end: Temporal asks for the command again, and so does the next sweep. */

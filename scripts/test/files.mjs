@@ -70,10 +70,21 @@ function allFiles() {
     .map((name) => {
       const path = join('test', name);
       const text = readFileSync(join(repository, path), 'utf8');
-      const isFull = /^\/\/ @module-tag full$/m.test(text);
-      const hasRest = isFull || /^import .*\b(sweep|sweepOn|FULL)\b.*support\/sweep\.ts/m.test(text);
+      const { isFull, uses } = tiersIn(text);
+      const hasRest = isFull || /\b(sweep|sweepOn|FULL)\b/.test(uses);
       return { path, project: projectOf(path), seconds: times[path] ?? unmeasuredSeconds, isFull, hasRest };
     });
+}
+
+/**
+ * What a test file says of the tiers that it runs in.
+ * @param {string} text
+ * @returns {{ isFull: boolean, uses: string }} `isFull`: the quick tier leaves all of it out. `uses`: what it has of
+ * test/support/sweep.ts
+ */
+export function tiersIn(text) {
+  const [, uses = ''] = /^import \{(.*)\} from '[./]*support\/sweep\.ts';$/m.exec(text) ?? [];
+  return { isFull: /^\/\/ @module-tag full$/m.test(text), uses };
 }
 
 /**

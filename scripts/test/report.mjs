@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 
 /** How many of the slowest tests are named. */
-const shownTests = 600;
+const shownTests = 10;
 
 /** @param {import('./tally.mjs').Tally} tally */
 export function* reportLines(tally) {

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttendanceDeps } from '../../activities/attendance.ts';
 import { Attendances } from '../../activities/attendances.ts';
@@ -10,6 +11,7 @@ import { command, commandId, record, sandboxId } from '../store/support.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
 const SANDBOX = sandboxId(1);
+const logger = pino({ level: 'silent' });
 let server: StoreServer;
 let store: Store;
 let machine: GuestMachine;
@@ -21,7 +23,7 @@ beforeAll(async () => {
   machine = await GuestMachine.start();
   await machine.boot(SANDBOX);
   await store.sandboxes.create(record(1, { state: 'running' }));
-  deps = { store, hypervisor: machine.host.hypervisor, guests: machine.guests };
+  deps = { store, hypervisor: machine.host.hypervisor, guests: machine.guests, logger };
 });
 afterAll(async () => {
   await machine?.stop();
@@ -69,7 +71,7 @@ function dyingWorker(n: number, isMade: boolean): { attendances: Attendances; ca
     },
   };
   const hypervisor = mortal(machine.host.hypervisor, step);
-  return { attendances: new Attendances({ store: dying, hypervisor, guests }), calls: () => calls };
+  return { attendances: new Attendances({ store: dying, hypervisor, guests, logger }), calls: () => calls };
 }
 
 async function linesOf(path: string): Promise<string> {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { repository } from '../../scripts/setup/artifacts.mjs';
+import { tiersIn } from '../../scripts/test/files.mjs';
 
 const ROW = /^\|([^|]+)\|([^|]+)\|([^|]*)\|$/gm;
 /** As `worker/residue.e2e` or `cli/{cp,ssh}.integration`; * marks a file that `npm test` leaves out as a whole. */
@@ -33,23 +34,21 @@ function* namedIn(cell: string): Generator<NamedFile> {
 /** The tiers in which some test of the file runs, or is left out. */
 function tiersOf({ path }: NamedFile): string[] {
   const text = readFileSync(path, 'utf8');
-  if (isLeftOut(text) || !/^\s*(test|it|sweep)\b[.<(]/m.test(text)) return ['full'];
-  const [, imported = ''] = /^import \{(.*)\} from '[./]*support\/sweep\.ts';$/m.exec(text) ?? [];
+  const { isFull, uses } = tiersIn(text);
+  if (isFull || !/^\s*(test|it|sweep)\b[.<(]/m.test(text)) return ['full'];
   return [
     'quick',
-    ...(/\bsweep/.test(imported) ? ['sweep'] : []),
-    ...(/FULL|onlyInFull/.test(imported) ? ['full'] : []),
+    ...(/\bsweep/.test(uses) ? ['sweep'] : []),
+    ...(/FULL|onlyInFull/.test(uses) ? ['full'] : []),
   ];
 }
-
-const isLeftOut = (text: string) => /^\/\/ @module-tag full$/m.test(text);
 
 test('the table of promises names files that there are, and marks those that `npm test` leaves out', () => {
   const named = rows.flatMap(({ files }) => files);
   expect(named.length).toBeGreaterThan(100);
   for (const { path, isMarked } of named) {
     expect(existsSync(path), path).toBe(true);
-    expect(isMarked, path).toBe(isLeftOut(readFileSync(path, 'utf8')));
+    expect(isMarked, path).toBe(tiersIn(readFileSync(path, 'utf8')).isFull);
   }
 });
 

@@ -7,6 +7,11 @@ const LOOK_MS = 50;
  * run side by side.
  * @throws Error with what was seen last
  */
+export async function eventually<T, Wished extends T>(
+  look: () => Promise<T>,
+  wish: (seen: T) => seen is Wished,
+): Promise<Wished>;
+export async function eventually<T>(look: () => Promise<T>, wish: (seen: T) => boolean): Promise<T>;
 export async function eventually<T>(look: () => Promise<T>, wish: (seen: T) => boolean): Promise<T> {
   const deadline = Date.now() + HANGS_AFTER_MS;
   for (;;) {

@@ -150,11 +150,10 @@ export class TestMayfly {
 
   /** The record, as soon as it satisfies `wish`. */
   async until(id: string, wish: (record: SandboxRecord) => boolean): Promise<SandboxRecord> {
-    await eventually(
+    return eventually(
       () => this.store.sandboxes.get(id),
-      (record) => record !== null && wish(record),
+      (record): record is SandboxRecord => record !== null && wish(record),
     );
-    return this.record(id);
   }
 
   /** Keeps a life for the replay tests, when MAYFLY_RECORD_HISTORIES is set. */

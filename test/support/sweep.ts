@@ -41,7 +41,10 @@ export function pairsOf<A, B>(some: readonly A[], others: readonly B[]): (readon
  */
 export const FULL = { tags: ['full'] } satisfies TestOptions;
 
-/** A case that only `npm run test:all` runs: it needs minutes, or a package archive. Elsewhere it is counted as left out. */
+/**
+ * A case that needs minutes, or a package archive: `npm run test:all` runs it and, in a file with `@module-tag full`, CI's
+ * sweeps. Elsewhere it is counted as left out.
+ */
 export function onlyInFull(title: string, run: () => Promise<void>, timeout?: number): void {
   const options: TestOptions = { tags: ['sweep'], ...(timeout !== undefined && { timeout }) };
   (tier() === 'all' ? test : test.skip)(title, options, run);

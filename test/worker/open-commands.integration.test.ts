@@ -16,8 +16,9 @@ beforeAll(async () => {
   store = await connectStore(server.uri);
   const noGuest = { whereabouts: () => Promise.reject(new Error('nobody asks for a machine')) };
   const guests = { agent: () => Promise.reject(new Error('nobody asks for a guest')) };
-  const attendances = new Attendances({ store, hypervisor: noGuest, guests });
-  deps = { hostId: 'kvm-1', store, attendances, logger: pino({ level: 'silent' }) };
+  const logger = pino({ level: 'silent' });
+  const attendances = new Attendances({ store, hypervisor: noGuest, guests, logger });
+  deps = { hostId: 'kvm-1', store, attendances, logger };
 });
 afterAll(async () => {
   await store?.close();

@@ -308,7 +308,7 @@ sweep(TENTHS)(
     await unprepare();
     expect(await everything(root)).toEqual(before);
   },
-  FULL,
+  { ...FULL, timeout: 120_000 },
 );
 
 /** Prepares in a process of its own, and kills that so many ms after it has begun. */
