@@ -4,6 +4,7 @@ import { MayflyError } from '../model/errors.ts';
 import { sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { SandboxInput } from '../model/messages.ts';
+import { requestedRecord } from '../model/requested-record.ts';
 import type { SandboxRecord, SandboxSpec } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard } from './idempotency.ts';
@@ -26,10 +27,10 @@ export async function answerCreate(
   const { store, sagas } = deps;
   const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
-    await start(c, deps, attempt, request);
     const patience = patienceOf(headers.prefer);
+    const begun = await start(c, deps, attempt, request, patience);
     await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
-    const record = await recorded(deps, attempt.subjectId);
+    const record = begun ?? (await recorded(deps, attempt.subjectId));
     return { response: answerFor(c, record, patience), isKept: isHeard(c) };
   });
 }
@@ -55,11 +56,33 @@ function specOf(request: Request, { source, snapshotId, captureId }: Origin): Sa
  * A claim without a record means that the first request died, or is still, between the two: this one starts the saga
  * under the same id, and Temporal joins the two.
  */
-async function start(c: Context<Env>, { store, sagas }: AppDeps, attempt: Attempt, request: Request): Promise<void> {
+async function start(
+  c: Context<Env>,
+  deps: AppDeps,
+  attempt: Attempt,
+  request: Request,
+  patience: Patience,
+): Promise<SandboxRecord | null> {
   const { subjectId: id, isFresh } = attempt;
-  if (!isFresh && (await store.sandboxes.get(id))) return;
-  const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
-  await sagas.create(inputOf(c, id, request, origin));
+  if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
+  const origin = await freedWhenRefused(deps.store, attempt, () => placeableOrigin(deps.store, request));
+  return beginSaga(deps, inputOf(c, id, request, origin), patience);
+}
+
+/**
+ * Begins a saga. For whoever does not wait for its end, the record is written here as well as by the saga, which may take
+ * longer to come to it; whichever is first. One that was there before began with a request of another time, so it alone
+ * can write.
+ * @returns the record, where it was written here
+ */
+export async function beginSaga(
+  { store, sagas }: AppDeps,
+  input: SandboxInput,
+  { seconds }: Patience,
+): Promise<SandboxRecord | null> {
+  if (seconds === 0) return (await sagas.begin(input)) ? store.sandboxes.create(requestedRecord(input)) : null;
+  await sagas.create(input);
+  return null;
 }
 
 /** What a saga is begun with, now. */

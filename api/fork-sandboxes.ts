@@ -4,10 +4,10 @@ import { MayflyError } from '../model/errors.ts';
 import { sandboxIdFrom } from '../model/ids.ts';
 import type { SandboxRecord } from '../model/sandbox.ts';
 import type { AppDeps, Env } from './context.ts';
-import { failureOf, inputOf, type Request, recorded } from './create-sandbox.ts';
+import { beginSaga, failureOf, inputOf, type Request, recorded } from './create-sandbox.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from './idempotency.ts';
 import { placeableOrigin } from './placement.ts';
-import { patienceOf } from './prefer.ts';
+import { type Patience, patienceOf } from './prefer.ts';
 import { problemOf } from './problem.ts';
 import { sandboxView } from './sandbox-view.ts';
 import type { forksAnswer, IdempotencyHeaders } from './schemas.ts';
@@ -34,9 +34,9 @@ export async function answerForks(
     const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
       furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
     );
-    const refused = await startAll(c, deps, attempt, ids, request);
-    const started = ids.filter((id) => !refused.has(id));
     const patience = patienceOf(headers.prefer);
+    const refused = await startAll(c, deps, attempt, ids, request, patience);
+    const started = ids.filter((id) => !refused.has(id));
     await waitWithin(c, deps, patience.seconds, async (signal) => {
       await Promise.all(started.map((id) => sagas.settled(id, signal)));
     });
@@ -56,11 +56,13 @@ export async function answerForks(
  */
 async function startAll(
   c: Context<Env>,
-  { store, sagas }: AppDeps,
+  deps: AppDeps,
   attempt: Attempt,
   ids: string[],
   request: Request,
+  patience: Patience,
 ): Promise<Map<string, MayflyError>> {
+  const { store } = deps;
   const refused = new Map<string, MayflyError>();
   const present = attempt.isFresh ? [] : await Promise.all(ids.map((id) => store.sandboxes.get(id)));
   const missing = ids.filter((_, n) => !present[n]);
@@ -68,7 +70,7 @@ async function startAll(
   const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
   const begin = async (id: string) => {
     try {
-      await sagas.create(inputOf(c, id, request, origin));
+      await beginSaga(deps, inputOf(c, id, request, origin), patience);
     } catch (error) {
       if (!(error instanceof MayflyError)) throw error;
       refused.set(id, error);

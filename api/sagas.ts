@@ -13,7 +13,12 @@ import type { SourceInput } from '../model/source-access.ts';
  * Where a workflow is gone, or has ended meanwhile, the calls resolve and the record decides.
  */
 export interface Sagas {
-  /** Resolves when the saga has begun, and has recorded the request if the store let it. The same id again joins the saga that is there. */
+  /** Resolves when Temporal has the request. False: the saga of that id was there before. */
+  begin(input: SandboxInput): Promise<boolean>;
+  /**
+   * As {@link begin}, for whoever waits for {@link settled} then. Resolves when the saga has begun, and has recorded the
+   * request if the store let it. The same id again joins the saga that is there.
+   */
   create(input: SandboxInput): Promise<void>;
   /** Resolves when the request is recorded. */
   recorded(id: string): Promise<void>;

@@ -18,6 +18,7 @@ import { changeTrust, signKey, trusted } from './temporal-certificates.ts';
 import { rethrow } from './temporal-failure.ts';
 import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './temporal-operations.ts';
 import {
+  beginSandbox,
   createSandbox,
   destroySandbox,
   patchSandbox,
@@ -43,6 +44,10 @@ export class TemporalSagas implements Sagas {
   constructor(client: Client, { roundMs = ROUND_MS } = {}) {
     this.#client = client;
     this.#roundMs = roundMs;
+  }
+
+  async begin(input: SandboxInput): Promise<boolean> {
+    return (await this.#call(() => beginSandbox(this.#client, input))) !== undefined;
   }
 
   async create(input: SandboxInput): Promise<void> {

@@ -12,6 +12,18 @@ const HOST = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, SearchAttributeTyp
 const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
 
 /**
+ * Returns when Temporal has the request, before its workflow has begun.
+ * @throws WorkflowExecutionAlreadyStartedError when that id has a workflow, or had one
+ */
+export function beginSandbox(client: Client, input: SandboxInput): Promise<unknown> {
+  return client.workflow.start<SandboxWorkflow>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdConflictPolicy: 'FAIL',
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+  });
+}
+
+/**
  * Returns when its workflow has begun, which writes the record first; the same id again joins the workflow that is
  * there. The one update is the one whose end {@link sandboxSettled} waits for.
  */

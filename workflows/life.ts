@@ -1,6 +1,7 @@
 import { CancellationScope, condition, patched, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { AuditKind } from '../model/audit.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/messages.ts';
+import { requestedRecord } from '../model/requested-record.ts';
 import {
   type Actor,
   isFinal,
@@ -14,7 +15,6 @@ import { DEFAULT_TIMEOUTS, type Timeouts } from '../model/timeouts.ts';
 import { patientControl } from './control.ts';
 import { refusal } from './failure.ts';
 import { accepted, destroy, patch, settled, touch } from './messages.ts';
-import { requestedRecord } from './requested-record.ts';
 import { show } from './shown.ts';
 
 const { recordRequested, remember, recall, lastUse } = patientControl;

@@ -37,6 +37,12 @@ export class ImmediateSagas implements Sagas {
     this.#store = store;
   }
 
+  async begin(input: SandboxInput): Promise<boolean> {
+    const isNew = !this.#sagas.has(input.id);
+    await this.create(input);
+    return isNew;
+  }
+
   async create(input: SandboxInput): Promise<void> {
     if (this.failing) throw this.failing;
     if (this.failsAfter !== null && this.failsAfter-- <= 0) {

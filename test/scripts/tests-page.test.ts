@@ -36,11 +36,7 @@ function tiersOf({ path }: NamedFile): string[] {
   const text = readFileSync(path, 'utf8');
   const { isFull, uses } = tiersIn(text);
   if (isFull || !/^\s*(test|it|sweep)\b[.<(]/m.test(text)) return ['full'];
-  return [
-    'quick',
-    ...(/\bsweep/.test(uses) ? ['sweep'] : []),
-    ...(/FULL|onlyInFull/.test(uses) ? ['full'] : []),
-  ];
+  return ['quick', ...(/\bsweep/.test(uses) ? ['sweep'] : []), ...(/FULL|onlyInFull/.test(uses) ? ['full'] : [])];
 }
 
 test('the table of promises names files that there are, and marks those that `npm test` leaves out', () => {

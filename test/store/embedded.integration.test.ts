@@ -4,11 +4,12 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import fc from 'fast-check';
 import { mongo } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storeCachePath } from '../../scripts/setup/artifacts.mjs';
 import { connectStore } from '../../store/connect.ts';
-import { FULL } from '../support/sweep.ts';
+import { FULL, seedOf } from '../support/sweep.ts';
 import { sandboxId } from './support.ts';
 
 interface Doc {
@@ -235,4 +236,41 @@ it('refuses a folder that is in use, and one that others may enter', async () =>
   await end('SIGTERM');
   await chmod(dir, 0o755);
   expect(await refusal()).toContain('others may enter the data folder');
+});
+
+// Promise: what was stored is what is read, whatever it holds (_ferretdb/decode.go). Costs 2 s.
+it('reads documents as they were stored', async () => {
+  const { Binary, Double, Int32, Long } = mongo;
+  const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.string(), fc.constantFrom('"', '\\', '\\"', '</b>', '\u2028'));
+  const scalar = fc.oneof(
+    text,
+    fc.boolean(),
+    fc.constant(null),
+    fc.integer().map((n) => new Int32(n)),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => new Double(n === 0 ? 0 : n)),
+    fc.bigInt({ min: -(2n ** 53n), max: 2n ** 53n }).map((n) => Long.fromBigInt(n)),
+    fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }),
+    fc.uint8Array().map((bytes) => new Binary(bytes)),
+  );
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      scalar,
+      fc.array(tie('value'), { maxLength: 5 }),
+      fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), tie('value'), { maxKeys: 6, noNullPrototype: true }),
+    ),
+  }));
+  const kept = (await connect(await start())).collection<{ _id: string; value: unknown }>('kept');
+  let n = 0;
+  await fc.assert(
+    fc.asyncProperty(value, async (stored) => {
+      const _id = `${++n}`;
+      await kept.insertOne({ _id, value: stored });
+      const read = await kept.findOne({ _id }, { promoteValues: false });
+      expect(mongo.BSON.EJSON.stringify(read, { relaxed: false })).toBe(
+        mongo.BSON.EJSON.stringify({ _id, value: stored }, { relaxed: false }),
+      );
+    }),
+    { seed: seedOf('documents'), numRuns: 300 },
+  );
 });

@@ -1,5 +1,5 @@
-import type { SandboxInput } from '../model/messages.ts';
-import type { SandboxRecord } from '../model/sandbox.ts';
+import type { SandboxInput } from './messages.ts';
+import type { SandboxRecord } from './sandbox.ts';
 
 /** The first record of a sandbox: what was asked for, and which host is asked first. */
 export function requestedRecord({ id, spec, createdBy, requestedAt, hostIds = [] }: SandboxInput): SandboxRecord {
