@@ -31,14 +31,16 @@ export interface DirectFigures {
 /**
  * The steps of create and destroy called one after the other, without Temporal, store or audit: what a script around
  * the hypervisor would take. The durable saga is compared with this.
+ * @param lives.warmUp as many before, which are not counted
  * @param atOnce so many more lives side by side; 0 leaves them out
  */
 export async function measureDirect(
   config: Config,
   source: string,
-  runs: number,
+  lives: { runs: number; warmUp: number },
   atOnce: number,
 ): Promise<DirectFigures> {
+  const { runs, warmUp } = lives;
   const machine = await openHostMachine(config, Failpoints.parse(undefined));
   try {
     const caDir = join(config.stateDir, 'bench-ca');
@@ -47,14 +49,14 @@ export async function measureDirect(
     const host = lifeActivities(machine);
     const samples = new Samples();
     const meter = new ProcessorMeter();
-    for (let run = 0; run < runs; run++) {
-      const life = new DirectLife(host, ca, source, BigInt(run + 1), samples);
-      await meter.measure(1, () => life.create(null));
-      await life.destroy();
+    let serial = 0n;
+    const life = (into: Samples) => new DirectLife(host, ca, source, ++serial, into);
+    for (let run = -warmUp; run < runs; run++) {
+      const one = life(run < 0 ? new Samples() : samples);
+      await (run < 0 ? new ProcessorMeter() : meter).measure(1, () => one.create(null));
+      await one.destroy();
     }
-    const beside = Array.from({ length: atOnce }, (_, n) => BigInt(runs + n + 1)).map(
-      (serial) => new DirectLife(host, ca, source, serial, new Samples()),
-    );
+    const beside = Array.from({ length: atOnce }, () => life(new Samples()));
     const burst = atOnce > 0 ? await measureAtOnce(beside) : null;
     return { spreads: samples.spreads(), processor: meter.each(), burst };
   } finally {

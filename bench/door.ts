@@ -19,19 +19,22 @@ export interface DoorBench {
   temporal: { address: string; namespace: string };
   source: string;
   runs: number;
+  /** As many of each before, which are not counted: a server runs for days, and its first requests are interpreted. */
+  warmUp: number;
   /** Ended sandboxes in the store besides. */
   stored: number;
 }
 
 /** What the API itself costs, and beside it what it stands on: a read of the store, an update of Temporal's that writes nothing. */
 export async function measureDoor(bench: DoorBench): Promise<Record<string, Spread>> {
-  const { client, store, source, runs, stored } = bench;
+  const { client, store, source, runs, warmUp, stored } = bench;
   for (let left = stored; left > 0; left -= AT_ONCE) {
     const records = Array.from({ length: Math.min(left, AT_ONCE) }, () => endedRecord(source));
     await Promise.all(records.map((record) => store.sandboxes.create(record)));
   }
-  const samples = new Samples();
-  for (let run = 0; run < runs; run++) {
+  const counted = new Samples();
+  for (let run = -warmUp; run < runs; run++) {
+    const samples = run < 0 ? new Samples() : counted;
     const accepted = await samples.time('POST, accepted', () =>
       client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: 0 }),
     );
@@ -41,21 +44,28 @@ export async function measureDoor(bench: DoorBench): Promise<Record<string, Spre
     await samples.time('list, 50 a page', () => client.listSandboxes());
     await samples.time('list, its query alone', () => store.sandboxes.list({ limit: LIMITS.page.default }));
   }
-  await measureLiving(bench, samples);
-  return samples.spreads();
+  await measureLiving(bench, counted);
+  return counted.spreads();
 }
 
 /** Of a sandbox that runs and rests. */
-async function measureLiving({ client, store, temporal, source, runs }: DoorBench, samples: Samples): Promise<void> {
+async function measureLiving(bench: DoorBench, counted: Samples): Promise<void> {
+  const { client, store, temporal, source, runs, warmUp } = bench;
   const { id } = await client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: PATIENCE_SECONDS });
   const connection = await Connection.connect({ address: temporal.address });
   try {
     const { workflow } = new Client({ connection, namespace: temporal.namespace });
     const running = workflow.getHandle(workflowIdOf(id));
-    for (let run = 0; run < runs; run++) {
+    for (let run = -warmUp; run < runs; run++) {
+      const samples = run < 0 ? new Samples() : counted;
       await samples.time('GET, of one that runs', () => client.getSandbox(id));
       await samples.time('GET, its read alone', () => store.sandboxes.get(id));
-      await samples.time('PATCH', () => client.extendSandbox(id, { ttlSeconds: LIMITS.ttlSeconds.default + run }));
+    }
+    for (let run = -warmUp; run < runs; run++) {
+      const samples = run < 0 ? new Samples() : counted;
+      await samples.time('PATCH', () =>
+        client.extendSandbox(id, { ttlSeconds: LIMITS.ttlSeconds.default + warmUp + run }),
+      );
       await samples.time('PATCH, an update that writes nothing', () =>
         running.executeUpdate(ACCEPTED, { args: [], updateId: randomUUID() }),
       );

@@ -40,10 +40,12 @@ function extent(kind: 'libvirt' | 'simulated', { quick, creates, runs }: ReturnT
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
   const many = kind === 'simulated' && !quick ? [1_000] : []; // of real machines, memory holds a few
+  const warmUp = kind === 'simulated' && !quick ? { lives: 10, requests: 50 } : { lives: 0, requests: 5 };
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
   return {
     source: SOURCE,
     burst,
+    warmUp,
     snapshots: creates ? { rounds: 0, chain: 0 } : quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
     transfers: creates ? 0 : quick ? 1 : 5,
     idle: creates

@@ -25,6 +25,8 @@ export interface BenchOptions {
   source: string;
   /** Whole lives, called directly and as sagas. */
   runs: number;
+  /** So many lives, and requests of each kind, before those that are counted. */
+  warmUp: { lives: number; requests: number };
   /** Requests to the API, of each kind. */
   requests: number;
   /** Ended sandboxes in the store beside those of the run. */
@@ -41,22 +43,23 @@ export interface BenchOptions {
 
 /** Measures everything in one installation of its own, and destroys all it made. */
 export async function runBench(io: Io, config: Config, options: BenchOptions): Promise<Report> {
-  const { source, runs, requests, stored } = options;
+  const { source, runs, requests, warmUp, stored } = options;
+  const lives = { runs, warmUp: warmUp.lives };
   io.note(`${runs} lives, step by step, without Temporal`);
-  const direct = await measureDirect(config, source, runs, options.burst);
+  const direct = await measureDirect(config, source, lives, options.burst);
   if (options.idle) io.note(`starts, and sandboxes that do nothing: ${options.idle.sandboxes.join(', ')}`);
   const idle = options.idle && (await measureIdle(config, { source, ...options.idle }));
   const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
     io.note(`${runs} lives as sagas`);
-    const saga = await measureSagas(client, source, runs);
+    const saga = await measureSagas(client, source, lives);
     if (options.burst > 0) io.note(`${options.burst} at once`);
     const burst = options.burst > 0 ? await measureBurst(client, source, options.burst) : null;
     const guest = await ofGuest(io, client, installation, options);
     const snapshots = await ofSnapshots(io, client, installation, config, options);
     io.note(`the API with ${stored} sandboxes in the store`);
-    const door = await ofDoor(config, { client, source, runs: requests, stored });
+    const door = await ofDoor(config, { client, source, runs: requests, warmUp: warmUp.requests, stored });
     const [host] = (await client.listHosts()).items;
     if (!host) throw new Error('the host did not describe itself');
     const { kind, isolation } = host;

@@ -13,8 +13,20 @@ export interface SagaFigures {
   processor: Processor;
 }
 
-/** Whole lives through the API, one after the other: what a caller waits for, and each step as the saga records it. */
-export async function measureSagas(client: MayflyClient, source: string, runs: number): Promise<SagaFigures> {
+/**
+ * Whole lives through the API, one after the other: what a caller waits for, and each step as the saga records it.
+ * @param lives.warmUp as many before, which are not counted
+ */
+export async function measureSagas(
+  client: MayflyClient,
+  source: string,
+  lives: { runs: number; warmUp: number },
+): Promise<SagaFigures> {
+  await measureLives(client, source, lives.warmUp);
+  return measureLives(client, source, lives.runs);
+}
+
+async function measureLives(client: MayflyClient, source: string, runs: number): Promise<SagaFigures> {
   const samples = new Samples();
   const meter = new ProcessorMeter();
   for (let run = 0; run < runs; run++) {
