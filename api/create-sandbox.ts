@@ -76,7 +76,7 @@ async function start(
  * @returns the record, where it was written here
  */
 export async function beginSaga(
-  { store, sagas }: AppDeps,
+  { store, sagas }: Pick<AppDeps, 'store' | 'sagas'>,
   input: SandboxInput,
   { seconds }: Patience,
 ): Promise<SandboxRecord | null> {

@@ -1,9 +1,27 @@
 import { expect } from 'vitest';
+import { beginSaga } from '../../api/create-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { HANGS_AFTER_MS } from '../support/test-timeouts.ts';
 
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 
 const actor = { apiKeyId: 'test', agentId: null };
+
+// Promise: who asks again joins, also when the one before is between Temporal and the store. Costs 1 s.
+test('whoever begins a saga may write its record, and whoever joins it leaves that to the saga', async ({ mayfly }) => {
+  const [store, sagas] = [mayfly.store, mayfly.sagas];
+  const patience = { seconds: 0, applied: null };
+  const input = mayfly.input();
+  const later = { ...input, requestedAt: new Date(Date.parse(input.requestedAt) + 1_000).toISOString() };
+  expect(await beginSaga({ store, sagas }, input, patience)).toMatchObject({ createdAt: input.requestedAt });
+  expect(await beginSaga({ store, sagas }, later, patience)).toBeNull();
+  await sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', createdAt: input.requestedAt });
+  const entries = (await store.audit.entries(input.id, { limit: 10 })).map(
+    ({ body }) => JSON.parse(body) as { kind: string },
+  );
+  expect(entries.filter(({ kind }) => kind === 'sandbox.requested')).toHaveLength(1);
+});
 
 test('the TTL ends a sandbox', async ({ mayfly }) => {
   const input = mayfly.input({ ttlSeconds: 8 });
