@@ -1,16 +1,16 @@
 import type { UserCa } from '../ca/user-ca.ts';
+import { createCommandAuditActivities } from '../commands/command-audit.ts';
 import type { Store } from '../store/connect.ts';
-import { createBakedSourceActivities } from './baked-source.ts';
-import { createCaptureRecordActivities } from './capture-record.ts';
-import { createCertificateActivities } from './certificate.ts';
-import { createCommandAuditActivities } from './command-audit.ts';
-import { createEventActivities } from './event.ts';
-import { createPlacementActivities } from './placement.ts';
-import { createRecordActivities } from './record.ts';
-import { createRevocationActivities } from './revocation.ts';
-import { createSnapshotRecordActivities } from './snapshot-record.ts';
-import { createSourceRecordActivities } from './source-record.ts';
-import { StorageAdmission } from './storage-admission.ts';
+import { createCertificateActivities } from './access/certificate.ts';
+import { createRevocationActivities } from './access/revocation.ts';
+import { createEventActivities } from './sandbox/event.ts';
+import { createPlacementActivities } from './sandbox/placement.ts';
+import { createRecordActivities } from './sandbox/record.ts';
+import { createSnapshotRecordActivities } from './snapshot/snapshot-record.ts';
+import { StorageAdmission } from './snapshot/storage-admission.ts';
+import { createBakedSourceActivities } from './source/baked-source.ts';
+import { createCaptureRecordActivities } from './source/capture-record.ts';
+import { createSourceRecordActivities } from './source/source-record.ts';
 
 export interface ControlDeps {
   store: Store;

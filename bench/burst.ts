@@ -1,4 +1,4 @@
-import { round } from './measure.ts';
+import { round } from './measure/measure.ts';
 
 /** Many at once: how many a second, until the last of them is running, and until the last is gone. */
 export interface BurstFigures {

@@ -1,5 +1,5 @@
 import type { MayflyClient } from '../client/mayfly-client.ts';
-import { Samples, type Spread } from './measure.ts';
+import { Samples, type Spread } from './measure/measure.ts';
 import type { PlainSsh } from './plain-ssh.ts';
 
 /**

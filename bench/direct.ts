@@ -1,23 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createCredentialActivities } from '../activities/credentials.ts';
-import { createDiskActivities } from '../activities/disk.ts';
-import { createDomainActivities } from '../activities/domain.ts';
-import { createLeaseActivities } from '../activities/lease.ts';
-import { createProofActivities } from '../activities/proof.ts';
-import { createReservationActivities } from '../activities/reservation.ts';
-import { createSshActivities } from '../activities/ssh.ts';
-import { asStep } from '../activities/step-context.ts';
+import { createCredentialActivities } from '../activities/sandbox/credentials.ts';
+import { createDiskActivities } from '../activities/sandbox/disk.ts';
+import { createDomainActivities } from '../activities/sandbox/domain.ts';
+import { createLeaseActivities } from '../activities/sandbox/lease.ts';
+import { createProofActivities } from '../activities/sandbox/proof.ts';
+import { createReservationActivities } from '../activities/sandbox/reservation.ts';
+import { createSshActivities } from '../activities/sandbox/ssh.ts';
+import { asStep } from '../activities/step/step-context.ts';
 import { UserCa } from '../ca/user-ca.ts';
 import { Failpoints } from '../host/failpoints.ts';
 import { verifySsh } from '../host/ssh/verify.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
-import type { Config } from '../worker/config.ts';
-import { type HostMachine, openHostMachine } from '../worker/host-machine.ts';
+import type { Config } from '../worker/config/config.ts';
+import { type HostMachine, openHostMachine } from '../worker/machine/host-machine.ts';
 import { BURST_MEMORY_MIB, type BurstFigures, burstOf } from './burst.ts';
-import { Samples, type Spread } from './measure.ts';
-import { type Processor, ProcessorMeter } from './processor.ts';
+import { Samples, type Spread } from './measure/measure.ts';
+import { type Processor, ProcessorMeter } from './measure/processor.ts';
 
 const NO_GENERATION = 0;
 

@@ -3,11 +3,11 @@ import { Client, Connection } from '@temporalio/client';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
-import { ACCEPTED } from '../model/messages.ts';
-import { workflowIdOf } from '../model/queues.ts';
-import type { SandboxRecord } from '../model/sandbox.ts';
+import { ACCEPTED } from '../model/sagas/messages.ts';
+import { workflowIdOf } from '../model/sagas/queues.ts';
+import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { Store } from '../store/connect.ts';
-import { Samples, type Spread } from './measure.ts';
+import { Samples, type Spread } from './measure/measure.ts';
 
 /** Records that are stored at once before anything is measured. */
 const AT_ONCE = 100;

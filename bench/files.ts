@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { MayflyClient } from '../client/mayfly-client.ts';
-import { Samples, type Spread } from './measure.ts';
+import { Samples, type Spread } from './measure/measure.ts';
 import type { PlainSsh } from './plain-ssh.ts';
 
 const BYTES = 100 * 1_048_576;

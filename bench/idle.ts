@@ -4,12 +4,12 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findConnection } from '../cli/connection.ts';
+import { findConnection } from '../cli/terminal/connection.ts';
 import { MayflyClient } from '../client/mayfly-client.ts';
-import type { SandboxRecord } from '../model/sandbox.ts';
-import type { Config } from '../worker/config.ts';
-import { round, Samples, type Spread, spreadOf } from './measure.ts';
-import { type Usage, usageOf } from './processes.ts';
+import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
+import type { Config } from '../worker/config/config.ts';
+import { round, Samples, type Spread, spreadOf } from './measure/measure.ts';
+import { type Usage, usageOf } from './measure/processes.ts';
 
 const MAYFLY = fileURLToPath(new URL('../bin/mayfly', import.meta.url));
 /** After the last create, until what it left to do is done. Milliseconds. */

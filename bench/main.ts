@@ -6,13 +6,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { wholeNumber } from '../cli/arguments.ts';
-import { usageError } from '../cli/cli-error.ts';
-import { EXIT } from '../cli/exit-codes.ts';
-import { Io } from '../cli/io.ts';
 import { isInPlace, runInPlace } from '../cli/place/run-in-place.ts';
-import { exitCodeOf, reportError } from '../cli/report-error.ts';
-import { readConfig } from '../worker/config.ts';
+import { wholeNumber } from '../cli/terminal/arguments.ts';
+import { usageError } from '../cli/terminal/cli-error.ts';
+import { EXIT } from '../cli/terminal/exit-codes.ts';
+import { Io } from '../cli/terminal/io.ts';
+import { exitCodeOf, reportError } from '../cli/terminal/report-error.ts';
+import { readConfig } from '../worker/config/config.ts';
 import { type Report, reportLines } from './report.ts';
 import { type BenchOptions, runBench } from './run.ts';
 

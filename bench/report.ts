@@ -1,10 +1,10 @@
 import { cpus, release, totalmem } from 'node:os';
-import { columns } from '../cli/columns.ts';
+import { columns } from '../cli/terminal/columns.ts';
 import type { BurstFigures } from './burst.ts';
 import type { IdleFigures } from './idle.ts';
-import { round, type Spread } from './measure.ts';
-import { type Processor, totalOf } from './processor.ts';
-import type { SnapshotFigures } from './snapshots.ts';
+import { round, type Spread } from './measure/measure.ts';
+import { type Processor, totalOf } from './measure/processor.ts';
+import type { SnapshotFigures } from './snapshots/snapshots.ts';
 
 /** Everything one run measured, with what it was measured on. */
 export interface Report {

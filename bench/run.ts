@@ -1,16 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Io } from '../cli/io.ts';
+import type { Io } from '../cli/terminal/io.ts';
 import { MayflyClient } from '../client/mayfly-client.ts';
 import { LibvirtHypervisor } from '../host/libvirt/driver.ts';
 import { StateDir } from '../host/state-dir.ts';
-import type { SandboxRecord } from '../model/sandbox.ts';
-import { diffBinary } from '../scripts/setup/artifacts.mjs';
+import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import { connectStore } from '../store/connect.ts';
-import type { Config } from '../worker/config.ts';
+import { diffBinary } from '../worker/config/artifacts.mjs';
+import type { Config } from '../worker/config/config.ts';
 import { type Installation, startInstallation } from '../worker/installation.ts';
-import { recallServers } from '../worker/remembered-servers.ts';
+import { recallServers } from '../worker/servers/remembered-servers.ts';
 import { measureCommands } from './commands.ts';
 import { measureDirect } from './direct.ts';
 import { type DoorBench, measureDoor } from './door.ts';
@@ -19,7 +19,7 @@ import { type IdleOptions, measureIdle } from './idle.ts';
 import { PlainSsh } from './plain-ssh.ts';
 import { type Report, thisMachine } from './report.ts';
 import { measureBurst, measureSagas } from './sagas.ts';
-import { measureSnapshots, type SnapshotFigures } from './snapshots.ts';
+import { measureSnapshots, type SnapshotFigures } from './snapshots/snapshots.ts';
 
 export interface BenchOptions {
   source: string;

@@ -1,8 +1,8 @@
 import type { MayflyClient } from '../client/mayfly-client.ts';
-import type { SandboxRecord } from '../model/sandbox.ts';
+import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import { BURST_MEMORY_MIB, type BurstFigures, burstOf } from './burst.ts';
-import { Samples, type Spread } from './measure.ts';
-import { type Processor, ProcessorMeter } from './processor.ts';
+import { Samples, type Spread } from './measure/measure.ts';
+import { type Processor, ProcessorMeter } from './measure/processor.ts';
 
 /** Waiting for one sandbox, at the most. Seconds. */
 const PATIENCE_SECONDS = 240;

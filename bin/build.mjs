@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from '
 import { createRequire } from 'node:module';
 import { basename, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { repository } from '../scripts/setup/artifacts.mjs';
+import { repository } from '../worker/config/artifacts.mjs';
 import { digestOf, manifestPath, stampOf } from './manifest.mjs';
 
 /** What is made of the sources of before stays this long, for processes that still run. Milliseconds. */

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { repository } from '../scripts/setup/artifacts.mjs';
+import { repository } from '../worker/config/artifacts.mjs';
 
 /**
  * @typedef {object} Manifest

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { cacheDir, repository } from '../scripts/setup/artifacts.mjs';
+import { cacheDir, repository } from '../worker/config/artifacts.mjs';
 import { isAsIn, programFolder, readManifest } from './manifest.mjs';
 import { mapStackTraces } from './stack-traces.mjs';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { MayflyError } from '../model/errors.ts';
 import { isSandboxId, isSourceId } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { Actor } from '../model/sandbox.ts';
+import type { Actor } from '../model/sandbox/sandbox.ts';
 
 /** What a certificate shall say. */
 export interface CertificateRequest {

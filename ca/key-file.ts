@@ -1,8 +1,8 @@
 import { link, lstat, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import ssh2 from 'ssh2';
-import { syncDirectory, writeFileSynced } from '../host/atomic-file.ts';
-import { isNotFound } from '../host/directory.ts';
+import { syncDirectory, writeFileSynced } from '../host/os/atomic-file.ts';
+import { isNotFound } from '../host/os/directory.ts';
 import { makeKeyPair } from '../host/ssh/key-pair.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exec } from '../host/exec.ts';
+import { exec } from '../host/os/exec.ts';
 
 export interface Revoked {
   /** Decimal. */

@@ -1,6 +1,6 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectory, writeFileAtomic } from '../host/atomic-file.ts';
+import { syncDirectory, writeFileAtomic } from '../host/os/atomic-file.ts';
 import { MayflyError } from '../model/errors.ts';
 import { checkPrivate, ensureKey, publicLineOf, readIfThere } from './key-file.ts';
 import { parsePublicKey } from './public-key.ts';

@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { isSourceId } from '../model/ids.ts';
-import { readConfig } from '../worker/config.ts';
-import { checkArguments, JSON_OPTION, sandboxId } from './arguments.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { printable } from './printable.ts';
+import { readConfig } from '../worker/config/config.ts';
+import { checkArguments, JSON_OPTION, sandboxId } from './terminal/arguments.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { printable } from './terminal/printable.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id of a sandbox or a source; all of them when left out', required: false },
@@ -19,7 +19,7 @@ export function auditCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const ids = args.id ? [subjectId(args.id)] : [];
-      const { verifyAudit } = await import('../worker/audit.ts');
+      const { verifyAudit } = await import('../worker/upkeep/audit.ts');
       const results = await verifyAudit(readConfig(io.env), ids);
       const broken = [...results].filter(([, { ok }]) => !ok);
       if (args.json) {

@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import type { Io } from './io.ts';
+import type { Io } from './terminal/io.ts';
 
 /** All of `mayfly`. A command is loaded when it is called for: most need a small part of what all need together. */
 export function createCommands(io: Io) {

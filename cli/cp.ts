@@ -1,15 +1,15 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Files } from '../client/files.ts';
-import { checkArguments, JSON_OPTION } from './arguments.ts';
-import { CliError, usageError } from './cli-error.ts';
-import { connect } from './connection.ts';
 import { download, downloadStream } from './copy/download.ts';
 import { Progress } from './copy/progress.ts';
 import { type Side, shownSide, sideOf } from './copy/side.ts';
 import { type CopyOptions, upload, uploadStream } from './copy/upload.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { printable } from './printable.ts';
+import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
+import { CliError, usageError } from './terminal/cli-error.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { printable } from './terminal/printable.ts';
 
 const ARGS = {
   source: { type: 'positional', description: 'A path here, sbx-…:/path, or - for standard input', required: true },

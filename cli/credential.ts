@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Credential } from '../client/credentials.ts';
 import { LIMITS } from '../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds, wholeNumber } from './arguments.ts';
-import { CliError, usageError } from './cli-error.ts';
-import { columns } from './columns.ts';
-import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { printable } from './printable.ts';
+import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds, wholeNumber } from './terminal/arguments.ts';
+import { CliError, usageError } from './terminal/cli-error.ts';
+import { columns } from './terminal/columns.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { printable } from './terminal/printable.ts';
 
 const ID = { type: 'positional', description: 'Sandbox id', required: true } as const;
 const ISSUE = {

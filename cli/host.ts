@@ -1,10 +1,10 @@
 import { defineCommand } from 'citty';
 import type { Host } from '../client/mayfly-client.ts';
-import { checkArguments, JSON_OPTION } from './arguments.ts';
-import { columns } from './columns.ts';
-import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
+import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
+import { columns } from './terminal/columns.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
 
 /** A host that was not heard of lately is `away`: no sandbox is placed on it. */
 function row(host: Host): string[] {

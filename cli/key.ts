@@ -2,15 +2,15 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { NewApiKey } from '../client/mayfly-client.ts';
 import { LIMITS } from '../model/limits.ts';
 import { SCOPES, type Scope } from '../model/scopes.ts';
-import { GIB, type StorageQuota, sizeText } from '../model/storage.ts';
-import { readConfig } from '../worker/config.ts';
-import { checkArguments, JSON_OPTION } from './arguments.ts';
-import { usageError } from './cli-error.ts';
-import { columns } from './columns.ts';
-import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { printable } from './printable.ts';
+import { GIB, type StorageQuota, sizeText } from '../model/snapshots/storage.ts';
+import { readConfig } from '../worker/config/config.ts';
+import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
+import { usageError } from './terminal/cli-error.ts';
+import { columns } from './terminal/columns.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { printable } from './terminal/printable.ts';
 
 const QUOTA = {
   'disk-gib': {
@@ -80,7 +80,7 @@ async function createLocally(
   io: Io,
   wish: { name: string; scopes: Scope[] } & Partial<StorageQuota>,
 ): Promise<NewApiKey> {
-  const { withStore } = await import('../worker/local-store.ts');
+  const { withStore } = await import('../worker/servers/local-store.ts');
   return withStore(readConfig(io.env), {}, async (store) => {
     const { key, secret } = await store.apiKeys.create(wish);
     return { ...key, secret };

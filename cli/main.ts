@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
-import { CliError, usageError } from './cli-error.ts';
 import { createCommands } from './commands.ts';
-import { EXIT } from './exit-codes.ts';
-import { Io } from './io.ts';
-import { leafOf, runLeaf } from './leaf.ts';
-import { exitCodeOf, reportError } from './report-error.ts';
+import { CliError, usageError } from './terminal/cli-error.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import { Io } from './terminal/io.ts';
+import { leafOf, runLeaf } from './terminal/leaf.ts';
+import { exitCodeOf, reportError } from './terminal/report-error.ts';
 
 /** Runs one command line, with results and errors already printed. */
 export async function runCli(argv: string[], io: Io): Promise<number> {

@@ -1,11 +1,11 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { MayflyClient } from '../client/mayfly-client.ts';
-import type { SandboxState } from '../model/sandbox.ts';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from './arguments.ts';
-import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
+import type { SandboxState } from '../model/sandbox/sandbox.ts';
 import { sandboxLines } from './sandbox/sandbox-text.ts';
+import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },

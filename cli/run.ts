@@ -3,14 +3,14 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { Command, RunCommand } from '../client/commands.ts';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 import { LIMITS } from '../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from './arguments.ts';
-import { CliError, usageError } from './cli-error.ts';
 import { exitCodeOfCommand } from './command/command-text.ts';
 import { StdinPump } from './command/stdin-pump.ts';
-import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { printable } from './printable.ts';
+import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from './terminal/arguments.ts';
+import { CliError, usageError } from './terminal/cli-error.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { printable } from './terminal/printable.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },

@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { readConfig } from '../worker/config.ts';
-import { checkArguments } from './arguments.ts';
-import { usageError } from './cli-error.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { watchStop } from './watch-stop.ts';
+import { readConfig } from '../worker/config/config.ts';
+import { checkArguments } from './terminal/arguments.ts';
+import { usageError } from './terminal/cli-error.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { watchStop } from './terminal/watch-stop.ts';
 
 const ARGS = {
   process: { type: 'positional', description: 'api, control or host', required: true },

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { IssuedCredential } from '../client/credentials.ts';
 import { makeKeyPair } from '../host/ssh/key-pair.ts';
-import { checkArguments, sandboxId } from './arguments.ts';
-import { CliError } from './cli-error.ts';
-import { connect } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
+import { checkArguments, sandboxId } from './terminal/arguments.ts';
+import { CliError } from './terminal/cli-error.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
-import { readConfig } from '../worker/config.ts';
+import { readConfig } from '../worker/config/config.ts';
 import type { Installation } from '../worker/installation.ts';
-import { checkArguments, JSON_OPTION } from './arguments.ts';
-import { CliError } from './cli-error.ts';
-import { type Connection, connectionFileOf } from './connection.ts';
-import { EXIT } from './exit-codes.ts';
-import type { Io } from './io.ts';
-import { watchStop } from './watch-stop.ts';
+import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
+import { CliError } from './terminal/cli-error.ts';
+import { type Connection, connectionFileOf } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { watchStop } from './terminal/watch-stop.ts';
 
 /** The image that `npm run setup` builds. */
 export const DEFAULT_SOURCE = 'golden-debian12';

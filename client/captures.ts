@@ -1,8 +1,8 @@
-import type { CaptureRecord } from '../model/capture.ts';
-import type { Page, PageOptions, WaitOptions } from './options.ts';
+import type { CaptureRecord } from '../model/snapshots/capture.ts';
+import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 import { prefer } from './paths.ts';
 import type { OnHost } from './sources.ts';
-import type { CallOptions, PostOptions, Transport } from './transport.ts';
 
 /** A capture as the API shows it. */
 export type Capture = CaptureRecord;

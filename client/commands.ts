@@ -1,8 +1,8 @@
-import type { CommandRecord, CommandSpec, OutputStream } from '../model/command.ts';
-import { type EventStreamOptions, followEvents } from './event-stream.ts';
-import type { Page, PageOptions, WaitOptions } from './options.ts';
+import type { CommandRecord, CommandSpec, OutputStream } from '../model/sandbox/command.ts';
+import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
+import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 import { prefer, sandboxPath } from './paths.ts';
-import type { CallOptions, PostOptions, Transport } from './transport.ts';
 
 /** What to run; one of `command` and `argv`. What is left out gets the server's default. */
 export interface RunCommand {

@@ -1,4 +1,4 @@
-import type { Egress } from '../model/sandbox.ts';
+import type { Egress } from '../model/sandbox/sandbox.ts';
 
 /** A request for a sandbox; what is left out gets the server's default. */
 export interface CreateSandbox {

@@ -1,11 +1,11 @@
-import type { CommandOutcome, CommandState } from '../model/command.ts';
-import type { FileChange, FileChangeCounts } from '../model/file-change.ts';
-import type { FileComparison } from '../model/file-comparison.ts';
-import { percentEncode } from '../model/file-path.ts';
-import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
+import type { FileChange, FileChangeCounts } from '../model/files/file-change.ts';
+import type { FileComparison } from '../model/files/file-comparison.ts';
+import { percentEncode } from '../model/files/file-path.ts';
+import type { CommandOutcome, CommandState } from '../model/sandbox/command.ts';
 import type { GuestPath } from './files.ts';
-import { type Problem, problemFrom } from './problem.ts';
-import type { CallOptions, Transport } from './transport.ts';
+import { MayflyApiError, MayflyConnectionError } from './http/api-error.ts';
+import { type Problem, problemFrom } from './http/problem.ts';
+import type { CallOptions, Transport } from './http/transport.ts';
 
 /** One of the two states that are compared. */
 export interface ComparedState {

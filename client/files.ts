@@ -1,9 +1,9 @@
-import { filePathInUrl } from '../model/file-path.ts';
-import { MayflyApiError } from './api-error.ts';
-import type { Page, PageOptions } from './options.ts';
+import { filePathInUrl } from '../model/files/file-path.ts';
+import { MayflyApiError } from './http/api-error.ts';
+import type { Page, PageOptions } from './http/options.ts';
+import { withRetries } from './http/retry.ts';
+import type { CallOptions, Transport } from './http/transport.ts';
 import { sandboxPath } from './paths.ts';
-import { withRetries } from './retry.ts';
-import type { CallOptions, Transport } from './transport.ts';
 
 /** An absolute path in a guest; as bytes when it is not UTF-8. */
 export type GuestPath = string | Uint8Array;

@@ -1,19 +1,19 @@
-import type { AuditEntry } from '../model/audit.ts';
 import type { HostRecord } from '../model/host.ts';
-import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox.ts';
+import type { AuditEntry } from '../model/sandbox/audit.ts';
+import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
-import type { StorageQuota } from '../model/storage.ts';
+import type { StorageQuota } from '../model/snapshots/storage.ts';
 import { Captures } from './captures.ts';
 import { Commands } from './commands.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
 import { Credentials } from './credentials.ts';
-import { type EventStreamOptions, followEvents, type ServerEvent } from './event-stream.ts';
 import { Files } from './files.ts';
-import type { Page, PageOptions, WaitOptions } from './options.ts';
+import { type EventStreamOptions, followEvents, type ServerEvent } from './http/event-stream.ts';
+import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
-import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './transport.ts';
 
 export interface ExtendSandbox {
   /** Seconds from now to the new end. */

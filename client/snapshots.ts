@@ -1,11 +1,11 @@
-import type { SandboxRecord } from '../model/sandbox.ts';
-import type { SnapshotKind, SnapshotRecord } from '../model/snapshot.ts';
+import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
+import type { SnapshotKind, SnapshotRecord } from '../model/snapshots/snapshot.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
 import { Diffs } from './diff.ts';
-import type { Page, PageOptions, WaitOptions } from './options.ts';
+import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import type { Problem } from './http/problem.ts';
+import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 import { prefer, sandboxPath } from './paths.ts';
-import type { Problem } from './problem.ts';
-import type { CallOptions, PostOptions, Transport } from './transport.ts';
 
 /** A snapshot as the API shows it. */
 export type Snapshot = SnapshotRecord;

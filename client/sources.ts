@@ -1,11 +1,11 @@
-import type { BakedSource as BakedRecord } from '../model/baked-source.ts';
-import { filePathInUrl } from '../model/file-path.ts';
+import { filePathInUrl } from '../model/files/file-path.ts';
 import type { SourceInfo } from '../model/host.ts';
-import type { SourceAccess, SourceCommandResult } from '../model/source-access.ts';
+import type { BakedSource as BakedRecord } from '../model/snapshots/baked-source.ts';
+import type { SourceAccess, SourceCommandResult } from '../model/snapshots/source-access.ts';
 import type { FileEntry, GuestPath } from './files.ts';
-import type { Page, WaitOptions } from './options.ts';
+import type { Page, WaitOptions } from './http/options.ts';
+import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 import { prefer } from './paths.ts';
-import type { CallOptions, PostOptions, Transport } from './transport.ts';
 
 /** A source, and the live hosts that have it. */
 export interface Source extends SourceInfo {

@@ -1,11 +1,11 @@
-import type { BakedImage } from '../model/baked-source.ts';
+import type { BakedImage } from '../model/snapshots/baked-source.ts';
 import type { StepContext } from './step-context.ts';
 
 export interface BakeRequest {
   /** Names this one bake. */
   bakeId: string;
   sourceId: string;
-  /** What the source will be called; {@link isBakedSourceName} of model/baked-source.ts. */
+  /** What the source will be called; {@link isBakedSourceName} of model/snapshots/baked-source.ts. */
   name: string;
   snapshotId: string;
   /** The sandbox that was made of the snapshot, to be cleaned, shut down and taken for the source's disks. */

@@ -1,4 +1,4 @@
-import type { SavedCapture } from '../model/capture.ts';
+import type { SavedCapture } from '../model/snapshots/capture.ts';
 import type { StepContext } from './step-context.ts';
 
 export interface CaptureRequest {

@@ -1,11 +1,11 @@
 import type { Capacity, SourceInfo } from '../model/host.ts';
-import type { Observation } from '../model/proof.ts';
-import type { Egress } from '../model/sandbox.ts';
-import type { HostDisk } from '../model/storage.ts';
+import type { Observation } from '../model/sandbox/proof.ts';
+import type { Egress } from '../model/sandbox/sandbox.ts';
+import type { HostDisk } from '../model/snapshots/storage.ts';
 import type { HostBaking } from './baking.ts';
 import type { HostCaptures } from './captures.ts';
+import type { RunningSource } from './console.ts';
 import type { HostSnapshots } from './snapshots.ts';
-import type { RunningSource } from './source/console.ts';
 import type { StepContext } from './step-context.ts';
 
 /** What a clone shall be; everything else follows from the id. */

@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { MayflyError } from '../model/errors.ts';
 import type { Capacity } from '../model/host.ts';
 import { isCaptureId, isSandboxId } from '../model/ids.ts';
-import type { Observation } from '../model/proof.ts';
-import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
-import { isNotFound } from './directory.ts';
+import type { Observation } from '../model/sandbox/proof.ts';
 import type { Mark } from './hypervisor.ts';
+import { syncDirectory, writeFileAtomic } from './os/atomic-file.ts';
+import { isNotFound } from './os/directory.ts';
 import type { StateDir } from './state-dir.ts';
 
 /** Part of what is free now that is never promised: the host's own needs, and what no measurement shows. */

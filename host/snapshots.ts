@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import type { FileChangeRecord, GuestName } from '../model/file-change.ts';
-import type { SavedSnapshot, SnapshotKind } from '../model/snapshot.ts';
+import type { FileChangeRecord, GuestName } from '../model/files/file-change.ts';
+import type { SavedSnapshot, SnapshotKind } from '../model/snapshots/snapshot.ts';
 import type { StepContext } from './step-context.ts';
 
 export interface SaveRequest {

@@ -36,6 +36,12 @@ export interface HostRecord {
 
 /** A host that has not been heard of for this long is not proposed for new sandboxes. Seconds. */
 export const HOST_STALE_SECONDS = 30;
+
+/** Whether it was heard of lately. */
+export function isLive(host: HostRecord, now = Date.now()): boolean {
+  return now - Date.parse(host.lastSeenAt) <= HOST_STALE_SECONDS * 1_000;
+}
+
 /** Of these hosts those that have a source, the one with most memory to spare first. */
 export function holding(hosts: readonly HostRecord[], source: string): HostRecord[] {
   const having = hosts.filter(({ sources }) => sources.some(({ name }) => name === source));

@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import { pipeline, Readable } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
-import type { GuestRequest, Guests } from '../api/guests.ts';
+import type { GuestRequest, Guests } from '../api/http/guests.ts';
 import { MayflyError } from '../model/errors.ts';
+import type { RelayAddress } from '../store/access/hosts.ts';
 import type { Store } from '../store/connect.ts';
-import type { RelayAddress } from '../store/hosts.ts';
 import { IDENTITY, TLS } from './tls.ts';
 import { webStream } from './web-stream.ts';
 

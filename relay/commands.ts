@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AgentCommands } from '../activities/agent-commands.ts';
-import type { Attendances } from '../activities/attendances.ts';
+import { AgentCommands } from '../commands/agent-commands.ts';
+import type { Attendances } from '../commands/command-runs.ts';
 import type { GuestConnections } from '../host/guest/connections.ts';
 import { MayflyError } from '../model/errors.ts';
 import { isCommandId } from '../model/ids.ts';

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { unifiedDiff } from '../host/disk/unified-diff.ts';
 import type { HostSnapshots } from '../host/snapshots.ts';
 import { MayflyError } from '../model/errors.ts';
-import type { GuestName } from '../model/file-change.ts';
-import type { FileComparison } from '../model/file-comparison.ts';
+import type { GuestName } from '../model/files/file-change.ts';
+import type { FileComparison } from '../model/files/file-comparison.ts';
 import { bytesOfGuestName, guestNameOf, quotedPath } from '../model/guest-name.ts';
 import { LIMITS } from '../model/limits.ts';
 

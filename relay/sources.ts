@@ -4,7 +4,7 @@ import type { SourceSight } from '../host/source/sight.ts';
 import { MayflyError } from '../model/errors.ts';
 import { sourceIdOf } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { SourceCommandResult, SourceOutput } from '../model/source-access.ts';
+import type { SourceCommandResult, SourceOutput } from '../model/snapshots/source-access.ts';
 import type { Store } from '../store/connect.ts';
 
 export interface SourceLooksDeps {

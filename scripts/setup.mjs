@@ -5,7 +5,7 @@
  *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store] [--json]
  *
  * Runs before there are any npm packages, so it uses none. Everything it builds goes to the cache that
- * `scripts/setup/artifacts.mjs` describes; see there for where to find it.
+ * `worker/config/artifacts.mjs` describes; see there for where to find it.
  *
  * Environment: `MAYFLY_HOST=simulated` needs no virtual machines, `MONGODB_URI` no store, `TEMPORAL_ADDRESS` no Temporal.
  *

@@ -23,7 +23,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { onPath } from './setup/artifacts.mjs';
+import { onPath } from '../worker/config/artifacts.mjs';
 import { testFiles } from './test/files.mjs';
 import { Lanes } from './test/lanes.mjs';
 import { TestPlace } from './test/namespace.mjs';

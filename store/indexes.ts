@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { reaching } from './failure.ts';
+import { reaching } from './mongo/failure.ts';
 
 type Index = Readonly<Record<string, 1 | -1>>;
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import mongoose, { type Connection } from 'mongoose';
 import { LIMITS } from '../model/limits.ts';
-import { isFinal, SANDBOX_STATES } from '../model/sandbox.ts';
-import { reaching } from './failure.ts';
+import { isFinal, SANDBOX_STATES } from '../model/sandbox/sandbox.ts';
 import { ensureIndexes, INDEXES } from './indexes.ts';
+import { reaching } from './mongo/failure.ts';
 
 /** To be changed when one of the steps below does. */
 const STEPS = 1;

@@ -1,5 +1,5 @@
-import { isFinal, SANDBOX_STATES } from '../model/sandbox.ts';
-import { type StoredPart, UNMEASURED_BYTES } from '../model/storage.ts';
+import { isFinal, SANDBOX_STATES } from '../model/sandbox/sandbox.ts';
+import { type StoredPart, UNMEASURED_BYTES } from '../model/snapshots/storage.ts';
 import type { Store } from './connect.ts';
 
 const ALIVE = SANDBOX_STATES.filter((state) => !isFinal(state));

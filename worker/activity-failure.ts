@@ -1,6 +1,6 @@
 import { CancelledFailure } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { ExecError } from '../host/exec.ts';
+import { ExecError } from '../host/os/exec.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
 
 /** What an attempt of the same step on the same host may cure. All else is for the saga to decide. */

@@ -1,15 +1,15 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
-import type { CommandActivities } from '../activities/command.ts';
-import type { CreateActivities } from '../activities/create.ts';
-import type { SnapshotActivities } from '../activities/snapshot.ts';
-import { asStep } from '../activities/step-context.ts';
-import type { TrustActivities } from '../activities/trust.ts';
-import { asTurn } from '../activities/turn.ts';
+import type { TrustActivities } from '../activities/access/trust.ts';
+import type { CommandActivities } from '../activities/sandbox/command.ts';
+import type { CreateActivities } from '../activities/sandbox/create.ts';
+import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
+import { asStep } from '../activities/step/step-context.ts';
+import { asTurn } from '../activities/step/turn.ts';
 import type { Failpoints } from '../host/failpoints.ts';
-import type { KeyedMutex } from '../host/keyed-mutex.ts';
+import type { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { activityFailure, patientFailure, withDetail } from './activity-failure.ts';
-import { HostTurn } from './host-turn.ts';
+import { HostTurn } from './machine/host-turn.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
 

@@ -3,10 +3,10 @@ import type { Server } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
 import { Client } from '@temporalio/client';
 import { createApp } from '../api/app.ts';
-import type { App } from '../api/context.ts';
-import { TemporalSagas } from '../api/temporal-sagas.ts';
+import type { App } from '../api/http/context.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { RelayClient } from '../relay/client.ts';
+import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import type { Process } from './process.ts';
 

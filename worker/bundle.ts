@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type Logger, type WorkflowBundle } from '@temporalio/worker';
-import { repository, workflowBundlePath, workflowFolders } from '../scripts/setup/artifacts.mjs';
+import { repository, workflowBundlePath, workflowFolders } from './config/artifacts.mjs';
 
 /** Bundles of other sources stay this long after they were made: somebody may go back to them. Milliseconds. */
 const KEPT_MS = 14 * 24 * 3_600_000;

@@ -4,10 +4,10 @@ import type { Logger } from 'pino';
 import { UserCa } from '../ca/user-ca.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import { bundleWorkflows } from './bundle.ts';
+import { auditKey } from './config/secret-file.ts';
 import { createControlWorker } from './control.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
-import { auditKey } from './secret-file.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
 const PRUNE_EVERY_MS = 3_600_000;

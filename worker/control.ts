@@ -1,7 +1,7 @@
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
 import type { Failpoints } from '../host/failpoints.ts';
-import { CONTROL_QUEUE } from '../model/queues.ts';
+import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
 import { STOP_MS } from './stop-watch.ts';
 

@@ -1,14 +1,14 @@
 import { Client } from '@temporalio/client';
-import { StorageRoom } from '../activities/storage-room.ts';
-import { TemporalSagas } from '../api/temporal-sagas.ts';
+import { StorageRoom } from '../activities/snapshot/storage-room.ts';
+import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
 import { createHostWorker } from './host.ts';
-import { HostDescription } from './host-description.ts';
-import { HostGuests } from './host-guests.ts';
-import { type HostMachine, openHostMachine } from './host-machine.ts';
+import { HostDescription } from './machine/host-description.ts';
+import { HostGuests } from './machine/host-guests.ts';
+import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
-import { StorageWatch } from './storage-watch.ts';
+import { StorageWatch } from './upkeep/storage-watch.ts';
 
 export interface HostPart {
   machine: HostMachine;

@@ -1,8 +1,8 @@
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import { createHostActivities, type HostDeps } from '../activities/host.ts';
 import type { Failpoints } from '../host/failpoints.ts';
-import { KeyedMutex } from '../host/keyed-mutex.ts';
-import { hostQueue } from '../model/queues.ts';
+import { KeyedMutex } from '../host/os/keyed-mutex.ts';
+import { hostQueue } from '../model/sagas/queues.ts';
 import { hostInterceptor } from './activity-interceptors.ts';
 import { STOP_MS } from './stop-watch.ts';
 

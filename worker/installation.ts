@@ -1,18 +1,18 @@
 import { mkdir } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
-import { TemporalSagas } from '../api/temporal-sagas.ts';
 import { allEnded } from '../host/all-ended.ts';
 import type { HostRecord } from '../model/host.ts';
+import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import type { Store } from '../store/connect.ts';
 import { startApiPart } from './api-part.ts';
-import { Closers } from './closers.ts';
-import type { Config } from './config.ts';
+import { Closers } from './config/closers.ts';
+import type { Config } from './config/config.ts';
 import { startControlPart } from './control-part.ts';
-import type { HostMachine } from './host-machine.ts';
 import { startHostPart } from './host-part.ts';
+import type { HostMachine } from './machine/host-machine.ts';
 import { openProcess } from './process.ts';
-import { rememberServers } from './remembered-servers.ts';
-import { ensureServers, progress, type Servers } from './servers.ts';
+import { rememberServers } from './servers/remembered-servers.ts';
+import { ensureServers, progress, type Servers } from './servers/servers.ts';
 
 /** All of Mayfly on this machine, running. */
 export interface Installation {

@@ -2,11 +2,11 @@ import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { Failpoints } from '../host/failpoints.ts';
 import { MayflyError } from '../model/errors.ts';
-import type { Closers } from './closers.ts';
-import type { Config } from './config.ts';
-import { collectWhenIdle } from './idle-memory.ts';
-import { createLogger, installTemporalRuntime } from './logger.ts';
-import { connectTemporal, registerSearchAttributes } from './temporal.ts';
+import type { Closers } from './config/closers.ts';
+import type { Config } from './config/config.ts';
+import { createLogger, installTemporalRuntime } from './config/logger.ts';
+import { collectWhenIdle } from './machine/idle-memory.ts';
+import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
 
 /** What every process of ours has, whichever parts it runs. */
 export interface Process {

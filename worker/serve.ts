@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { startApiPart } from './api-part.ts';
-import type { Closers } from './closers.ts';
-import type { Config } from './config.ts';
+import type { Closers } from './config/closers.ts';
+import type { Config } from './config/config.ts';
 import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
 import { namedServers, openProcess, type Process } from './process.ts';

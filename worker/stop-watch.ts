@@ -1,4 +1,4 @@
-import { Closers } from './closers.ts';
+import { Closers } from './config/closers.ts';
 
 /**
  * What the stop of a process may take, from the wish on. Milliseconds. Cutting it off is safe: whatever a process of ours

@@ -1,9 +1,9 @@
 import { condition, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { HostActivities } from '../activities/host.ts';
-import { CANCEL_COMMAND, type CommandInput } from '../model/command.ts';
-import { hostQueue } from '../model/queues.ts';
-import type { Actor } from '../model/sandbox.ts';
-import { patientControl } from './control.ts';
+import { hostQueue } from '../model/sagas/queues.ts';
+import { CANCEL_COMMAND, type CommandInput } from '../model/sandbox/command.ts';
+import type { Actor } from '../model/sandbox/sandbox.ts';
+import { patientControl } from './saga/control.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_COMMAND);
 
@@ -21,7 +21,7 @@ const LONGEST = '60 days';
  *
  *   requested → runCommand on its host, for as long as it takes → ended
  *
- * The host starts it exactly once and goes on with it after any interruption (activities/attendance.ts), so here every
+ * The host starts it exactly once and goes on with it after any interruption (commands/command-run.ts), so here every
  * failure only means: again. A cancel is passed on while it runs; its end is awaited all the same. What runs and what it
  * says is in the store and never here.
  */

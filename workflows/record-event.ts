@@ -1,6 +1,6 @@
 import { workflowInfo } from '@temporalio/workflow';
-import type { RecordEventInput } from '../model/messages.ts';
-import { patientControl } from './control.ts';
+import type { RecordEventInput } from '../model/sagas/messages.ts';
+import { patientControl } from './saga/control.ts';
 
 const { rememberEvent } = patientControl;
 

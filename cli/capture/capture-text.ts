@@ -1,8 +1,8 @@
 import type { Capture } from '../../client/captures.ts';
 import { ERRORS } from '../../model/errors.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** A capture as a person reads it; null fields are left out. */
 export function captureLines(io: Io, capture: Capture): string[] {

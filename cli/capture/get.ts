@@ -1,8 +1,8 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { captureId, checkArguments, JSON_OPTION } from '../arguments.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { captureId, checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { captureLines } from './capture-text.ts';
 
 const ARGS = {

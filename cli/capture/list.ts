@@ -1,12 +1,12 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Capture } from '../../client/captures.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments } from '../arguments.ts';
-import { columns } from '../columns.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { columns } from '../terminal/columns.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 const ARGS = {
   source: { type: 'positional', description: 'Source; also one that is gone', required: true },

@@ -1,12 +1,12 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId } from '../arguments.ts';
-import { usageError } from '../cli-error.ts';
-import { columns } from '../columns.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { checkArguments, JSON_OPTION, sandboxId } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { columns } from '../terminal/columns.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { commandRow } from './command-text.ts';
 
 const LIST_ARGS = {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { FileContent, Files } from '../../client/files.ts';
-import { CliError, usageError } from '../cli-error.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
 import { unlessAbsent, writeWhole } from './local-file.ts';
 import { writeTree } from './local-tree.ts';
 import { baseName, join, type LocalSide, type SandboxSide, SLASH, shownPath, trimSlashes } from './side.ts';

@@ -1,6 +1,6 @@
 import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { CliError } from '../cli-error.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
 import { inTheWay, temporaryBeside, unlessAbsent } from './local-file.ts';
 import { join, shownPath } from './side.ts';
 

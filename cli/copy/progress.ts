@@ -1,6 +1,6 @@
-import { duration } from '../duration.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import { duration } from '../terminal/duration.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** How often the line on the terminal changes. Milliseconds. */
 const EVERY_MS = 200;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { usageError } from '../cli-error.ts';
+import { usageError } from '../terminal/cli-error.ts';
 
 /**
  * The bytes of an argument. Node decodes the command line as UTF-8 and puts U+FFFD where it is none; Linux has kept the

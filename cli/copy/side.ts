@@ -1,5 +1,5 @@
-import { percentEncode } from '../../model/file-path.ts';
-import { usageError } from '../cli-error.ts';
+import { percentEncode } from '../../model/files/file-path.ts';
+import { usageError } from '../terminal/cli-error.ts';
 import { rawArgument } from './raw-argument.ts';
 
 export interface SandboxSide {

@@ -1,9 +1,9 @@
 import { createReadStream, type Stats } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import { MayflyApiError } from '../../client/api-error.ts';
 import type { Files } from '../../client/files.ts';
-import { CliError, usageError } from '../cli-error.ts';
-import { EXIT } from '../exit-codes.ts';
+import { MayflyApiError } from '../../client/http/api-error.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
 import type { Progress } from './progress.ts';
 import { baseName, join, type LocalSide, parentOf, type SandboxSide, shownPath } from './side.ts';
 import { packed } from './tar.ts';

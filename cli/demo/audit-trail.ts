@@ -1,7 +1,7 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { AuditEvent } from '../../model/audit.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** Characters of a hash: enough to see that they differ. */
 const SHOWN = 8;

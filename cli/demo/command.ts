@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments } from '../arguments.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
 import { isInPlace, runInPlace } from '../place/run-in-place.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { tellStory } from './story.ts';
 
 const ARGS = {
@@ -30,5 +30,5 @@ export function demoCommand(io: Io) {
 const NEXT = [
   '',
   'next: `bin/mayfly up`, and in another terminal `bin/mayfly sandbox create golden-debian12`,',
-  '      or the curl line that `mayfly up` prints. Where the story is told: workflows/create-sandbox.ts',
+  '      or the curl line that `mayfly up` prints. Where the story is told: workflows/sandbox/create-sandbox.ts',
 ];

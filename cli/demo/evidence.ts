@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 import type { Installation } from '../../worker/installation.ts';
 
 /** One look with a plain tool, independent of what the sagas report. */

@@ -1,10 +1,10 @@
 import { text } from 'node:stream/consumers';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import { CliError } from '../cli-error.ts';
-import { between, duration } from '../duration.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { between, duration } from '../terminal/duration.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** Prints a line now and then, so that one sees that it comes while the command runs. */
 const COMMAND = 'uname -sr; for i in 1 2 3; do echo "line $i of 3"; sleep 0.3; done; echo "and this is stderr" >&2';

@@ -1,7 +1,7 @@
 import type { CommandsBetween, ComparedState } from '../../client/diff.ts';
-import { columns } from '../columns.ts';
 import { commandRow } from '../command/command-text.ts';
-import { printable } from '../printable.ts';
+import { columns } from '../terminal/columns.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** A state, as the head of a comparison names it. */
 export function stateText({ snapshotId, sandboxId, savedAt }: ComparedState): string {

@@ -1,6 +1,6 @@
-import type { FileChange } from '../../model/file-change.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import type { FileChange } from '../../model/files/file-change.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 import { changeText, isOnlyTouched, LETTERS, pathText } from './change-text.ts';
 
 /** Lines that are aligned with each other: more than a screen, and no more than a moment's wait. */

@@ -1,4 +1,4 @@
-import type { FileChange, FileDescription } from '../../model/file-change.ts';
+import type { FileChange, FileDescription } from '../../model/files/file-change.ts';
 import { quotedPath } from '../../model/guest-name.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 

@@ -1,13 +1,13 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Diffs } from '../../client/diff.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, JSON_OPTION, snapshotId } from '../arguments.ts';
-import { usageError } from '../cli-error.ts';
-import { connect } from '../connection.ts';
 import { writeWhole } from '../copy/local-file.ts';
 import { rawArgument } from '../copy/raw-argument.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { checkArguments, JSON_OPTION, snapshotId } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { betweenLines, stateText } from './between-text.ts';
 import { ChangeList } from './change-list.ts';
 import { growthOf, growthText } from './change-text.ts';

@@ -1,8 +1,8 @@
-import type { FileComparison } from '../../model/file-comparison.ts';
+import type { FileComparison } from '../../model/files/file-comparison.ts';
 import { quotedPath } from '../../model/guest-name.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 const WHY = {
   same: 'is the same in both',

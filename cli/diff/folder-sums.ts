@@ -1,7 +1,7 @@
-import type { FileChange } from '../../model/file-change.ts';
+import type { FileChange } from '../../model/files/file-change.ts';
 import { quotedPath } from '../../model/guest-name.ts';
-import { columns } from '../columns.ts';
-import type { Io } from '../io.ts';
+import { columns } from '../terminal/columns.ts';
+import type { Io } from '../terminal/io.ts';
 import { growthOf, growthText, isOnlyTouched } from './change-text.ts';
 
 /** Parts of a path by which changes are summed up: `/usr/lib`. */

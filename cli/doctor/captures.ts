@@ -1,7 +1,7 @@
-import type { CaptureResidue } from '../../worker/capture-residue.ts';
-import type { Config } from '../../worker/config.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import type { Config } from '../../worker/config/config.ts';
+import type { CaptureResidue } from '../../worker/upkeep/capture-residue.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 import { orWhyNot } from './or-why-not.ts';
 
 /** What `--fix` made of it. */
@@ -13,7 +13,7 @@ interface FoundCapture extends CaptureResidue {
 export type CaptureLook = { captures: FoundCapture[]; capturesNotRemoved?: string } | { capturesUnknown: string };
 
 export async function lookForCaptures(config: Config, fix: boolean): Promise<CaptureLook> {
-  const { findCaptureResidue, removeCaptureResidue } = await import('../../worker/capture-residue.ts');
+  const { findCaptureResidue, removeCaptureResidue } = await import('../../worker/upkeep/capture-residue.ts');
   const found = await orWhyNot(findCaptureResidue(config));
   if ('why' in found) return { capturesUnknown: found.why };
   const captures = found.result.map((capture) => ({ ...capture, removed: false }));

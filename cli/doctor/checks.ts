@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { kvmUsable } from '../../host/libvirt/accel.ts';
-import type { Config } from '../../worker/config.ts';
+import { kvmUsable } from '../../host/libvirt/client/accel.ts';
+import type { Config } from '../../worker/config/config.ts';
 
 /** One thing Mayfly needs, as it was found. `optional`: without it something is slower or left out, nothing broken. */
 export interface Check {

@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
-import { type Config, readConfig } from '../../worker/config.ts';
-import { checkArguments, JSON_OPTION } from '../arguments.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import { type Config, readConfig } from '../../worker/config/config.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 import { isClean as areCapturesClean, captureLines, lookForCaptures } from './captures.ts';
 import { type Check, checkMachine } from './checks.ts';
 import { orWhyNot } from './or-why-not.ts';
@@ -67,7 +67,7 @@ export function doctorCommand(io: Io) {
 }
 
 async function lookFor(config: Config, fix: boolean): Promise<Look> {
-  const { findResidue, removeResidue, isSame } = await import('../../worker/residue.ts');
+  const { findResidue, removeResidue, isSame } = await import('../../worker/upkeep/residue.ts');
   const found = await orWhyNot(findResidue(config));
   if ('why' in found) return { unknown: found.why };
   const residue = found.result.map((mark) => ({ ...mark, removed: false }));

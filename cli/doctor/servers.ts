@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
-import { exec } from '../../host/exec.ts';
-import type { Config } from '../../worker/config.ts';
+import { exec } from '../../host/os/exec.ts';
+import type { Config } from '../../worker/config/config.ts';
 import type { Check } from './checks.ts';
 
 /** How long a server may take to accept a connection. Milliseconds. */

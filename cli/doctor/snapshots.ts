@@ -1,7 +1,7 @@
-import type { Config } from '../../worker/config.ts';
-import type { SnapshotResidue } from '../../worker/snapshot-residue.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import type { Config } from '../../worker/config/config.ts';
+import type { SnapshotResidue } from '../../worker/upkeep/snapshot-residue.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 import { orWhyNot } from './or-why-not.ts';
 
 /** What `--fix` made of it. */
@@ -13,7 +13,7 @@ interface FoundSnapshot extends SnapshotResidue {
 export type SnapshotLook = { snapshots: FoundSnapshot[]; snapshotsNotRemoved?: string } | { snapshotsUnknown: string };
 
 export async function lookForSnapshots(config: Config, fix: boolean): Promise<SnapshotLook> {
-  const { findSnapshotResidue, removeSnapshotResidue } = await import('../../worker/snapshot-residue.ts');
+  const { findSnapshotResidue, removeSnapshotResidue } = await import('../../worker/upkeep/snapshot-residue.ts');
   const found = await orWhyNot(findSnapshotResidue(config));
   if ('why' in found) return { snapshotsUnknown: found.why };
   const snapshots = found.result.map((snapshot) => ({ ...snapshot, removed: false }));

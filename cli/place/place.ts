@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 
 const PARENT = '/var/tmp';
 const OWN_NAME = /^mayfly-(?:demo|bench)-(\d+)(?:-|$)/;

@@ -3,12 +3,19 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { CreateSandbox } from '../../client/create-sandbox.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
-import { captureId, checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds, wholeNumber } from '../arguments.ts';
-import { CliError, usageError } from '../cli-error.ts';
-import { connect } from '../connection.ts';
-import { EXIT, exitCodeOfCode } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import {
+  captureId,
+  checkArguments,
+  JSON_OPTION,
+  WAIT_OPTION,
+  waitSeconds,
+  wholeNumber,
+} from '../terminal/arguments.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
 

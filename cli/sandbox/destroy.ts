@@ -1,11 +1,11 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { unprovenLayers } from '../../model/proof.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from '../arguments.ts';
-import { CliError } from '../cli-error.ts';
-import { connect } from '../connection.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
 

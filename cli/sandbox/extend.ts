@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from '../arguments.ts';
-import { usageError } from '../cli-error.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {

@@ -1,8 +1,8 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import { between, duration } from '../duration.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { between, duration } from '../terminal/duration.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** Prints the steps of a record that were not printed before. */
 export class StepPrinter {

@@ -1,11 +1,11 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
-import { SANDBOX_STATES, type SandboxRecord } from '../../model/sandbox.ts';
-import { checkArguments } from '../arguments.ts';
-import { columns } from '../columns.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { SANDBOX_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { columns } from '../terminal/columns.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 const ARGS = {
   state: { type: 'enum', options: [...SANDBOX_STATES], description: 'Only those in this state' },

@@ -1,10 +1,10 @@
 import type { SandboxUsage } from '../../client/mayfly-client.ts';
 import { ERRORS } from '../../model/errors.ts';
-import { LAYERS, type Proof } from '../../model/proof.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import { sizeText } from '../../model/storage.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import { LAYERS, type Proof } from '../../model/sandbox/proof.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { sizeText } from '../../model/snapshots/storage.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** A sandbox as a person reads it; null and empty fields are left out. */
 export function sandboxLines(io: Io, record: SandboxRecord): string[] {

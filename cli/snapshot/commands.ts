@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import type { Io } from '../io.ts';
+import type { Io } from '../terminal/io.ts';
 import { createCommand } from './create.ts';
 import { deleteCommand } from './delete.ts';
 import { getCommand } from './get.ts';

@@ -1,10 +1,10 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import type { AuditEvent } from '../../model/audit.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import { CliError } from '../cli-error.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { StepPrinter, waitSignal } from '../sandbox/follow.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 /** Follows one operation of a sandbox by its events, of which it must have seen the last one before the operation began. */
 export class OperationWatch {

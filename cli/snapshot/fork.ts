@@ -3,14 +3,21 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Fork } from '../../client/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox.ts';
-import { checkArguments, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds, wholeNumber } from '../arguments.ts';
-import { CliError } from '../cli-error.ts';
-import { columns } from '../columns.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
+import {
+  checkArguments,
+  JSON_OPTION,
+  snapshotId,
+  WAIT_OPTION,
+  waitSeconds,
+  wholeNumber,
+} from '../terminal/arguments.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { columns } from '../terminal/columns.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 const { count } = LIMITS.fork;
 const ARGS = {

@@ -1,11 +1,11 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Snapshot } from '../../client/snapshots.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, sandboxId } from '../arguments.ts';
-import { columns } from '../columns.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { checkArguments, sandboxId } from '../terminal/arguments.ts';
+import { columns } from '../terminal/columns.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { size } from './snapshot-text.ts';
 
 const ARGS = {

@@ -1,12 +1,12 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { AuditEvent } from '../../model/audit.ts';
 import { isErrorCode } from '../../model/errors.ts';
-import { checkArguments, JSON_OPTION, sandboxId, snapshotId, WAIT_OPTION, waitSeconds } from '../arguments.ts';
-import { CliError } from '../cli-error.ts';
-import { connect } from '../connection.ts';
-import { EXIT, exitCodeOfCode } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { sandboxLines } from '../sandbox/sandbox-text.ts';
+import { checkArguments, JSON_OPTION, sandboxId, snapshotId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { OperationWatch } from './follow-operation.ts';
 
 const ARGS = {

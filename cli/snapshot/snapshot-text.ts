@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../client/snapshots.ts';
 import { ERRORS } from '../../model/errors.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** Powers of 1024, as IEC 80000-13 names them. */
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];

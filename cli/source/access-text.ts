@@ -1,6 +1,6 @@
-import type { SourceAccess } from '../../model/source-access.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import type { SourceAccess } from '../../model/snapshots/source-access.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** Whether a source can be looked at, and what that changed on it. */
 export function accessLines(io: Io, access: SourceAccess): string[] {

@@ -1,7 +1,7 @@
 import type { BakedSource } from '../../client/sources.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
 import { size } from '../snapshot/snapshot-text.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** What a source was made of, and what it takes; null fields are left out. */
 export function bakedLines(io: Io, baked: BakedSource): string[] {

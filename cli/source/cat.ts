@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments } from '../arguments.ts';
-import { usageError } from '../cli-error.ts';
-import { columns } from '../columns.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { checkArguments } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { columns } from '../terminal/columns.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {

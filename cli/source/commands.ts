@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import type { Io } from '../io.ts';
+import type { Io } from '../terminal/io.ts';
 import { bakeCommand } from './bake.ts';
 import { catCommand } from './cat.ts';
 import { deleteCommand } from './delete.ts';

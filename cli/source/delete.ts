@@ -1,8 +1,8 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../arguments.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { bakedLines } from './baked-text.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 

@@ -1,9 +1,9 @@
 import { defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION } from '../arguments.ts';
-import { columns } from '../columns.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { columns } from '../terminal/columns.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 
 /** `mayfly source list` */
 export function listCommand(io: Io) {

@@ -1,9 +1,9 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { SourceAccess } from '../../model/source-access.ts';
-import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../arguments.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
+import type { SourceAccess } from '../../model/snapshots/source-access.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
 import { accessLines } from './access-text.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 

@@ -1,10 +1,10 @@
 import { constants } from 'node:os';
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
-import type { SourceCommandResult, SourceOutput } from '../../model/source-access.ts';
-import { checkArguments, JSON_OPTION, wholeNumber } from '../arguments.ts';
-import { connect } from '../connection.ts';
-import type { Io } from '../io.ts';
+import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
+import { checkArguments, JSON_OPTION, wholeNumber } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import type { Io } from '../terminal/io.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {

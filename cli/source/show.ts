@@ -1,9 +1,9 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION } from '../arguments.ts';
-import { connect } from '../connection.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Io } from '../io.ts';
-import { printable } from '../printable.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 import { accessLines } from './access-text.ts';
 import { bakedLines } from './baked-text.ts';
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// commandExit is CommandExit of model/command.ts.
+// commandExit is CommandExit of model/sandbox/command.ts.
 type commandExit struct {
 	Outcome   string        `json:"outcome"`
 	ExitCode  *int          `json:"exitCode"`

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The frames of model/output-frame.ts: stream:u8 | at:u64 ms | offset:u64 | length:u32 | bytes, big-endian.
+// The frames of model/sandbox/output-frame.ts: stream:u8 | at:u64 ms | offset:u64 | length:u32 | bytes, big-endian.
 const (
 	streamEnd    = 0
 	streamStdout = 1

@@ -16,7 +16,7 @@ import (
 	"mayfly/guest/gate/run"
 )
 
-// The same bytes as model/readonly/programs.json; test/guest/gate.test.ts holds them together.
+// The same bytes as readonly/programs.json; test/guest/gate.test.ts holds them together.
 //
 //go:embed programs.json
 var programs []byte

@@ -4,7 +4,7 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Mutex } from 'async-mutex';
-import { writeFileAtomic } from '../atomic-file.ts';
+import { writeFileAtomic } from '../os/atomic-file.ts';
 import { orAbsent } from './absent.ts';
 
 interface Remembered {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FILE_ASPECTS, FILE_TYPES } from '../../model/file-change.ts';
+import { FILE_ASPECTS, FILE_TYPES } from '../../model/files/file-change.ts';
 import { FileSystemProblem } from './file-system-problem.ts';
 
 /** Longest line taken: a path of 32 KiB and 1 MiB of extended attributes, encoded, before and after. Characters. */

@@ -1,8 +1,8 @@
 import { chown, stat } from 'node:fs/promises';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
-import type { SavedDisk } from '../../model/snapshot.ts';
-import { flushFile } from '../atomic-file.ts';
-import { ExecError } from '../exec.ts';
+import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
+import { flushFile } from '../os/atomic-file.ts';
+import { ExecError } from '../os/exec.ts';
 import type { BaseDigests } from './base-digest.ts';
 import { checkImage, virtualBytesOf } from './image.ts';
 

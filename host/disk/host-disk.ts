@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { HostDisk } from '../../model/storage.ts';
-import { entriesOf } from '../directory.ts';
+import type { HostDisk } from '../../model/snapshots/storage.ts';
+import { entriesOf } from '../os/directory.ts';
 import { orAbsent } from './absent.ts';
 
 /** The file system that a folder is on, as an ordinary user may use it: what is kept for root is not available. */

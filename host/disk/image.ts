@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { ExecError, exec } from '../exec.ts';
+import { ExecError, exec } from '../os/exec.ts';
 
 export type ImageFormat = 'qcow2' | 'raw';
 

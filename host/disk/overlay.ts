@@ -1,6 +1,6 @@
 import { rename, stat, unlink } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
-import { ExecError, exec } from '../exec.ts';
+import { ExecError, exec } from '../os/exec.ts';
 import { orAbsent } from './absent.ts';
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { ClientChannel } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
-import { oneLine } from '../one-line.ts';
+import { oneLine } from '../os/one-line.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 
 /** The agent as this host would put it into a guest. */

@@ -1,4 +1,4 @@
-import type { SshEndpoint } from '../../model/sandbox.ts';
+import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
 import { AgentNotThere, AgentSession } from './agent-session.ts';

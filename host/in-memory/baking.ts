@@ -1,5 +1,5 @@
-import type { BakedImage } from '../../model/baked-source.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { BakedImage } from '../../model/snapshots/baked-source.ts';
 import type { BakeRequest, HostBaking } from '../baking.ts';
 import type { Failpoints } from '../failpoints.ts';
 import type { StepContext } from '../step-context.ts';

@@ -1,5 +1,5 @@
-import type { SavedCapture } from '../../model/capture.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { SavedCapture } from '../../model/snapshots/capture.ts';
 import type { CaptureRequest, HostCaptures, PresentCapture } from '../captures.ts';
 import type { Failpoints } from '../failpoints.ts';
 import type { StepContext } from '../step-context.ts';

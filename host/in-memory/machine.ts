@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { BakedImage } from '../../model/baked-source.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { SavedDisk } from '../../model/snapshot.ts';
+import type { BakedImage } from '../../model/snapshots/baked-source.ts';
+import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
 import type { Clone, Lease } from '../hypervisor.ts';
 
 /** A disk: the content of its files, by their names. Never changed in place, so whoever holds one has a copy. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
-import type { FileChangeRecord } from '../../model/file-change.ts';
-import type { SavedSnapshot } from '../../model/snapshot.ts';
+import type { FileChangeRecord } from '../../model/files/file-change.ts';
+import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Failpoints } from '../failpoints.ts';
 import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '../snapshots.ts';
 import type { StepContext } from '../step-context.ts';

@@ -5,18 +5,18 @@ import { ensureHostKey } from '../disk/host-key.ts';
 import { type ImageLayer, imageChain } from '../disk/image.ts';
 import { ensureOverlay } from '../disk/overlay.ts';
 import { ensureSeed } from '../disk/seed.ts';
-import { ExecError } from '../exec.ts';
 import type { Clone, CloneRequest } from '../hypervisor.ts';
+import { ExecError } from '../os/exec.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
-import type { LibvirtCaptures } from './captures.ts';
-import { type DiskPlan, planDisks } from './clone-disks.ts';
-import { cloneXml, parseDomain } from './clone-xml.ts';
-import type { Leaning } from './leaning.ts';
-import type { NetworkPlans } from './network-plan.ts';
-import type { Sources } from './sources.ts';
-import { type CloneSpec, Workspace, workspaceIds } from './workspace.ts';
-import { buildXml } from './xml.ts';
+import type { LibvirtCaptures } from './capture/captures.ts';
+import { buildXml } from './client/xml.ts';
+import { type DiskPlan, planDisks } from './domain-xml/clone-disks.ts';
+import { cloneXml, parseDomain } from './domain-xml/clone-xml.ts';
+import type { Leaning } from './layers/leaning.ts';
+import type { Sources } from './layers/sources.ts';
+import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
+import type { NetworkPlans } from './network/network-plan.ts';
 
 /** Login user of the guest; images and cloud-config make it. */
 const GUEST_USER = 'sandbox';

@@ -5,8 +5,8 @@ import { domainUuid } from '../../model/ids.ts';
 import { orAbsent } from '../disk/absent.ts';
 import { BaseDigests } from '../disk/base-digest.ts';
 import type { StateDir } from '../state-dir.ts';
-import type { Virsh } from './virsh.ts';
-import { buildXml, element } from './xml.ts';
+import type { Virsh } from './client/virsh.ts';
+import { buildXml, element } from './client/xml.ts';
 
 /** A built image as its image.json describes it; images/README.md has the contract. */
 interface ImageDescription {

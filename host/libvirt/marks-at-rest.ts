@@ -1,13 +1,13 @@
 import { basename } from 'node:path';
 import { domainUuid, isSandboxId } from '../../model/ids.ts';
-import type { Observation } from '../../model/proof.ts';
-import { entriesOf } from '../directory.ts';
+import type { Observation } from '../../model/sandbox/proof.ts';
 import type { Mark } from '../hypervisor.ts';
+import { entriesOf } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
-import type { Leases } from './leases.ts';
+import { workspaceIds } from './layers/workspace.ts';
+import type { SavedMemory } from './memory/saved-memory.ts';
+import type { Leases } from './network/leases.ts';
 import { macsOf } from './residue.ts';
-import type { SavedMemory } from './saved-memory.ts';
-import { workspaceIds } from './workspace.ts';
 
 /**
  * What carries a sandbox's name where no libvirtd runs: no domain does either, but libvirt's definitions and leases are

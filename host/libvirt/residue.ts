@@ -1,13 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
-import type { Observation } from '../../model/proof.ts';
+import type { Observation } from '../../model/sandbox/proof.ts';
 import { orAbsent } from '../disk/absent.ts';
 import type { Mark } from '../hypervisor.ts';
 import type { StateDir } from '../state-dir.ts';
-import type { Domains, ListedDomain } from './domains.ts';
-import type { DhcpLease, Leases } from './leases.ts';
-import type { SavedMemory } from './saved-memory.ts';
-import { workspaceIds } from './workspace.ts';
+import type { Domains, ListedDomain } from './client/domains.ts';
+import { workspaceIds } from './layers/workspace.ts';
+import type { SavedMemory } from './memory/saved-memory.ts';
+import type { DhcpLease, Leases } from './network/leases.ts';
 
 /** Interfaces of a sandbox whose leases are looked for: more than any source has that was seen. */
 const MAX_NICS = 8;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { FileChangeRecord } from '../../model/file-change.ts';
+import type { FileChangeRecord } from '../../model/files/file-change.ts';
 import { bytesOfGuestName } from '../../model/guest-name.ts';
 import { asDiffFailure, type Sides } from '../disk/diff-failure.ts';
 import { FileSystemProblem } from '../disk/file-system-problem.ts';

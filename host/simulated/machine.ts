@@ -3,9 +3,9 @@ import { basename, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import type { StateDir } from '../state-dir.ts';
-import { BOOT_SCRIPT, killDomain } from './domain.ts';
-import { ProcessTable } from './processes.ts';
-import { Suspension } from './suspension.ts';
+import { BOOT_SCRIPT, killDomain } from './machine/domain.ts';
+import { ProcessTable } from './machine/processes.ts';
+import { Suspension } from './machine/suspension.ts';
 
 /** The machine as its kernel and its folders show it: which sandboxes have processes, and which have a workspace. */
 export class SimulatedMachine {

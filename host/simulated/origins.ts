@@ -1,13 +1,13 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { SourceInfo } from '../../model/host.ts';
+import type { RunningSource } from '../console.ts';
 import type { CloneRequest } from '../hypervisor.ts';
-import type { RunningSource } from '../source/console.ts';
-import type { SimulatedCaptures } from './captures.ts';
-import { imageRoot, listImages, readImage } from './image.ts';
-import type { SimulatedSources } from './running-source.ts';
+import { copyTree } from './disk/tree.ts';
+import { imageRoot, listImages, readImage } from './machine/image.ts';
+import type { DiskCopy } from './machine/workspace.ts';
 import type { SimulatedSnapshots } from './snapshots.ts';
-import { copyTree } from './tree.ts';
-import type { DiskCopy } from './workspace.ts';
+import type { SimulatedCaptures } from './source/captures.ts';
+import type { SimulatedSources } from './source/running-source.ts';
 
 const RUNNING = 'It is running, so its disk is being written.';
 

@@ -1,7 +1,7 @@
-import type { Layer, Observation } from '../../model/proof.ts';
-import { entriesOf } from '../directory.ts';
+import type { Layer, Observation } from '../../model/sandbox/proof.ts';
 import type { Mark } from '../hypervisor.ts';
-import type { SimulatedLeases } from './leases.ts';
+import { entriesOf } from '../os/directory.ts';
+import type { SimulatedLeases } from './machine/leases.ts';
 import type { SimulatedMachine } from './machine.ts';
 
 /** What of sandboxes is on the machine, in the layers domain, lease and workspace. */

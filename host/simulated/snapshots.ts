@@ -2,12 +2,12 @@ import { chmod, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
-import type { FileChangeRecord } from '../../model/file-change.ts';
+import type { FileChangeRecord } from '../../model/files/file-change.ts';
 import { isSnapshotId } from '../../model/ids.ts';
-import type { SavedSnapshot } from '../../model/snapshot.ts';
-import { syncDirectory } from '../atomic-file.ts';
-import { entriesOf } from '../directory.ts';
+import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Failpoints } from '../failpoints.ts';
+import { syncDirectory } from '../os/atomic-file.ts';
+import { entriesOf } from '../os/directory.ts';
 import type {
   Comparison,
   HostSnapshots,
@@ -19,12 +19,12 @@ import type {
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import { Comparing } from './comparing.ts';
-import { allocatedBytes, apparentBytes } from './disk-usage.ts';
-import { replaceDisk } from './replaced-disk.ts';
+import { allocatedBytes, apparentBytes } from './disk/disk-usage.ts';
+import { copyTree, digestOfTree, removeTree } from './disk/tree.ts';
+import { replaceDisk } from './machine/replaced-disk.ts';
+import { asFailure } from './machine/step-failure.ts';
+import type { Suspension } from './machine/suspension.ts';
 import { readSpec, removeSpec, type SnapshotSpec, writeSpec } from './snapshot-spec.ts';
-import { asFailure } from './step-failure.ts';
-import type { Suspension } from './suspension.ts';
-import { copyTree, digestOfTree, removeTree } from './tree.ts';
 
 /** What is asked of the sandboxes whose disks are saved. */
 export interface SavedMachine {

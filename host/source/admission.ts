@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { SourceInspection } from '../../model/source-access.ts';
-import { printable, runScript, type SourceConsole } from './console.ts';
+import type { SourceInspection } from '../../model/snapshots/source-access.ts';
+import { printable, runScript, type SourceConsole } from '../console.ts';
 import { LISTENER, OTHERS } from './inspection.ts';
 import { CLAIMED, LAYOUT, ONLY_OURS } from './layout.ts';
 

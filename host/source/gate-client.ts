@@ -1,11 +1,11 @@
 import type { ClientChannel } from 'ssh2';
 import { z } from 'zod';
-import { COMMAND_OUTCOMES } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { FRAME_HEADER_BYTES, FRAME_MAX_BYTES } from '../../model/output-frame.ts';
-import type { ReadonlyCommand } from '../../model/readonly/command.ts';
+import { COMMAND_OUTCOMES } from '../../model/sandbox/command.ts';
+import { FRAME_HEADER_BYTES, FRAME_MAX_BYTES } from '../../model/sandbox/output-frame.ts';
+import type { ReadonlyCommand } from '../../readonly/command.ts';
+import { printable } from '../console.ts';
 import type { CertClient } from '../ssh/cert-client.ts';
-import { printable } from './console.ts';
 
 export interface RunRequest extends ReadonlyCommand {
   timeoutSeconds: number;
@@ -133,7 +133,7 @@ function read(channel: ClientChannel, bound: number, signal: AbortSignal): Promi
   });
 }
 
-/** Puts frames together again; see model/output-frame.ts. */
+/** Puts frames together again; see model/sandbox/output-frame.ts. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
   #end: Buffer | null = null;

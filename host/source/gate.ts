@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
-import { runScript, type SourceConsole } from './console.ts';
+import { runScript, type SourceConsole } from '../console.ts';
 import { CLAIMED, LAYOUT, LAYOUT_VARIABLES, ONLY_OURS } from './layout.ts';
 
 /** The program that stands between a caller and a source, as it was built. */

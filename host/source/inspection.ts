@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
-import type { SourceInspection } from '../../model/source-access.ts';
-import { printable, runScript, type SourceConsole } from './console.ts';
+import type { SourceInspection } from '../../model/snapshots/source-access.ts';
+import { printable, runScript, type SourceConsole } from '../console.ts';
 import { LAYOUT_VARIABLES } from './layout.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { SOURCE_USER } from '../../model/source-access.ts';
+import { SOURCE_USER } from '../../model/snapshots/source-access.ts';
 
 /** Everything that preparing puts on a source. Constants: no name or path comes from a caller. */
 export const LAYOUT = {

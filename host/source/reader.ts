@@ -1,4 +1,4 @@
-import { runScript, type SourceConsole } from './console.ts';
+import { runScript, type SourceConsole } from '../console.ts';
 import { CLAIMED, ONLY_OURS } from './layout.ts';
 
 /**

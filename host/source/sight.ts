@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ParsedKey } from 'ssh2';
 import { MayflyError } from '../../model/errors.ts';
-import type { SourceSshd } from '../../model/source-access.ts';
-import { SOURCE_USER } from '../../model/source-access.ts';
-import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../credentials.ts';
-import { isNotFound } from '../directory.ts';
+import type { SourceSshd } from '../../model/snapshots/source-access.ts';
+import { SOURCE_USER } from '../../model/snapshots/source-access.ts';
 import type { Hypervisor } from '../hypervisor.ts';
+import { isNotFound } from '../os/directory.ts';
 import { type CertClient, keyWithCertificate } from '../ssh/cert-client.ts';
 import { validBefore } from '../ssh/certificate-validity.ts';
+import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../ssh/credentials.ts';
 import { LoginFailure, login } from '../ssh/login.ts';
 import { askGate, type GateAnswer, type GateRequest } from './gate-client.ts';
 

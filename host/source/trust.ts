@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
-import { runScript, type SourceConsole } from './console.ts';
+import { runScript, type SourceConsole } from '../console.ts';
 import { CLAIMED, ONLY_OURS } from './layout.ts';
 
 /** Type and base64 alone: no option before it, no comment behind it, no second line. */

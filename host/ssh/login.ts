@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import type { CipherAlgorithm, ParsedKey, PublicKeyAuthMethod } from 'ssh2';
-import type { SshEndpoint } from '../../model/sandbox.ts';
+import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { CertClient } from './cert-client.ts';
 
 /** How far a login came, in the order of the protocol. */

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
-import type { SshEndpoint } from '../../model/sandbox.ts';
-import { CERTIFICATE_FILE, KEY_FILE } from '../credentials.ts';
+import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { type CertClient, keyWithCertificate } from './cert-client.ts';
+import { CERTIFICATE_FILE, KEY_FILE } from './credentials.ts';
 import { LoginFailure, type LoginRequest, login } from './login.ts';
 
 /** A guest on the same machine answers within this time, or is not up yet. Milliseconds. */

@@ -6,7 +6,7 @@ import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { guestBinaries } from '../setup/artifacts.mjs';
+import { guestBinaries } from '../../worker/config/artifacts.mjs';
 import { guest } from '../setup/guest.mjs';
 
 /** A guest agent on this machine, in a folder of its own, for as long as a case takes. */

@@ -1,5 +1,5 @@
-import { cloneXml } from '../../host/libvirt/clone-xml.ts';
-import { parseXml } from '../../host/libvirt/xml.ts';
+import { parseXml } from '../../host/libvirt/client/xml.ts';
+import { cloneXml } from '../../host/libvirt/domain-xml/clone-xml.ts';
 import { domainUuid, macAddress } from '../../model/ids.ts';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 import { type Assertion, check } from './xml-assertions.ts';

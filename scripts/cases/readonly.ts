@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import type { ReadonlyCommand } from '../../model/readonly/command.ts';
-import { parse } from '../../model/readonly/grammar.ts';
-import { PROGRAMS, readReadonlyCommand } from '../../model/readonly/readonly-command.ts';
-import { guestBinaries } from '../setup/artifacts.mjs';
+import type { ReadonlyCommand } from '../../readonly/command.ts';
+import { parse } from '../../readonly/grammar.ts';
+import { PROGRAMS, readReadonlyCommand } from '../../readonly/readonly-command.ts';
+import { guestBinaries } from '../../worker/config/artifacts.mjs';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 
 /** Judgement calls: they say what somebody would do, and do not count. */

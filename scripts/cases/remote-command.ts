@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { commandIdFrom, ID_BYTES } from '../../model/ids.ts';
-import { FrameReader } from '../../model/output-frame.ts';
+import { FrameReader } from '../../model/sandbox/output-frame.ts';
 import { LocalAgent } from './agent.ts';
 import { type Case, isRecord, type Problem, stringField } from './case.ts';
 

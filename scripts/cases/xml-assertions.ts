@@ -1,5 +1,5 @@
-import { memoryKib } from '../../host/libvirt/clone-resources.ts';
-import { childElements, type Element, textOf } from '../../host/libvirt/xml.ts';
+import { childElements, type Element, textOf } from '../../host/libvirt/client/xml.ts';
+import { memoryKib } from '../../host/libvirt/domain-xml/clone-resources.ts';
 
 /** One assertion on the clone's document; which fields are there depends on `op`. */
 export interface Assertion {

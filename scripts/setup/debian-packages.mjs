@@ -2,7 +2,7 @@
 /** @module Debian packages that the host needs. */
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { onPath } from './artifacts.mjs';
+import { onPath } from '../../worker/config/artifacts.mjs';
 import { rootBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';

@@ -1,7 +1,7 @@
 // @ts-check
 /** @module What reads the file systems of guests on the host: mayfly-diff, built from diff. */
 import { join } from 'node:path';
-import { diffBinary, diffCachePath, diffVersion, repository } from './artifacts.mjs';
+import { diffBinary, diffCachePath, diffVersion, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
 import { goBlocker, spaceBlocker } from './part.mjs';
 import { run } from './run.mjs';

@@ -1,7 +1,7 @@
 // @ts-check
 /** @module What runs inside guests: the agent of sandboxes and the gate of sources, built from guest. */
 import { dirname, join } from 'node:path';
-import { guestBinaries, guestCachePath, guestVersion, repository } from './artifacts.mjs';
+import { guestBinaries, guestCachePath, guestVersion, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
 import { goBlocker, spaceBlocker } from './part.mjs';
 import { run } from './run.mjs';

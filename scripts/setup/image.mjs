@@ -1,7 +1,7 @@
 // @ts-check
 /** @module The golden image, built by images/build.sh. */
 import { join } from 'node:path';
-import { goldenImage, guestBinaries, imageCachePath, repository } from './artifacts.mjs';
+import { goldenImage, guestBinaries, imageCachePath, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
 import { rootBlocker, spaceBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cacheDir, onPath, repository } from './artifacts.mjs';
+import { cacheDir, onPath, repository } from '../../worker/config/artifacts.mjs';
 import { withLock } from './cache.mjs';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';

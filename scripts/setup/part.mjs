@@ -6,7 +6,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, statfsSync } from 'node:fs';
-import { cacheDir, onPath } from './artifacts.mjs';
+import { cacheDir, onPath } from '../../worker/config/artifacts.mjs';
 
 /**
  * @typedef {object} Job What a part gets to work with.

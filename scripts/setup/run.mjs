@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { onPath } from './artifacts.mjs';
+import { onPath } from '../../worker/config/artifacts.mjs';
 import { SetupProblem } from './problem.mjs';
 
 /** How much of a failed program's output is kept, from its end, and how much of that is shown, from either end. */

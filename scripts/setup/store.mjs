@@ -1,7 +1,7 @@
 // @ts-check
 /** @module The embedded store, built from store/embedded. */
 import { dirname, join } from 'node:path';
-import { repository, storeBinary, storeCachePath } from './artifacts.mjs';
+import { repository, storeBinary, storeCachePath } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
 import { goBlocker, spaceBlocker } from './part.mjs';
 import { patchedModfile } from './patched-modules.mjs';

@@ -1,7 +1,7 @@
 // @ts-check
 /** @module Temporal's development server, built from its Go module. */
 import { dirname } from 'node:path';
-import { temporalBinary, temporalCachePath, temporalVersion } from './artifacts.mjs';
+import { temporalBinary, temporalCachePath, temporalVersion } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
 import { goBlocker, spaceBlocker } from './part.mjs';
 import { run } from './run.mjs';

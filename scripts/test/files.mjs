@@ -6,7 +6,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repository, storeBinary, storeCachePath } from '../setup/artifacts.mjs';
+import { repository, storeBinary, storeCachePath } from '../../worker/config/artifacts.mjs';
 
 /** @typedef {'e2e' | 'integration' | 'sagas' | 'replay' | 'unit'} Project As in vitest.config.ts. */
 /** @typedef {{ path: string, project: Project, seconds: number, isFull: boolean, hasRest: boolean }} TestFile

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { repository } from '../setup/artifacts.mjs';
+import { repository } from '../../worker/config/artifacts.mjs';
 import { Tally } from './tally.mjs';
 
 /** @typedef {import('./reporter.mjs').TestEvent} TestEvent */

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttendanceDeps } from '../../activities/attendance.ts';
-import { Attendances } from '../../activities/attendances.ts';
-import type { CommandRecord } from '../../model/command.ts';
+import type { AttendanceDeps } from '../../commands/command-run.ts';
+import { Attendances } from '../../commands/command-runs.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { GuestMachine, readGuestFile } from '../host/guest/machine.ts';
 import { command, commandId, record, sandboxId } from '../store/support.ts';

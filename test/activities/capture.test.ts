@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createCaptureActivities } from '../../activities/capture.ts';
+import { createCaptureActivities } from '../../activities/source/capture.ts';
 import { Ledger } from '../../host/ledger.ts';
 import { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import type { StateDir } from '../../host/state-dir.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Backlog, OutputWriter } from '../../activities/output-writer.ts';
-import type { OutputStream } from '../../model/command.ts';
-import { OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../model/output-frame.ts';
+import { type Backlog, OutputWriter } from '../../commands/output-writer.ts';
+import type { OutputStream } from '../../model/sandbox/command.ts';
+import { OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../model/sandbox/output-frame.ts';
+import { replay } from '../../store/commands/output-replay.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
-import { replay } from '../../store/output-replay.ts';
 import { commandId } from '../store/support.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sweep } from '../support/sweep.ts';

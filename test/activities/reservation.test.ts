@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createReservationActivities } from '../../activities/reservation.ts';
+import { createReservationActivities } from '../../activities/sandbox/reservation.ts';
 import { Ledger } from '../../host/ledger.ts';
+import { parseXml } from '../../host/libvirt/client/xml.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
-import { SnapshotFolder } from '../../host/libvirt/snapshot-folder.ts';
-import { parseXml } from '../../host/libvirt/xml.ts';
+import { SnapshotFolder } from '../../host/libvirt/layers/snapshot-folder.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { SandboxView } from '../../api/sandbox-view.ts';
-import type { SnapshotView } from '../../api/snapshot-view.ts';
-import type { BakedSource } from '../../model/baked-source.ts';
+import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import type { SnapshotView } from '../../api/resources/snapshot-view.ts';
 import { sourceIdOf } from '../../model/ids.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
 
 let door: Door;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { CaptureView } from '../../api/capture-view.ts';
-import type { SandboxView } from '../../api/sandbox-view.ts';
+import type { CaptureView } from '../../api/resources/capture-view.ts';
+import type { SandboxView } from '../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
 

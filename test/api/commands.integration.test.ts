@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CommandFollower } from '../../api/command-follower.ts';
-import type { AppDeps } from '../../api/context.ts';
-import type { CommandRecord } from '../../model/command.ts';
+import { CommandFollower } from '../../api/commands/command-follower.ts';
+import type { AppDeps } from '../../api/http/context.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { command, commandId } from '../store/support.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
 

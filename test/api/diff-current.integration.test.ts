@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SnapshotView } from '../../api/snapshot-view.ts';
+import type { SnapshotView } from '../../api/resources/snapshot-view.ts';
 import type { Diff } from '../../client/diff.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { fileChange } from '../support/compared-snapshots.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Diff } from '../../client/diff.ts';
-import type { CommandRecord } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { command, commandId } from '../store/support.ts';
 import { fileChange } from '../support/compared-snapshots.ts';
 import { fails, useCompared } from './compared.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import { filePathInUrl } from '../../model/file-path.ts';
+import { filePathInUrl } from '../../model/files/file-path.ts';
 import { FULL } from '../support/sweep.ts';
 import { NAMES, useFiles } from './guest-files.ts';
 import { jsonOf } from './support.ts';

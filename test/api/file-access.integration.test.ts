@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { filePathInUrl } from '../../model/file-path.ts';
+import { filePathInUrl } from '../../model/files/file-path.ts';
 import { useFiles } from './guest-files.ts';
 import { jsonOf } from './support.ts';
 

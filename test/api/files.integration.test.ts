@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { filePathInUrl } from '../../model/file-path.ts';
+import { filePathInUrl } from '../../model/files/file-path.ts';
 import { FULL, onlyInFull, sweep } from '../support/sweep.ts';
 import { NAMES, useFiles } from './guest-files.ts';
 import { jsonOf } from './support.ts';

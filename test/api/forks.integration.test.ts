@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Problem } from '../../api/problem.ts';
-import type { SandboxView } from '../../api/sandbox-view.ts';
-import type { SnapshotView } from '../../api/snapshot-view.ts';
+import type { Problem } from '../../api/http/problem.ts';
+import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import type { SnapshotView } from '../../api/resources/snapshot-view.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { SnapshotState } from '../../model/snapshot.ts';
+import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { type Headers, useSandbox } from './sandbox-door.ts';
 import { host, problemOf } from './support.ts';
 

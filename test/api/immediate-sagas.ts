@@ -1,14 +1,14 @@
-import type { Sagas } from '../../api/sagas.ts';
-import type { AuditEvent } from '../../model/audit.ts';
-import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/baked-source.ts';
-import { type CaptureInput, newCapture } from '../../model/capture.ts';
-import type { IssuedCertificate } from '../../model/certificate.ts';
-import type { CommandInput } from '../../model/command.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { Operation, SandboxInput, SandboxPatch } from '../../model/messages.ts';
-import { isFinal, type SandboxFailure, type SandboxRecord, type SandboxState } from '../../model/sandbox.ts';
-import type { DeleteSnapshotInput } from '../../model/snapshot.ts';
-import type { SourceInput } from '../../model/source-access.ts';
+import type { Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
+import type { CommandInput } from '../../model/sandbox/command.ts';
+import { isFinal, type SandboxFailure, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
+import { type CaptureInput, newCapture } from '../../model/snapshots/capture.ts';
+import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot.ts';
+import type { SourceInput } from '../../model/snapshots/source-access.ts';
+import type { Sagas } from '../../sagas/sagas.ts';
 import type { Store } from '../../store/connect.ts';
 import { record, snapshot } from '../store/support.ts';
 

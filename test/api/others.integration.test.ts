@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AuditEvent } from '../../model/audit.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type Door, host, jsonOf, openDoor } from './support.ts';
 
 interface AuditPage {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { begun, textOrBase64 } from '../../api/output-text.ts';
+import { begun, textOrBase64 } from '../../api/commands/output-text.ts';
 
 it.each([
   ['', 0],

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Problem } from '../../api/problem.ts';
+import type { Problem } from '../../api/http/problem.ts';
 import { ERRORS } from '../../model/errors.ts';
 import { type Door, openDoor } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import type { SandboxView } from '../../api/sandbox-view.ts';
-import type { SnapshotView } from '../../api/snapshot-view.ts';
-import type { SnapshotState } from '../../model/snapshot.ts';
+import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import type { SnapshotView } from '../../api/resources/snapshot-view.ts';
+import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { type Door, host, jsonOf, openDoor } from './support.ts';
 
 export type Headers = Record<string, string>;

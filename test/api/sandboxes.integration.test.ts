@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { SandboxView } from '../../api/sandbox-view.ts';
+import type { SandboxView } from '../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SnapshotView } from '../../api/snapshot-view.ts';
+import type { SnapshotView } from '../../api/resources/snapshot-view.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { useSandbox } from './sandbox-door.ts';
 import { jsonOf, problemOf } from './support.ts';

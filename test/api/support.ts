@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
-import type { App } from '../../api/context.ts';
-import type { Guests } from '../../api/guests.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { App } from '../../api/http/context.ts';
+import type { Guests } from '../../api/http/guests.ts';
+import type { Problem } from '../../api/http/problem.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { Scope } from '../../model/scopes.ts';

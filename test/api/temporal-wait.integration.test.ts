@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TemporalSagas } from '../../api/temporal-sagas.ts';
+import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { FULL } from '../support/sweep.ts';
 

@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm';
 import { Hono } from 'hono';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { Env } from '../../api/context.ts';
-import { waitWithin } from '../../api/waiting.ts';
+import type { Env } from '../../api/http/context.ts';
+import { waitWithin } from '../../api/http/waiting.ts';
 
 const deps = { logger: pino({ level: 'silent' }) };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Samples, spreadOf } from '../../bench/measure.ts';
+import { Samples, spreadOf } from '../../bench/measure/measure.ts';
 import { type Report, reportLines, sagaCost } from '../../bench/report.ts';
 
 describe('spreadOf', () => {

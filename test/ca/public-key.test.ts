@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 import { sshString } from '../../host/ssh/key-pair.ts';
 
 const KINDS: [string, string[]][] = [

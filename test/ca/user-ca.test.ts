@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { CertificateRequest } from '../../ca/certificate.ts';
 import { UserCa } from '../../ca/user-ca.ts';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 
 const ID = 'sbx-0000000000000001';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { signUserCertificate } from '../../ca/user-certificate.ts';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 
 /** ssh-keygen is the judge: it refuses to show a certificate whose signature or form is wrong. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
+import { Io } from '../../cli/terminal/io.ts';
 import type { Capture } from '../../client/captures.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 

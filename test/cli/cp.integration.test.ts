@@ -18,8 +18,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
+import { Io } from '../../cli/terminal/io.ts';
 import { type FileDoor, openFileDoor } from '../support/file-door.ts';
 import { FULL, sweep } from '../support/sweep.ts';
 

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 import { FULL, sweep } from '../support/sweep.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { readConfig } from '../../worker/config.ts';
+import { readConfig } from '../../worker/config/config.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
@@ -75,7 +75,7 @@ describe("Temporal's dynamic configuration", () => {
     const settings = z
       .record(z.string(), z.array(z.object({ value: z.number() })))
       .parse(parse(read('deploy/temporal/dynamicconfig.yaml')));
-    const devServer = read('worker/temporal-server.ts');
+    const devServer = read('worker/servers/temporal-server.ts');
     expect(Object.keys(settings)).not.toHaveLength(0);
     for (const [name, [only]] of Object.entries(settings)) expect(devServer).toContain(`'${name}=${only?.value}'`);
   });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type CaptureLook, captureLines, isClean } from '../../cli/doctor/captures.ts';
-import { Io } from '../../cli/io.ts';
+import { Io } from '../../cli/terminal/io.ts';
 
 const { signal } = new AbortController();
 const sink = { write: () => true };

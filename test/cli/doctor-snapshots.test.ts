@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isClean, type SnapshotLook, snapshotLines } from '../../cli/doctor/snapshots.ts';
-import { Io } from '../../cli/io.ts';
+import { Io } from '../../cli/terminal/io.ts';
 import { snapshotId } from '../store/support.ts';
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
 import { usageLine } from '../../cli/sandbox/sandbox-text.ts';
+import { Io } from '../../cli/terminal/io.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 
 const GIB = 1_073_741_824;

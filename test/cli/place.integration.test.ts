@@ -4,7 +4,7 @@ import { access, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makePlace, removePlace } from '../../cli/place/place.ts';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 
 describe('a place of its own', () => {
   it('has loopback only and a folder others cannot list, and goes with every process in it', async () => {

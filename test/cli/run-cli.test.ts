@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
-import { LAYERS } from '../../model/proof.ts';
+import { Io } from '../../cli/terminal/io.ts';
+import { LAYERS } from '../../model/sandbox/proof.ts';
 import { ID, sandboxRecord } from '../client/sandbox-record.ts';
 import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
 

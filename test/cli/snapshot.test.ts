@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
 import { size } from '../../cli/snapshot/snapshot-text.ts';
-import type { AuditKind } from '../../model/audit.ts';
+import { Io } from '../../cli/terminal/io.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { ID, sandboxRecord } from '../client/sandbox-record.ts';
 import { SNAPSHOT, snapshotRecord } from '../client/snapshot-record.ts';
 import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Restored } from '../../client/snapshots.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import type { SnapshotRecord } from '../../model/snapshot.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { useOperations } from '../support/operations.ts';

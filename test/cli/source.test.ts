@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
-import type { SourceAccess, SourceCommandResult } from '../../model/source-access.ts';
+import { Io } from '../../cli/terminal/io.ts';
+import type { SourceAccess, SourceCommandResult } from '../../model/snapshots/source-access.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 
 let server: StandIn;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EventParser, type ServerEvent } from '../../client/event-stream.ts';
+import { EventParser, type ServerEvent } from '../../client/http/event-stream.ts';
 import { seedOf } from '../support/sweep.ts';
 
 function parse(...chunks: string[]): ServerEvent[] {

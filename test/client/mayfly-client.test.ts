@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MayflyApiError, MayflyConnectionError } from '../../client/api-error.ts';
+import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import { ID, sandboxRecord } from './sandbox-record.ts';
 import { answerJson, StandIn } from './stand-in.ts';

@@ -1,4 +1,4 @@
-import type { SandboxRecord } from '../../model/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 
 export const ID = 'sbx-0123456789abcdef';
 

@@ -1,4 +1,4 @@
-import type { SnapshotRecord } from '../../model/snapshot.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { ID } from './sandbox-record.ts';
 
 export const SNAPSHOT = 'snp-0123456789abcdef';

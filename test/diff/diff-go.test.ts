@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { ExecError, exec } from '../../host/exec.ts';
+import { ExecError, exec } from '../../host/os/exec.ts';
 import { goTestEnv } from '../support/go-test-env.ts';
 import { onlyInFull } from '../support/sweep.ts';
 

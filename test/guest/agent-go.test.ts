@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 import { goTestEnv } from '../support/go-test-env.ts';
 
 const project = fileURLToPath(new URL('../../guest', import.meta.url));

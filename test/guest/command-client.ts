@@ -1,5 +1,5 @@
-import type { CommandExit, OutputStream } from '../../model/command.ts';
-import { FrameReader, type OutputFrame } from '../../model/output-frame.ts';
+import type { CommandExit, OutputStream } from '../../model/sandbox/command.ts';
+import { FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.ts';
 import { type AgentProcess, type Answer, newCommandId } from './agent-process.ts';
 
 export interface Output {

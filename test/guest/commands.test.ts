@@ -1,7 +1,7 @@
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FrameReader, type OutputFrame } from '../../model/output-frame.ts';
+import { FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.ts';
 import { AgentProcess, newCommandId } from './agent-process.ts';
 import { begin, follow, joined, outputOf, put, requestOf, run } from './command-client.ts';
 

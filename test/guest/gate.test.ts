@@ -28,7 +28,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the gate', () => {
   it('has the very table that the first layer has', async () => {
-    const [first, second] = ['model/readonly/programs.json', 'guest/gate/programs.json'].map(inRepository);
+    const [first, second] = ['readonly/programs.json', 'guest/gate/programs.json'].map(inRepository);
     expect(await readFile(second ?? '')).toEqual(await readFile(first ?? ''));
   });
 

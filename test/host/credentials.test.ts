@@ -1,8 +1,8 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Credentials } from '../../host/credentials.ts';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
+import { Credentials } from '../../host/ssh/credentials.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { temporaryState } from './temporary-state.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { KeyedMutex } from '../../host/keyed-mutex.ts';
+import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 
 const ID = 'sbx-0000000000000001';
 const never = new AbortController().signal;

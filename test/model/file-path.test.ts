@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FilePath, routedPath } from '../../api/file-path.ts';
-import { filePathInUrl, percentDecode, percentEncode } from '../../model/file-path.ts';
+import { FilePath, routedPath } from '../../api/http/file-path.ts';
+import { filePathInUrl, percentDecode, percentEncode } from '../../model/files/file-path.ts';
 import { seedOf } from '../support/sweep.ts';
 
 const ROUTE = 'http://localhost/v1/sandboxes/sbx-0000000000000000/files/';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { OutputStream } from '../../model/command.ts';
-import { encodeEnd, encodeFrame, FrameReader, type OutputFrame } from '../../model/output-frame.ts';
+import type { OutputStream } from '../../model/sandbox/command.ts';
+import { encodeEnd, encodeFrame, FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.ts';
 import { seedOf } from '../support/sweep.ts';
 
 const text = (frame: OutputFrame) => Buffer.from(frame.bytes).toString();

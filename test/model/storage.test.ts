@@ -7,7 +7,7 @@ import {
   reserveOf,
   type StoredPart,
   sizeText,
-} from '../../model/storage.ts';
+} from '../../model/snapshots/storage.ts';
 
 const MIB = 1_048_576;
 const GIB = 1_024 * MIB;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { refusalOf } from '../../api/guests.ts';
+import { refusalOf } from '../../api/http/guests.ts';
 import type { AgentRequest, AgentResponse } from '../../host/guest/agent-session.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { RelayClient } from '../../relay/client.ts';

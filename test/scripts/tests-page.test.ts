@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { repository } from '../../scripts/setup/artifacts.mjs';
 import { tiersIn } from '../../scripts/test/files.mjs';
+import { repository } from '../../worker/config/artifacts.mjs';
 
 const ROW = /^\|([^|]+)\|([^|]+)\|([^|]*)\|$/gm;
 /** As `worker/residue.e2e` or `cli/{cp,ssh}.integration`; * marks a file that `npm test` leaves out as a whole. */

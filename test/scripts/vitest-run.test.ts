@@ -2,8 +2,8 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { repository } from '../../scripts/setup/artifacts.mjs';
 import { VitestRun } from '../../scripts/test/vitest-run.mjs';
+import { repository } from '../../worker/config/artifacts.mjs';
 import { FULL } from '../support/sweep.ts';
 
 const PLAIN = `import { test } from 'vitest'; test('runs', () => {});`;
@@ -32,7 +32,7 @@ async function run(files: Record<string, string>, silenceMs = 120_000): Promise<
   const made = new VitestRun({
     place,
     args: [...own, ...names.map((name) => `${name}.test.mjs`)],
-    env: {},
+    env: { MAYFLY_TEST_TIER: 'quick', MAYFLY_TEST_FILTERED: '0' }, // and not what this test itself runs in
     shown: false,
     signal: new AbortController().signal,
     onFile: () => {},

@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AuditEvent } from '../../model/audit.ts';
-import type { AuditProblemKind } from '../../store/audit-verification.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { AuditProblemKind } from '../../store/audit/audit-verification.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sandboxId } from './support.ts';

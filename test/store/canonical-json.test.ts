@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '../../store/canonical-json.ts';
+import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import { seedOf } from '../support/sweep.ts';
 
 describe('canonical JSON', () => {

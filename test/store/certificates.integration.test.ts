@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CertificateRecord } from '../../model/certificate.ts';
+import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sandboxId } from './support.ts';

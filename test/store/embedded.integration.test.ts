@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import fc from 'fast-check';
 import { mongo } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { storeCachePath } from '../../scripts/setup/artifacts.mjs';
 import { connectStore } from '../../store/connect.ts';
+import { storeCachePath } from '../../worker/config/artifacts.mjs';
 import { FULL, seedOf } from '../support/sweep.ts';
 import { sandboxId } from './support.ts';
 

@@ -1,7 +1,7 @@
-import type { BakedSource } from '../../model/baked-source.ts';
-import { newCapture } from '../../model/capture.ts';
 import type { HostRecord } from '../../model/host.ts';
-import { SANDBOX_STATES } from '../../model/sandbox.ts';
+import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
+import { newCapture } from '../../model/snapshots/capture.ts';
 import type { Store } from '../../store/connect.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from './support.ts';
 

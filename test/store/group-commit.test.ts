@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GroupCommit } from '../../store/group-commit.ts';
+import { GroupCommit } from '../../store/mongo/group-commit.ts';
 
 /** Writes that end when the test says so. */
 function held() {

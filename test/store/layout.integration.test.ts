@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectStore } from '../../store/connect.ts';
-import { documentOf } from '../../store/sandbox-document.ts';
+import { documentOf } from '../../store/sandboxes/sandbox-document.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { commandId, record, sandboxId } from './support.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { packMarks, unpackMarks } from '../../store/output-marks.ts';
+import { packMarks, unpackMarks } from '../../store/commands/output-marks.ts';
 import { seedOf } from '../support/sweep.ts';
 
 it('marks come back as they were, whatever the clock did', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { REDACTED, redact } from '../../store/redact.ts';
+import { REDACTED, redact } from '../../store/audit/redact.ts';
 import { ownProcessorMs } from '../support/processor-time.ts';
 
 describe('redaction', () => {

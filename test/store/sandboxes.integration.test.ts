@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectStore, type Store } from '../../store/connect.ts';
-import { documentOf } from '../../store/sandbox-document.ts';
+import { documentOf } from '../../store/sandboxes/sandbox-document.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { record, sandboxId } from './support.ts';
 

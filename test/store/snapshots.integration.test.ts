@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { SavedSnapshot, SnapshotRecord } from '../../model/snapshot.ts';
+import type { SavedSnapshot, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sandboxId } from './support.ts';

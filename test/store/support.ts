@@ -1,6 +1,6 @@
-import type { CommandRecord } from '../../model/command.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import type { SnapshotRecord } from '../../model/snapshot.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 
 /** A sandbox id whose last characters are the number. */
 export function sandboxId(n: number): string {

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { guestBinaries } from '../../scripts/setup/artifacts.mjs';
+import { guestBinaries } from '../../worker/config/artifacts.mjs';
 
 /** The folder of the guest agent that set-up has built. @throws Error when it is not there */
 export function agentFolder(): string {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { type BakedSource, type BakeSourceInput, bakeWorkflowIdOf } from '../../model/baked-source.ts';
 import { ID_BYTES, operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
-import type { SnapshotRecord } from '../../model/snapshot.ts';
+import { type BakedSource, type BakeSourceInput, bakeWorkflowIdOf } from '../../model/snapshots/baked-source.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
 

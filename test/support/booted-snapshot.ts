@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
-import { findPrivateLibvirtd, leaseFolderOf } from '../../host/libvirt/private-libvirtd.ts';
+import { findPrivateLibvirtd, leaseFolderOf } from '../../host/libvirt/network/private-libvirtd.ts';
 import { StateDir } from '../../host/state-dir.ts';
-import type { SnapshotRecord } from '../../model/snapshot.ts';
-import { goldenImage } from '../../scripts/setup/artifacts.mjs';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { Store } from '../../store/connect.ts';
+import { goldenImage } from '../../worker/config/artifacts.mjs';
 import { BootedGolden } from '../host/libvirt/booted-golden.ts';
 import { TestCa } from '../host/libvirt/guest.ts';
 

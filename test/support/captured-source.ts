@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { type CaptureInput, type CaptureRecord, captureWorkflowIdOf } from '../../model/capture.ts';
 import { captureIdFrom, ID_BYTES, sourceIdOf } from '../../model/ids.ts';
+import { type CaptureInput, type CaptureRecord, captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';

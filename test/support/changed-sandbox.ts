@@ -1,5 +1,5 @@
-import type { SnapshotRecord } from '../../model/snapshot.ts';
-import type { Timeouts } from '../../model/timeouts.ts';
+import type { Timeouts } from '../../model/sandbox/timeouts.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import type { TestOperations } from './operations.ts';
 

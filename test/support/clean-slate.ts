@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 
 /** Programs that a libvirtd of ours runs, as /proc has their names: 15 characters. */
 const OF_A_MACHINE = /^(?:libvirtd|dnsmasq|qemu-system-.*)$/;

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Virsh } from '../../host/libvirt/virsh.ts';
+import type { Virsh } from '../../host/libvirt/client/virsh.ts';
 import type { StateDir } from '../../host/state-dir.ts';
-import { cacheDir } from '../../scripts/setup/artifacts.mjs';
 import { buildOnce } from '../../scripts/setup/cache.mjs';
 import { run } from '../../scripts/setup/run.mjs';
+import { cacheDir } from '../../worker/config/artifacts.mjs';
 
 const RECIPE = fileURLToPath(new URL('cloud-image.sh', import.meta.url));
 /** What the recipe leaves in it. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { Io } from '../../cli/io.ts';
 import { runCli } from '../../cli/main.ts';
+import { Io } from '../../cli/terminal/io.ts';
 import { TestDoor } from './door.ts';
 import { type HttpServer, serveHttp } from './http-server.ts';
 import type { TestMayfly } from './mayfly.ts';

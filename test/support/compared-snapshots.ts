@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Comparison, SavedFileRequest } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { FileChange, FileChangeRecord } from '../../model/file-change.ts';
+import type { FileChange, FileChangeRecord } from '../../model/files/file-change.ts';
 import { RelayClient } from '../../relay/client.ts';
 import { startRelay } from '../../relay/server.ts';
 import { type ComparableSnapshots, snapshotsRoute } from '../../relay/snapshots.ts';

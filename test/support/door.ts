@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
-import type { CommandView } from '../../api/command-view.ts';
-import type { App } from '../../api/context.ts';
+import type { CommandView } from '../../api/commands/command-view.ts';
+import type { App } from '../../api/http/context.ts';
 import { RelayClient } from '../../relay/client.ts';
 import type { TestMayfly } from './mayfly.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import type { App } from '../../api/context.ts';
+import type { App } from '../../api/http/context.ts';
 
 /** An API behind a real HTTP server, on a free port of the loopback. */
 export interface HttpServer {

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
-import type { SandboxInput } from '../../model/messages.ts';
-import type { Observation } from '../../model/proof.ts';
-import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox.ts';
-import type { Timeouts } from '../../model/timeouts.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import type { Observation } from '../../model/sandbox/proof.ts';
+import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { TestMayfly } from './mayfly.ts';
 
 /**

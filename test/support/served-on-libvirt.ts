@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { startPrivateLibvirtd } from '../../host/libvirt/private-libvirtd.ts';
+import { startPrivateLibvirtd } from '../../host/libvirt/network/private-libvirtd.ts';
 import { connectStore } from '../../store/connect.ts';
 import { addBootedSnapshot } from './booted-snapshot.ts';
 import { proveCleanSlate } from './clean-slate.ts';

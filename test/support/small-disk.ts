@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { diskOf } from '../../host/disk/host-disk.ts';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 
 /**
  * A file system of its own for a host's sandboxes, so that a test can fill it. It is mounted in the mount namespace of the

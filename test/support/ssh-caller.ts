@@ -4,7 +4,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sshArguments } from '../../cli/ssh.ts';
 import type { IssuedCredential } from '../../client/credentials.ts';
-import { exec } from '../../host/exec.ts';
+import { exec } from '../../host/os/exec.ts';
 import type { KeyPair } from '../../host/ssh/key-pair.ts';
 
 /** Somebody with a key pair and a certificate, who uses the system's ssh as `mayfly ssh` does. */

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { StorageRoom } from '../../activities/storage-room.ts';
-import { StorageWatch } from '../../worker/storage-watch.ts';
+import { StorageRoom } from '../../activities/snapshot/storage-room.ts';
+import { StorageWatch } from '../../worker/upkeep/storage-watch.ts';
 import type { TestMayfly } from './mayfly.ts';
 
 /** Watches the disk of the host, four times a second. */

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { storeBinary } from '../../scripts/setup/artifacts.mjs';
+import { storeBinary } from '../../worker/config/artifacts.mjs';
 
 export interface StoreServer {
   /** With a database of its own, so that test files can share one real MongoDB. */

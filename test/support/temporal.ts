@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startTemporalServer } from '../../worker/temporal-server.ts';
+import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

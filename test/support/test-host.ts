@@ -1,17 +1,17 @@
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { pino } from 'pino';
-import { StorageRoom } from '../../activities/storage-room.ts';
+import { StorageRoom } from '../../activities/snapshot/storage-room.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
 import { InMemoryHypervisor } from '../../host/in-memory/driver.ts';
 import { InMemoryGuests } from '../../host/in-memory/guests.ts';
 import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import type { Store } from '../../store/connect.ts';
-import type { Config } from '../../worker/config.ts';
+import type { Config } from '../../worker/config/config.ts';
 import { createHostWorker } from '../../worker/host.ts';
-import { HostDescription } from '../../worker/host-description.ts';
-import { HostGuests } from '../../worker/host-guests.ts';
-import { type HostMachine, openHostMachine } from '../../worker/host-machine.ts';
+import { HostDescription } from '../../worker/machine/host-description.ts';
+import { HostGuests } from '../../worker/machine/host-guests.ts';
+import { type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
 import { runWorker } from '../../worker/running-worker.ts';
 
 /** Bakes wait for the next description. */

@@ -1,4 +1,4 @@
-import type { Timeouts } from '../../model/timeouts.ts';
+import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 
 /** What takes longer hangs, however busy the machine is. Nothing is measured by it. Milliseconds. */
 export const HANGS_AFTER_MS = 200_000;

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
-import { ExecError } from '../../host/exec.ts';
+import { ExecError } from '../../host/os/exec.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { activityFailure } from '../../worker/activity-failure.ts';
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AuditEvent } from '../../model/audit.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { connectStore } from '../../store/connect.ts';
-import { verifyAudit } from '../../worker/audit.ts';
-import { Closers } from '../../worker/closers.ts';
-import { type Config, readConfig } from '../../worker/config.ts';
-import { auditKey } from '../../worker/secret-file.ts';
+import { Closers } from '../../worker/config/closers.ts';
+import { type Config, readConfig } from '../../worker/config/config.ts';
+import { auditKey } from '../../worker/config/secret-file.ts';
+import { verifyAudit } from '../../worker/upkeep/audit.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { record, sandboxId } from '../store/support.ts';
 import { startStoreServer } from '../support/store-server.ts';

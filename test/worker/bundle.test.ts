@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DefaultLogger } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { workflowBundlePath } from '../../scripts/setup/artifacts.mjs';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { workflowBundlePath } from '../../worker/config/artifacts.mjs';
 import { FULL } from '../support/sweep.ts';
 
 let root: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Growth } from '../../worker/growth.ts';
+import { Growth } from '../../worker/upkeep/growth.ts';
 
 const MIB = 1_048_576;
 

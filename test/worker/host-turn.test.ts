@@ -1,12 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityExecuteInput } from '@temporalio/worker';
 import { describe, expect, test } from 'vitest';
-import { stepContext } from '../../activities/step-context.ts';
-import { currentTurn } from '../../activities/turn.ts';
+import { stepContext } from '../../activities/step/step-context.ts';
+import { currentTurn } from '../../activities/step/turn.ts';
 import { Failpoints } from '../../host/failpoints.ts';
-import { KeyedMutex } from '../../host/keyed-mutex.ts';
+import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { isTurnBeat, type TurnBeat } from '../../model/turn.ts';
+import { isTurnBeat, type TurnBeat } from '../../model/sandbox/turn.ts';
 import { HostTurnInterceptor } from '../../worker/activity-interceptors.ts';
 
 const TARGET = { sandboxId: 'sbx-0000000000000001', generation: 1 };

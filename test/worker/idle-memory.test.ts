@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { collectWhenIdle } from '../../worker/idle-memory.ts';
+import { collectWhenIdle } from '../../worker/machine/idle-memory.ts';
 
 /** Something that nobody holds, and that no allocation drives out. */
 function garbage(): WeakRef<object> {

@@ -1,7 +1,7 @@
 // @module-tag full
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { entriesOf } from '../../host/directory.ts';
+import { entriesOf } from '../../host/os/directory.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { ServedMayfly } from '../support/served.ts';
 import { sweep } from '../support/sweep.ts';

@@ -1,9 +1,9 @@
 // @module-tag full
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { entriesOf } from '../../host/directory.ts';
+import { entriesOf } from '../../host/os/directory.ts';
 import { StateDir } from '../../host/state-dir.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { ServedMayfly } from '../support/served.ts';
 import { sweep } from '../support/sweep.ts';
 

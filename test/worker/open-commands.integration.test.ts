@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Attendances } from '../../activities/attendances.ts';
+import { Attendances } from '../../commands/command-runs.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
-import { OpenCommands, type OpenCommandsDeps } from '../../worker/open-commands.ts';
+import { OpenCommands, type OpenCommandsDeps } from '../../worker/machine/open-commands.ts';
 import { command, commandId, sandboxId } from '../store/support.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 

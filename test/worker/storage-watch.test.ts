@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sandboxIdFrom } from '../../model/ids.ts';
-import type { MeasuredDisk } from '../../store/measured-disks.ts';
-import { StorageWatch, type StorageWatchDeps } from '../../worker/storage-watch.ts';
+import type { MeasuredDisk } from '../../store/sandboxes/measured-disks.ts';
+import { StorageWatch, type StorageWatchDeps } from '../../worker/upkeep/storage-watch.ts';
 
 const MIB = 1_048_576;
 const ids = Array.from({ length: 10 }, (_, index) => sandboxIdFrom(new Uint8Array(10).fill(index)));

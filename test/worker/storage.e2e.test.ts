@@ -1,8 +1,8 @@
 // @module-tag full
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import { reserveOf } from '../../model/storage.ts';
-import { DEFAULT_TIMEOUTS } from '../../model/timeouts.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import { reserveOf } from '../../model/snapshots/storage.ts';
 import { addBootedSnapshot } from '../support/booted-snapshot.ts';
 import { proveCleanSlate } from '../support/clean-slate.ts';
 import { TestDoor } from '../support/door.ts';

@@ -1,9 +1,9 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { entriesOf } from '../../host/directory.ts';
+import { entriesOf } from '../../host/os/directory.ts';
 import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
-import { isStopped } from '../../host/simulated/processes.ts';
+import { isStopped } from '../../host/simulated/machine/processes.ts';
 import { CapturedSource, expectFailed } from '../support/captured-source.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import type { AuditKind } from '../../model/audit.ts';
-import type { SandboxInput } from '../../model/messages.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { FULL } from '../support/sweep.ts';

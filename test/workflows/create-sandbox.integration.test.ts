@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
-import { unprovenLayers } from '../../model/proof.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import type { Timeouts } from '../../model/timeouts.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { pairsOf, sweepOn } from '../support/sweep.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, type Mock, vi } from 'vitest';
 import type { HostSnapshots } from '../../host/snapshots.ts';
-import type { AuditEvent } from '../../model/audit.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { LONGEST_CHAIN } from '../../model/snapshot.ts';
-import { GIB } from '../../model/storage.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { LONGEST_CHAIN } from '../../model/snapshots/snapshot.ts';
+import { GIB } from '../../model/snapshots/storage.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, vi } from 'vitest';
-import { UNMEASURED_BYTES } from '../../model/storage.ts';
+import { UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
 import { hibernated, kindsOf, refusalOf } from '../support/hibernated.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { letSleep } from '../support/sleeping-host.ts';

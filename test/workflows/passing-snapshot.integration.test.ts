@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
-import { passingSnapshotWorkflowIdOf } from '../../model/snapshot.ts';
+import { passingSnapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';

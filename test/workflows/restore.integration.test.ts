@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { unprovenLayers } from '../../model/proof.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { FULL, pairsOf, sweepOn } from '../support/sweep.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { beginSaga } from '../../api/create-sandbox.ts';
+import { beginSaga } from '../../api/sandboxes/create-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../support/test-timeouts.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { unprovenLayers } from '../../model/proof.ts';
-import type { SandboxRecord } from '../../model/sandbox.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { FULL, sweepOn } from '../support/sweep.ts';

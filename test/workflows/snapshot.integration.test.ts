@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { unprovenLayers } from '../../model/proof.ts';
-import { snapshotWorkflowIdOf } from '../../model/snapshot.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { FULL, pairsOf, sweepOn } from '../support/sweep.ts';
 

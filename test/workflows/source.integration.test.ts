@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import { sourceIdOf } from '../../model/ids.ts';
-import type { SourceAccess, SourceTask } from '../../model/source-access.ts';
+import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
 import { describeTree } from '../host/source/tree-digest.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
-import type { SandboxRecord } from '../../model/sandbox.ts';
-import { reserveOf, type StorageQuota } from '../../model/storage.ts';
-import type { StorageWatch } from '../../worker/storage-watch.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { reserveOf, type StorageQuota } from '../../model/snapshots/storage.ts';
+import type { StorageWatch } from '../../worker/upkeep/storage-watch.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import type { TestOperations } from '../support/operations.ts';

@@ -1,5 +1,5 @@
 // Package check decides whether a parsed command may run on a source. It is the second of two layers: it believes
-// nothing of what the first (model/readonly) may have checked, and shares only the table with it.
+// nothing of what the first (readonly) may have checked, and shares only the table with it.
 package check
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Command is model/readonly/command.ts: pipelines of argv. Nothing in it expands, assigns or writes.
+// Command is readonly/command.ts: pipelines of argv. Nothing in it expands, assigns or writes.
 type Command struct {
 	Pipelines []Pipeline `json:"pipelines"`
 }

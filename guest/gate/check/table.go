@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Table is programs.json, as model/readonly/table.ts documents it.
+// Table is programs.json, as readonly/table.ts documents it.
 type Table struct {
 	Version  int                   `json:"version"`
 	Limits   Limits                `json:"limits"`

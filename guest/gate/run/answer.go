@@ -30,7 +30,7 @@ type Fault struct {
 	Message string `json:"message"`
 }
 
-// End is the last frame: a CommandExit (model/command.ts), and why nothing was run when nothing was.
+// End is the last frame: a CommandExit (model/sandbox/command.ts), and why nothing was run when nothing was.
 type End struct {
 	Outcome    string         `json:"outcome"` // exited, signaled, timed-out, not-started, unknown
 	ExitCode   *int           `json:"exitCode"`
@@ -52,7 +52,7 @@ func (e *End) because(reason string) *End {
 	return e
 }
 
-// Answer writes frames (model/output-frame.ts): stream:u8 | at:u64 ms | offset:u64 | length:u32 | bytes, big-endian.
+// Answer writes frames (model/sandbox/output-frame.ts): stream:u8 | at:u64 ms | offset:u64 | length:u32 | bytes, big-endian.
 type Answer struct {
 	mutex  sync.Mutex
 	out    io.Writer

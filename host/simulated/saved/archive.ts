@@ -1,4 +1,4 @@
-import { tar } from '../tar.ts';
+import { tar } from '../disk/tar.ts';
 
 /** Everything of a file but its access and change time; names as they are, owners as numbers, in the order of names. */
 const OPTIONS =

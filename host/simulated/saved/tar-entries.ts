@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileType } from '../../../model/file-change.ts';
+import type { FileType } from '../../../model/files/file-change.ts';
 
 /** One file of an archive. Names and targets are bytes, as Latin-1. */
 export interface TarEntry {

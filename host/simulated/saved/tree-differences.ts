@@ -6,7 +6,7 @@ import {
   type FileChange,
   type FileDescription,
   type GuestName,
-} from '../../../model/file-change.ts';
+} from '../../../model/files/file-change.ts';
 import type { SavedFiles } from './saved-tree.ts';
 import type { TarEntry } from './tar-entries.ts';
 

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { Io } from '../../../cli/io.ts';
 import { waitSignal } from '../../../cli/sandbox/follow.ts';
+import { Io } from '../../../cli/terminal/io.ts';
 
 function ioOf({ signal }: AbortController): Io {
   const nowhere = { write: () => {} };

@@ -1,4 +1,4 @@
-import type { FileChange, FileDescription, GuestName } from '../../../model/file-change.ts';
+import type { FileChange, FileDescription, GuestName } from '../../../model/files/file-change.ts';
 import { bytesOfGuestName } from '../../../model/guest-name.ts';
 import { byPath, type Difference } from './logged-tree.ts';
 

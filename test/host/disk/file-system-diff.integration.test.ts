@@ -8,7 +8,7 @@ import type { FileChangeLine } from '../../../host/disk/file-change-lines.ts';
 import { FileSystemDiff } from '../../../host/disk/file-system-diff.ts';
 import { FileSystemProblem } from '../../../host/disk/file-system-problem.ts';
 import { imageChain } from '../../../host/disk/image.ts';
-import { diffBinary } from '../../../scripts/setup/artifacts.mjs';
+import { diffBinary } from '../../../worker/config/artifacts.mjs';
 import { programsProcessorMs } from '../../support/processor-time.ts';
 
 const MEBIBYTE = 1024 * 1024;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkImage, isBeingWritten, virtualBytesOf } from '../../../host/disk/image.ts';
-import { exec } from '../../../host/exec.ts';
+import { exec } from '../../../host/os/exec.ts';
 
 let folder: string;
 let image: string;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ensureHostKey } from '../../../host/disk/host-key.ts';
 import { ensureSeed } from '../../../host/disk/seed.ts';
-import { exec } from '../../../host/exec.ts';
+import { exec } from '../../../host/os/exec.ts';
 
 const ID = 'sbx-0123456789abcdef';
 const CA = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample user-ca';

@@ -3,10 +3,10 @@ import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { CERTIFICATE_FILE } from '../../../host/credentials.ts';
-import { exec } from '../../../host/exec.ts';
 import { dial } from '../../../host/guest/dial.ts';
+import { exec } from '../../../host/os/exec.ts';
 import { validBefore } from '../../../host/ssh/certificate-validity.ts';
+import { CERTIFICATE_FILE } from '../../../host/ssh/credentials.ts';
 import { newId, patience } from '../simulated/machine.ts';
 import { builtAgent, GuestMachine, readGuestFile } from './machine.ts';
 

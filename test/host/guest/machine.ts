@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CERTIFICATE_FILE } from '../../../host/credentials.ts';
 import type { AgentSession } from '../../../host/guest/agent-session.ts';
 import { GuestConnections } from '../../../host/guest/connections.ts';
 import type { Identity } from '../../../host/guest/dial.ts';
+import { CERTIFICATE_FILE } from '../../../host/ssh/credentials.ts';
 import type { StepContext } from '../../../host/step-context.ts';
-import type { SshEndpoint } from '../../../model/sandbox.ts';
-import { guestBinaries } from '../../../scripts/setup/artifacts.mjs';
+import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
+import { guestBinaries } from '../../../worker/config/artifacts.mjs';
 import { patience, TestMachine } from '../simulated/machine.ts';
 
 /** The agent that set-up has built. */

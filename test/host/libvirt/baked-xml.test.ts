@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { bakedXml, bootFiles } from '../../../host/libvirt/baked-xml.ts';
-import { parseDomain } from '../../../host/libvirt/clone-xml.ts';
+import { bakedXml, bootFiles } from '../../../host/libvirt/domain-xml/baked-xml.ts';
+import { parseDomain } from '../../../host/libvirt/domain-xml/clone-xml.ts';
 
 const BUILDER = `<domain type='kvm' id='7'>
   <name>sbx-0123456789abcdef</name>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { planDisks } from '../../../host/libvirt/clone-disks.ts';
-import { type CloneParams, cloneXml, parseDomain } from '../../../host/libvirt/clone-xml.ts';
-import { child, childElements, type Element, parseXml, textOf } from '../../../host/libvirt/xml.ts';
+import { child, childElements, type Element, parseXml, textOf } from '../../../host/libvirt/client/xml.ts';
+import { planDisks } from '../../../host/libvirt/domain-xml/clone-disks.ts';
+import { type CloneParams, cloneXml, parseDomain } from '../../../host/libvirt/domain-xml/clone-xml.ts';
 import { domainUuid, macAddress } from '../../../model/ids.ts';
 import { HOSTILE_SOURCE, SHARED_TRACES } from './hostile-source.ts';
 

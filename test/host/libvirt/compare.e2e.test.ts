@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import type { FileChange, FileChangeRecord } from '../../../model/file-change.ts';
+import type { FileChange, FileChangeRecord } from '../../../model/files/file-change.ts';
 import { seedOf, tier } from '../../support/sweep.ts';
 import { asLogged, latin1 } from '../compared/as-logged.ts';
 import { copyOf, differences } from '../compared/logged-tree.ts';

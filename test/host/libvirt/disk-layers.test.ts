@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { cloneXml } from '../../../host/libvirt/clone-xml.ts';
-import { driveTargets, layeredDisks, putLayers } from '../../../host/libvirt/disk-layers.ts';
-import { buildXml, parseXml } from '../../../host/libvirt/xml.ts';
+import { buildXml, parseXml } from '../../../host/libvirt/client/xml.ts';
+import { cloneXml } from '../../../host/libvirt/domain-xml/clone-xml.ts';
+import { driveTargets, layeredDisks, putLayers } from '../../../host/libvirt/layers/disk-layers.ts';
 import { HOSTILE_SOURCE } from './hostile-source.ts';
 
 const raw = { path: '/img/boot disk.raw', format: 'raw' };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { exec } from '../../../host/exec.ts';
+import { exec } from '../../../host/os/exec.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
 import { FULL } from '../../support/sweep.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
-import { exec } from '../../../host/exec.ts';
-import { closeOff, openUp } from '../../../host/libvirt/firewall.ts';
-import type { NetworkPlans } from '../../../host/libvirt/network-plan.ts';
+import { closeOff, openUp } from '../../../host/libvirt/network/firewall.ts';
+import type { NetworkPlans } from '../../../host/libvirt/network/network-plan.ts';
+import { exec } from '../../../host/os/exec.ts';
 
 const PLANS: NetworkPlans = {
   isolated: { name: 'rules', bridge: 'mfrules0', subnet: '10.99.0.0/24' },

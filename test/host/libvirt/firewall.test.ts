@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { firewallRules } from '../../../host/libvirt/firewall.ts';
-import { DEFAULT_NETWORKS } from '../../../host/libvirt/network-plan.ts';
+import { firewallRules } from '../../../host/libvirt/network/firewall.ts';
+import { DEFAULT_NETWORKS } from '../../../host/libvirt/network/network-plan.ts';
 
 /** The rules of one chain, without indentation. */
 function chain(rules: string, name: string): string[] {

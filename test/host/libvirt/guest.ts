@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ExecResult, exec } from '../../../host/exec.ts';
+import { type ExecResult, exec } from '../../../host/os/exec.ts';
 
 /** A throw-away user CA and a key that it certifies, for the system's own ssh. */
 export class TestCa {

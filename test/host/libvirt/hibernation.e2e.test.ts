@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { Clone } from '../../../host/hypervisor.ts';
-import { savedMemoryFolder } from '../../../host/libvirt/saved-memory.ts';
+import { savedMemoryFolder } from '../../../host/libvirt/memory/saved-memory.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import { sweep } from '../../support/sweep.ts';
 import { killLibvirtd } from './killed-libvirtd.ts';

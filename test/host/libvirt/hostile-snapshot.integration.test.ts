@@ -4,12 +4,12 @@ import { chmod, copyFile, mkdir, open, readFile, stat, truncate, writeFile } fro
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { parseXml } from '../../../host/libvirt/client/xml.ts';
 import { LibvirtHypervisor } from '../../../host/libvirt/driver.ts';
-import { SnapshotFolder } from '../../../host/libvirt/snapshot-folder.ts';
-import { parseXml } from '../../../host/libvirt/xml.ts';
+import { SnapshotFolder } from '../../../host/libvirt/layers/snapshot-folder.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import type { FileChangeRecord } from '../../../model/file-change.ts';
-import { diffBinary } from '../../../scripts/setup/artifacts.mjs';
+import type { FileChangeRecord } from '../../../model/files/file-change.ts';
+import { diffBinary } from '../../../worker/config/artifacts.mjs';
 import { FULL } from '../../support/sweep.ts';
 import { newId, newSnapshotId } from '../simulated/machine.ts';
 import { temporaryState } from '../temporary-state.ts';

@@ -1,6 +1,6 @@
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { exec } from '../../../host/exec.ts';
+import { exec } from '../../../host/os/exec.ts';
 import type { TestMachine } from './machine.ts';
 
 async function pidIn({ state }: TestMachine, file: string): Promise<string> {

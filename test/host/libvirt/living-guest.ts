@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Clone } from '../../../host/hypervisor.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
-import type { SavedSnapshot, SnapshotKind } from '../../../model/snapshot.ts';
+import type { SavedSnapshot, SnapshotKind } from '../../../model/snapshots/snapshot.ts';
 import type { TestMachine } from './machine.ts';
 
 export const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(240_000), alive: () => {} });

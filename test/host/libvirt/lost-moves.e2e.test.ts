@@ -2,10 +2,10 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect } from 'vitest';
-import { exec } from '../../../host/exec.ts';
-import { LostMoves } from '../../../host/libvirt/lost-moves.ts';
-import { QemuMonitor } from '../../../host/libvirt/qemu-monitor.ts';
-import { Workspace } from '../../../host/libvirt/workspace.ts';
+import { QemuMonitor } from '../../../host/libvirt/client/qemu-monitor.ts';
+import { LostMoves } from '../../../host/libvirt/layers/lost-moves.ts';
+import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
+import { exec } from '../../../host/os/exec.ts';
 import { sweep } from '../../support/sweep.ts';
 import { LivingGuest, newSnapshotId } from './living-guest.ts';
 import { useMachine } from './machine.ts';

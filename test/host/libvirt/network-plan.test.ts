@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { subnetOf } from '../../../host/libvirt/network-plan.ts';
+import { subnetOf } from '../../../host/libvirt/network/network-plan.ts';
 
 describe('a subnet', () => {
   it('gives its first address to the host and the rest to guests', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { networkXml } from '../../../host/libvirt/network.ts';
-import { DEFAULT_NETWORKS } from '../../../host/libvirt/network-plan.ts';
-import { child, parseXml } from '../../../host/libvirt/xml.ts';
+import { child, parseXml } from '../../../host/libvirt/client/xml.ts';
+import { networkXml } from '../../../host/libvirt/network/network.ts';
+import { DEFAULT_NETWORKS } from '../../../host/libvirt/network/network-plan.ts';
 
 const { isolated, internet } = DEFAULT_NETWORKS;
 

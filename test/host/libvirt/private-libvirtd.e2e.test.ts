@@ -1,6 +1,6 @@
 // @module-tag full
 import { expect, test } from 'vitest';
-import { exec } from '../../../host/exec.ts';
+import { exec } from '../../../host/os/exec.ts';
 import { tier } from '../../support/sweep.ts';
 import { killHolder, killLibvirtd } from './killed-libvirtd.ts';
 import { startMachine, type TestMachine } from './machine.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { request } from '../../../host/libvirt/renewal.ts';
+import { request } from '../../../host/libvirt/memory/renewal.ts';
 
 const macs = [{ woke: '52:54:00:00:00:01', own: '52:54:00:00:00:02' }];
 const hostKey = { privateKey: '-----BEGIN-----\nsecret\n-----END-----\n', publicKey: 'ssh-ed25519 AAAA sbx-a' };

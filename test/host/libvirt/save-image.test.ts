@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readSaveImage, rewriteSaveImage } from '../../../host/libvirt/save-image.ts';
-import { macAddresses, wakingXml } from '../../../host/libvirt/waking-xml.ts';
-import { child, childElements, parseXml, textOf } from '../../../host/libvirt/xml.ts';
+import { child, childElements, parseXml, textOf } from '../../../host/libvirt/client/xml.ts';
+import { macAddresses, wakingXml } from '../../../host/libvirt/domain-xml/waking-xml.ts';
+import { readSaveImage, rewriteSaveImage } from '../../../host/libvirt/memory/save-image.ts';
 
 /** The first bytes of what libvirt 9.0 saved of a sandbox: header, text, room, 32 bytes of QEMU's stream. */
 let real: Buffer;

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SavedMemory } from '../../../host/libvirt/memory/saved-memory.ts';
 import { jobOf, maxMemoryKib } from '../../../host/libvirt/output/job-info.ts';
-import { SavedMemory } from '../../../host/libvirt/saved-memory.ts';
 import { sandboxId } from '../../store/support.ts';
 
 const ID = sandboxId(1);

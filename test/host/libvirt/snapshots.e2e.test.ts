@@ -2,7 +2,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { exec } from '../../../host/exec.ts';
+import { exec } from '../../../host/os/exec.ts';
 import { FULL } from '../../support/sweep.ts';
 import { expectRightTime, LivingGuest, newSnapshotId, stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';

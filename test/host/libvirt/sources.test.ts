@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Sources } from '../../../host/libvirt/sources.ts';
-import { Virsh } from '../../../host/libvirt/virsh.ts';
+import { Virsh } from '../../../host/libvirt/client/virsh.ts';
+import { Sources } from '../../../host/libvirt/layers/sources.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
 
 const SANDBOX = 'sbx-0000000000000000';

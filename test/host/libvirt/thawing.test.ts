@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Thawing } from '../../../host/libvirt/thawing.ts';
-import { GIB } from '../../../model/storage.ts';
+import { Thawing } from '../../../host/libvirt/layers/thawing.ts';
+import { GIB } from '../../../model/snapshots/storage.ts';
 import { newId } from '../simulated/machine.ts';
 
 const sandboxId = newId();

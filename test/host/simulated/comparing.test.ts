@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { writeSpec } from '../../../host/simulated/snapshot-spec.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
-import type { FileChange, FileChangeRecord, GuestName } from '../../../model/file-change.ts';
+import type { FileChange, FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
 import { sweep } from '../../support/sweep.ts';
 import { asLogged } from '../compared/as-logged.ts';
 import { copyOf, differences, type LoggedTree } from '../compared/logged-tree.ts';

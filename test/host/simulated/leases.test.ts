@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { GUEST_PORT, SimulatedLeases } from '../../../host/simulated/leases.ts';
+import { GUEST_PORT, SimulatedLeases } from '../../../host/simulated/machine/leases.ts';
 import { macAddress } from '../../../model/ids.ts';
 import { temporaryState } from '../temporary-state.ts';
 import { newId } from './machine.ts';

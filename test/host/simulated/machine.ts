@@ -4,15 +4,15 @@ import { readFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { UserCa } from '../../../ca/user-ca.ts';
-import { Credentials } from '../../../host/credentials.ts';
 import type { CloneRequest } from '../../../host/hypervisor.ts';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import { CertClient, keyWithCertificate } from '../../../host/ssh/cert-client.ts';
+import { Credentials } from '../../../host/ssh/credentials.ts';
 import { verifySsh } from '../../../host/ssh/verify.ts';
 import type { StateDir } from '../../../host/state-dir.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
-import type { SshEndpoint } from '../../../model/sandbox.ts';
+import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { agentFolder } from '../../support/agent-folder.ts';
 import { temporaryState } from '../temporary-state.ts';
 

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
-import type { SshEndpoint } from '../../../model/sandbox.ts';
+import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { sweep } from '../../support/sweep.ts';
 import { answers, newId, newSnapshotId, patience, SILENCE_MS, TestMachine } from './machine.ts';
 

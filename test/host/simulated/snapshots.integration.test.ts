@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { SshEndpoint } from '../../../model/sandbox.ts';
+import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { FULL } from '../../support/sweep.ts';
 import { answers, newId, newSnapshotId, patience, SILENCE_MS, TestMachine } from './machine.ts';
 

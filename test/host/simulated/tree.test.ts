@@ -2,7 +2,7 @@ import { chmod, chown, link, mkdir, mkdtemp, rm, symlink, unlink, utimes, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { copyTree, digestOfTree, firstNotFolder } from '../../../host/simulated/tree.ts';
+import { copyTree, digestOfTree, firstNotFolder } from '../../../host/simulated/disk/tree.ts';
 
 const { signal } = new AbortController();
 let folder: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FrameReader } from '../../../host/source/gate-client.ts';
-import { FRAME_HEADER_BYTES } from '../../../model/output-frame.ts';
+import { FRAME_HEADER_BYTES } from '../../../model/sandbox/output-frame.ts';
 
 const MIB = 1_048_576;
 

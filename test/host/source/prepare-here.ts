@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import type { SourceConsole } from '../../../host/console.ts';
 import { admitReader, excludeReader } from '../../../host/source/admission.ts';
-import type { SourceConsole } from '../../../host/source/console.ts';
 import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../../host/source/gate.ts';
 import { inspectSource } from '../../../host/source/inspection.ts';
 import { createReader, removeReader } from '../../../host/source/reader.ts';
 import { distrustUserCa, trustUserCa } from '../../../host/source/trust.ts';
-import type { SourceInspection } from '../../../model/source-access.ts';
+import type { SourceInspection } from '../../../model/snapshots/source-access.ts';
 
 const bytes = Buffer.from('#!/bin/false\n');
 /** Stands in for the gate where nobody logs in. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { exec } from '../../../host/exec.ts';
+import { exec } from '../../../host/os/exec.ts';
 import { keyPairFrom } from '../../../host/ssh/key-pair.ts';
 
 /** RFC 8410 §7: what stands before the 32 bytes of an Ed25519 seed in PKCS #8. */

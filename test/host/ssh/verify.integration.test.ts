@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
-import type { SshEndpoint } from '../../../model/sandbox.ts';
+import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
 import { newId, patience, TestMachine } from '../simulated/machine.ts';
 

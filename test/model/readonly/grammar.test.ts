@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type ReadonlyCommand, textOf } from '../../../model/readonly/command.ts';
-import { parse } from '../../../model/readonly/grammar.ts';
+import { type ReadonlyCommand, textOf } from '../../../readonly/command.ts';
+import { parse } from '../../../readonly/grammar.ts';
 import { seed, seedOf, sweep } from '../../support/sweep.ts';
 import { argument, quoted } from './quoting.ts';
 

@@ -1,0 +1,89 @@
+import { Context } from '@temporalio/activity';
+import { z } from 'zod';
+import type { Agent } from '../../commands/agent-commands.ts';
+import type { Credentials } from '../../host/ssh/credentials.ts';
+import type { StepContext } from '../../host/step-context.ts';
+import { isErrorCode, MayflyError } from '../../model/errors.ts';
+import type { GuestTrust } from './revocation.ts';
+
+export interface TrustDeps {
+  guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
+  credentials: Credentials;
+}
+
+export type PushTrustInput = Pick<GuestTrust, 'userCaKeys' | 'revokedKeys' | 'revokedSerials'> & { sandboxId: string };
+
+/** A guest is not trusted to be brief. Bytes. */
+const MAX_REFUSAL_BYTES = 16_384;
+const refusal = z.object({ code: z.string(), message: z.string().max(2_000) });
+
+/** What a guest's sshd believes, and the platform's own certificate for it. Not steps of the sandbox: they wait for no turn. */
+export function createTrustActivities({ guests, credentials }: TrustDeps) {
+  return {
+    /**
+     * Tells the guest which CAs count and which certificates do not, and then ends the sessions that these have opened.
+     * @throws MayflyError what keeps the guest from being told for now
+     */
+    async pushTrust({ sandboxId, userCaKeys, revokedKeys, revokedSerials }: PushTrustInput): Promise<void> {
+      const context = Context.current();
+      const { cancellationSignal: signal } = context;
+      let detail = 'asking the guest';
+      const beat = setInterval(() => context.heartbeat(detail), (context.info.heartbeatTimeoutMs ?? 4_000) / 4);
+      try {
+        const agent = await guests.agent(sandboxId, { signal, alive: (text) => (detail = text) });
+        await tell(agent, 'PUT', '/v1/trust', { userCaKeys, revokedKeys }, signal);
+        if (revokedSerials.length > 0) {
+          await tell(agent, 'POST', '/v1/sessions/end', { serials: revokedSerials }, signal);
+        }
+      } finally {
+        clearInterval(beat);
+      }
+    },
+
+    /** The public half of the host's own key; null when it has been removed. */
+    async ownPublicKey({ sandboxId }: { sandboxId: string }): Promise<{ publicKey: string | null }> {
+      return { publicKey: await credentials.publicKey(sandboxId) };
+    },
+
+    /** Puts a new certificate beside the host's own key. */
+    async storeOwnCertificate({ sandboxId, certificate }: { sandboxId: string; certificate: string }): Promise<void> {
+      await credentials.storeCertificate(sandboxId, certificate);
+    },
+  };
+}
+
+export type TrustActivities = ReturnType<typeof createTrustActivities>;
+
+async function tell(
+  agent: Agent,
+  method: 'PUT' | 'POST',
+  path: string,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  const headers = { 'content-type': 'application/json' };
+  const answer = await agent.request({ method, path, headers, body: Buffer.from(JSON.stringify(body)), signal });
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_REFUSAL_BYTES) throw new MayflyError('guest_failed', `The guest answers ${path} without an end.`);
+    chunks.push(chunk);
+  }
+  if (answer.status !== 204) throw refusalOf(path, answer.status, Buffer.concat(chunks).toString());
+}
+
+function refusalOf(path: string, status: number, text: string): MayflyError {
+  const { data } = refusal.safeParse(jsonOrNull(text));
+  const why = data?.message.replace(/[\p{Cc}\p{Cs}]/gu, '\u{fffd}') ?? 'it does not say why';
+  const code = data && isErrorCode(data.code) && data.code !== 'internal' ? data.code : 'guest_failed';
+  return new MayflyError(code, `The guest answered ${status} to ${path}: ${why}`);
+}
+
+function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // said by refusalOf
+  }
+}

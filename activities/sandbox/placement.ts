@@ -1,0 +1,54 @@
+import { MayflyError } from '../../model/errors.ts';
+import { HOST_STALE_SECONDS, type HostRecord, holding } from '../../model/host.ts';
+import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { Store } from '../../store/connect.ts';
+import { readySnapshot } from '../snapshot/snapshot-record.ts';
+import type { StorageAdmission } from '../snapshot/storage-admission.ts';
+import { readyCapture } from '../source/capture-record.ts';
+
+interface Proposal {
+  spec: SandboxSpec;
+  /** For whom; sagas that began before there were quotas do not say so. */
+  sandboxId?: string;
+  apiKeyId?: string;
+}
+
+/** Placement proposes; the host itself accepts or refuses. */
+export function createPlacementActivities({ store, admission }: { store: Store; admission: StorageAdmission }) {
+  return {
+    /**
+     * The live hosts that have the source, the one with most memory to spare first; for what is made from a snapshot or a
+     * capture, the one that has that.
+     * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready,
+     *   quota_exceeded
+     */
+    async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<{ hostIds: string[] }> {
+      if (sandboxId && apiKeyId) await admission.sandbox(sandboxId, apiKeyId);
+      const now = Date.now();
+      const live = (await store.hosts.list()).filter(
+        (host) => now - Date.parse(host.lastSeenAt) < HOST_STALE_SECONDS * 1000,
+      );
+      if (live.length === 0) throw new MayflyError('no_host', 'no host worker has described itself in the last 30 s');
+      if (spec.snapshotId) {
+        const { id, hostId } = await readySnapshot(store, spec.snapshotId);
+        return { hostIds: [checkedLive(hostId, `The snapshot ${id}`, live)] };
+      }
+      if (spec.captureId) {
+        const { id, hostId } = await readyCapture(store, spec.captureId);
+        return { hostIds: [checkedLive(hostId, `The capture ${id}`, live)] };
+      }
+      const hosts = holding(live, spec.source);
+      if (hosts.length === 0)
+        throw new MayflyError('source_not_found', `no live host has a source named ${spec.source}`);
+      return { hostIds: hosts.map(({ id }) => id) };
+    },
+  };
+}
+
+/** @throws MayflyError no_host */
+function checkedLive(hostId: string, what: string, live: HostRecord[]): string {
+  if (live.some((host) => host.id === hostId)) return hostId;
+  throw new MayflyError('no_host', `${what} is on ${hostId}, whose worker does not run.`);
+}
+
+export type PlacementActivities = ReturnType<typeof createPlacementActivities>;

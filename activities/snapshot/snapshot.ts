@@ -1,0 +1,109 @@
+import type { Attendances } from '../../commands/command-runs.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { SaveRequest } from '../../host/snapshots.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { LONGEST_CHAIN, type VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
+import { refuseFull } from '../../model/snapshots/storage.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { StepTarget } from '../step/steps.ts';
+import type { StorageRoom } from './storage-room.ts';
+
+export interface SnapshotDeps {
+  hypervisor: Pick<
+    Hypervisor,
+    'kind' | 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake' | 'disk' | 'diskBytes' | 'usage'
+  >;
+  room: Pick<StorageRoom, 'check' | 'checkFlat'>;
+  attendances: Pick<Attendances, 'interruptAll'>;
+  guests: { close(sandboxId: string, why?: MayflyError): void };
+}
+
+export interface SnapshotTarget extends StepTarget {
+  snapshotId: string;
+}
+
+/** What is done to a sandbox while it lives: saved, put back, halted, hibernated. */
+export function createSnapshotActivities({ hypervisor, attendances, guests, room }: SnapshotDeps) {
+  const { snapshots } = hypervisor;
+
+  /** What saving writes: a layer of a disk only changes hands, a tree and a memory are copied. */
+  async function newBytes({ sandboxId, kind }: SaveRequest): Promise<number> {
+    const tree = hypervisor.kind === 'simulated' ? await hypervisor.diskBytes(sandboxId) : 0;
+    const memoryMib = kind === 'full' ? (await hypervisor.usage(sandboxId)).memoryMib : 0;
+    return tree + memoryMib * 1_048_576;
+  }
+
+  return {
+    /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported, host_disk_full */
+    async saveSnapshot(request: StepTarget & SaveRequest): Promise<void> {
+      refuseFull(await hypervisor.disk(), `A snapshot of ${request.sandboxId}`, await newBytes(request));
+      await snapshots.save(request, stepContext());
+    },
+    /** @throws MayflyError snapshot_failed */
+    async verifySnapshot({ sandboxId, snapshotId }: SnapshotTarget): Promise<VerifiedSnapshot> {
+      const saved = await snapshots.verify(snapshotId, stepContext());
+      return { ...saved, chainLength: await snapshots.chainLength(sandboxId) };
+    },
+    /**
+     * @returns on how many snapshots its disks leant; 0 when that was not too many
+     * @throws MayflyError flatten_failed, sandbox_not_running, quota_exceeded, host_disk_full
+     */
+    async flatten({ sandboxId }: StepTarget): Promise<{ leantOn: number }> {
+      const leantOn = await snapshots.chainLength(sandboxId);
+      if (leantOn <= LONGEST_CHAIN) return { leantOn: 0 };
+      await room.checkFlat(sandboxId);
+      await snapshots.flatten(sandboxId, stepContext());
+      return { leantOn };
+    },
+    async thaw({ sandboxId }: StepTarget): Promise<void> {
+      await snapshots.thaw(sandboxId);
+    },
+    /** @returns why it is kept all the same; null when nothing of it is left */
+    async removeSnapshot({ snapshotId }: SnapshotTarget): Promise<{ keptFor: string | null }> {
+      return snapshots.remove(snapshotId);
+    },
+
+    /**
+     * Lets go of the guest, which is about to be put back: whatever runs in it has ended for its callers, and nothing is
+     * started in it any more. The store must say `restoring` by now, so that nobody connects again.
+     */
+    async interruptCommands({ sandboxId }: StepTarget): Promise<void> {
+      guests.close(sandboxId);
+      await attendances.interruptAll(sandboxId);
+    },
+    /** @throws MayflyError restore_failed, snapshot_not_found */
+    async revertDisk(request: SnapshotTarget & { restoreId: string }): Promise<void> {
+      await snapshots.revert(request, stepContext());
+    },
+
+    /** @throws MayflyError sandbox_not_running */
+    async pause({ sandboxId }: StepTarget): Promise<void> {
+      await hypervisor.pause(sandboxId);
+    },
+    /**
+     * @param onlyWithRoom not for an undo, which must succeed; the host stalls it again where it has to
+     * @throws MayflyError sandbox_not_running, quota_exceeded, host_disk_full
+     */
+    async resume({ sandboxId, onlyWithRoom }: StepTarget & { onlyWithRoom?: boolean }): Promise<void> {
+      if (onlyWithRoom) await room.check(sandboxId);
+      await hypervisor.resume(sandboxId);
+    },
+    /**
+     * Lets go of the guest first: its connections would hang until it is woken. What runs in it goes on then.
+     * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported, host_disk_full
+     */
+    async hibernate({ sandboxId }: StepTarget): Promise<void> {
+      const { memoryMib } = await hypervisor.usage(sandboxId);
+      const isInMemory = memoryMib > 0; // else it is hibernated already, or off: nothing is written
+      if (isInMemory) refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
+      guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));
+      await hypervisor.hibernate(sandboxId, stepContext());
+    },
+    /** @throws MayflyError sandbox_not_running, wake_failed */
+    async wake({ sandboxId, wished }: StepTarget & { wished: 'running' | 'paused' }): Promise<void> {
+      await hypervisor.wake(sandboxId, wished, stepContext());
+    },
+  };
+}
+
+export type SnapshotActivities = ReturnType<typeof createSnapshotActivities>;

@@ -1,0 +1,82 @@
+import { Mutex } from 'async-mutex';
+import { MayflyError } from '../../model/errors.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { isUnlimited, type StoredPart, UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
+import type { Store } from '../../store/connect.ts';
+import { storedParts } from '../../store/stored-parts.ts';
+import { excessOfKey, excessOfSandbox } from './storage-room.ts';
+
+/** By then the record of an admitted sandbox names its host. Milliseconds. */
+const PLACED_AFTER_MS = 60_000;
+
+/**
+ * Who may store more, before anything is stored. All pass through one mutex of the one control worker, and what was
+ * admitted counts from then on: of two for whom there is room for one, one is refused.
+ */
+export class StorageAdmission {
+  readonly #mutex = new Mutex();
+  readonly #admitted = new Map<string, number>();
+
+  constructor(private readonly store: Store) {}
+
+  /** @throws MayflyError quota_exceeded */
+  async sandbox(sandboxId: string, apiKeyId: string): Promise<void> {
+    const key = await this.store.apiKeys.get(apiKeyId);
+    if (!key || isUnlimited(key)) return;
+    await this.#mutex.runExclusive(async () => {
+      this.#forgetPlaced();
+      const parts = await storedParts(this.store, (id) => this.#admitted.has(id));
+      const others = parts.filter(({ id }) => id !== sandboxId);
+      refuse(excessOfSandbox(key, sandboxId, [], UNMEASURED_BYTES) ?? excessOfKey(key, others, UNMEASURED_BYTES));
+      this.#admitted.set(sandboxId, Date.now());
+    });
+  }
+
+  /**
+   * Records a snapshot that begins. Until it is saved it counts as its sandbox's workspace does, which it either copies or
+   * takes over; so what is taken over counts twice for a moment, and never not at all.
+   * @throws MayflyError quota_exceeded, snapshot_name_taken
+   */
+  async snapshot(record: SnapshotRecord): Promise<SnapshotRecord> {
+    const { apiKeys, snapshots, sandboxes } = this.store;
+    const sandbox = await sandboxes.get(record.sandboxId);
+    if (!sandbox) return snapshots.create(record);
+    const [taker, owner] = await Promise.all(
+      [record.createdBy, sandbox.createdBy].map(({ apiKeyId }) => apiKeys.get(apiKeyId)),
+    );
+    const isLimited = [taker, owner].some((key) => key && !isUnlimited(key));
+    if (!isLimited) return snapshots.create(record);
+    return this.#mutex.runExclusive(async () => {
+      const parts = await storedParts(this.store);
+      const expected = await this.#expected(record, sandbox, parts);
+      const others = parts.filter(({ id }) => id !== record.id);
+      if (owner) refuse(excessOfSandbox(owner, sandbox.id, others, expected.more));
+      if (taker) refuse(excessOfKey(taker, others, expected.more));
+      return snapshots.create(record, expected.bytes);
+    });
+  }
+
+  /** How large it will be, and how much of that comes to what is there: the layer of a disk only changes hands. */
+  async #expected(
+    { hostId, kind }: SnapshotRecord,
+    { id, spec }: SandboxRecord,
+    parts: readonly StoredPart[],
+  ): Promise<{ bytes: number; more: number }> {
+    const host = await this.store.hosts.get(hostId);
+    const workspace = parts.find((part) => part.id === id)?.bytes ?? 0;
+    const source = host?.sources.find(({ name }) => name === spec.source);
+    const memoryMib = kind === 'full' ? (spec.memoryMib ?? source?.memoryMib ?? 0) : 0;
+    const memory = memoryMib * 1_048_576;
+    return { bytes: workspace + memory, more: (host?.kind === 'simulated' ? workspace : 0) + memory };
+  }
+
+  #forgetPlaced(): void {
+    const oldest = Date.now() - PLACED_AFTER_MS;
+    for (const [id, at] of this.#admitted) if (at < oldest) this.#admitted.delete(id);
+  }
+}
+
+function refuse(excess: string | null): void {
+  if (excess) throw new MayflyError('quota_exceeded', `${excess}.`);
+}

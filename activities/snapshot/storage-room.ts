@@ -1,0 +1,86 @@
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import { MayflyError } from '../../model/errors.ts';
+import {
+  excessOf,
+  isUnlimited,
+  refuseFull,
+  type StorageQuota,
+  type StoredPart,
+  sumOf,
+} from '../../model/snapshots/storage.ts';
+import type { ApiKey } from '../../store/access/api-keys.ts';
+import type { Store } from '../../store/connect.ts';
+import { storedParts } from '../../store/stored-parts.ts';
+
+export interface StorageRoomDeps {
+  hypervisor: Pick<Hypervisor, 'disk' | 'savedMemoryBytes'>;
+  store: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks' | 'apiKeys'>;
+}
+
+/** Whether a sandbox of this host may write more. */
+export class StorageRoom {
+  constructor(private readonly deps: StorageRoomDeps) {}
+
+  /** @throws MayflyError host_disk_full, quota_exceeded: why it may not */
+  async check(sandboxId: string): Promise<void> {
+    refuseFull(await this.deps.hypervisor.disk(), sandboxId);
+    await this.#checkQuotas(sandboxId, 0);
+  }
+
+  /**
+   * Whether one that is hibernated may go on. The disk of the host is not asked: waking frees what its memory takes there.
+   * @throws MayflyError quota_exceeded
+   */
+  async checkAwake(sandboxId: string): Promise<void> {
+    const freed = await this.deps.hypervisor.savedMemoryBytes(sandboxId);
+    await this.#checkQuotas(sandboxId, -freed);
+  }
+
+  /**
+   * Whether its disk may take in what its snapshots hold, which stays there too. What it holds of deleted ones counts to it
+   * already and goes then, so without others no quota keeps it from that.
+   * @throws MayflyError host_disk_full, quota_exceeded
+   */
+  async checkFlat(sandboxId: string): Promise<void> {
+    const { hypervisor, store } = this.deps;
+    const saved = sumOf((await store.snapshots.kept()).filter((part) => part.sandboxId === sandboxId));
+    refuseFull(await hypervisor.disk(), sandboxId, saved);
+    if (saved > 0) await this.#checkQuotas(sandboxId, saved);
+  }
+
+  /** @param more bytes that would come to what is stored; negative: that would go */
+  async #checkQuotas(sandboxId: string, more: number): Promise<void> {
+    const { store } = this.deps;
+    const record = await store.sandboxes.get(sandboxId);
+    const key = record && (await store.apiKeys.get(record.createdBy.apiKeyId));
+    if (!key || isUnlimited(key)) return;
+    const parts = await storedParts(store);
+    const excess = excessOfSandbox(key, sandboxId, parts, more) ?? excessOfKey(key, parts, more);
+    if (excess) throw new MayflyError('quota_exceeded', `${excess}.`);
+  }
+}
+
+/** Why one sandbox of a key may not store what it does, or would with `more` bytes; null: it may. */
+export function excessOfSandbox(
+  { sandboxDiskBytes }: StorageQuota,
+  sandboxId: string,
+  parts: readonly StoredPart[],
+  more = 0,
+): string | null {
+  return excessOf(
+    sandboxId,
+    sandboxDiskBytes,
+    parts.filter((part) => part.sandboxId === sandboxId),
+    more,
+  );
+}
+
+/** Why a key may not store what it does, or would with `more` bytes; null: it may. */
+export function excessOfKey({ id, diskBytes }: ApiKey, parts: readonly StoredPart[], more = 0): string | null {
+  return excessOf(
+    `The API key ${id}`,
+    diskBytes,
+    parts.filter((part) => part.apiKeyId === id),
+    more,
+  );
+}

@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { MayflyError } from '../../model/errors.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { isSettled, type SandboxFailure, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
+import type { Store } from '../../store/connect.ts';
+
+export interface BakedRemembrance {
+  sourceId: string;
+  changes: Partial<Omit<BakedSource, 'id' | 'hostId' | 'name'>>;
+  /** Null: not for the audit trail. */
+  event: AuditEvent | null;
+}
+
+/** The store notifies nobody. Milliseconds. */
+const LOOK_EVERY_MS = 200;
+
+/** What is known of sources that are made of snapshots, and what their workflows wait for. */
+export function createBakedSourceActivities({ store }: { store: Store }) {
+  return {
+    /**
+     * Puts the record of a bake that begins into the store, in place of one of that name that has failed or is deleted.
+     * @returns what is known of that bake; it may be over
+     * @throws MayflyError source_exists
+     */
+    async recordBake({ record, event }: { record: BakedSource; event: AuditEvent }): Promise<BakedSource> {
+      const present = await store.bakedSources.get(record.id);
+      if (present?.bakeId === record.bakeId && present.state !== 'baking') return present;
+      if (present && present.bakeId !== record.bakeId && present.state !== 'failed' && present.state !== 'deleted') {
+        throw new MayflyError('source_exists', `${record.hostId} has a source ${record.name}: it is ${present.state}.`);
+      }
+      await Promise.all([store.bakedSources.begin(record), store.audit.append(record.id, event)]);
+      return record;
+    },
+
+    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    async rememberBake({ sourceId, changes, event }: BakedRemembrance): Promise<BakedSource> {
+      const [record] = await Promise.all([
+        store.bakedSources.update(sourceId, changes),
+        event && store.audit.append(sourceId, event),
+      ]);
+      return record;
+    },
+
+    /** Resolves when the outcome of the sandbox's create can be told. @returns why it does not run; null when it does */
+    async awaitRunning({ sandboxId }: { sandboxId: string }): Promise<Pick<SandboxFailure, 'code' | 'message'> | null> {
+      const { state, failure } = await until(async () => {
+        const found = await store.sandboxes.get(sandboxId);
+        return found && isSettled(found.state) ? found : null;
+      });
+      if (state === 'running') return null;
+      const { code, message } = failure ?? { code: 'bake_failed' as const, message: `it is ${state}` };
+      return { code, message: `${sandboxId}, in which the snapshot was to be cleaned: ${message}` };
+    },
+
+    /** What is known of a sandbox; null: nothing. */
+    async stateOf({ sandboxId }: { sandboxId: string }): Promise<SandboxState | null> {
+      return (await store.sandboxes.get(sandboxId))?.state ?? null;
+    },
+
+    /** Resolves when the host says that it has the source, or has it no more: then that is where sandboxes are placed. */
+    async awaitListed({ hostId, name, isThere }: { hostId: string; name: string; isThere: boolean }): Promise<void> {
+      await until(async () => {
+        const host = (await store.hosts.list()).find(({ id }) => id === hostId);
+        return host?.sources.some((source) => source.name === name) === isThere ? host : null;
+      });
+    },
+  };
+}
+
+async function until<T>(look: () => Promise<T | null>): Promise<T> {
+  const { cancellationSignal: signal, heartbeat } = Context.current();
+  for (;;) {
+    signal.throwIfAborted();
+    const found = await look();
+    if (found !== null) return found;
+    heartbeat();
+    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+}
+
+export type BakedSourceActivities = ReturnType<typeof createBakedSourceActivities>;

@@ -1,0 +1,51 @@
+import type { BakeRequest } from '../../host/baking.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { BakedImage } from '../../model/snapshots/baked-source.ts';
+import { refuseFull } from '../../model/snapshots/storage.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { StepTarget } from '../step/steps.ts';
+
+/** `sandboxId` is the source's id: what is done to one name takes turns. */
+export type BakeTarget = StepTarget & BakeRequest;
+export type BakedTarget = StepTarget & { sourceId: string; name: string };
+
+/** The steps that make a source of a snapshot, their undos, and a source's end. */
+export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'baking' | 'disk'> }) {
+  const { baking } = hypervisor;
+  return {
+    /** @throws MayflyError source_exists */
+    async claimSourceName(request: BakeTarget): Promise<void> {
+      await baking.claim(request);
+    },
+    /** @throws MayflyError bake_failed */
+    async cleanGuest(request: BakeTarget): Promise<void> {
+      await baking.clean(request, stepContext());
+    },
+    /** @throws MayflyError bake_failed */
+    async shutDownGuest(request: BakeTarget): Promise<void> {
+      await baking.shutDown(request, stepContext());
+    },
+    /** @throws MayflyError bake_failed, host_disk_full */
+    async flattenDisks(request: BakeTarget): Promise<BakedImage> {
+      refuseFull(await hypervisor.disk(), `The source ${request.name}`, await baking.sizeOf(request));
+      return baking.flatten(request, stepContext());
+    },
+    /** @throws MayflyError bake_failed, source_exists */
+    async publishSource(request: BakeTarget): Promise<void> {
+      await baking.publish(request, stepContext());
+    },
+
+    async retractSource(request: BakeTarget): Promise<void> {
+      await baking.retract(request);
+    },
+    async discardImages(request: BakeTarget): Promise<void> {
+      await baking.discard(request);
+    },
+    /** @throws MayflyError source_not_baked, source_running, source_in_use */
+    async removeSource({ sourceId, name }: BakedTarget): Promise<void> {
+      await baking.remove({ sourceId, name });
+    },
+  };
+}
+
+export type BakingActivities = ReturnType<typeof createBakingActivities>;

@@ -1,0 +1,51 @@
+import { MayflyError } from '../../model/errors.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import type { Store } from '../../store/connect.ts';
+
+export interface CaptureRemembrance {
+  captureId: string;
+  /** Whose audit trail tells of it. */
+  sourceId: string;
+  changes: Partial<Omit<CaptureRecord, 'id' | 'hostId' | 'source'>>;
+  /** Null: not for the audit trail. */
+  event: AuditEvent | null;
+}
+
+/** The records of captures: what the workflow that takes one, and then the one that deletes it, write. */
+export function createCaptureRecordActivities({ store }: { store: Store }) {
+  return {
+    /** Again, it changes nothing. */
+    async recordCapture(input: { record: CaptureRecord; sourceId: string; event: AuditEvent }): Promise<CaptureRecord> {
+      const record = await store.captures.create(input.record);
+      await store.audit.append(input.sourceId, input.event);
+      return record;
+    },
+
+    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    async rememberCapture({ captureId, sourceId, changes, event }: CaptureRemembrance): Promise<CaptureRecord> {
+      const record = await store.captures.update(captureId, changes);
+      if (event) await store.audit.append(sourceId, event);
+      return record;
+    },
+
+    /** @throws MayflyError capture_not_found */
+    async recallCapture({ captureId }: { captureId: string }): Promise<CaptureRecord> {
+      return knownCapture(store, captureId);
+    },
+  };
+}
+
+/** @throws MayflyError capture_not_found, capture_not_ready */
+export async function readyCapture(store: Pick<Store, 'captures'>, captureId: string): Promise<CaptureRecord> {
+  const record = await knownCapture(store, captureId);
+  if (record.state === 'ready') return record;
+  throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${record.state}.`);
+}
+
+/** @throws MayflyError capture_not_found */
+async function knownCapture(store: Pick<Store, 'captures'>, captureId: string): Promise<CaptureRecord> {
+  const record = await store.captures.get(captureId);
+  if (!record) throw new MayflyError('capture_not_found', `There is no capture ${captureId}.`);
+  return record;
+}

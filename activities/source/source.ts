@@ -1,0 +1,123 @@
+import type { SourceConsole } from '../../host/console.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import { admitReader, excludeReader } from '../../host/source/admission.ts';
+import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../host/source/gate.ts';
+import { inspectSource } from '../../host/source/inspection.ts';
+import { createReader, removeReader } from '../../host/source/reader.ts';
+import type { SourceSight } from '../../host/source/sight.ts';
+import { distrustUserCa, trustUserCa } from '../../host/source/trust.ts';
+import type { Credentials } from '../../host/ssh/credentials.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { SourceInspection, SourceSshd } from '../../model/snapshots/source-access.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { StepTarget } from '../step/steps.ts';
+
+/** `sandboxId` is the source's id: its steps take turns as a sandbox's do. */
+export interface SourceTarget extends StepTarget {
+  /** As libvirt names it. */
+  source: string;
+}
+
+export interface SourceDeps {
+  hypervisor: Hypervisor;
+  credentials: Credentials;
+  sight: SourceSight;
+  /** The gate that belongs to this version of Mayfly. */
+  gate: () => Promise<Gate>;
+}
+
+/** What a look proves that a prepared source can be asked: harmless, and in every table. */
+const PROBE = {
+  pipelines: [
+    {
+      when: 'always' as const,
+      stages: [{ argv: ['uname', '-s'] as [string, ...string[]], stdin: 'null' as const, stderr: 'inherit' as const }],
+    },
+  ],
+  timeoutSeconds: 30,
+  maxOutputBytes: 4_096,
+};
+
+/**
+ * The steps that make a running source one that can be looked at, and their undos. Each is an "ensure": it may be
+ * repeated, and it looks at what it did. Steps throw prepare_failed, or source_not_running.
+ */
+export function createSourceActivities(deps: SourceDeps) {
+  const { hypervisor, credentials, sight } = deps;
+  const consoleOf = async (name: string) => (await hypervisor.runningSource(name)).console;
+
+  return {
+    /** Changes nothing. */
+    async inspectSource({ sandboxId, source }: SourceTarget): Promise<SourceInspection> {
+      const { bytes } = await deps.gate();
+      return inspectSource(await consoleOf(source), sandboxId, bytes.length, stepContext().signal);
+    },
+    async claimSource({ sandboxId, source }: SourceTarget): Promise<void> {
+      await claimSource(await consoleOf(source), sandboxId, stepContext().signal);
+    },
+    async installGate({ sandboxId, source }: SourceTarget): Promise<{ gateVersion: string }> {
+      const gate = await deps.gate();
+      await installGate(await consoleOf(source), sandboxId, gate, stepContext().signal);
+      return { gateVersion: gate.digest };
+    },
+    async createReader({ sandboxId, source }: SourceTarget): Promise<void> {
+      await createReader(await consoleOf(source), sandboxId, stepContext().signal);
+    },
+    async trustUserCa({ sandboxId, source, caKeys }: SourceTarget & { caKeys: string[] }): Promise<void> {
+      await trustUserCa(await consoleOf(source), sandboxId, caKeys, stepContext().signal);
+    },
+    async admitReader({
+      sandboxId,
+      source,
+      inspection,
+    }: SourceTarget & { inspection: SourceInspection }): Promise<void> {
+      await admitReader(await consoleOf(source), sandboxId, inspection, stepContext().signal);
+    },
+    /** This host's own key to the source; the private half never leaves it. */
+    async makeSourceKey({ sandboxId }: SourceTarget): Promise<{ publicKey: string }> {
+      return credentials.makeCredentials(sandboxId);
+    },
+    /** Proves that the way is open: from the network, with the certificate, to the gate and through it. */
+    async verifyReader({
+      sandboxId,
+      source,
+      certificate,
+      sshd,
+    }: SourceTarget & { certificate: string; sshd: SourceSshd }): Promise<void> {
+      sight.close(sandboxId);
+      await credentials.storeCertificate(sandboxId, certificate);
+      const certify = async () => certificate;
+      const { signal } = stepContext();
+      const { end, stdout } = await sight.ask({ id: sandboxId, name: source, sshd, certify }, PROBE, signal);
+      if (end.exitCode === 0 && stdout.toString() === 'Linux\n') return;
+      const why = end.refusal?.reason ?? end.reason ?? `exit ${end.exitCode ?? end.signal ?? 'unknown'}`;
+      throw new MayflyError('prepare_failed', `The gate does not run \`uname -s\`: ${why}.`);
+    },
+
+    async forgetSource({ sandboxId }: SourceTarget): Promise<void> {
+      sight.close(sandboxId);
+      await credentials.removeCredentials(sandboxId);
+    },
+    excludeReader: undo(consoleOf, excludeReader),
+    distrustUserCa: undo(consoleOf, distrustUserCa),
+    removeReader: undo(consoleOf, removeReader),
+    removeGate: undo(consoleOf, removeGate),
+    releaseSource: undo(consoleOf, releaseSource),
+  };
+}
+
+/** A source that its host does not know any more has nothing left to be undone. */
+function undo(
+  consoleOf: (name: string) => Promise<SourceConsole>,
+  act: (console: SourceConsole, sourceId: string) => Promise<void>,
+) {
+  return async ({ sandboxId, source }: SourceTarget): Promise<void> => {
+    try {
+      await act(await consoleOf(source), sandboxId);
+    } catch (error) {
+      if (!(error instanceof MayflyError && error.code === 'source_not_found')) throw error;
+    }
+  };
+}
+
+export type SourceActivities = ReturnType<typeof createSourceActivities>;

@@ -1,0 +1,18 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Context } from '@temporalio/activity';
+import type { StepContext } from '../../host/step-context.ts';
+
+const current = new AsyncLocalStorage<StepContext>();
+
+/** Runs an activity as a host step: with a signal that also ends it when a newer step overtakes it. */
+export function asStep<T>(context: StepContext, run: () => Promise<T>): Promise<T> {
+  return current.run(context, run);
+}
+
+/** What a host step needs of the activity it runs in: how it is stopped, and how it says that it is alive. */
+export function stepContext(): StepContext {
+  const step = current.getStore();
+  if (step) return step;
+  const context = Context.current();
+  return { signal: context.cancellationSignal, alive: (detail) => context.heartbeat(detail) };
+}

@@ -1,0 +1,76 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { isAuditSubject } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { requires } from '../http/auth.ts';
+import type { App, AppDeps } from '../http/context.ts';
+import { auditQuery, json, problems, sandboxParams } from '../http/schemas.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+
+export const auditPage = z
+  .object({
+    items: z.array(
+      z.object({
+        sandboxId: z.string(),
+        seq: z.int(),
+        body: z.string(),
+        hash: z.string(),
+        previousHash: z.string(),
+      }),
+    ),
+    nextCursor: z.string().nullable(),
+    head: z.object({ count: z.int(), hash: z.string(), mac: z.string() }).nullable(),
+  })
+  .openapi('AuditPage', {
+    description: 'Oldest first. Who copies `head` to another place can later prove that the chain was not cut.',
+  });
+
+const ofSandbox = createRoute({
+  method: 'get',
+  path: '/v1/sandboxes/{id}/audit',
+  tags: ['audit'],
+  summary: 'What happened to a sandbox',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sandboxParams, query: auditQuery },
+  responses: { 200: json('One page, oldest first', auditPage), ...problems },
+});
+
+/** Also of sandboxes whose record is gone, which is what an auditor asks about. */
+const ofAny = createRoute({
+  method: 'get',
+  path: '/v1/audit',
+  tags: ['audit'],
+  summary: 'What happened to a sandbox or a source, whether or not it is recorded',
+  middleware: [requires('admin')],
+  request: {
+    query: auditQuery.extend({
+      sandboxId: z.string().refine(isAuditSubject, 'is not the id of a sandbox or a source'),
+    }),
+  },
+  responses: { 200: json('One page, oldest first', auditPage), ...problems },
+});
+
+export function auditRoutes(app: App, deps: AppDeps): void {
+  app.openapi(ofSandbox, async (c) => {
+    const { id } = c.req.valid('param');
+    await existingSandbox(deps, id);
+    return c.json(await pageOfChain(deps, id, c.req.valid('query')), 200);
+  });
+  app.openapi(ofAny, async (c) => {
+    const { sandboxId, ...range } = c.req.valid('query');
+    return c.json(await pageOfChain(deps, sandboxId, range), 200);
+  });
+}
+
+/** @param range `cursor`: number of the first entry wanted */
+export async function pageOfChain(
+  { store }: AppDeps,
+  sandboxId: string,
+  range: { limit?: number | undefined; cursor?: number | undefined },
+) {
+  const limit = range.limit ?? LIMITS.page.default;
+  const first = range.cursor ?? 0;
+  const head = await store.audit.head(sandboxId);
+  const items = await store.audit.entries(sandboxId, { after: first - 1, limit });
+  const hasMore = first + limit < (head?.count ?? 0);
+  return { items, nextCursor: hasMore ? String(first + limit) : null, head };
+}

@@ -1,0 +1,152 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import type { CertificateRecord, Revocation } from '../../model/sandbox/certificate.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { idempotencyHeaders, json, noQuery, preferHeaders, problems, sandboxParams } from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import {
+  credentialAnswer,
+  credentialList,
+  credentialParams,
+  issueCredential,
+  issuedAnswer,
+} from './credential-schemas.ts';
+import { answerIssue } from './issue-credential.ts';
+
+const ALL = '/v1/sandboxes/{id}/credentials';
+const ONE = `${ALL}/{credential}`;
+const tags = ['credentials'];
+
+const issueOne = createRoute({
+  method: 'post',
+  path: ALL,
+  tags,
+  summary: 'Sign your own public key for one sandbox',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: issueCredential } } },
+  },
+  responses: { 201: json('A certificate, and where it opens', issuedAnswer), ...problems },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: ALL,
+  tags,
+  summary: 'List the certificates of a sandbox, newest first',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sandboxParams, query: noQuery },
+  responses: { 200: json('All of them, without the certificates themselves', credentialList), ...problems },
+});
+
+const revokeOne = createRoute({
+  method: 'delete',
+  path: ONE,
+  tags,
+  summary: 'Revoke one certificate, and end the sessions it has opened',
+  middleware: [requires('sandboxes:write')],
+  request: { params: credentialParams, query: noQuery, headers: preferHeaders },
+  responses: {
+    200: json('The guest refuses it; none of its sessions is left', credentialAnswer),
+    202: json('Asked for; the guest is not seen to refuse it yet', credentialAnswer),
+    ...problems,
+  },
+});
+
+const revokeAll = createRoute({
+  method: 'delete',
+  path: ALL,
+  tags,
+  summary: 'Revoke every certificate that callers have, and end their sessions; the platform keeps its own',
+  middleware: [requires('sandboxes:write')],
+  request: { params: sandboxParams, query: noQuery, headers: preferHeaders },
+  responses: {
+    200: json('The guest refuses all of them', credentialList),
+    202: json('Asked for; the guest is not seen to refuse all of them yet', credentialList),
+    ...problems,
+  },
+});
+
+export function credentialRoutes(app: App, deps: AppDeps): void {
+  const { store } = deps;
+  app.openapi(issueOne, async (c) => {
+    const record = await existingSandbox(deps, c.req.valid('param').id);
+    return serialised(
+      await answerIssue(c, deps, record, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
+    );
+  });
+  app.openapi(listAll, async (c) => {
+    const { id } = await existingSandbox(deps, c.req.valid('param').id);
+    return c.json({ items: await store.certificates.of(id), nextCursor: null }, 200);
+  });
+  app.openapi(revokeOne, async (c) => {
+    const { id, credential } = c.req.valid('param');
+    const sandbox = await existingSandbox(deps, id);
+    const { serial } = await revocable(deps, id, credential);
+    await revoke(c, deps, sandbox, [serial], c.req.valid('header').prefer);
+    const [certificate] = await read(deps, [serial]);
+    if (!certificate) throw notThere(id);
+    return c.json(certificate, certificate.refusedAt === null ? 202 : 200);
+  });
+  app.openapi(revokeAll, async (c) => {
+    const sandbox = await existingSandbox(deps, c.req.valid('param').id);
+    const meant = (await store.certificates.of(sandbox.id)).filter(({ purpose }) => purpose === 'caller');
+    if (meant.length > 0) await revoke(c, deps, sandbox, 'all', c.req.valid('header').prefer);
+    const items = await read(
+      deps,
+      meant.map(({ serial }) => serial),
+    );
+    const held = items.every(({ refusedAt }) => refusedAt !== null);
+    return c.json({ items, nextCursor: null }, held ? 200 : 202);
+  });
+}
+
+/** By serial or by key id. @throws MayflyError certificate_not_found */
+async function revocable({ store }: AppDeps, sandboxId: string, credential: string): Promise<CertificateRecord> {
+  const serial = / certificate=(\d+)$/.exec(credential)?.[1] ?? credential;
+  const record = await store.certificates.get(serial);
+  if (!record || record.sandboxId !== sandboxId || ![record.serial, record.keyId].includes(credential)) {
+    throw notThere(sandboxId);
+  }
+  if (record.purpose === 'caller') return record;
+  const why = `The certificate ${serial} of ${sandboxId} is the platform's own, which ends with the sandbox.`;
+  throw new MayflyError('certificate_not_found', why);
+}
+
+/** @throws MayflyError sandbox_ended: its certificates have ended with it */
+async function revoke(
+  c: Context<Env>,
+  deps: AppDeps,
+  sandbox: SandboxRecord,
+  serials: Revocation['serials'],
+  prefer: string | undefined,
+): Promise<void> {
+  if (isFinal(sandbox.state) || sandbox.state === 'destroying') {
+    throw new MayflyError(
+      'sandbox_ended',
+      `The sandbox ${sandbox.id} is ${sandbox.state}; its certificates have ended with it.`,
+    );
+  }
+  const patience = patienceOf(prefer);
+  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  await deps.sagas.changeTrust(sandbox.id, { serials, actor });
+  await waitWithin(c, deps, patience.seconds, (signal) => deps.sagas.trusted(sandbox.id, signal));
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+}
+
+async function read({ store }: AppDeps, serials: string[]): Promise<CertificateRecord[]> {
+  const found = await Promise.all(serials.map((serial) => store.certificates.get(serial)));
+  return found.filter((record) => record !== null);
+}
+
+function notThere(sandboxId: string): MayflyError {
+  return new MayflyError('certificate_not_found', `No certificate of ${sandboxId} has that serial or key id.`);
+}

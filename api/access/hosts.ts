@@ -1,0 +1,55 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { type HostRecord, isLive } from '../../model/host.ts';
+import { requires } from '../http/auth.ts';
+import type { App, AppDeps } from '../http/context.ts';
+import { json, noQuery, pageOf, problems } from '../http/schemas.ts';
+
+export const sourceFields = {
+  name: z.string(),
+  cloneable: z.boolean(),
+  problem: z.string().nullable(),
+  cpus: z.int(),
+  memoryMib: z.int(),
+  diskBytes: z.int(),
+};
+
+const hostAnswer = z
+  .object({
+    id: z.string(),
+    live: z.boolean(),
+    kind: z.enum(['libvirt', 'simulated']),
+    isolation: z.enum(['kvm', 'tcg', 'none']),
+    capacity: z.object({
+      cpus: z.int(),
+      memoryTotalMib: z.number(),
+      memoryAvailableMib: z.number(),
+      diskTotalBytes: z.number(),
+      diskAvailableBytes: z.number(),
+    }),
+    promised: z.object({ memoryMib: z.number(), diskBytes: z.number(), sandboxes: z.int() }),
+    sources: z.array(z.object(sourceFields)),
+    startedAt: z.string(),
+    lastSeenAt: z.string(),
+  })
+  .openapi('Host');
+
+const listHosts = createRoute({
+  method: 'get',
+  path: '/v1/hosts',
+  tags: ['hosts'],
+  summary: 'List all hosts, as they last described themselves',
+  middleware: [requires('sandboxes:read')],
+  request: { query: noQuery },
+  responses: { 200: json('All hosts', pageOf(hostAnswer)), ...problems },
+});
+
+export function hostRoutes(app: App, { store }: AppDeps): void {
+  app.openapi(listHosts, async (c) => {
+    return c.json({ items: (await store.hosts.list()).map(hostView), nextCursor: null }, 200);
+  });
+}
+
+function hostView(host: HostRecord): z.infer<typeof hostAnswer> {
+  const { id, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
+  return { id, live: isLive(host), kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
+}

@@ -1,0 +1,60 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { parsePublicKey } from '../../ca/public-key.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
+import type { SandboxRecord, SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { answerOnce } from '../http/idempotency.ts';
+import type { RunningSandbox } from '../resources/running-sandbox.ts';
+import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
+import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
+
+/**
+ * POST …/credentials: one request, one certificate, however often it is sent with the same Idempotency-Key.
+ * @throws MayflyError public_key_refused, sandbox_not_running, sandbox_ended, idempotency_key_reused
+ */
+export async function answerIssue(
+  c: Context<Env>,
+  deps: AppDeps,
+  record: SandboxRecord,
+  request: z.output<typeof issueCredential>,
+  key: string | undefined,
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const { line } = parsePublicKey(request.publicKey);
+  const idFrom = (random: Uint8Array) => Buffer.from(random).toString('hex');
+  return answerOnce(c, store, { idFrom, key, body: request }, async ({ subjectId, claim, isFresh }) => {
+    let ssh: SshEndpoint;
+    try {
+      ssh = endpointOf(await awakeSandbox(c, deps, record.id));
+    } catch (error) {
+      if (claim && isFresh) await store.idempotency.release(claim);
+      throw error;
+    }
+    const issued = await sagas.issueCertificate(subjectId, {
+      sandboxId: record.id,
+      publicKey: line,
+      purpose: 'caller',
+      actor: { apiKeyId: c.get('apiKey').id, agentId: record.spec.agentId },
+      ttlSeconds: request.ttlSeconds ?? null,
+    });
+    return { response: c.json(view(record.id, issued, ssh), 201), isKept: true };
+  });
+}
+
+/** Where a certificate for it can be used. */
+function endpointOf({ id, ssh }: RunningSandbox): SshEndpoint {
+  if (ssh) return ssh;
+  throw new MayflyError('internal', `The sandbox ${id} runs, but its record has no address.`);
+}
+
+function view(principal: string, issued: IssuedCertificate, ssh: SshEndpoint): z.infer<typeof issuedAnswer> {
+  const { serial, keyId, certificate, validAfter, validBefore } = issued;
+  const { user, address, port, hostKey } = ssh;
+  // Port 22 is looked up by the bare address: put_host_port() in OpenSSH's misc.c.
+  const host = port === 22 ? address : `[${address}]:${port}`;
+  const [type = '', blob = ''] = hostKey.split(' ');
+  const knownHosts = `${host} ${type} ${blob}`;
+  return { serial, keyId, certificate, validAfter, validBefore, principal, user, address, port, hostKey, knownHosts };
+}

@@ -1,0 +1,101 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
+import { SCOPES } from '../../model/scopes.ts';
+import { requires } from '../http/auth.ts';
+import type { App, AppDeps } from '../http/context.ts';
+import { createKey, json, limitKey, noQuery, pageOf, problems } from '../http/schemas.ts';
+
+const PATH = '/v1/keys';
+const tags = ['keys'];
+const middleware = [requires('admin')];
+
+const keyParams = z.strictObject({ id: z.string().regex(/^[0-9a-f]{12}$/) });
+
+const keyAnswer = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    createdAt: z.string(),
+    revokedAt: z.string().nullable(),
+    diskBytes: z.number().nullable(),
+    sandboxDiskBytes: z.number().nullable(),
+  })
+  .openapi('ApiKey');
+
+const createOne = createRoute({
+  method: 'post',
+  path: PATH,
+  tags,
+  middleware,
+  summary: 'Make an API key; its secret is in this answer and nowhere else',
+  description:
+    'An Idempotency-Key is not looked at here: repeating the answer would mean keeping the secret. ' +
+    'A key whose answer was lost is of no use to anybody; revoke it.',
+  request: { query: noQuery, body: { required: true, content: { 'application/json': { schema: createKey } } } },
+  responses: { 201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')), ...problems },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: PATH,
+  tags,
+  middleware,
+  summary: 'List all API keys, also revoked ones',
+  request: { query: noQuery },
+  responses: { 200: json('All keys', pageOf(keyAnswer)), ...problems },
+});
+
+const revokeOne = createRoute({
+  method: 'delete',
+  path: `${PATH}/{id}`,
+  tags,
+  middleware,
+  summary: 'Revoke an API key, from the next request on',
+  request: { query: noQuery, params: keyParams },
+  responses: { 200: json('The revoked key', keyAnswer), ...problems },
+});
+
+const limitOne = createRoute({
+  method: 'patch',
+  path: `${PATH}/{id}`,
+  tags,
+  middleware,
+  summary: 'Change how much the sandboxes and snapshots of an API key may store',
+  description:
+    '`diskBytes`: all sandboxes that it made and all snapshots that it took. `sandboxDiskBytes`: each of its sandboxes ' +
+    'with its snapshots. What is not named stays; null lifts a limit. Sandboxes that wait for room go on in seconds.',
+  request: {
+    query: noQuery,
+    params: keyParams,
+    body: { required: true, content: { 'application/json': { schema: limitKey } } },
+  },
+  responses: { 200: json('The key', keyAnswer), ...problems },
+});
+
+export function keyRoutes(app: App, { store }: AppDeps): void {
+  app.openapi(createOne, async (c) => {
+    const { name, scopes, diskBytes = null, sandboxDiskBytes = null } = c.req.valid('json');
+    const { key, secret } = await store.apiKeys.create({ name, scopes, diskBytes, sandboxDiskBytes });
+    c.header('Cache-Control', 'no-store');
+    return c.json({ ...key, secret }, 201);
+  });
+  app.openapi(listAll, async (c) => c.json({ items: await store.apiKeys.list(), nextCursor: null }, 200));
+  app.openapi(revokeOne, async (c) => {
+    const { id } = c.req.valid('param');
+    const revoked = await store.apiKeys.revoke(id);
+    if (!revoked) throw new MayflyError('not_found', `There is no API key ${id}.`);
+    return c.json(revoked, 200);
+  });
+  app.openapi(limitOne, async (c) => {
+    const { id } = c.req.valid('param');
+    const { diskBytes, sandboxDiskBytes } = c.req.valid('json');
+    const quota = {
+      ...(diskBytes !== undefined && { diskBytes }),
+      ...(sandboxDiskBytes !== undefined && { sandboxDiskBytes }),
+    };
+    const limited = await store.apiKeys.limit(id, quota);
+    if (!limited) throw new MayflyError('not_found', `There is no API key ${id}.`);
+    return c.json(limited, 200);
+  });
+}

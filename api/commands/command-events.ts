@@ -1,0 +1,98 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
+import { MayflyError } from '../../model/errors.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { noQuery, problems } from '../http/schemas.ts';
+import { CommandFollower } from './command-follower.ts';
+import { commandParams } from './command-schemas.ts';
+import { commandView } from './command-view.ts';
+import { existingCommand } from './commands.ts';
+
+/** A comment this often, when nothing happens, keeps proxies from closing the connection. Milliseconds. */
+const KEEP_ALIVE_MS = 15_000;
+/** Listeners of one process: each is a request of a guest, and a poll of the store while its host is away. */
+const MAX_LISTENERS = 256;
+
+const events = createRoute({
+  method: 'get',
+  path: '/v1/sandboxes/{id}/commands/{commandId}/events',
+  tags: ['commands'],
+  summary: 'Follow the output of a command until its end',
+  description:
+    'Server-sent events. `output`: what the command wrote, `{stream, at, offset, text}` or, where it is not UTF-8, `base64`, ' +
+    'live and in the order in which it was written; the event id says how much of both streams has been sent, so that ' +
+    '`Last-Event-ID` goes on after it. `ended`: the command, when all was sent.',
+  middleware: [requires('sandboxes:read')],
+  request: {
+    params: commandParams,
+    query: noQuery,
+    headers: z.object({
+      'last-event-id': z
+        .string()
+        .regex(/^(?:\d{1,10}-\d{1,10})?$/, 'must be the id of an event')
+        .optional(),
+    }),
+  },
+  responses: {
+    200: { description: 'The stream', content: { 'text/event-stream': { schema: z.string() } } },
+    ...problems,
+  },
+});
+
+export function commandEventRoutes(app: App, deps: AppDeps): void {
+  let listeners = 0;
+  app.openapi(events, async (c) => {
+    const record = await existingCommand(deps, c.req.valid('param'));
+    const [stdout = 0, stderr = 0] = (c.req.valid('header')['last-event-id'] || '0-0').split('-').map(Number);
+    if (listeners >= MAX_LISTENERS) {
+      throw new MayflyError('too_many_requests', `${MAX_LISTENERS} commands are followed already.`);
+    }
+    listeners++;
+    return serialised(
+      streamSSE(c, async (stream) => {
+        try {
+          await follow(deps, stream, record, { stdout, stderr });
+        } catch (err) {
+          // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
+          deps.logger.warn({ err, commandId: record.id, requestId: c.get('requestId') }, 'an event stream broke');
+        } finally {
+          listeners--;
+        }
+      }),
+    );
+  });
+}
+
+async function follow(
+  deps: AppDeps,
+  stream: SSEStreamingApi,
+  record: CommandRecord,
+  from: { stdout: number; stderr: number },
+): Promise<void> {
+  const gone = new AbortController();
+  stream.onAbort(() => gone.abort());
+  let silent = false;
+  const keepAlive = setInterval(() => {
+    if (silent) void stream.write(': still here\n\n');
+    silent = true;
+  }, KEEP_ALIVE_MS);
+  try {
+    const follower = new CommandFollower(deps, record, from, gone.signal);
+    for await (const { place, ...data } of follower.pieces()) {
+      await stream.writeSSE({
+        id: `${place.stdout}-${place.stderr}`,
+        event: 'output',
+        data: JSON.stringify(data),
+      });
+      silent = false;
+    }
+    const ended = await existingCommand(deps, { id: record.sandboxId, commandId: record.id });
+    await stream.writeSSE({ event: 'ended', data: JSON.stringify(commandView(ended)) });
+  } catch (err) {
+    if (!gone.signal.aborted) throw err;
+  } finally {
+    clearInterval(keepAlive);
+  }
+}

@@ -1,0 +1,134 @@
+import { z } from '@hono/zod-openapi';
+import { isCommandId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
+import { actor, instant, limit, sandboxParams, whole } from '../http/schemas.ts';
+
+const { command: limits } = LIMITS;
+
+const LONE_SURROGATE = /\p{Cs}/u;
+
+/** What a program is given: any text that UTF-8 can hold, but NUL, which ends an argument in C. */
+function passed(maxBytes: number) {
+  return z
+    .string()
+    .refine((text) => !text.includes('\0'), 'must have no NUL character')
+    .refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode')
+    .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`);
+}
+
+const bytesOf = (texts: string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+
+const argv = z
+  .array(passed(limits.maxLength))
+  .min(1, 'must name a program')
+  .max(limits.maxArguments, `must have at most ${limits.maxArguments} entries`)
+  .refine(([program]) => program !== '', 'must name a program')
+  .refine((texts) => bytesOf(texts) <= limits.maxLength, `must have at most ${limits.maxLength} bytes in all`);
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const env = z
+  .unknown()
+  .superRefine((value, context) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+    // zod drops `__proto__` from records without a word, so names are looked at before.
+    for (const name of Object.keys(value)) {
+      if (name !== '__proto__' && name.length <= 255 && VARIABLE.test(name)) continue;
+      context.addIssue({ code: 'custom', message: 'has a name that is not letters, digits and _ (first no digit)' });
+    }
+  })
+  .pipe(
+    z
+      .record(z.string(), passed(limits.maxVariableBytes))
+      .refine((record) => Object.keys(record).length <= limits.maxVariables, {
+        message: `must have at most ${limits.maxVariables} entries`,
+      }),
+  )
+  .openapi({ type: 'object', additionalProperties: { type: 'string' } });
+
+const absolutePath = passed(LIMITS.path.maxBytes).refine((path) => path.startsWith('/'), 'must be an absolute path');
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const base64 = z.string().regex(BASE64, 'must be base64 (RFC 4648 §4)');
+
+export const startCommand = z
+  .strictObject({
+    command: passed(limits.maxLength).min(1).optional(),
+    argv: argv.optional(),
+    env: env.optional(),
+    cwd: absolutePath.optional(),
+    user: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a user')
+      .optional(),
+    timeoutSeconds: whole(limits.timeoutSeconds, 'seconds').optional(),
+    stdin: z
+      .union([
+        z.string().refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode'),
+        z.strictObject({ base64 }),
+      ])
+      .optional(),
+    stdinOpen: z.boolean().optional(),
+    maxOutputBytes: whole(limits.maxOutputBytes, 'bytes').optional(),
+  })
+  .refine(({ command, argv: words }) => (command === undefined) !== (words === undefined), {
+    message: 'must have one of `command` and `argv`',
+    path: ['command'],
+  })
+  .openapi('StartCommand');
+
+export const commandParams = sandboxParams.extend({
+  commandId: z
+    .string()
+    .refine(isCommandId, 'is not a command id')
+    .openapi({ param: { name: 'commandId', in: 'path' }, example: 'cmd-0123456789abcdef' }),
+});
+
+export const commandListQuery = z.strictObject({ limit, cursor: z.string().max(256).optional() });
+
+const offset = z
+  .string()
+  .regex(/^\d{1,10}$/, 'must be a number of bytes')
+  .transform(Number);
+export const outputQuery = z.strictObject({
+  stream: z.enum(['stdout', 'stderr']),
+  offset: offset.optional(),
+  limit: offset.optional(),
+});
+export const stdinQuery = z.strictObject({ offset: offset.optional(), close: z.enum(['true', 'false']).optional() });
+
+const summary = z.object({ bytes: z.int(), kept: z.int() });
+/** The beginning of one stream: `text` where it is UTF-8, else `base64`. */
+const outputStart = z.object({ text: z.string().optional(), base64: z.string().optional(), truncated: z.boolean() });
+
+export const commandAnswer = z
+  .object({
+    id: z.string(),
+    sandboxId: z.string(),
+    hostId: z.string(),
+    spec: z.object({
+      command: z.string().nullable(),
+      argv: z.array(z.string()).nullable(),
+      envNames: z.array(z.string()),
+      cwd: z.string().nullable(),
+      user: z.string().nullable(),
+      timeoutSeconds: z.int(),
+      maxOutputBytes: z.int(),
+      stdinOpen: z.boolean(),
+    }),
+    createdBy: actor,
+    state: z.enum(COMMAND_STATES),
+    requestedAt: instant,
+    startedAt: instant.nullable(),
+    endedAt: instant.nullable(),
+    outcome: z.enum(COMMAND_OUTCOMES).nullable(),
+    exitCode: z.int().nullable(),
+    signal: z.string().nullable(),
+    reason: z.string().nullable(),
+    failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+    stdout: summary,
+    stderr: summary,
+    output: z.object({ stdout: outputStart, stderr: outputStart }).optional().openapi({
+      description: 'Only in the answer to POST, of a command that has ended: up to 64 KiB of each stream.',
+    }),
+  })
+  .openapi('Command');

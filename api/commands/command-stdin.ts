@@ -1,0 +1,35 @@
+import type { Context } from 'hono';
+import { z } from 'zod';
+import { MayflyError } from '../../model/errors.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { refusalOf, smallJsonOf } from '../http/guests.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
+
+const accepted = z.object({ offset: z.int().min(0) });
+
+/**
+ * POST …/stdin.
+ * @throws MayflyError command_ended, stdin_conflict with the offset to go on from, host_unavailable, guest_unreachable,
+ *   and as {@link awakeSandbox}
+ */
+export async function answerStdin(
+  c: Context<Env>,
+  deps: AppDeps,
+  record: CommandRecord,
+  { offset = 0, close }: { offset?: number | undefined; close?: 'true' | 'false' | undefined },
+): Promise<{ offset: number }> {
+  if (record.state === 'ended') throw new MayflyError('command_ended', `The command ${record.id} has ended.`);
+  const { store, guests } = deps;
+  await awakeSandbox(c, deps, record.sandboxId, patienceOf(c.req.header('prefer')).seconds);
+  const body = new Uint8Array(await c.req.arrayBuffer());
+  const path = `/commands/${record.id}/stdin?offset=${offset}&close=${close ?? 'false'}`;
+  const { signal } = c.req.raw;
+  const answer = await guests.request(record.hostId, path, { method: 'POST', body, signal });
+  if (!answer.ok) throw await refusalOf(answer);
+  await store.uses.touch(record.sandboxId);
+  const told = accepted.safeParse(await smallJsonOf(answer));
+  if (told.success) return told.data;
+  throw new MayflyError('guest_failed', 'The guest did not say how much of standard input it has taken.');
+}

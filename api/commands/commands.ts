@@ -1,0 +1,149 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, problems, sandboxParams } from '../http/schemas.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { answerOutput } from './command-output.ts';
+import {
+  commandAnswer,
+  commandListQuery,
+  commandParams,
+  outputQuery,
+  startCommand,
+  stdinQuery,
+} from './command-schemas.ts';
+import { answerStdin } from './command-stdin.ts';
+import { commandView } from './command-view.ts';
+import { answerStart } from './start-command.ts';
+
+const ALL = '/v1/sandboxes/{id}/commands';
+const ONE = `${ALL}/{commandId}`;
+const tags = ['commands'];
+const bytes = z.string().openapi({ format: 'binary' });
+
+const startOne = createRoute({
+  method: 'post',
+  path: ALL,
+  tags,
+  summary: 'Run a command, exactly once',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: startCommand } } },
+  },
+  responses: {
+    201: json('It has ended, however; with the beginning of its output', commandAnswer),
+    202: json('It is going to run, or runs; Location says where to look', commandAnswer),
+    ...problems,
+  },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: ALL,
+  tags,
+  summary: 'List the commands of a sandbox, newest first',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sandboxParams, query: commandListQuery },
+  responses: { 200: json('One page', pageOf(commandAnswer)), ...problems },
+});
+
+const getOne = createRoute({
+  method: 'get',
+  path: ONE,
+  tags,
+  summary: 'Read one command',
+  middleware: [requires('sandboxes:read')],
+  request: { params: commandParams, query: noQuery },
+  responses: { 200: json('The command', commandAnswer), ...problems },
+});
+
+const getOutput = createRoute({
+  method: 'get',
+  path: `${ONE}/output`,
+  tags,
+  summary: 'Read what is stored of a stream',
+  description:
+    '`X-Mayfly-Next-Offset` is where to go on, `X-Mayfly-Ended` says whether this was all, ' +
+    '`X-Mayfly-Truncated` whether the command wrote more than is kept.',
+  middleware: [requires('sandboxes:read')],
+  request: { params: commandParams, query: outputQuery },
+  responses: {
+    200: { description: 'The bytes', content: { 'application/octet-stream': { schema: bytes } } },
+    ...problems,
+  },
+});
+
+const cancelOne = createRoute({
+  method: 'post',
+  path: `${ONE}/cancel`,
+  tags,
+  summary: "End a command's whole process tree: SIGTERM, then SIGKILL",
+  middleware: [requires('sandboxes:write')],
+  request: { params: commandParams, query: noQuery },
+  responses: {
+    200: json('It has ended already', commandAnswer),
+    202: json('It is being ended, as soon as its host and its guest can be reached', commandAnswer),
+    ...problems,
+  },
+});
+
+const addStdin = createRoute({
+  method: 'post',
+  path: `${ONE}/stdin`,
+  tags,
+  summary: 'Write to standard input',
+  description: `The body is the bytes, at most ${LIMITS.command.stdinBytes}; \`offset\` is how many were written before, so that a repetition does no harm; \`close\` ends standard input after them.`,
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: commandParams,
+    query: stdinQuery,
+    body: { content: { 'application/octet-stream': { schema: bytes } } },
+  },
+  responses: { 200: json('The offset to go on from', z.object({ offset: z.int() })), ...problems },
+});
+
+export function commandRoutes(app: App, deps: AppDeps): void {
+  const { store, sagas } = deps;
+  app.openapi(startOne, async (c) => {
+    const { id } = c.req.valid('param');
+    return serialised(await answerStart(c, deps, id, c.req.valid('json'), c.req.valid('header')));
+  });
+  app.openapi(listAll, async (c) => {
+    const { id } = c.req.valid('param');
+    const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
+    await existingSandbox(deps, id);
+    const page = await store.commands.list({ sandboxId: id, limit, ...(cursor !== undefined && { cursor }) });
+    return c.json({ items: page.items.map(commandView), nextCursor: page.nextCursor }, 200);
+  });
+  app.openapi(getOne, async (c) => c.json(commandView(await existingCommand(deps, c.req.valid('param'))), 200));
+  app.openapi(getOutput, async (c) => {
+    const record = await existingCommand(deps, c.req.valid('param'));
+    return serialised(await answerOutput(c, deps, record, c.req.valid('query')));
+  });
+  app.openapi(cancelOne, async (c) => {
+    const record = await existingCommand(deps, c.req.valid('param'));
+    if (record.state === 'ended') return c.json(commandView(record), 200);
+    await sagas.cancelCommand(record.id, { apiKeyId: c.get('apiKey').id, agentId: null });
+    return c.json(commandView(record), 202);
+  });
+  app.openapi(addStdin, async (c) => {
+    const record = await existingCommand(deps, c.req.valid('param'));
+    return c.json(await answerStdin(c, deps, record, c.req.valid('query')), 200);
+  });
+}
+
+/** @throws MayflyError command_not_found, also for a command of another sandbox */
+export async function existingCommand(
+  { store }: Pick<AppDeps, 'store'>,
+  { id, commandId }: { id: string; commandId: string },
+): Promise<CommandRecord> {
+  const record = await store.commands.get(commandId);
+  if (record?.sandboxId === id) return record;
+  throw new MayflyError('command_not_found', `There is no command ${commandId} in the sandbox ${id}.`);
+}

@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { commandIdFrom } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { CommandLaunch, CommandRecord, CommandSpec } from '../../model/sandbox/command.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { refusalOf } from '../http/guests.ts';
+import { type Attempt, answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
+import { type Patience, patienceOf } from '../http/prefer.ts';
+import { problemResponse } from '../http/problem.ts';
+import type { IdempotencyHeaders } from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { usable } from '../resources/running-sandbox.ts';
+import { beginResume, canBeRoused, roused } from '../sandboxes/awake-sandbox.ts';
+import type { startCommand } from './command-schemas.ts';
+import { commandView, commandViewWithOutput } from './command-view.ts';
+
+type Request = z.output<typeof startCommand>;
+
+/** How often the store is asked for the end of a command while its host's relay does not answer. Milliseconds. */
+const POLL_MS = 250;
+
+/** POST …/commands: runs the command once, however often it is asked with the same key, and waits for its end a while. */
+export async function answerStart(
+  c: Context<Env>,
+  deps: AppDeps,
+  sandboxId: string,
+  request: Request,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  const { store } = deps;
+  const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const asked = { idFrom: commandIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    const { subjectId: commandId, claim, isFresh } = attempt;
+    const patience = patienceOf(headers.prefer);
+    const began = Date.now();
+    const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, patience.seconds) };
+    const hostId = await start(deps, attempt, sandbox, request, actor);
+    const left = Math.max(0, patience.seconds - Math.floor((Date.now() - began) / 1_000));
+    await waitWithin(c, deps, left, (signal) => ended(deps, { id: commandId, hostId }, left, signal));
+    const record = await store.commands.get(commandId);
+    if (!record) throw new MayflyError('internal', `The store has lost the record of ${commandId}.`);
+    if (!isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
+    const response = await answerFor(c, deps, record, patience);
+    // Of a command that never started the key is free again: the same request may be tried later.
+    if (claim && record.outcome === 'not-started') await store.idempotency.release({ ...claim, subjectId: commandId });
+    // An answer that says how it ended is given again from the record.
+    return { response, isKept: record.state !== 'ended' && isHeard(c) };
+  });
+}
+
+/**
+ * Records the command, then hands it over to Temporal. A claim without a record, or with one that is still `requested`,
+ * means that an earlier request died in between: this one goes on with the same id, and Temporal joins the two.
+ * @param sandbox `awake` makes it one that can be used, and says its host
+ * @returns the host of the command
+ * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running: then the key is free again
+ */
+async function start(
+  deps: AppDeps,
+  attempt: Attempt,
+  { id: sandboxId, awake }: { id: string; awake: () => Promise<string> },
+  request: Request,
+  createdBy: Actor,
+): Promise<string> {
+  const { store, sagas } = deps;
+  const { subjectId: commandId, claim, isFresh } = attempt;
+  const present = isFresh ? null : await store.commands.get(commandId);
+  if (present && present.state !== 'requested') return present.hostId;
+  let hostId: string;
+  try {
+    hostId = present?.hostId ?? (await awake());
+    const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
+    // What an earlier request has written of it stays; it may have died before it came to the rest.
+    await Promise.all([
+      store.commands.create(record),
+      store.launches.keep(commandId, launchOf(request)),
+      store.uses.openCommand(sandboxId, commandId),
+    ]);
+  } catch (error) {
+    if (claim && isFresh) await store.idempotency.release(claim);
+    throw error;
+  }
+  await Promise.all([sagas.startCommand({ commandId, sandboxId, hostId }), rouseAgain(deps, sandboxId, createdBy)]);
+  return hostId;
+}
+
+/**
+ * For a sandbox that went to sleep after it was found awake. What puts it to sleep looks, after it has said so, for what is
+ * recorded by now; so one of the two sees the other.
+ */
+async function rouseAgain(deps: AppDeps, sandboxId: string, actor: Actor): Promise<void> {
+  if (!canBeRoused(await existingSandbox(deps, sandboxId))) return;
+  try {
+    await beginResume(deps, sandboxId, actor);
+  } catch (err) {
+    if (!(err instanceof MayflyError)) throw err;
+    deps.logger.info({ err, sandboxId }, 'a sandbox is not resumed for its command, which starts when it is');
+  }
+}
+
+/** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */
+async function awakeHost(c: Context<Env>, deps: AppDeps, sandboxId: string, seconds: number): Promise<string> {
+  const record = await roused(c, deps, sandboxId, seconds);
+  if (canBeRoused(record) && record.hostId !== null) return record.hostId;
+  return usable(record).hostId;
+}
+
+/** The defaults are filled in here, once, and recorded. */
+function specOf(request: Request): CommandSpec {
+  const { timeoutSeconds, maxOutputBytes } = LIMITS.command;
+  return {
+    command: request.command ?? null,
+    argv: request.argv ?? null,
+    envNames: Object.keys(request.env ?? {}),
+    cwd: request.cwd ?? null,
+    user: request.user ?? null,
+    timeoutSeconds: request.timeoutSeconds ?? timeoutSeconds.default,
+    maxOutputBytes: request.maxOutputBytes ?? maxOutputBytes.default,
+    stdinOpen: request.stdinOpen ?? false,
+  };
+}
+
+function launchOf({ env = {}, stdin = '' }: Request): CommandLaunch {
+  return { env, stdin: typeof stdin === 'string' ? Buffer.from(stdin) : Buffer.from(stdin.base64, 'base64') };
+}
+
+function requested(
+  id: string,
+  sandbox: { id: string; hostId: string },
+  spec: CommandSpec,
+  createdBy: Actor,
+): CommandRecord {
+  return {
+    id,
+    sandboxId: sandbox.id,
+    hostId: sandbox.hostId,
+    spec,
+    createdBy,
+    state: 'requested',
+    requestedAt: new Date().toISOString(),
+    startedAt: null,
+    endedAt: null,
+    outcome: null,
+    exitCode: null,
+    signal: null,
+    reason: null,
+    failure: null,
+    stdout: { bytes: 0, kept: 0 },
+    stderr: { bytes: 0, kept: 0 },
+  };
+}
+
+/** Resolves when the command has ended. Its host's relay tells at once; without it the store is asked. */
+async function ended(
+  { store, guests, logger }: AppDeps,
+  { id, hostId }: { id: string; hostId: string },
+  seconds: number,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const path = `/commands/${id}/start?waitSeconds=${seconds}`;
+    const answer = await guests.request(hostId, path, { method: 'POST', signal });
+    if (answer.ok) return;
+    throw await refusalOf(answer);
+  } catch (err) {
+    signal.throwIfAborted();
+    if (!(err instanceof MayflyError)) throw err;
+    logger.info({ err, commandId: id }, 'asking the store for the end of a command instead of its host');
+  }
+  while ((await store.commands.get(id))?.state !== 'ended') await sleep(POLL_MS, undefined, { signal });
+}
+
+async function answerFor(
+  c: Context<Env>,
+  { store }: AppDeps,
+  record: CommandRecord,
+  patience: Patience,
+): Promise<Response> {
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  c.header('Location', `/v1/sandboxes/${record.sandboxId}/commands/${record.id}`);
+  if (record.state !== 'ended') return c.json(commandView(record), 202);
+  const { failure } = record;
+  if (!failure) return c.json(await commandViewWithOutput(store, record), 201);
+  const error = new MayflyError(failure.code, failure.message, { retryAfterSeconds: 1 });
+  return problemResponse(c, error, { sandboxId: record.sandboxId, commandId: record.id });
+}

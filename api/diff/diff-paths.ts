@@ -1,0 +1,36 @@
+import { MayflyError } from '../../model/errors.ts';
+import { percentDecode } from '../../model/files/file-path.ts';
+import { LIMITS } from '../../model/limits.ts';
+
+/**
+ * The paths of a query, as bytes: decoded by Hono they would lose what is not UTF-8.
+ * @param name of the parameter, which may be given more than once
+ * @throws MayflyError invalid_request
+ */
+export function pathsIn(url: string, name: string): Uint8Array[] {
+  const query = url.split('#')[0]?.split('?').slice(1).join('?') ?? '';
+  const found = query.split('&').flatMap((pair) => {
+    const [key = '', ...value] = pair.split('=');
+    return key === name ? [pathOf(name, value.join('=').replaceAll('+', '%20'))] : [];
+  });
+  const { maxBytes } = LIMITS.diff.paths;
+  if (found.reduce((sum, path) => sum + path.length, 0) <= maxBytes) return found;
+  throw refused(name, `must have at most ${maxBytes} bytes in all`);
+}
+
+function pathOf(name: string, text: string): Uint8Array {
+  const bytes = percentDecode(text);
+  if (!bytes) throw refused(name, 'has a % that is not followed by two hexadecimal digits');
+  if (bytes.includes(0)) throw refused(name, 'may not have the byte NUL (%00)');
+  if (bytes[0] !== 0x2f) throw refused(name, 'must be an absolute path');
+  if (bytes.length > LIMITS.path.maxBytes) throw refused(name, `must have at most ${LIMITS.path.maxBytes} bytes`);
+  const parts = Buffer.from(bytes).toString('latin1').split('/');
+  if (parts.includes('.') || parts.includes('..')) throw refused(name, 'may not have a part . or ..');
+  return bytes;
+}
+
+function refused(field: string, problem: string): MayflyError {
+  return new MayflyError('invalid_request', `The query is not valid: ${field} ${problem}.`, {
+    fields: [{ field, problem }],
+  });
+}

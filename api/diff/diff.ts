@@ -1,0 +1,74 @@
+import { createRoute, type z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { heldStream } from '../http/held-stream.ts';
+import { problems } from '../http/schemas.ts';
+import { Comparison } from './comparison.ts';
+import { changesAsLines, changesAsTar, comparedFile, listedChanges } from './diff-answers.ts';
+import { pathsIn } from './diff-paths.ts';
+import { diffAnswer, diffLine, diffParams, diffQuery, fileAnswer } from './diff-schemas.ts';
+
+const TAR = 'application/x-tar';
+const NDJSON = 'application/x-ndjson';
+
+const diffOne = createRoute({
+  method: 'get',
+  path: '/v1/snapshots/{a}/diff/{b}',
+  tags: ['snapshots'],
+  summary: 'What changed between two snapshots, or since one',
+  description:
+    'From `a` to `b`, whichever is older; also of two sandboxes, where their snapshots are on one host. `current` needs the ' +
+    'scope `sandboxes:write`: the sandbox is snapshotted for it, and that snapshot removed again.',
+  middleware: [requires('sandboxes:read')],
+  request: { params: diffParams, query: diffQuery },
+  responses: {
+    200: {
+      description: 'All changes counted and the first of them; all of them; an archive to carry away; or one file',
+      content: {
+        'application/json': { schema: diffAnswer.or(fileAnswer) },
+        [NDJSON]: { schema: diffLine },
+        [TAR]: { schema: { type: 'string', format: 'binary' } },
+      },
+    },
+    ...problems,
+  },
+});
+
+type Query = z.output<typeof diffQuery>;
+
+export function diffRoutes(app: App, deps: AppDeps): void {
+  app.openapi(diffOne, async (c) => {
+    const { a, b } = c.req.valid('param');
+    // Its answer would be that to GET without the body, and cost as much.
+    if (c.req.method === 'HEAD') throw new MayflyError('method_not_allowed', 'A comparison takes GET.');
+    return serialised(await answerDiff(c, deps, a, b, c.req.valid('query')));
+  });
+}
+
+async function answerDiff(c: Context<Env>, deps: AppDeps, a: string, b: string, query: Query): Promise<Response> {
+  const [file] = pathsIn(c.req.url, 'file');
+  const within = pathsIn(c.req.url, 'path');
+  const { format = 'json', limit = LIMITS.diff.changes.default } = query;
+  const question = file ? { format: 'file' as const, paths: [file] } : { format, paths: within };
+  const comparison = await Comparison.begin(c, deps, a, b, question);
+  if (question.format === 'tar') return streamed(await heldStream(changesAsTar(comparison, within)), TAR);
+  if (question.format === 'ndjson') {
+    return streamed(await heldStream(changesAsLines(c, deps, comparison, within)), NDJSON);
+  }
+  try {
+    return c.json(
+      file ? await comparedFile(comparison, file) : await listedChanges(deps, comparison, within, limit),
+      200,
+    );
+  } finally {
+    await comparison.close();
+  }
+}
+
+function streamed(body: ReadableStream<Uint8Array>, type: string): Response {
+  // Never a page of ours, whatever is in it.
+  return new Response(body, { headers: { 'Content-Type': type, 'X-Content-Type-Options': 'nosniff' } });
+}

@@ -1,0 +1,86 @@
+import { isUtf8 } from 'node:buffer';
+import type { z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
+import { filePathInUrl } from '../../model/files/file-path.ts';
+import type { agentEntry, fileEntry } from './file-schemas.ts';
+import { agentEntry as schema } from './file-schemas.ts';
+
+export type FileEntry = z.infer<typeof fileEntry>;
+
+/** Longer than any entry: 255 bytes of name and 4095 of target, in base64. Characters. */
+const MAX_LINE_LENGTH = 16_384;
+/** As far as a Date goes, ECMA-262 §21.4.1.1. Milliseconds. */
+const LAST_TIME_MS = 8.64e15;
+const NEXT = /^[A-Za-z0-9_-]{1,512}$/;
+
+/** A page of a directory as JSON, made entry by entry while the guest sends it. */
+export function listingAnswer(response: Response, directory: Uint8Array): Response {
+  const next = response.headers.get('X-Mayfly-Next');
+  const nextCursor = next !== null && NEXT.test(next) ? next : null;
+  return new Response(ReadableStream.from(jsonOf(response, directory, nextCursor)), {
+    headers: { 'Content-Type': 'application/json' },
+  });
+}
+
+async function* jsonOf(response: Response, directory: Uint8Array, nextCursor: string | null) {
+  const encoder = new TextEncoder();
+  let before = '{"items":[';
+  for await (const lines of linesOf(response.body)) {
+    let text = '';
+    for (const line of lines) {
+      text += before + JSON.stringify(entryView(parsed(line), directory));
+      before = ',';
+    }
+    if (text !== '') yield encoder.encode(text);
+  }
+  const end = `${before === ',' ? '' : before}],"nextCursor":${JSON.stringify(nextCursor)}}`;
+  yield encoder.encode(end);
+}
+
+/** The whole lines of each piece that arrives. */
+async function* linesOf(body: ReadableStream<Uint8Array> | null) {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of body ?? []) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > MAX_LINE_LENGTH) throw new MayflyError('guest_failed', 'The guest sent an entry without an end.');
+    yield lines;
+  }
+  if (rest !== '') throw new MayflyError('guest_failed', 'The guest ended its listing within an entry.');
+}
+
+function parsed(line: string): z.infer<typeof agentEntry> {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw new MayflyError('guest_failed', 'The guest sent an entry that is not JSON.', { cause });
+  }
+  const entry = schema.safeParse(value);
+  if (entry.success) return entry.data;
+  throw new MayflyError('guest_failed', 'The guest sent an entry that is none.', { cause: entry.error });
+}
+
+/** @param directory the path that was listed */
+export function entryView(entry: z.infer<typeof agentEntry>, directory: Uint8Array): FileEntry {
+  const name = Buffer.from(entry.nameBase64, 'base64');
+  const path = Buffer.concat([directory, Buffer.from(directory.at(-1) === 0x2f ? '' : '/'), name]);
+  const { type, size, mode, user, group, uid, gid } = entry;
+  const target = entry.target === undefined ? null : Buffer.from(entry.target, 'base64');
+  return {
+    name: name.toString('utf8'),
+    ...(!isUtf8(name) && { nameBase64: name.toString('base64') }),
+    path: filePathInUrl(path),
+    type,
+    size,
+    mode,
+    user,
+    group,
+    uid,
+    gid,
+    mtime: new Date(Math.min(Math.max(entry.mtimeMs, -LAST_TIME_MS), LAST_TIME_MS)).toISOString(),
+    ...(target && { target: target.toString('utf8') }),
+    ...(target && !isUtf8(target) && { targetBase64: target.toString('base64') }),
+  };
+}

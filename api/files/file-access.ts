@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'hono';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { FilePath } from '../http/file-path.ts';
+import { type GuestRequest, refusalOf } from '../http/guests.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
+
+/** What an access is, in the audit. */
+export interface Access {
+  kind: Extract<AuditKind, `file.${string}`>;
+  operation: 'stat' | 'read' | 'archive' | 'write' | 'unpack' | 'remove' | 'remove-recursive';
+}
+
+/** A path in a sandbox that runs, or was made to, after the audit has been told that somebody is about to use it. */
+export class FileAccess {
+  private constructor(
+    readonly path: FilePath,
+    private readonly deps: AppDeps,
+    private readonly sandboxId: string,
+    private readonly hostId: string,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** @throws MayflyError invalid_request, temporal_unavailable, and as {@link awakeSandbox} */
+  static async begin(c: Context<Env>, deps: AppDeps, sandboxId: string, access: Access): Promise<FileAccess> {
+    const path = FilePath.of(c.req.path);
+    const { hostId } = await awakeSandbox(c, deps, sandboxId, patienceOf(c.req.header('prefer')).seconds);
+    await deps.store.uses.touch(sandboxId);
+    await deps.sagas.recordEvent(sandboxId, {
+      eventId: randomUUID(),
+      kind: access.kind,
+      actor: { apiKeyId: c.get('apiKey').id, agentId: null },
+      runId: null,
+      hostId,
+      at: new Date().toISOString(),
+      detail: { path: path.encoded, operation: access.operation, requestId: c.get('requestId') },
+    });
+    return new FileAccess(path, deps, sandboxId, hostId, c.req.raw.signal);
+  }
+
+  /**
+   * Asks the guest's agent about the path, and returns whatever it answers. Ends when the caller goes away.
+   * @param query further parameters of the agent; undefined ones are left out
+   */
+  async ask(
+    method: 'GET' | 'HEAD' | 'PUT' | 'DELETE',
+    route: 'files' | 'directory' | 'tar',
+    query: Record<string, string | number | undefined> = {},
+    init: GuestRequest = {},
+  ): Promise<Response> {
+    const parameters = new URLSearchParams({ path: this.path.base64url });
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) parameters.set(name, String(value));
+    }
+    const path = `/sandboxes/${this.sandboxId}/agent/v1/${route}?${parameters.toString()}`;
+    const body = init.body instanceof ReadableStream ? this.#inUse(init.body) : init.body;
+    const request = { method, signal: this.signal, ...init, ...(body && { body }) };
+    const response = await this.deps.guests.request(this.hostId, path, request);
+    const { status, headers } = response;
+    return new Response(response.body && this.#inUse(response.body), { status, headers });
+  }
+
+  /** The same bytes; while some come, the sandbox is not idle. */
+  #inUse(bytes: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const { deps, sandboxId } = this;
+    async function* touching() {
+      for await (const chunk of bytes) {
+        deps.store.uses.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
+        yield chunk;
+      }
+    }
+    return ReadableStream.from(touching());
+  }
+}
+
+/** The answer itself when it is a success. @throws MayflyError what the guest refused with */
+export async function succeeded(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  throw await refusalOf(response);
+}

@@ -1,0 +1,57 @@
+import { MayflyError } from '../../model/errors.ts';
+
+/** What is passed on of a guest's head, and what it may look like: a guest is not trusted with a header of ours. */
+const PASSED_ON: [name: string, pattern: RegExp][] = [
+  ['Content-Length', /^\d{1,15}$/],
+  ['Content-Range', /^bytes (?:\d{1,15}-\d{1,15}|\*)\/\d{1,15}$/],
+  ['Accept-Ranges', /^bytes$/],
+  ['ETag', /^"[0-9a-f-]{1,64}"$/],
+  ['Last-Modified', /^[A-Za-z]{3}, [0-9A-Za-z :]{10,30}$/],
+  ['X-Mayfly-Type', /^[a-z]{1,16}$/],
+  ['X-Mayfly-Mode', /^[0-7]{4}$/],
+  ['X-Mayfly-Uid', /^\d{1,10}$/],
+  ['X-Mayfly-Gid', /^\d{1,10}$/],
+  ['X-Mayfly-User', /^[A-Za-z0-9%._~-]{1,256}$/],
+  ['X-Mayfly-Group', /^[A-Za-z0-9%._~-]{1,256}$/],
+  ['X-Mayfly-Target', /^[A-Za-z0-9%._~/-]{1,12285}$/],
+];
+
+/** The head of a file as we answer it. */
+export function headersOf(response: Response, contentType: string): Headers {
+  const headers = new Headers({
+    'Content-Type': contentType,
+    // Never a page of ours, whatever is in it.
+    'Content-Disposition': 'attachment',
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'private, no-cache',
+  });
+  for (const [name, pattern] of PASSED_ON) {
+    const value = response.headers.get(name);
+    if (value !== null && pattern.test(value)) headers.set(name, value);
+  }
+  return headers;
+}
+
+/** The content as we answer it: a stream from the guest, of exactly the length that was announced. */
+export function contentAnswer(response: Response, contentType: string): Response {
+  const headers = headersOf(response, contentType);
+  const length = headers.get('Content-Length');
+  const { body } = response;
+  if (!body) return new Response(null, { status: response.status, headers });
+  const content = length === null ? body : ReadableStream.from(exactly(body, Number(length)));
+  return new Response(content, { status: response.status, headers });
+}
+
+/**
+ * Fails when it is not as long as announced. What is missing or too much would be taken for a part of this answer, or
+ * of the next one, by whoever reads the connection.
+ */
+async function* exactly(body: ReadableStream<Uint8Array>, length: number): AsyncGenerator<Uint8Array, void, undefined> {
+  let passed = 0;
+  for await (const chunk of body) {
+    passed += chunk.length;
+    if (passed > length) break;
+    yield chunk;
+  }
+  if (passed !== length) throw new MayflyError('guest_failed', `The guest announced ${length} bytes and sent others.`);
+}

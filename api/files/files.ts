@@ -1,0 +1,174 @@
+import { createRoute, type z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { refusalOf, smallJsonOf } from '../http/guests.ts';
+import { json, pageOf, problems } from '../http/schemas.ts';
+import { entryView, listingAnswer } from './directory-listing.ts';
+import { FileAccess, succeeded } from './file-access.ts';
+import { contentAnswer, headersOf } from './file-answer.ts';
+import {
+  agentEntry,
+  deleteFileQuery,
+  fileEntry,
+  fileParams,
+  getFileHeaders,
+  getFileQuery,
+  putFileQuery,
+  unpackedAnswer,
+  writtenAnswer,
+} from './file-schemas.ts';
+
+const ONE = '/v1/sandboxes/{id}/files/{path}';
+const TAR = 'application/x-tar';
+const BYTES = 'application/octet-stream';
+const tags = ['files'];
+const binary = { schema: { type: 'string', format: 'binary' } } as const;
+
+const getOne = createRoute({
+  method: 'get',
+  path: ONE,
+  tags,
+  summary: 'Read a file, a range of it, or a directory',
+  description:
+    'A symbolic link is followed; HEAD describes the link itself, in the `X-Mayfly-` headers. A directory is answered as ' +
+    'JSON, one page in the order of its names (with `limit` or `cursor` nothing else is), or as a tar archive with `?format=tar` or `Accept: application/x-tar`.',
+  middleware: [requires('sandboxes:read')],
+  request: { params: fileParams, query: getFileQuery, headers: getFileHeaders },
+  responses: {
+    200: {
+      description: 'The content, the page, or the archive',
+      content: { [BYTES]: binary, [TAR]: binary, 'application/json': { schema: pageOf(fileEntry) } },
+    },
+    206: { description: 'The range', content: { [BYTES]: binary } },
+    ...problems,
+  },
+});
+
+const putOne = createRoute({
+  method: 'put',
+  path: ONE,
+  tags,
+  summary: 'Write a file as a whole, or unpack an archive into a directory',
+  description:
+    'The new content is there when all of it has been written, or not at all. A symbolic link is followed. Without `mode`, ' +
+    '`user` and `group`, what a file had stays; a new one gets 0644 and the login user. `Content-Type: application/x-tar` ' +
+    'unpacks below the path, for the login user unless `user` or `keepOwners` says otherwise.',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: fileParams,
+    query: putFileQuery,
+    body: { required: true, content: { [BYTES]: binary, [TAR]: binary } },
+  },
+  responses: {
+    200: json('It replaced a file; or what was unpacked', writtenAnswer),
+    201: json('It is new', fileEntry),
+    ...problems,
+  },
+});
+
+const deleteOne = createRoute({
+  method: 'delete',
+  path: ONE,
+  tags,
+  summary: 'Remove a file, a link, or a directory',
+  description:
+    'A directory with content only with `recursive=true`, which goes on to its end whoever leaves meanwhile.',
+  middleware: [requires('sandboxes:write')],
+  request: { params: fileParams, query: deleteFileQuery },
+  responses: { 204: { description: 'It is gone' }, ...problems },
+});
+
+export function fileRoutes(app: App, deps: AppDeps): void {
+  app.openapi(getOne, async (c) => {
+    const { id } = c.req.valid('param');
+    if (c.req.method === 'HEAD') return serialised(await answerHead(c, deps, id));
+    return serialised(await answerGet(c, deps, id, { ...c.req.valid('query'), ...c.req.valid('header') }));
+  });
+  app.openapi(putOne, async (c) => {
+    const { id } = c.req.valid('param');
+    const isArchive = c.req.header('Content-Type')?.split(';')[0]?.trim().toLowerCase() === TAR;
+    const answer = isArchive ? answerUnpack : answerPut;
+    return serialised(await answer(c, deps, id, c.req.valid('query')));
+  });
+  app.openapi(deleteOne, async (c) => {
+    const { recursive } = c.req.valid('query');
+    const operation = recursive === 'true' ? 'remove-recursive' : 'remove';
+    const access = await FileAccess.begin(c, deps, c.req.valid('param').id, { kind: 'file.removed', operation });
+    await succeeded(await access.ask('DELETE', 'files', { recursive }));
+    return c.body(null, 204);
+  });
+}
+
+async function answerHead(c: Context<Env>, deps: AppDeps, id: string): Promise<Response> {
+  const access = await FileAccess.begin(c, deps, id, { kind: 'file.read', operation: 'stat' });
+  const response = await access.ask('HEAD', 'files');
+  if (!response.ok) throw await refusalOf(response);
+  return new Response(null, { headers: headersOf(response, BYTES) });
+}
+
+type GetOptions = z.infer<typeof getFileQuery> & z.infer<typeof getFileHeaders>;
+
+async function answerGet(c: Context<Env>, deps: AppDeps, id: string, options: GetOptions): Promise<Response> {
+  const { format, limit, cursor, accept, range, 'if-range': ifRange } = options;
+  const asArchive = format === 'tar' || accept?.trim().toLowerCase() === TAR;
+  const operation = asArchive ? 'archive' : 'read';
+  const access = await FileAccess.begin(c, deps, id, { kind: 'file.read', operation });
+  if (asArchive) return contentAnswer(await succeeded(await access.ask('GET', 'tar')), TAR);
+
+  if (limit !== undefined || cursor !== undefined) return answerList(access, limit, cursor);
+  const headers = { ...(range && { range }), ...(ifRange && { 'if-range': ifRange }) };
+  const response = await access.ask('GET', 'files', {}, { headers });
+  if (response.ok) return contentAnswer(response, BYTES);
+  const error = await refusalOf(response);
+  if (error.code === 'file_conflict' && response.headers.get('X-Mayfly-Type') === 'directory') {
+    return answerList(access, limit, cursor);
+  }
+  if (error.code === 'range_not_satisfiable') {
+    const where = headersOf(response, BYTES).get('Content-Range');
+    if (where !== null) c.header('Content-Range', where);
+  }
+  throw error;
+}
+
+async function answerList(access: FileAccess, limit?: number, after?: string): Promise<Response> {
+  return listingAnswer(await succeeded(await access.ask('GET', 'directory', { limit, after })), access.path.bytes);
+}
+
+type PutOptions = z.infer<typeof putFileQuery>;
+
+async function answerPut(c: Context<Env>, deps: AppDeps, id: string, query: PutOptions): Promise<Response> {
+  if (query.keepOwners !== undefined) throw onlyFor('keepOwners', 'an archive');
+  const access = await FileAccess.begin(c, deps, id, { kind: 'file.written', operation: 'write' });
+  const response = await succeeded(await access.ask('PUT', 'files', query, { body: bodyOf(c) }));
+  const entry = agentEntry.safeParse(await smallJsonOf(response));
+  if (!entry.success) throw unclear(entry.error);
+  const { bytes } = access.path;
+  const directory = bytes.subarray(0, bytes.lastIndexOf(0x2f) + 1);
+  return c.json(entryView(entry.data, directory), response.status === 201 ? 201 : 200);
+}
+
+async function answerUnpack(c: Context<Env>, deps: AppDeps, id: string, query: PutOptions): Promise<Response> {
+  if (query.mode !== undefined) throw onlyFor('mode', 'one file');
+  const access = await FileAccess.begin(c, deps, id, { kind: 'file.written', operation: 'unpack' });
+  const response = await succeeded(await access.ask('PUT', 'tar', query, { body: bodyOf(c) }));
+  const unpacked = unpackedAnswer.safeParse(await smallJsonOf(response));
+  if (!unpacked.success) throw unclear(unpacked.error);
+  return c.json(unpacked.data, 200);
+}
+
+function bodyOf(c: Context<Env>): ReadableStream<Uint8Array> | Uint8Array {
+  return c.req.raw.body ?? new Uint8Array();
+}
+
+function onlyFor(field: string, what: string): MayflyError {
+  const problem = `is only for ${what}`;
+  return new MayflyError('invalid_request', `The query is not valid: ${field} ${problem}.`, {
+    fields: [{ field, problem }],
+  });
+}
+
+function unclear(cause: unknown): MayflyError {
+  return new MayflyError('guest_failed', 'The guest answered something else than what it wrote.', { cause });
+}

@@ -1,0 +1,48 @@
+import { bodyLimit } from 'hono/body-limit';
+import { createMiddleware } from 'hono/factory';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Env } from './context.ts';
+import { isFilePath } from './file-path.ts';
+
+const limit = bodyLimit({
+  maxSize: LIMITS.bodyBytes,
+  onError: () => {
+    throw new MayflyError('body_too_large', `The body has more than ${LIMITS.bodyBytes} bytes.`);
+  },
+});
+
+/**
+ * For every body but the content of files, which is streamed.
+ * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
+ */
+export const limitBody = createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
+
+/** Standard input is bytes; a cancel, a pause, a hibernation and a resume say nothing. */
+const NOT_JSON = /^\/v1\/sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)$/;
+
+const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
+
+/**
+ * Refuses a body that is not JSON before any schema looks at it. Hono keeps the bytes, so nothing is read twice.
+ * @throws MayflyError unsupported_media_type, invalid_json
+ */
+export const requireJson = createMiddleware<Env>(async (c, next) => {
+  if (c.req.method !== 'POST' && c.req.method !== 'PATCH' && c.req.method !== 'PUT') return next();
+  if (isFilePath(c.req.path) || NOT_JSON.test(c.req.path)) return next();
+  const type = c.req.header('Content-Type');
+  if (!JSON_MEDIA_TYPE.test(type ?? '')) {
+    throw new MayflyError('unsupported_media_type', `The body is announced as ${type ? 'something else' : 'nothing'}.`);
+  }
+  checkJson(await c.req.arrayBuffer());
+  return next();
+});
+
+function checkJson(bytes: ArrayBuffer): void {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    const reason = cause instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8';
+    throw new MayflyError('invalid_json', `The body is not JSON: ${reason}.`, { cause });
+  }
+}

@@ -1,0 +1,33 @@
+import type { OpenAPIHono, OpenAPIHonoOptions } from '@hono/zod-openapi';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { Sagas } from '../../sagas/sagas.ts';
+import type { ApiKey } from '../../store/access/api-keys.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Guests } from './guests.ts';
+
+/** What the API is made of; only worker/ puts it together. */
+export interface AppDeps {
+  store: Store;
+  sagas: Sagas;
+  guests: Guests;
+  /** Further names and checks for /readyz, beyond store, Temporal and a live host; each rejects when it fails. */
+  readiness?: Record<string, () => Promise<void>>;
+  /** Where other parts of the process register their own metrics. */
+  metrics?: Registry;
+  version: string;
+  logger: Logger;
+}
+
+/** What middleware leaves for handlers. */
+export interface Env {
+  Variables: { requestId: string; apiKey: ApiKey };
+}
+
+export type App = OpenAPIHono<Env>;
+export type ValidationHook = NonNullable<OpenAPIHonoOptions<Env>['defaultHook']>;
+
+/** Passes an answer that is complete already through a route whose type wants to see its JSON. */
+export function serialised(response: Response): never {
+  return response as never;
+}

@@ -1,0 +1,108 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { MayflyError } from '../../model/errors.ts';
+import { ID_BYTES } from '../../model/ids.ts';
+import type { Claim, Claimed, StoredAnswer } from '../../store/access/idempotency.ts';
+import { canonicalJson } from '../../store/audit/canonical-json.ts';
+import type { Store } from '../../store/connect.ts';
+import type { Env } from './context.ts';
+
+/** Says that an answer was given before. */
+export const REPLAYED = 'Idempotent-Replayed';
+/** Headers that belong to an answer wherever it is given again. */
+const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
+
+/** What is asked for. */
+export interface Asked {
+  /** Makes an id of what the request makes out of random bytes. */
+  idFrom: (random: Uint8Array) => string;
+  /** The Idempotency-Key: with the same one, the same method, path and body are the same request. */
+  key: string | undefined;
+  body: unknown;
+}
+
+export interface Answer {
+  response: Response;
+  /** Given again to whoever asks again with the same key; else that request is answered anew. */
+  isKept: boolean;
+}
+
+/** One request that makes something: the id of that, and whether it is the first of its key. */
+export interface Attempt {
+  subjectId: string;
+  isFresh: boolean;
+  /** Null without an Idempotency-Key. */
+  claim: Claim | null;
+}
+
+/**
+ * Answers a request, and answers it again in the same words when it comes again with the same Idempotency-Key.
+ * @param answer begins what is asked for, or joins what an earlier attempt began: both have the same `subjectId`
+ * @throws MayflyError idempotency_key_reused, and what `answer` throws
+ */
+export async function answerOnce(
+  c: Context<Env>,
+  store: Store,
+  asked: Asked,
+  answer: (attempt: Attempt) => Promise<Answer>,
+): Promise<Response> {
+  const freshId = asked.idFrom(randomBytes(ID_BYTES));
+  const claim = claimOf(c, asked, freshId);
+  const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
+  if (!claimed.fresh && claimed.answer) return repeatAnswer(c, claimed.answer);
+  const subjectId = claimed.fresh ? freshId : claimed.subjectId;
+  const { response, isKept } = await answer({ subjectId, isFresh: claimed.fresh, claim });
+  if (isKept && claim) await keepAnswer(store, claim, response);
+  return response;
+}
+
+/** Whether the answer to this request is heard. Who has left may ask again, and wait for the end still. */
+export function isHeard(c: Context<Env>): boolean {
+  return !c.req.raw.signal.aborted;
+}
+
+/** The id of one more thing that a request makes; the same request, the same id. */
+export function furtherId(idFrom: (random: Uint8Array) => string, subjectId: string, what: string): string {
+  return idFrom(createHash('sha256').update(`${subjectId}/${what}`).digest().subarray(0, ID_BYTES));
+}
+
+/**
+ * Runs what may refuse a request before anything is made, which frees its key. It stays taken when Temporal was away:
+ * the wish may have arrived nevertheless.
+ */
+export async function freedWhenRefused<T>(
+  store: Store,
+  { claim, isFresh }: Attempt,
+  begin: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await begin();
+  } catch (error) {
+    const isAway = error instanceof MayflyError && error.code === 'temporal_unavailable';
+    if (claim && isFresh && !isAway) await store.idempotency.release(claim);
+    throw error;
+  }
+}
+
+/** Keeps the answer for whoever asks again with the same key. */
+async function keepAnswer(store: Store, claim: Claim, response: Response): Promise<void> {
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = response.headers.get(name);
+    return value === null ? [] : [{ name, value }];
+  });
+  await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
+}
+
+function claimOf(c: Context<Env>, { key, body }: Asked, subjectId: string): Claim | null {
+  if (key === undefined) return null;
+  const content = canonicalJson([c.req.method, c.req.path, body]);
+  const bodyDigest = createHash('sha256').update(content).digest('hex');
+  return { apiKeyId: c.get('apiKey').id, key, bodyDigest, subjectId };
+}
+
+/** The same answer again, said to be so. */
+function repeatAnswer(c: Context<Env>, answer: StoredAnswer): Response {
+  const headers = Object.fromEntries(answer.headers.map(({ name, value }) => [name, value]));
+  return c.body(answer.body, answer.status as ContentfulStatusCode, { ...headers, [REPLAYED]: 'true' });
+}

@@ -1,0 +1,110 @@
+import { createMiddleware } from 'hono/factory';
+import { routePath } from 'hono/route';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { SANDBOX_STATES, STALL_CAUSES } from '../../model/sandbox/sandbox.ts';
+import { sumOf } from '../../model/snapshots/storage.ts';
+import type { Store } from '../../store/connect.ts';
+import { storedParts } from '../../store/stored-parts.ts';
+import { requires } from './auth.ts';
+import type { App, AppDeps, Env } from './context.ts';
+
+/** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];
+
+/** Counts and times every request by the route it met, never by its path: paths are the caller's. */
+export function measureRequests(registry: Registry) {
+  const labelNames = ['method', 'route', 'status'] as const;
+  const requests = new Counter({
+    name: 'mayfly_http_requests_total',
+    help: 'Requests answered',
+    labelNames,
+    registers: [registry],
+  });
+  const durations = new Histogram({
+    name: 'mayfly_http_request_duration_seconds',
+    help: 'Time to the beginning of the answer',
+    labelNames: ['method', 'route'] as const,
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  return createMiddleware<Env>(async (c, next) => {
+    const stop = durations.startTimer();
+    await next();
+    const method = METHODS.has(c.req.method) ? c.req.method : 'other';
+    const route = c.res.status === 404 || c.res.status === 405 ? 'none' : routePath(c, -1);
+    requests.inc({ method, route, status: String(c.res.status) });
+    stop({ method, route });
+  });
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** What takes room on hosts, as the store says when it is asked. */
+function storageGauges(store: Store, registry: Registry): () => Promise<void> {
+  const registers = [registry];
+  const stored = new Gauge({
+    name: 'mayfly_stored_bytes',
+    help: 'Bytes on the disks of hosts: workspaces as last measured, snapshots as saved',
+    labelNames: ['host', 'kind'] as const,
+    registers,
+  });
+  const ofKeys = new Gauge({
+    name: 'mayfly_key_stored_bytes',
+    help: 'Of API keys that have a quota',
+    labelNames: ['api_key'] as const,
+    registers,
+  });
+  const quotas = new Gauge({
+    name: 'mayfly_key_quota_bytes',
+    help: 'How much an API key may store in all',
+    labelNames: ['api_key'] as const,
+    registers,
+  });
+  const free = new Gauge({
+    name: 'mayfly_host_disk_available_bytes',
+    help: 'Free on the disk of a host when it last described itself',
+    labelNames: ['host'] as const,
+    registers,
+  });
+  const stalled = new Gauge({
+    name: 'mayfly_sandboxes_stalled',
+    help: 'Sandboxes that their host has paused until there is room',
+    labelNames: ['cause'] as const,
+    registers,
+  });
+  return async () => {
+    const [parts, hosts, limited, paused] = await Promise.all([
+      storedParts(store),
+      store.hosts.list(),
+      store.apiKeys.limited(),
+      store.sandboxes.all(['paused']),
+    ]);
+    for (const gauge of [stored, ofKeys, quotas, free, stalled]) gauge.reset();
+    for (const { hostId, kind, bytes } of parts) stored.inc({ host: hostId ?? 'none', kind }, bytes);
+    for (const { id, diskBytes } of limited) {
+      ofKeys.set({ api_key: id }, sumOf(parts.filter(({ apiKeyId }) => apiKeyId === id)));
+      if (diskBytes !== null) quotas.set({ api_key: id }, diskBytes);
+    }
+    for (const { id, capacity } of hosts) free.set({ host: id }, capacity.diskAvailableBytes);
+    for (const cause of STALL_CAUSES) {
+      stalled.set({ cause }, paused.filter(({ stalledBy }) => stalledBy === cause).length);
+    }
+  };
+}
+
+/** /metrics, in the format of Prometheus. All is counted when asked, and so always true. */
+export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry): void {
+  const sandboxes = new Gauge({
+    name: 'mayfly_sandboxes',
+    help: 'Recorded sandboxes by state',
+    labelNames: ['state'] as const,
+    registers: [registry],
+  });
+  const measureStorage = storageGauges(store, registry);
+  app.get('/metrics', requires('sandboxes:read'), async (c) => {
+    const counts = await store.sandboxes.countByState();
+    for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
+    await measureStorage();
+    return c.body(await registry.metrics(), 200, { 'Content-Type': registry.contentType });
+  });
+}

@@ -1,0 +1,36 @@
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import type { AppDeps, Env } from './context.ts';
+
+/**
+ * Waits for a saga, at most so long, and no longer than the caller listens. Only the waiting ends, never the saga:
+ * how far it came is in the record. So a Temporal that goes away meanwhile ends the waiting too, and no more.
+ * @returns whether what was waited for came
+ */
+export async function waitWithin(
+  c: Context<Env>,
+  { logger }: Pick<AppDeps, 'logger'>,
+  seconds: number,
+  wait: (signal: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  if (seconds === 0) return false;
+  const waiting = new AbortController();
+  const stop = () => waiting.abort();
+  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
+  const timer = setTimeout(stop, seconds * 1_000);
+  const caller = c.req.raw.signal;
+  caller.addEventListener('abort', stop, { once: true });
+  if (caller.aborted) stop();
+  try {
+    await wait(waiting.signal);
+    return true;
+  } catch (error) {
+    if (waiting.signal.aborted) return false;
+    if (!(error instanceof MayflyError) || error.code !== 'temporal_unavailable') throw error;
+    logger.warn({ err: error, requestId: c.get('requestId') }, 'stopped waiting for a saga');
+    return false;
+  } finally {
+    clearTimeout(timer);
+    caller.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,38 @@
+import { z } from '@hono/zod-openapi';
+import { CAPTURE_STATES } from '../../model/snapshots/capture.ts';
+import { actor, captureId, instant, limit } from '../http/schemas.ts';
+import { savedDisk } from './saved-disk.ts';
+
+export const captureParams = z.strictObject({
+  id: captureId.openapi({ param: { name: 'id', in: 'path' }, example: 'cap-0123456789abcdef' }),
+});
+
+export const captureQuery = z.strictObject({ limit, cursor: z.string().max(256).optional() });
+
+export const captureAnswer = z
+  .object({
+    id: z.string(),
+    hostId: z.string(),
+    source: z.string(),
+    state: z.enum(CAPTURE_STATES),
+    createdBy: actor,
+    createdAt: instant,
+    readyAt: instant.nullable(),
+    saved: z
+      .object({
+        disks: z.array(savedDisk),
+        sizeBytes: z.int(),
+        quiesced: z.boolean(),
+        capturedAt: instant,
+        parentId: z.string().nullable(),
+        fullBecause: z.string().nullable(),
+      })
+      .nullable(),
+    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    waitingFor: z.string().nullable(),
+  })
+  .openapi('Capture', {
+    description:
+      '`capturedAt`: the moment it is of. `quiesced`: file systems were frozen at that moment. `parentId`: only what ' +
+      'changed since that capture was copied; null: all was, and `fullBecause` says why.',
+  });

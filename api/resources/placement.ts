@@ -1,0 +1,122 @@
+import { MayflyError } from '../../model/errors.ts';
+import { HOST_STALE_SECONDS, type HostRecord, holding, isLive } from '../../model/host.ts';
+import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { CaptureRecord } from '../../model/snapshots/capture.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
+import type { Store } from '../../store/connect.ts';
+import { existingCapture } from './capture-view.ts';
+import { existingSnapshot } from './snapshot-view.ts';
+
+/** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
+export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'> {
+  captureId: string | null;
+  hostIds: string[];
+}
+
+interface OriginRequest {
+  source?: string | undefined;
+  snapshotId?: string | undefined;
+  captureId?: string | undefined;
+  cpus?: number | undefined;
+  memoryMib?: number | undefined;
+}
+
+/**
+ * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
+ * room is its own to say, in the saga.
+ * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
+ *   capture_not_ready, invalid_request
+ */
+export async function placeableOrigin(
+  store: Store,
+  { source, snapshotId, captureId, cpus, memoryMib }: OriginRequest,
+): Promise<Origin> {
+  if (snapshotId !== undefined) {
+    const snapshot = await existingSnapshot({ store }, snapshotId);
+    if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
+    const forkable = await forkableSource(store, snapshot);
+    return { source: forkable, snapshotId, captureId: null, hostIds: [snapshot.hostId] };
+  }
+  if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
+  const known = await knownHosts(store);
+  refuseUnknown(known, source);
+  const capture =
+    captureId === undefined
+      ? await newestCapture(store, known, source)
+      : await cloneable(store, known, captureId, source);
+  const hostIds = capture ? [capture.hostId] : holding(known.live, source).map(({ id }) => id);
+  return { source, snapshotId: null, captureId: capture?.id ?? null, hostIds };
+}
+
+/** The hosts to propose for whom. What a key with a quota wishes is admitted by placement, one after another. */
+export function proposedTo(apiKey: StorageQuota, { hostIds }: Origin): string[] {
+  return isUnlimited(apiKey) ? hostIds : [];
+}
+
+/** What runs in saved memory has seen its processors and their memory: they stay as they were. */
+function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void {
+  const problem =
+    'must be left out: the snapshot has memory (kind `full`), so its forks are as large as what was saved';
+  const fields = Object.entries(wanted).flatMap(([field, value]) => (value === undefined ? [] : [{ field, problem }]));
+  if (fields.length === 0) return;
+  const names = fields.map(({ field }) => field).join(', ');
+  throw new MayflyError('invalid_request', `${names} ${problem}.`, { fields });
+}
+
+/** The source of a snapshot, which can only be used on the host that has it. */
+async function forkableSource(store: Store, snapshot: SnapshotRecord): Promise<string> {
+  const { id: snapshotId, state, hostId, source } = snapshot;
+  if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
+  const { live } = await knownHosts(store);
+  if (live.some(({ id }) => id === hostId)) return source;
+  throw new MayflyError('no_host', `Only ${hostId}, which is away, has the snapshot ${snapshotId}.`);
+}
+
+/** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
+async function cloneable(store: Store, { live }: Known, captureId: string, source: string): Promise<CaptureRecord> {
+  const capture = await existingCapture({ store }, captureId);
+  if (capture.source !== source) {
+    const problem = `is of the source ${JSON.stringify(capture.source)}`;
+    throw new MayflyError('invalid_request', `captureId ${problem}.`, { fields: [{ field: 'captureId', problem }] });
+  }
+  if (capture.state !== 'ready') {
+    throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
+  }
+  if (live.some(({ id }) => id === capture.hostId)) return capture;
+  throw new MayflyError('no_host', `Only ${capture.hostId}, which is away, has the capture ${captureId}.`);
+}
+
+/** Null where the source itself can be cloned, or was never captured. */
+async function newestCapture(store: Store, { live }: Known, source: string): Promise<CaptureRecord | null> {
+  const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
+  if (live.some(isCloneable)) return null;
+  const ready = await store.captures.ready(source);
+  return ready.find(({ hostId }) => live.some(({ id }) => id === hostId)) ?? null;
+}
+
+/** @throws MayflyError no_host, source_not_found */
+export async function refuseUnplaceable(store: Pick<Store, 'hosts'>, source: string): Promise<void> {
+  refuseUnknown(await knownHosts(store), source);
+}
+
+function refuseUnknown({ hosts, live }: Known, source: string): void {
+  if (holding(live, source).length > 0) return;
+  const away = holding(hosts, source).map((host) => host.id);
+  if (away.length > 0)
+    throw new MayflyError('no_host', `Only hosts that are away have that source: ${away.join(', ')}.`);
+  throw new MayflyError('source_not_found', `No host has a source named ${JSON.stringify(source)}.`);
+}
+
+interface Known {
+  hosts: HostRecord[];
+  live: HostRecord[];
+}
+
+/** @throws MayflyError no_host when none is live */
+async function knownHosts(store: Pick<Store, 'hosts'>): Promise<Known> {
+  const hosts = await store.hosts.list();
+  const live = hosts.filter((host) => isLive(host));
+  if (live.length > 0) return { hosts, live };
+  throw new MayflyError('no_host', `None of ${hosts.length} known hosts was heard of within ${HOST_STALE_SECONDS} s.`);
+}

@@ -1,0 +1,30 @@
+import { MayflyError } from '../../model/errors.ts';
+import { isAsleep, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { AppDeps } from '../http/context.ts';
+import { existingSandbox } from './existing-sandbox.ts';
+
+export type RunningSandbox = SandboxRecord & { hostId: string };
+
+/**
+ * A sandbox that can be used now, and its host.
+ * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running
+ */
+export async function runningSandbox(deps: Pick<AppDeps, 'store'>, id: string): Promise<RunningSandbox> {
+  return usable(await existingSandbox(deps, id));
+}
+
+/** @throws MayflyError sandbox_ended, sandbox_not_running */
+export function usable(record: SandboxRecord): RunningSandbox {
+  const { id, state, hostId } = record;
+  if (isFinal(state) || state === 'destroying')
+    throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
+  if (state === 'running' && hostId !== null) return { ...record, hostId };
+  throw notRunning(record);
+}
+
+/** Why it cannot be used now, though it lives. */
+function notRunning({ id, state, spec }: SandboxRecord): MayflyError {
+  const resume = spec.autoResume ? ' It is being resumed.' : ` Let it go on with POST /v1/sandboxes/${id}/resume.`;
+  const remedy = isAsleep(state) ? resume : '';
+  return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.${remedy}`);
+}

@@ -1,0 +1,48 @@
+import type { z } from '@hono/zod-openapi';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { sandboxAnswer } from '../http/schemas.ts';
+
+export type SandboxView = z.infer<typeof sandboxAnswer>;
+
+/**
+ * A record as every route answers it. Field by field: what is later added to records, such as a path on a host, does
+ * not leak out by itself.
+ */
+export function sandboxView(record: SandboxRecord): SandboxView {
+  const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network } =
+    record.spec;
+  const { captureId = null } = record.spec;
+  return {
+    id: record.id,
+    state: record.state,
+    phase: record.phase,
+    spec: {
+      source,
+      snapshotId,
+      captureId,
+      cpus,
+      memoryMib,
+      ttlSeconds,
+      idleSeconds,
+      autoResume,
+      metadata,
+      agentId,
+      network,
+    },
+    createdBy: record.createdBy,
+    hostId: record.hostId,
+    parentSnapshotId: record.parentSnapshotId,
+    ssh: record.ssh,
+    macAddress: record.macAddress,
+    createdAt: record.createdAt,
+    updatedAt: record.updatedAt,
+    runningAt: record.runningAt,
+    expiresAt: record.expiresAt,
+    stopReason: record.stopReason,
+    failure: record.failure,
+    stalledBy: record.stalledBy,
+    waitingFor: record.waitingFor,
+    proof: record.proof,
+    steps: record.steps,
+  };
+}

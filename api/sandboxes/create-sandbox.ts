@@ -1,0 +1,130 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { sandboxIdFrom } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
+import { type Patience, patienceOf } from '../http/prefer.ts';
+import { problemResponse } from '../http/problem.ts';
+import type { createSandbox, IdempotencyHeaders } from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
+import { sandboxView } from '../resources/sandbox-view.ts';
+
+export type Request = z.output<typeof createSandbox>;
+
+/** POST /v1/sandboxes: starts the saga once, however often it is asked with the same key, and waits for it a while. */
+export async function answerCreate(
+  c: Context<Env>,
+  deps: AppDeps,
+  request: Request,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    const patience = patienceOf(headers.prefer);
+    const begun = await start(c, deps, attempt, request, patience);
+    await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
+    const record = begun ?? (await recorded(deps, attempt.subjectId));
+    return { response: answerFor(c, record, patience), isKept: isHeard(c) };
+  });
+}
+
+/** The defaults are filled in here, once, and recorded. */
+function specOf(request: Request, { source, snapshotId, captureId }: Origin): SandboxSpec {
+  return {
+    source,
+    snapshotId,
+    captureId,
+    cpus: request.cpus ?? null,
+    memoryMib: request.memoryMib ?? null,
+    ttlSeconds: request.ttlSeconds ?? LIMITS.ttlSeconds.default,
+    idleSeconds: request.idleSeconds ?? null,
+    autoResume: request.autoResume ?? false,
+    metadata: request.metadata ?? {},
+    agentId: request.agentId ?? null,
+    network: request.network ?? { egress: 'none' },
+  };
+}
+
+/**
+ * A claim without a record means that the first request died, or is still, between the two: this one starts the saga
+ * under the same id, and Temporal joins the two.
+ */
+async function start(
+  c: Context<Env>,
+  deps: AppDeps,
+  attempt: Attempt,
+  request: Request,
+  patience: Patience,
+): Promise<SandboxRecord | null> {
+  const { subjectId: id, isFresh } = attempt;
+  if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
+  const origin = await freedWhenRefused(deps.store, attempt, () => placeableOrigin(deps.store, request));
+  return beginSaga(deps, inputOf(c, id, request, origin), patience);
+}
+
+/**
+ * Begins a saga. For whoever does not wait for its end, the record is written here as well as by the saga, which may take
+ * longer to come to it; whichever is first. One that was there before began with a request of another time, so it alone
+ * can write.
+ * @returns the record, where it was written here
+ */
+export async function beginSaga(
+  { store, sagas }: Pick<AppDeps, 'store' | 'sagas'>,
+  input: SandboxInput,
+  { seconds }: Patience,
+): Promise<SandboxRecord | null> {
+  if (seconds === 0) return (await sagas.begin(input)) ? store.sandboxes.create(requestedRecord(input)) : null;
+  await sagas.create(input);
+  return null;
+}
+
+/** What a saga is begun with, now. */
+export function inputOf(c: Context<Env>, id: string, request: Request, origin: Origin): SandboxInput {
+  const apiKey = c.get('apiKey');
+  return {
+    id,
+    spec: specOf(request, origin),
+    createdBy: { apiKeyId: apiKey.id, agentId: request.agentId ?? null },
+    requestedAt: new Date().toISOString(),
+    begin: 'create',
+    hostIds: proposedTo(apiKey, origin),
+  };
+}
+
+/** The record of what was begun. */
+export async function recorded({ store, sagas }: AppDeps, id: string): Promise<SandboxRecord> {
+  const present = await store.sandboxes.get(id);
+  if (present) return present;
+  await sagas.recorded(id);
+  const record = await store.sandboxes.get(id);
+  if (record) return record;
+  throw new MayflyError('internal', `The saga of ${id} was accepted, but the store has no record of it.`);
+}
+
+function answerFor(c: Context<Env>, record: SandboxRecord, patience: Patience): Response {
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  c.header('Location', `/v1/sandboxes/${record.id}`);
+  if (record.state === 'running') return c.json(sandboxView(record), 201);
+  const failure = failureOf(record);
+  return failure ? problemResponse(c, failure, { sandboxId: record.id }) : c.json(sandboxView(record), 202);
+}
+
+/** Why there will be no running sandbox; null while that is open. */
+export function failureOf(record: SandboxRecord): MayflyError | null {
+  const { state, failure, stopReason } = record;
+  if (state === 'failed' && failure) return new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
+  if (state === 'failed' || state === 'destroyed') {
+    return new MayflyError(
+      'sandbox_ended',
+      `The sandbox ended before it was ready (${stopReason ?? 'no reason recorded'}).`,
+    );
+  }
+  return null;
+}

@@ -1,0 +1,49 @@
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import type { Operation } from '../../model/sagas/messages.ts';
+import { isFinal, type SandboxFailure, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { type Attempt, freedWhenRefused } from '../http/idempotency.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { waitWithin } from '../http/waiting.ts';
+
+/** What is known of an operation when the wait for it is over. */
+export interface Outcome {
+  isOver: boolean;
+  /** Why it failed. */
+  failure: SandboxFailure | null;
+}
+
+/** @throws MayflyError what {@link Sagas.operate} refuses with: then the key is free again */
+export async function beginOperation(
+  { store, sagas }: AppDeps,
+  attempt: Attempt,
+  sandboxId: string,
+  operation: Operation,
+): Promise<void> {
+  await freedWhenRefused(store, attempt, () => sagas.operate(sandboxId, operation));
+}
+
+/** Waits as long as the caller prefers. */
+export async function awaitOperation(
+  c: Context<Env>,
+  deps: AppDeps,
+  operation: { sandboxId: string; operationId: string },
+  prefer: string | undefined,
+): Promise<Outcome> {
+  const { sandboxId, operationId } = operation;
+  const patience = patienceOf(prefer);
+  let outcome: Outcome = { isOver: false, failure: null };
+  await waitWithin(c, deps, patience.seconds, async (signal) => {
+    outcome = { isOver: true, failure: await deps.sagas.operated(sandboxId, operationId, signal) };
+  });
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  return outcome;
+}
+
+/** Why an operation that is over has not done what it should; null when it has. */
+export function failureOf({ failure }: Outcome, { id, state }: SandboxRecord): MayflyError | null {
+  if (failure) return new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
+  if (!isFinal(state) && state !== 'destroying') return null;
+  return new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}; what became of the request is in its audit.`);
+}

@@ -1,0 +1,92 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { operationIdFrom } from '../../model/ids.ts';
+import type { PauseOperation } from '../../model/sagas/messages.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
+import { problemResponse } from '../http/problem.ts';
+import {
+  type IdempotencyHeaders,
+  idempotencyHeaders,
+  json,
+  noQuery,
+  problems,
+  sandboxAnswer,
+  sandboxParams,
+} from '../http/schemas.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { sandboxView } from '../resources/sandbox-view.ts';
+import { awaitOperation, beginOperation, failureOf } from './operation.ts';
+
+const tags = ['sandboxes'];
+const middleware = [requires('sandboxes:write')];
+const request = { params: sandboxParams, query: noQuery, headers: idempotencyHeaders };
+const pending = json('It is under way; Location says where to look', sandboxAnswer);
+
+const pauseOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes/{id}/pause',
+  tags,
+  summary: 'Stop the processors of a sandbox; its memory is kept, and so is its room on the host',
+  middleware,
+  request,
+  responses: { 200: json('It is paused', sandboxAnswer), 202: pending, ...problems },
+});
+
+const hibernateOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes/{id}/hibernate',
+  tags,
+  summary: "Put a sandbox's memory on its host's disk, and give its room in memory back",
+  middleware,
+  request,
+  responses: { 200: json('It is hibernated', sandboxAnswer), 202: pending, ...problems },
+});
+
+const resumeOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes/{id}/resume',
+  tags,
+  summary: 'Let a paused or hibernated sandbox go on',
+  middleware,
+  request,
+  responses: { 200: json('It runs', sandboxAnswer), 202: pending, ...problems },
+});
+
+export function pauseRoutes(app: App, deps: AppDeps): void {
+  app.openapi(pauseOne, async (c) => {
+    return serialised(await answer(c, deps, 'pause', c.req.valid('param').id, c.req.valid('header')));
+  });
+  app.openapi(hibernateOne, async (c) => {
+    return serialised(await answer(c, deps, 'hibernate', c.req.valid('param').id, c.req.valid('header')));
+  });
+  app.openapi(resumeOne, async (c) => {
+    return serialised(await answer(c, deps, 'resume', c.req.valid('param').id, c.req.valid('header')));
+  });
+}
+
+/** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy, hibernation_unsupported */
+async function answer(
+  c: Context<Env>,
+  deps: AppDeps,
+  kind: PauseOperation['kind'],
+  sandboxId: string,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  await existingSandbox(deps, sandboxId);
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: null };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    const operationId = attempt.subjectId;
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await beginOperation(deps, attempt, sandboxId, { kind, operationId, actor });
+    const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
+    const sandbox = await existingSandbox(deps, sandboxId);
+    c.header('Location', `/v1/sandboxes/${sandboxId}`);
+    const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
+    const response = error
+      ? problemResponse(c, error, { sandboxId })
+      : c.json(sandboxView(sandbox), outcome.isOver ? 200 : 202);
+    return { response, isKept: isHeard(c) };
+  });
+}

@@ -1,0 +1,92 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
+import { MayflyError } from '../../model/errors.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { noQuery, problems, sandboxParams } from '../http/schemas.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { sandboxView } from '../resources/sandbox-view.ts';
+
+/** How often the store is asked while somebody listens: three reads by id, about 3 ms of the embedded store. */
+const POLL_MS = 250;
+/** A comment this often, when nothing happens, keeps proxies from closing the connection. */
+const KEEP_ALIVE_MS = 15_000;
+/** Listeners of one process: as many polls as take about a third of the embedded store's time. */
+const MAX_LISTENERS = 32;
+const ENTRIES_PER_POLL = 50;
+
+const events = createRoute({
+  method: 'get',
+  path: '/v1/sandboxes/{id}/events',
+  tags: ['sandboxes'],
+  summary: 'Follow a sandbox until its end',
+  description:
+    'Server-sent events. `audit`: an entry of the audit trail, its number as event id, so that `Last-Event-ID` goes on after it. ' +
+    '`sandbox`: the sandbox as it is now, at first and after every change.',
+  middleware: [requires('sandboxes:read')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: z.object({
+      'last-event-id': z
+        .string()
+        .regex(/^\d{0,9}$/, 'must be the number of an event')
+        .optional(),
+    }),
+  },
+  responses: {
+    200: { description: 'The stream', content: { 'text/event-stream': { schema: z.string() } } },
+    ...problems,
+  },
+});
+
+export function sandboxEventRoutes(app: App, deps: AppDeps): void {
+  let listeners = 0;
+  app.openapi(events, async (c) => {
+    const { id } = c.req.valid('param');
+    const last = c.req.valid('header')['last-event-id'];
+    await existingSandbox(deps, id);
+    if (listeners >= MAX_LISTENERS) {
+      throw new MayflyError('too_many_requests', `${MAX_LISTENERS} event streams are open already.`);
+    }
+    listeners++;
+    return serialised(
+      streamSSE(c, async (stream) => {
+        try {
+          await follow(deps, stream, id, last ? Number(last) : -1);
+        } catch (error) {
+          // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
+          deps.logger.warn({ err: error, sandboxId: id, requestId: c.get('requestId') }, 'an event stream broke');
+        } finally {
+          listeners--;
+        }
+      }),
+    );
+  });
+}
+
+async function follow({ store }: AppDeps, stream: SSEStreamingApi, id: string, from: number): Promise<void> {
+  let after = from;
+  let seen = '';
+  let silentSince = Date.now();
+  while (!stream.aborted) {
+    // Read before the entries: when this says that it is over, the entries read next are all there are.
+    const record = await existingSandbox({ store }, id);
+    const entries = await store.audit.entries(id, { after, limit: ENTRIES_PER_POLL });
+    for (const { seq, body } of entries) {
+      await stream.writeSSE({ id: String(seq), event: 'audit', data: body });
+      after = seq;
+    }
+    const data = JSON.stringify(sandboxView(record));
+    if (data !== seen) await stream.writeSSE({ event: 'sandbox', data });
+    if (entries.length > 0 || data !== seen) silentSince = Date.now();
+    seen = data;
+    if (isFinal(record.state) && entries.length === 0) return;
+    if (Date.now() - silentSince >= KEEP_ALIVE_MS) {
+      await stream.write(': still here\n\n');
+      silentSince = Date.now();
+    }
+    if (entries.length < ENTRIES_PER_POLL) await stream.sleep(POLL_MS);
+  }
+}

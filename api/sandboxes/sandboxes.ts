@@ -1,0 +1,158 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { patienceOf } from '../http/prefer.ts';
+import {
+  createSandbox,
+  forksAnswer,
+  idempotencyHeaders,
+  json,
+  listQuery,
+  noQuery,
+  pageOf,
+  patchSandbox,
+  preferHeaders,
+  problems,
+  sandboxAnswer,
+  sandboxParams,
+} from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { sandboxView } from '../resources/sandbox-view.ts';
+import { answerCreate } from './create-sandbox.ts';
+import { answerForks } from './fork-sandboxes.ts';
+
+const ONE = '/v1/sandboxes/{id}';
+const tags = ['sandboxes'];
+
+const createOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes',
+  tags,
+  summary: 'Make a sandbox, or forks of a snapshot',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: createSandbox } } },
+  },
+  responses: {
+    201: json('It runs, and SSH was verified; with `count`, all do', z.union([sandboxAnswer, forksAnswer])),
+    202: json('It is being made; Location says where to look', z.union([sandboxAnswer, forksAnswer])),
+    207: json('With `count`: some will not run, and each item says whether it does', forksAnswer),
+    ...problems,
+  },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: '/v1/sandboxes',
+  tags,
+  summary: 'List sandboxes, newest first',
+  middleware: [requires('sandboxes:read')],
+  request: { query: listQuery },
+  responses: { 200: json('One page', pageOf(sandboxAnswer)), ...problems },
+});
+
+const getOne = createRoute({
+  method: 'get',
+  path: ONE,
+  tags,
+  summary: 'Read one sandbox',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sandboxParams, query: noQuery },
+  responses: { 200: json('The sandbox', sandboxAnswer), ...problems },
+});
+
+const patchOne = createRoute({
+  method: 'patch',
+  path: ONE,
+  tags,
+  summary: 'Extend a sandbox, or change its metadata',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    body: { required: true, content: { 'application/json': { schema: patchSandbox } } },
+  },
+  responses: { 200: json('The changed sandbox', sandboxAnswer), ...problems },
+});
+
+const deleteOne = createRoute({
+  method: 'delete',
+  path: ONE,
+  tags,
+  summary: 'End a sandbox, and prove that nothing of it is left',
+  middleware: [requires('sandboxes:write')],
+  request: { params: sandboxParams, query: noQuery, headers: preferHeaders },
+  responses: {
+    200: json('It is gone; `proof` says what was looked at', sandboxAnswer),
+    202: json('It is being removed; Location says where to look', sandboxAnswer),
+    ...problems,
+  },
+});
+
+export function sandboxRoutes(app: App, deps: AppDeps): void {
+  const { store, sagas } = deps;
+  app.openapi(createOne, async (c) => {
+    const request = c.req.valid('json');
+    const answer = request.count === undefined ? answerCreate : answerForks;
+    return serialised(await answer(c, deps, request, c.req.valid('header')));
+  });
+  app.openapi(listAll, async (c) => {
+    const { limit = LIMITS.page.default, cursor, state } = c.req.valid('query');
+    const page = await store.sandboxes.list({
+      limit,
+      ...(cursor !== undefined && { cursor }),
+      ...(state && { state }),
+    });
+    return c.json({ items: page.items.map(sandboxView), nextCursor: page.nextCursor }, 200);
+  });
+  app.openapi(getOne, async (c) => c.json(sandboxView(await existingSandbox(deps, c.req.valid('param').id)), 200));
+  app.openapi(patchOne, async (c) => {
+    const { id } = c.req.valid('param');
+    const { ttlSeconds, idleSeconds, autoResume, metadata } = c.req.valid('json');
+    const patch = {
+      actor: { apiKeyId: c.get('apiKey').id, agentId: null },
+      ...(ttlSeconds !== undefined && { ttlSeconds }),
+      ...(idleSeconds !== undefined && { idleSeconds }),
+      ...(autoResume !== undefined && { autoResume }),
+      ...(metadata !== undefined && { metadata }),
+    };
+    try {
+      return c.json(sandboxView(await sagas.patch(id, patch)), 200);
+    } catch (error) {
+      refuseEnded(await existingSandbox(deps, id)); // of one that never was there is no saga either
+      throw error;
+    }
+  });
+  app.openapi(deleteOne, async (c) => {
+    return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+  });
+}
+
+function refuseEnded({ id, state }: SandboxRecord): void {
+  if (!isFinal(state) && state !== 'destroying') return;
+  throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
+}
+
+async function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
+  const { sagas } = deps;
+  const patience = patienceOf(prefer);
+  const before = await existingSandbox(deps, id);
+  if (!isFinal(before.state)) {
+    const { spec, createdBy, createdAt } = before;
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor });
+    await waitWithin(c, deps, patience.seconds, (signal) => sagas.ended(id, signal));
+  }
+  const record = await existingSandbox(deps, id);
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  if (isFinal(record.state)) return c.json(sandboxView(record), 200);
+  c.header('Location', `/v1/sandboxes/${id}`);
+  return c.json(sandboxView(record), 202);
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { existingSnapshot } from '../resources/snapshot-view.ts';
+
+/** A disk snapshot is over in less than a second; one of a guest that does not answer takes half a minute. */
+const LONGEST_SECONDS = 120;
+/** It is not begun later than this: half of what its workflow waits until it is told. Milliseconds. */
+const BEGUN_WITHIN_MS = 300_000;
+
+/** The present state of a sandbox as a snapshot, until {@link PassingSnapshot.passed}, or for ten minutes. */
+export class PassingSnapshot {
+  private constructor(
+    private readonly deps: AppDeps,
+    private readonly id: string,
+    readonly record: SnapshotRecord,
+  ) {}
+
+  /** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_busy, snapshot_failed and its kin */
+  static async take(c: Context<Env>, deps: AppDeps, sandboxId: string): Promise<PassingSnapshot> {
+    const hostId = hostOf(await existingSandbox(deps, sandboxId));
+    const id = snapshotIdFrom(randomBytes(ID_BYTES));
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    // First, so that whatever becomes of this process there is somebody who removes it.
+    await deps.sagas.letPass({ snapshotId: id, hostId, actor });
+    try {
+      const wish = {
+        kind: 'snapshot',
+        operationId: id,
+        name: id,
+        snapshotKind: 'disk',
+        reason: 'diff',
+        notAfter: new Date(Date.now() + BEGUN_WITHIN_MS).toISOString(),
+        actor,
+      } as const;
+      await deps.sagas.operate(sandboxId, wish);
+      await waitWithin(c, deps, LONGEST_SECONDS, async (signal) => {
+        await deps.sagas.operated(sandboxId, id, signal);
+      });
+      return new PassingSnapshot(deps, id, ready(await existingSnapshot(deps, id)));
+    } catch (error) {
+      // With Temporal away nobody knows whether it will be taken: then only time can tell that it is not needed.
+      if (!(error instanceof MayflyError && error.code === 'temporal_unavailable')) await passed(deps, id);
+      throw error;
+    }
+  }
+
+  /** Nobody needs it any more. */
+  async passed(): Promise<void> {
+    await passed(this.deps, this.id);
+  }
+}
+
+async function passed({ sagas, logger }: AppDeps, snapshotId: string): Promise<void> {
+  try {
+    await sagas.passed(snapshotId);
+  } catch (err) {
+    logger.warn({ err, snapshotId }, 'a snapshot that was needed for a moment stays for some minutes');
+  }
+}
+
+function hostOf({ id, state, hostId }: SandboxRecord): string {
+  if (isFinal(state) || state === 'destroying') {
+    throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state. Compare two of its snapshots.`);
+  }
+  if (hostId !== null) return hostId;
+  throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+}
+
+function ready(record: SnapshotRecord): SnapshotRecord {
+  const { id, state, failure } = record;
+  if (state === 'ready') return record;
+  if (failure) throw new MayflyError(failure.code, `${failure.step}: ${failure.message}`);
+  throw new MayflyError(
+    'snapshot_failed',
+    `The present state, as ${id}, was still ${state} after ${LONGEST_SECONDS} s.`,
+  );
+}

@@ -1,0 +1,94 @@
+import { createRoute, type z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { answerOnce, furtherId, isHeard } from '../http/idempotency.ts';
+import { problemResponse } from '../http/problem.ts';
+import {
+  type IdempotencyHeaders,
+  idempotencyHeaders,
+  json,
+  noQuery,
+  problems,
+  sandboxParams,
+} from '../http/schemas.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { sandboxView } from '../resources/sandbox-view.ts';
+import { restoreAnswer, restoreSandbox } from '../resources/snapshot-schemas.ts';
+import { existingSnapshot } from '../resources/snapshot-view.ts';
+import { awaitOperation, beginOperation, failureOf } from '../sandboxes/operation.ts';
+
+type Request = z.output<typeof restoreSandbox>;
+
+const restoreOne = createRoute({
+  method: 'post',
+  path: '/v1/sandboxes/{id}/restore',
+  tags: ['snapshots'],
+  summary: 'Take a sandbox back to one of its snapshots',
+  description:
+    'The sandbox keeps its id, address, host key and certificates; its machine starts anew from the snapshot. ' +
+    'Commands that run end with the outcome `interrupted`.',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: restoreSandbox } } },
+  },
+  responses: {
+    200: json('It runs from the snapshot, and SSH was verified', restoreAnswer),
+    202: json('It is being restored; Location says where to look', restoreAnswer),
+    ...problems,
+  },
+});
+
+export function restoreRoutes(app: App, deps: AppDeps): void {
+  app.openapi(restoreOne, async (c) => {
+    const { id } = c.req.valid('param');
+    return serialised(await answerRestore(c, deps, id, c.req.valid('json'), c.req.valid('header')));
+  });
+}
+
+/**
+ * Restores once, however often it is asked with the same key, and waits for it a while.
+ * @throws MayflyError sandbox_not_found, snapshot_not_found, snapshot_not_ready, sandbox_not_running, sandbox_ended, sandbox_busy
+ */
+async function answerRestore(
+  c: Context<Env>,
+  deps: AppDeps,
+  sandboxId: string,
+  request: Request,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  const { snapshotId, keepCurrent = true } = request;
+  await existingSandbox(deps, sandboxId);
+  await refuseForeign(deps, sandboxId, snapshotId);
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    const operationId = attempt.subjectId;
+    const keepAs = keepCurrent ? furtherId(snapshotIdFrom, operationId, 'kept') : null;
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
+    const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
+    const sandbox = await existingSandbox(deps, sandboxId);
+    c.header('Location', `/v1/sandboxes/${sandboxId}`);
+    const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
+    const answer = { operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) };
+    const response = error
+      ? problemResponse(c, error, { sandboxId, snapshotId })
+      : c.json(answer, outcome.isOver ? 200 : 202);
+    return { response, isKept: isHeard(c) };
+  });
+}
+
+/** Another sandbox's disks belong to another identity: that is a fork. @throws MayflyError snapshot_not_found, invalid_request */
+async function refuseForeign(deps: AppDeps, sandboxId: string, snapshotId: string): Promise<void> {
+  const snapshot = await existingSnapshot(deps, snapshotId);
+  if (snapshot.sandboxId === sandboxId) return;
+  const problem = `is of ${snapshot.sandboxId}; fork it with POST /v1/sandboxes {"snapshotId": …}`;
+  throw new MayflyError('invalid_request', `The snapshot ${snapshotId} ${problem}.`, {
+    fields: [{ field: 'snapshotId', problem }],
+  });
+}

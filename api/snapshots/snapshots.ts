@@ -1,0 +1,113 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, problems, sandboxParams } from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { snapshotAnswer, snapshotParams, snapshotQuery, takeSnapshot } from '../resources/snapshot-schemas.ts';
+import { existingSnapshot, snapshotView } from '../resources/snapshot-view.ts';
+import { answerTake } from './take-snapshot.ts';
+
+const OF_SANDBOX = '/v1/sandboxes/{id}/snapshots';
+const ONE = '/v1/snapshots/{id}';
+const tags = ['snapshots'];
+
+const takeOne = createRoute({
+  method: 'post',
+  path: OF_SANDBOX,
+  tags,
+  summary: 'Take a snapshot of a sandbox, which goes on meanwhile',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: takeSnapshot } } },
+  },
+  responses: {
+    201: json('It was saved and checked', snapshotAnswer),
+    202: json('It is being taken; Location says where to look', snapshotAnswer),
+    ...problems,
+  },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: OF_SANDBOX,
+  tags,
+  summary: 'List the snapshots of a sandbox, newest first; also when it has ended',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sandboxParams, query: snapshotQuery },
+  responses: { 200: json('One page', pageOf(snapshotAnswer)), ...problems },
+});
+
+const getOne = createRoute({
+  method: 'get',
+  path: ONE,
+  tags,
+  summary: 'Read one snapshot',
+  middleware: [requires('sandboxes:read')],
+  request: { params: snapshotParams, query: noQuery },
+  responses: { 200: json('The snapshot', snapshotAnswer), ...problems },
+});
+
+const deleteOne = createRoute({
+  method: 'delete',
+  path: ONE,
+  tags,
+  summary: 'Delete a snapshot; what others lean on is freed with the last of them',
+  middleware: [requires('sandboxes:write')],
+  request: { params: snapshotParams, query: noQuery, headers: preferHeaders },
+  responses: {
+    200: json('It cannot be used any more; `keptFor` says what its content is still needed for', snapshotAnswer),
+    202: json('It is being deleted; Location says where to look', snapshotAnswer),
+    ...problems,
+  },
+});
+
+export function snapshotRoutes(app: App, deps: AppDeps): void {
+  app.openapi(takeOne, async (c) => {
+    const { id } = c.req.valid('param');
+    return serialised(await answerTake(c, deps, id, c.req.valid('json'), c.req.valid('header')));
+  });
+  app.openapi(listAll, async (c) => {
+    const { id: sandboxId } = await existingSandbox(deps, c.req.valid('param').id);
+    const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
+    const page = await deps.store.snapshots.list({ sandboxId, limit, ...(cursor !== undefined && { cursor }) });
+    return c.json({ items: page.items.map(snapshotView), nextCursor: page.nextCursor }, 200);
+  });
+  app.openapi(getOne, async (c) => c.json(snapshotView(await existingSnapshot(deps, c.req.valid('param').id)), 200));
+  app.openapi(deleteOne, async (c) => {
+    return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+  });
+}
+
+/** @throws MayflyError snapshot_not_found, sandbox_busy */
+async function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
+  const { sagas } = deps;
+  const patience = patienceOf(prefer);
+  const before = await existingSnapshot(deps, id);
+  if (before.state === 'creating') {
+    throw new MayflyError('sandbox_busy', `The snapshot ${id} is being taken; it can be deleted when that has ended.`);
+  }
+  if (!isGone(before.state)) {
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await sagas.deleteSnapshot({ snapshotId: id, hostId: before.hostId, actor });
+    await waitWithin(c, deps, patience.seconds, (signal) => sagas.snapshotDeleted(id, signal));
+  }
+  const record = await existingSnapshot(deps, id);
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  if (isGone(record.state)) return c.json(snapshotView(record), 200);
+  c.header('Location', `/v1/snapshots/${id}`);
+  return c.json(snapshotView(record), 202);
+}
+
+/** What failed has left nothing. */
+function isGone(state: SnapshotState): boolean {
+  return state === 'deleted' || state === 'failed';
+}

@@ -1,0 +1,65 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { snapshotIdFrom } from '../../model/ids.ts';
+import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { type Attempt, answerOnce, isHeard } from '../http/idempotency.ts';
+import { problemResponse } from '../http/problem.ts';
+import type { IdempotencyHeaders } from '../http/schemas.ts';
+import { existingSandbox } from '../resources/existing-sandbox.ts';
+import type { takeSnapshot } from '../resources/snapshot-schemas.ts';
+import { existingSnapshot, snapshotView } from '../resources/snapshot-view.ts';
+import { awaitOperation, beginOperation } from '../sandboxes/operation.ts';
+
+type Request = z.output<typeof takeSnapshot>;
+
+/**
+ * POST …/snapshots: takes it once, however often it is asked with the same key, and waits for it a while.
+ * @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy, snapshot_unsupported, snapshot_name_taken
+ */
+export async function answerTake(
+  c: Context<Env>,
+  deps: AppDeps,
+  sandboxId: string,
+  request: Request,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  await existingSandbox(deps, sandboxId);
+  const asked = { idFrom: snapshotIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    await begin(deps, attempt, sandboxId, request, c.get('apiKey').id);
+    await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);
+    const record = await existingSnapshot(deps, attempt.subjectId);
+    return { response: answerFor(c, record), isKept: isHeard(c) };
+  });
+}
+
+/** A claim with a record has been begun; its sandbox may have ended since then. */
+async function begin(
+  deps: AppDeps,
+  attempt: Attempt,
+  sandboxId: string,
+  { name, kind }: Request,
+  apiKeyId: string,
+): Promise<void> {
+  const { subjectId, isFresh } = attempt;
+  if (!isFresh && (await deps.store.snapshots.get(subjectId))) return;
+  await beginOperation(deps, attempt, sandboxId, {
+    kind: 'snapshot',
+    operationId: subjectId,
+    name: name ?? subjectId,
+    snapshotKind: kind ?? 'disk',
+    actor: { apiKeyId, agentId: null },
+  });
+}
+
+function answerFor(c: Context<Env>, record: SnapshotRecord): Response {
+  const { id: snapshotId, sandboxId, state, failure } = record;
+  c.header('Location', `/v1/snapshots/${snapshotId}`);
+  if (state !== 'failed') return c.json(snapshotView(record), state === 'creating' ? 202 : 201);
+  const error = failure
+    ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
+    : new MayflyError('snapshot_failed', 'No reason was recorded.');
+  return problemResponse(c, error, { sandboxId, snapshotId });
+}

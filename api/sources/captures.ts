@@ -1,0 +1,86 @@
+import { createRoute } from '@hono/zod-openapi';
+import { LIMITS } from '../../model/limits.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, problems } from '../http/schemas.ts';
+import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
+import { captureView, existingCapture } from '../resources/capture-view.ts';
+import { sourceParams, sourceTask } from './source-schemas.ts';
+import { answerCapture, answerDeletion } from './take-capture.ts';
+
+const OF_SOURCE = '/v1/sources/{name}/captures';
+const ONE = '/v1/captures/{id}';
+const tags = ['captures'];
+
+const takeOne = createRoute({
+  method: 'post',
+  path: OF_SOURCE,
+  tags,
+  summary: 'Copy a running source as it is at one moment, while it goes on',
+  description:
+    'Its file systems are frozen for about a second where its guest agent can do that. When any of it fails, what was ' +
+    'copied is removed. Sandboxes of a running source are made from its newest capture.',
+  middleware: [requires('admin')],
+  request: {
+    params: sourceParams,
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: sourceTask } } },
+  },
+  responses: {
+    201: json('It was copied and checked', captureAnswer),
+    202: json('It is being copied; Location says where to look', captureAnswer),
+    ...problems,
+  },
+});
+
+const listAll = createRoute({
+  method: 'get',
+  path: OF_SOURCE,
+  tags,
+  summary: 'List the captures of a source on all hosts, newest first; also when the source is gone',
+  middleware: [requires('sandboxes:read')],
+  request: { params: sourceParams, query: captureQuery },
+  responses: { 200: json('One page', pageOf(captureAnswer)), ...problems },
+});
+
+const getOne = createRoute({
+  method: 'get',
+  path: ONE,
+  tags,
+  summary: 'Read one capture',
+  middleware: [requires('sandboxes:read')],
+  request: { params: captureParams, query: noQuery },
+  responses: { 200: json('The capture', captureAnswer), ...problems },
+});
+
+const deleteOne = createRoute({
+  method: 'delete',
+  path: ONE,
+  tags,
+  summary: 'Delete a capture that nothing leans on',
+  middleware: [requires('admin')],
+  request: { params: captureParams, query: noQuery, headers: preferHeaders },
+  responses: {
+    200: json('Nothing of it is left', captureAnswer),
+    202: json('It is being deleted; Location says where to look', captureAnswer),
+    ...problems,
+  },
+});
+
+export function captureRoutes(app: App, deps: AppDeps): void {
+  app.openapi(takeOne, async (c) => {
+    const { name } = c.req.valid('param');
+    return serialised(await answerCapture(c, deps, name, c.req.valid('json'), c.req.valid('header')));
+  });
+  app.openapi(listAll, async (c) => {
+    const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
+    const { name: source } = c.req.valid('param');
+    const page = await deps.store.captures.list({ source, limit, ...(cursor !== undefined && { cursor }) });
+    return c.json({ items: page.items.map(captureView), nextCursor: page.nextCursor }, 200);
+  });
+  app.openapi(getOne, async (c) => c.json(captureView(await existingCapture(deps, c.req.valid('param').id)), 200));
+  app.openapi(deleteOne, async (c) => {
+    return serialised(await answerDeletion(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+  });
+}

@@ -1,0 +1,176 @@
+import { createRoute, type z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { isErrorCode, MayflyError } from '../../model/errors.ts';
+import { isLive } from '../../model/host.ts';
+import { operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
+import { type BakedSource, type BakeSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { problemResponse } from '../http/problem.ts';
+import {
+  type IdempotencyHeaders,
+  idempotencyHeaders,
+  json,
+  noQuery,
+  preferHeaders,
+  problems,
+} from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { placeableOrigin } from '../resources/placement.ts';
+import { existingSnapshot } from '../resources/snapshot-view.ts';
+import { bakedView } from './baked-view.ts';
+import { bakedSourceOf } from './source-host.ts';
+import { bakedSource, bakeSource, onHost, sourceParams } from './source-schemas.ts';
+
+type Request = z.output<typeof bakeSource>;
+
+const bakeOne = createRoute({
+  method: 'post',
+  path: '/v1/sources',
+  tags: ['sources'],
+  summary: 'Make a source of a snapshot',
+  description:
+    'The snapshot is cleaned of what makes it one machine (in a sandbox that is made of it and destroyed), shut down, and ' +
+    'copied to images of its own: neither the snapshot nor its sandbox is needed afterwards. docs/sources.md says what is removed.',
+  middleware: [requires('admin')],
+  request: {
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: bakeSource } } },
+  },
+  responses: {
+    201: json('Sandboxes can be made of it', bakedSource),
+    202: json('It is being made; Location says where to look', bakedSource),
+    ...problems,
+  },
+});
+
+const deleteOne = createRoute({
+  method: 'delete',
+  path: '/v1/sources/{name}',
+  tags: ['sources'],
+  summary: 'Delete a source that was made of a snapshot',
+  description: 'Refused while a sandbox or a snapshot leans on its images, and for sources that Mayfly did not make.',
+  middleware: [requires('admin')],
+  request: { params: sourceParams, query: onHost, headers: preferHeaders },
+  responses: {
+    200: json('Nothing of it is left', bakedSource),
+    202: json('It is being deleted; Location says where to look', bakedSource),
+    ...problems,
+  },
+});
+
+export function sourceBakingRoutes(app: App, deps: AppDeps): void {
+  app.openapi(bakeOne, async (c) => {
+    return serialised(await answerBake(c, deps, c.req.valid('json'), c.req.valid('header')));
+  });
+  app.openapi(deleteOne, async (c) => {
+    const { name } = c.req.valid('param');
+    const source = await bakedSourceOf(deps.store, name, c.req.valid('query').hostId);
+    return serialised(await answerDelete(c, deps, source, c.req.valid('header').prefer));
+  });
+}
+
+/** @throws MayflyError snapshot_not_found, snapshot_not_ready, no_host, source_exists */
+async function answerBake(
+  c: Context<Env>,
+  deps: AppDeps,
+  request: Request,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const { id: apiKeyId } = c.get('apiKey');
+  const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    const input = await begin(deps, attempt, request, apiKeyId);
+    const patience = patienceOf(headers.prefer);
+    const isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.bakeEnded(input, signal));
+    const known = await store.bakedSources.get(input.sourceId);
+    const isMine = known?.bakeId === input.bakeId;
+    if (isOver && !isMine) throw new MayflyError('source_exists', `${input.hostId} has made ${input.name} meanwhile.`);
+    const record = known && isMine ? known : requestedBake(input);
+    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    return { response: answerFor(c, record), isKept: isHeard(c) };
+  });
+}
+
+/** A claim with a record has been begun. */
+async function begin(deps: AppDeps, attempt: Attempt, request: Request, apiKeyId: string): Promise<BakeSourceInput> {
+  const { store, sagas } = deps;
+  return freedWhenRefused(store, attempt, async () => {
+    const input = await inputOf(deps, attempt, request, apiKeyId);
+    const present = await store.bakedSources.get(input.sourceId);
+    if (present?.bakeId === input.bakeId) return input;
+    await refuseTaken(deps, input.name);
+    await sagas.bakeSource(input);
+    return input;
+  });
+}
+
+async function inputOf(
+  { store }: AppDeps,
+  { subjectId: bakeId }: Attempt,
+  { name, fromSnapshot }: Request,
+  apiKeyId: string,
+): Promise<BakeSourceInput> {
+  await placeableOrigin(store, { snapshotId: fromSnapshot });
+  const { id, sandboxId, hostId, source } = await existingSnapshot({ store }, fromSnapshot);
+  return {
+    bakeId,
+    sourceId: sourceIdOf(hostId, name),
+    hostId,
+    name,
+    snapshot: { id, sandboxId, source },
+    builderId: furtherId(sandboxIdFrom, bakeId, 'builder'),
+    actor: { apiKeyId, agentId: null },
+    requestedAt: new Date().toISOString(),
+  };
+}
+
+/** On no host, or the name would mean two things. The snapshot's own host looks once more, in the saga. @throws MayflyError source_exists */
+async function refuseTaken({ store }: AppDeps, name: string): Promise<void> {
+  const live = (await store.hosts.list()).filter((host) => isLive(host));
+  const having = live.filter((host) => host.sources.some((source) => source.name === name)).map(({ id }) => id);
+  if (having.length === 0) return;
+  throw new MayflyError('source_exists', `${having.join(', ')} has a source named ${JSON.stringify(name)}.`);
+}
+
+function answerFor(c: Context<Env>, record: BakedSource): Response {
+  const { state, failure, name } = record;
+  c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
+  if (state === 'failed' && failure) {
+    const code = isErrorCode(failure.code) ? failure.code : 'bake_failed';
+    return problemResponse(c, new MayflyError(code, `${failure.step}: ${failure.message}`));
+  }
+  return c.json(bakedView(record), state === 'baking' ? 202 : 201);
+}
+
+/** @throws MayflyError too_many_requests while it is baked */
+async function answerDelete(
+  c: Context<Env>,
+  deps: AppDeps,
+  { id: sourceId, hostId, name, state }: BakedSource,
+  prefer: string | undefined,
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const patience = patienceOf(prefer);
+  let isOver = false;
+  if (!isGone(state)) {
+    await sagas.deleteSource({ sourceId, hostId, name, actor: { apiKeyId: c.get('apiKey').id, agentId: null } });
+    isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.bakeEnded({ hostId, name }, signal));
+  }
+  const record = await bakedSourceOf(store, name, hostId);
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  if (isOver && record.state === 'ready' && record.failure) {
+    return problemResponse(c, new MayflyError(record.failure.code, record.failure.message));
+  }
+  c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
+  return c.json(bakedView(record), isGone(record.state) ? 200 : 202);
+}
+
+/** What failed has left nothing. */
+function isGone(state: BakedSource['state']): boolean {
+  return state === 'deleted' || state === 'failed';
+}

@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import type { SourceAccess } from '../../model/snapshots/source-access.ts';
+import type { ReadonlyCommand } from '../../readonly/command.ts';
+import { readReadonlyCommand } from '../../readonly/readonly-command.ts';
+import { listingAnswer } from '../files/directory-listing.ts';
+import { succeeded } from '../files/file-access.ts';
+import { contentAnswer, headersOf } from '../files/file-answer.ts';
+import { fileEntry } from '../files/file-schemas.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { FilePath } from '../http/file-path.ts';
+import { refusalOf } from '../http/guests.ts';
+import { answerOnce } from '../http/idempotency.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, problems } from '../http/schemas.ts';
+import { preparedSource } from './source-host.ts';
+import { onHost, sourceCommand, sourceCommandAnswer, sourceFileParams, sourceParams } from './source-schemas.ts';
+
+const BYTES = 'application/octet-stream';
+
+const runOne = createRoute({
+  method: 'post',
+  path: '/v1/sources/{name}/commands',
+  tags: ['sources'],
+  summary: 'Look at a source with a command that changes nothing',
+  description:
+    'A line of programs joined by `|`, `&&`, `||` and `;`, each with arguments from a closed table (docs/read-only.md). ' +
+    'No shell runs it: it is parsed here, and checked again on the source.',
+  middleware: [requires('sources:look')],
+  request: {
+    params: sourceParams,
+    query: noQuery,
+    headers: idempotencyHeaders.omit({ prefer: true }),
+    body: { required: true, content: { 'application/json': { schema: sourceCommand } } },
+  },
+  responses: { 200: json('It ended, however it did', sourceCommandAnswer), ...problems },
+});
+
+const readOne = createRoute({
+  method: 'get',
+  path: '/v1/sources/{name}/files/{path}',
+  tags: ['sources'],
+  summary: 'Read a file, a range of it, or a directory of a source',
+  description: 'What the user mayfly-readonly may read. A symbolic link is followed.',
+  middleware: [requires('sources:look')],
+  request: {
+    params: sourceFileParams,
+    query: onHost,
+    headers: z.object({ range: z.string().max(256).optional().openapi({ example: 'bytes=0-1023' }) }),
+  },
+  responses: {
+    200: {
+      description: 'The content, or the entries of the directory',
+      content: {
+        [BYTES]: { schema: { type: 'string', format: 'binary' } },
+        'application/json': { schema: pageOf(fileEntry) },
+      },
+    },
+    206: { description: 'The range', content: { [BYTES]: { schema: { type: 'string', format: 'binary' } } } },
+    ...problems,
+  },
+});
+
+export function sourceLookRoutes(app: App, deps: AppDeps): void {
+  app.openapi(runOne, async (c) => {
+    const { name } = c.req.valid('param');
+    return serialised(
+      await answerCommand(c, deps, name, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
+    );
+  });
+  app.openapi(readOne, async (c) => {
+    const { name } = c.req.valid('param');
+    const { hostId } = c.req.valid('query');
+    return serialised(await answerFile(c, deps, name, hostId, c.req.valid('header').range));
+  });
+}
+
+async function answerCommand(
+  c: Context<Env>,
+  deps: AppDeps,
+  name: string,
+  body: z.output<typeof sourceCommand>,
+  key: string | undefined,
+): Promise<Response> {
+  const command = readableCommand(body.command);
+  const source = await preparedSource(deps.store, name, body.hostId);
+  const { timeoutSeconds, maxOutputBytes } = LIMITS.sourceCommand;
+  const request = {
+    ...command,
+    timeoutSeconds: body.timeoutSeconds ?? timeoutSeconds.default,
+    maxOutputBytes: body.maxOutputBytes ?? maxOutputBytes,
+  };
+  return answerOnce(c, deps.store, { idFrom: () => source.id, key, body }, async ({ isFresh }) => {
+    const detail = { command: body.command, ...(isFresh ? {} : { repeated: true }) };
+    await remember(c, deps, source, 'source.command', detail, body.agentId ?? null);
+    const answer = await deps.guests.request(source.hostId, `/sources/${encodeURIComponent(name)}/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new TextEncoder().encode(JSON.stringify(request)),
+      signal: c.req.raw.signal,
+    });
+    const result = sourceCommandAnswer.parse(await (await succeeded(answer)).json());
+    return { response: c.json(result, 200), isKept: true };
+  });
+}
+
+/** @throws MayflyError readonly_refused with the position and the reason */
+function readableCommand(text: string): ReadonlyCommand {
+  const read = readReadonlyCommand(text);
+  if ('command' in read) return read.command;
+  const { position, reason } = read.refusal;
+  const problem = position === null ? reason : `at ${position}: ${reason}`;
+  throw new MayflyError('readonly_refused', `The command was not run: ${problem}.`, {
+    fields: [{ field: 'command', problem }],
+  });
+}
+
+async function answerFile(
+  c: Context<Env>,
+  deps: AppDeps,
+  name: string,
+  hostId: string | undefined,
+  range: string | undefined,
+): Promise<Response> {
+  const path = FilePath.of(c.req.path);
+  const source = await preparedSource(deps.store, name, hostId);
+  await remember(c, deps, source, 'source.file', { path: path.encoded }, null);
+  const target = `/sources/${encodeURIComponent(name)}/files?path=${path.base64url}`;
+  const response = await deps.guests.request(source.hostId, target, {
+    headers: { ...(range && { range }) },
+    signal: c.req.raw.signal,
+  });
+  if (!response.ok) {
+    const where = headersOf(response, BYTES).get('Content-Range');
+    if (where !== null) c.header('Content-Range', where);
+    throw await refusalOf(response);
+  }
+  if (response.headers.get('X-Mayfly-Type') === 'directory') return listingAnswer(response, path.bytes);
+  return contentAnswer(response, BYTES);
+}
+
+/** Before the look itself: one that nobody could be told of does not happen. */
+async function remember(
+  c: Context<Env>,
+  { sagas }: AppDeps,
+  { id, hostId, name }: SourceAccess,
+  kind: AuditKind,
+  detail: Record<string, unknown>,
+  agentId: string | null,
+): Promise<void> {
+  await sagas.recordEvent(id, {
+    eventId: randomUUID(),
+    kind,
+    actor: { apiKeyId: c.get('apiKey').id, agentId },
+    runId: null,
+    hostId,
+    at: new Date().toISOString(),
+    detail: { source: name, requestId: c.get('requestId'), ...detail },
+  });
+}

@@ -1,0 +1,112 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
+import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
+import { requires } from '../http/auth.ts';
+import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { problemResponse } from '../http/problem.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, problems } from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { changedSource, type PlacedSource, placeSource } from './source-host.ts';
+import { sourceAccess, sourceParams, sourceTask } from './source-schemas.ts';
+
+const request = {
+  params: sourceParams,
+  query: noQuery,
+  headers: idempotencyHeaders,
+  body: { required: true, content: { 'application/json': { schema: sourceTask } } },
+};
+const pending = json('It goes on; Location says where to look', sourceAccess);
+
+const prepareOne = createRoute({
+  method: 'post',
+  path: '/v1/sources/{name}/prepare',
+  tags: ['sources'],
+  summary: 'Make a running source one that can be looked at',
+  description:
+    'Changes the source: a program, a user, and settings of its sshd, listed in `changes`; docs/sources.md has them all. ' +
+    'When any of it fails, all of it is taken back. Preparing again brings the source up to date.',
+  middleware: [requires('admin')],
+  request,
+  responses: { 200: json('It can be looked at, which was tried', sourceAccess), 202: pending, ...problems },
+});
+
+const unprepareOne = createRoute({
+  method: 'post',
+  path: '/v1/sources/{name}/unprepare',
+  tags: ['sources'],
+  summary: 'Take back all that preparing changed',
+  middleware: [requires('admin')],
+  request,
+  responses: { 200: json('Nothing of it is left', sourceAccess), 202: pending, ...problems },
+});
+
+export function sourcePreparationRoutes(app: App, deps: AppDeps): void {
+  app.openapi(prepareOne, async (c) => {
+    const { hostId } = c.req.valid('json');
+    const source = await placeSource(deps.store, c.req.valid('param').name, hostId);
+    return serialised(await answerTask(c, deps, 'prepare', source, c.req.valid('header')));
+  });
+  app.openapi(unprepareOne, async (c) => {
+    const { hostId } = c.req.valid('json');
+    const source = await changedSource(deps.store, c.req.valid('param').name, hostId);
+    return serialised(await answerTask(c, deps, 'unprepare', source, c.req.valid('header')));
+  });
+}
+
+async function answerTask(
+  c: Context<Env>,
+  deps: AppDeps,
+  task: SourceTask,
+  source: PlacedSource,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const { id: sourceId, hostId, name } = source;
+  const asked = { idFrom: () => sourceId, key: headers['idempotency-key'], body: { hostId } };
+  return answerOnce(c, store, asked, async () => {
+    await sagas.sourceTask({ task, sourceId, hostId, name, actor });
+    const patience = patienceOf(headers.prefer);
+    const isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.sourceTaskEnded(source, signal));
+    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
+    const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
+    const response = isOver ? answerFor(c, task, record) : c.json(record, 202);
+    return { response, isKept: isOver && isHeard(c) };
+  });
+}
+
+function answerFor(c: Context<Env>, task: SourceTask, record: SourceAccess): Response {
+  const { failure, state } = record;
+  if (task === 'unprepare' || (state === 'prepared' && failure === null)) return c.json(record, 200);
+  if (failure === null) return c.json(record, 202); // taken over by an unprepare meanwhile
+  return problemResponse(c, new MayflyError(codeOf(failure.code), `${failure.step}: ${failure.message}`));
+}
+
+/** What the caller can act on keeps its name; all else is that the source could not be prepared. */
+const OWN_CODES: ReadonlySet<ErrorCode> = new Set(['source_not_running', 'source_not_found', 'host_unavailable']);
+
+function codeOf(code: string): ErrorCode {
+  return isErrorCode(code) && OWN_CODES.has(code) ? code : 'prepare_failed';
+}
+
+/** Its workflow has begun, and has not written yet. */
+function nothingKnown({ id, hostId, name }: PlacedSource): SourceAccess {
+  return {
+    id,
+    hostId,
+    name,
+    state: 'unprepared',
+    sshd: null,
+    gateVersion: null,
+    changes: [],
+    preparedAt: null,
+    preparedBy: null,
+    failure: null,
+    waitingFor: null,
+    updatedAt: new Date().toISOString(),
+  };
+}

@@ -1,0 +1,117 @@
+import { z } from '@hono/zod-openapi';
+import { isHostId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { BAKED_SOURCE_STATES, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
+import { SOURCE_ACCESS_STATES } from '../../model/snapshots/source-access.ts';
+import { sourceFields } from '../access/hosts.ts';
+import { auditQuery, printable, snapshotId, whole } from '../http/schemas.ts';
+import { savedDisk } from '../resources/saved-disk.ts';
+
+const hostId = z
+  .string()
+  .refine(isHostId, 'is not a host id')
+  .optional()
+  .openapi({ description: 'Needed only where several hosts have a source of that name' });
+
+export const sourceParams = z.strictObject({
+  name: printable(LIMITS.sourceName.maxLength)
+    .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
+    .openapi({ param: { name: 'name', in: 'path' }, example: 'web-1' }),
+});
+export const sourceFileParams = sourceParams.extend({
+  path: z.string().openapi({
+    param: { name: 'path', in: 'path' },
+    description: 'As for files of sandboxes: absolute, without the leading slash, percent-encoded.',
+    example: 'etc/nginx/nginx.conf',
+  }),
+});
+export const onHost = z.strictObject({ hostId });
+export const sourceTask = z.strictObject({ hostId }).openapi('SourceTask');
+export const sourceAuditQuery = auditQuery.extend({ hostId });
+
+const bounds = LIMITS.sourceCommand;
+export const sourceCommand = z
+  .strictObject({
+    command: printable(bounds.maxLength).openapi({ example: 'journalctl -u nginx --no-pager | tail -n 50' }),
+    hostId,
+    agentId: printable(LIMITS.agentId.maxLength).optional(),
+    timeoutSeconds: whole(bounds.timeoutSeconds, 'seconds').optional(),
+    maxOutputBytes: whole({ min: 0, max: bounds.maxOutputBytes }, 'bytes').optional(),
+  })
+  .openapi('SourceCommand');
+
+const instant = z.string().openapi({ format: 'date-time' });
+
+export const sourceAccess = z
+  .object({
+    id: z.string(),
+    hostId: z.string(),
+    name: z.string(),
+    state: z.enum(SOURCE_ACCESS_STATES),
+    sshd: z.object({ port: z.int().nullable(), hostKey: z.string(), version: z.string() }).nullable(),
+    gateVersion: z.string().nullable(),
+    changes: z.array(z.string()),
+    preparedAt: instant.nullable(),
+    preparedBy: z.object({ apiKeyId: z.string(), agentId: z.string().nullable() }).nullable(),
+    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    waitingFor: z.string().nullable(),
+    updatedAt: instant,
+  })
+  .openapi('SourceAccess');
+
+export const bakeSource = z
+  .strictObject({
+    name: z
+      .string()
+      .refine(isBakedSourceName, {
+        message: `must be 1 to ${LIMITS.bakedSourceName.maxLength} of A-Z a-z 0-9 . _ -, begin with a letter, and look like no id`,
+      })
+      .openapi({ example: 'debian-with-tools' }),
+    fromSnapshot: snapshotId,
+  })
+  .openapi('BakeSource');
+
+const failure = z.object({ code: z.string(), step: z.string(), message: z.string() });
+
+export const bakedSource = z
+  .object({
+    id: z.string(),
+    hostId: z.string(),
+    name: z.string(),
+    state: z.enum(BAKED_SOURCE_STATES),
+    snapshotId: z.string(),
+    sandboxId: z.string().openapi({ description: 'Whose snapshot that is' }),
+    builderId: z.string().openapi({ description: 'The sandbox in which it was cleaned; it ends with the bake' }),
+    createdBy: z.object({ apiKeyId: z.string(), agentId: z.string().nullable() }),
+    createdAt: instant,
+    readyAt: instant.nullable(),
+    image: z.object({ disks: z.array(savedDisk), sizeBytes: z.int() }).nullable(),
+    failure: failure.nullable(),
+    waitingFor: z.string().nullable(),
+    updatedAt: instant,
+  })
+  .openapi('BakedSource');
+
+export const sourceAnswer = z.object({ ...sourceFields, hosts: z.array(z.string()) }).openapi('Source');
+export const sourceDetail = sourceAnswer
+  .extend({
+    access: z.array(sourceAccess).openapi({ description: 'Whether it can be looked at, by host' }),
+    baked: z.array(bakedSource).openapi({ description: 'Where it was made of a snapshot, by host' }),
+  })
+  .openapi('SourceDetail');
+
+const output = z.object({
+  text: z.string().nullable().openapi({ description: 'When it is UTF-8' }),
+  base64: z.string().nullable().openapi({ description: 'When it is not' }),
+  truncated: z.boolean(),
+});
+export const sourceCommandAnswer = z
+  .object({
+    exitCode: z.int().nullable(),
+    signal: z.string().nullable(),
+    timedOut: z.boolean(),
+    stdout: output,
+    stderr: output,
+    durationMs: z.int(),
+  })
+  .openapi('SourceCommandResult');

@@ -1,0 +1,110 @@
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { captureIdFrom, sourceIdOf } from '../../model/ids.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
+import { patienceOf } from '../http/prefer.ts';
+import { problemResponse } from '../http/problem.ts';
+import type { IdempotencyHeaders } from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { captureView, existingCapture } from '../resources/capture-view.ts';
+import { placeSource } from './source-host.ts';
+import type { sourceTask } from './source-schemas.ts';
+
+type Request = z.output<typeof sourceTask>;
+
+/**
+ * POST …/captures: captures once, however often it is asked with the same key, and waits for it a while.
+ * @throws MayflyError source_not_found, no_host, source_busy
+ */
+export async function answerCapture(
+  c: Context<Env>,
+  deps: AppDeps,
+  source: string,
+  request: Request,
+  headers: IdempotencyHeaders,
+): Promise<Response> {
+  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const asked = { idFrom: captureIdFrom, key: headers['idempotency-key'], body: request };
+  return answerOnce(c, deps.store, asked, async (attempt) => {
+    const begun = await begin(deps, attempt, { source, hostId: request.hostId, actor });
+    const { record } = await settled(c, deps, begun, headers.prefer);
+    return { response: answerFor(c, record), isKept: isHeard(c) };
+  });
+}
+
+/** A claim with a record has been begun. */
+async function begin(
+  { store, sagas }: AppDeps,
+  attempt: Attempt,
+  wish: { source: string; hostId: string | undefined; actor: Actor },
+): Promise<CaptureRecord> {
+  const { subjectId: captureId, isFresh } = attempt;
+  const present = isFresh ? null : await store.captures.get(captureId);
+  if (present) return present;
+  return freedWhenRefused(store, attempt, async () => {
+    const { source, actor } = wish;
+    const { id: sourceId, hostId } = await placeSource(store, source, wish.hostId);
+    const at = new Date().toISOString();
+    const input: CaptureInput = { task: 'create', captureId, sourceId, hostId, source, actor, at };
+    await sagas.capture(input);
+    return newCapture(input);
+  });
+}
+
+/**
+ * DELETE /v1/captures/{id}
+ * @throws MayflyError capture_not_found, capture_in_use, source_busy
+ */
+export async function answerDeletion(
+  c: Context<Env>,
+  deps: AppDeps,
+  captureId: string,
+  prefer: string | undefined,
+): Promise<Response> {
+  const before = await existingCapture(deps, captureId);
+  if (isGone(before)) return c.json(captureView(before), 200);
+  const { hostId, source } = before;
+  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const at = new Date().toISOString();
+  const sourceId = sourceIdOf(hostId, source);
+  await deps.sagas.capture({ task: 'delete', captureId, sourceId, hostId, source, actor, at });
+  const { record, isOver } = await settled(c, deps, before, prefer);
+  if (isGone(record)) return c.json(captureView(record), 200);
+  if (isOver && record.state === 'ready') {
+    throw new MayflyError('capture_in_use', record.waitingFor ?? `${captureId} is needed.`);
+  }
+  c.header('Location', `/v1/captures/${captureId}`);
+  return c.json(captureView(record), 202);
+}
+
+/** The record when nothing is done to its source's captures any more (`isOver`), or when the caller's patience ends. */
+async function settled(
+  c: Context<Env>,
+  deps: AppDeps,
+  record: CaptureRecord,
+  prefer: string | undefined,
+): Promise<{ record: CaptureRecord; isOver: boolean }> {
+  const patience = patienceOf(prefer);
+  const isOver = await waitWithin(c, deps, patience.seconds, (signal) => deps.sagas.captureEnded(record, signal));
+  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  return { record: (await deps.store.captures.get(record.id)) ?? record, isOver };
+}
+
+function answerFor(c: Context<Env>, record: CaptureRecord): Response {
+  const { id, state, failure } = record;
+  c.header('Location', `/v1/captures/${id}`);
+  if (state !== 'failed') return c.json(captureView(record), state === 'creating' ? 202 : 201);
+  const error = failure
+    ? new MayflyError(failure.code, `${failure.step}: ${failure.message}`)
+    : new MayflyError('capture_failed', 'No reason was recorded.');
+  return problemResponse(c, error, { captureId: id });
+}
+
+/** What failed has left nothing. */
+function isGone({ state }: CaptureRecord): boolean {
+  return state === 'deleted' || state === 'failed';
+}

@@ -1,0 +1,84 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import type { ArgsDef } from 'citty';
+import { isCaptureId, isSandboxId, isSnapshotId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { usageError } from './cli-error.ts';
+
+/** The option every command takes. */
+export const JSON_OPTION = {
+  json: { type: 'boolean', description: 'Print exactly one JSON document on stdout', default: false },
+} as const satisfies ArgsDef;
+
+/** `--wait`, as POST and DELETE understand it. */
+export const WAIT_OPTION = {
+  wait: {
+    type: 'string',
+    valueHint: 'seconds',
+    description: 'How long to wait; what was asked for goes on in any case (exit 124)',
+    default: String(LIMITS.waitSeconds.max),
+  },
+} as const satisfies ArgsDef;
+
+/**
+ * Refuses what citty lets pass: unknown options, an option without its value, more arguments than there are.
+ * @param repeatable options that may be given more than once; the last argument, when it stands for any number
+ * @returns the values of those
+ * @throws CliError
+ */
+export function checkArguments(
+  rawArgs: string[],
+  definition: ArgsDef,
+  repeatable: string[] = [],
+): Map<string, string[]> {
+  const options: NonNullable<ParseArgsConfig['options']> = {};
+  const positionals: string[] = [];
+  for (const [name, argument] of Object.entries(definition)) {
+    const { type } = argument;
+    if (type === 'positional') {
+      positionals.push(name);
+      continue;
+    }
+    options[name] = { type: type === 'boolean' ? 'boolean' : 'string', multiple: repeatable.includes(name) };
+    const alias = 'alias' in argument ? argument.alias : undefined;
+    if (typeof alias === 'string') options[name].short = alias;
+  }
+  try {
+    const parsed = parseArgs({ args: rawArgs, options, strict: true, allowPositionals: true });
+    const last = positionals.at(-1) ?? '';
+    const rest = parsed.positionals.slice(repeatable.includes(last) ? positionals.length - 1 : positionals.length);
+    if (rest[0] !== undefined && !repeatable.includes(last)) throw new TypeError(`Unexpected argument '${rest[0]}'`);
+    const values = { ...parsed.values, [last]: rest };
+    return new Map(repeatable.map((name) => [name, (values[name] ?? []) as string[]]));
+  } catch (error) {
+    throw usageError(error instanceof Error ? (error.message.split('. ')[0] ?? error.message) : String(error));
+  }
+}
+
+/** @throws CliError when `text` is not a whole number in the bounds */
+export function wholeNumber(name: string, text: string, min: number, max: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw usageError(`--${name} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+}
+
+export function waitSeconds(text: string): number {
+  return wholeNumber('wait', text, 0, LIMITS.waitSeconds.max);
+}
+
+/** @throws CliError when `text` is not a sandbox id */
+export function sandboxId(text: string): string {
+  if (isSandboxId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not a sandbox id`, 'List them with `mayfly sandbox list`.');
+}
+
+/** @throws CliError when `text` is not a snapshot id */
+export function snapshotId(text: string): string {
+  if (isSnapshotId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not a snapshot id`, 'List them with `mayfly snapshot list <sandbox>`.');
+}
+
+/** @throws CliError when `text` is not a capture id */
+export function captureId(text: string): string {
+  if (isCaptureId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not a capture id`, 'List them with `mayfly capture list <source>`.');
+}

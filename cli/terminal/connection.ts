@@ -1,0 +1,76 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { CliError } from './cli-error.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Io } from './io.ts';
+
+const DEFAULT_STATE_DIR = '/var/lib/mayfly';
+const connectionFile = z.object({ apiUrl: z.string(), apiKey: z.string() });
+export type Connection = z.infer<typeof connectionFile>;
+
+/** Where `mayfly up` leaves the address and the admin key for the commands of the same user, mode 0600. */
+export function connectionFileOf(stateDir: string): string {
+  return join(stateDir, 'cli.json');
+}
+
+/**
+ * Where the API is and with which key: MAYFLY_URL and MAYFLY_API_KEY, else what `mayfly up` wrote. The stored key is
+ * only ever sent to the stored address.
+ * @throws CliError when there is no key, or its file can be read by others
+ */
+export function findConnection(env: NodeJS.ProcessEnv): Connection {
+  const url = env['MAYFLY_URL'];
+  const key = env['MAYFLY_API_KEY'];
+  if (url && key) return { apiUrl: url, apiKey: key };
+  const path = connectionFileOf(env['MAYFLY_STATE_DIR'] ?? DEFAULT_STATE_DIR);
+  const stored = readConnectionFile(path);
+  if (stored && key) return { apiUrl: stored.apiUrl, apiKey: key };
+  if (stored && (!url || new URL(url).origin === new URL(stored.apiUrl).origin)) return stored;
+  throw new CliError(
+    EXIT.refused,
+    'There is no API key to use',
+    url
+      ? 'MAYFLY_URL is set, MAYFLY_API_KEY is not'
+      : `MAYFLY_URL and MAYFLY_API_KEY are not set, and ${path} does not exist`,
+    'Start an installation with `mayfly up`, or set MAYFLY_URL and MAYFLY_API_KEY.',
+  );
+}
+
+function readConnectionFile(path: string): Connection | null {
+  let text: string;
+  try {
+    if ((statSync(path).mode & 0o077) !== 0) {
+      throw new CliError(EXIT.refused, `${path} is open to other users`, 'it holds an API key', `chmod 600 ${path}`);
+    }
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'ENOENT') return null;
+    if (code !== 'EACCES') throw error;
+    throw new CliError(EXIT.refused, `${path} cannot be read`, 'it belongs to another user', 'Set MAYFLY_API_KEY.');
+  }
+  const parsed = connectionFile.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  throw new CliError(
+    EXIT.failed,
+    `${path} is damaged`,
+    'apiUrl or apiKey is missing',
+    'Start `mayfly up` again; it writes the file anew.',
+  );
+}
+
+/** @throws CliError as {@link findConnection}, and when MAYFLY_URL is no URL */
+export function connect(io: Io): MayflyClient {
+  const { apiUrl, apiKey } = findConnection(io.env);
+  if (!URL.canParse(apiUrl)) {
+    throw new CliError(
+      EXIT.usage,
+      `${apiUrl} is not a URL`,
+      'MAYFLY_URL must be absolute',
+      'Set it like http://127.0.0.1:7999.',
+    );
+  }
+  return new MayflyClient({ baseUrl: apiUrl, apiKey });
+}

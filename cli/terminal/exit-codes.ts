@@ -1,0 +1,30 @@
+import { ERRORS, type ErrorCode } from '../../model/errors.ts';
+
+/** What `mayfly` ends with; README.md and docs/operations.md show this table. 124 is timeout(1)'s, 130 the shell's for SIGINT. */
+export const EXIT = {
+  ok: 0,
+  /** It was tried and failed. */
+  failed: 1,
+  /** The command line, the environment or the request is not valid: nothing was tried. */
+  usage: 2,
+  notFound: 3,
+  /** No key, a wrong key, or a key that may not do this. */
+  refused: 4,
+  /** Not now: no answer, no host, no room. The same command can succeed later. */
+  unavailable: 5,
+  /** `--wait` was over first; what was asked for goes on. */
+  waitedTooLong: 124,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** The exit code of an error of the one table, by its HTTP status. */
+export function exitCodeOfCode(code: ErrorCode): ExitCode {
+  const { status } = ERRORS[code];
+  if (status === 404) return EXIT.notFound;
+  if (status === 401 || status === 403) return EXIT.refused;
+  if (status === 429 || status === 503) return EXIT.unavailable;
+  if (status === 400 || status === 413 || status === 415 || status === 422) return EXIT.usage;
+  return EXIT.failed;
+}

@@ -1,0 +1,66 @@
+import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
+import { ERRORS, MayflyError } from '../../model/errors.ts';
+import { CliError } from './cli-error.ts';
+import { EXIT, type ExitCode, exitCodeOfCode } from './exit-codes.ts';
+import type { Io } from './io.ts';
+import { printable } from './printable.ts';
+
+/** An error taken apart for a person and, with `--json`, for a program. */
+interface Report {
+  what: string;
+  why: string;
+  remedy: string;
+  code?: string;
+  requestId?: string;
+  errors?: { field: string; problem: string }[];
+}
+
+function reportOf(error: unknown): Report {
+  if (error instanceof CliError) return { what: error.message, why: error.why, remedy: error.remedy };
+  if (error instanceof MayflyApiError) {
+    const { title, detail, code, requestId, errors } = error.problem;
+    return {
+      what: title,
+      why: detail ?? `the API answered ${error.status} ${code}`,
+      remedy: ERRORS[code].remedy,
+      code,
+      ...(requestId !== undefined && { requestId }),
+      ...(errors && { errors }),
+    };
+  }
+  if (error instanceof MayflyConnectionError) {
+    return {
+      what: 'The API does not answer',
+      why: error.message,
+      remedy: 'Start it with `mayfly up`, or set MAYFLY_URL to where it is.',
+    };
+  }
+  if (error instanceof MayflyError) {
+    const { title, remedy } = ERRORS[error.code];
+    return { what: title, why: error.message, remedy, code: error.code };
+  }
+  return {
+    what: 'Mayfly failed in a way it does not know',
+    why: error instanceof Error ? error.message : String(error),
+    remedy: 'Run it again with MAYFLY_DEBUG=1 and report what it prints.',
+  };
+}
+
+/** Says what went wrong; with `json` as the one document on stdout. Stack traces only with MAYFLY_DEBUG=1. */
+export function reportError(io: Io, error: unknown, json: boolean): void {
+  const report = reportOf(error);
+  if (json) io.printJson({ error: { exitCode: exitCodeOf(error), ...report } });
+  io.note(`${io.paint('red', 'mayfly:')} ${printable(report.what)}`);
+  io.note(`  why:  ${printable(report.why)}`);
+  for (const { field, problem } of report.errors ?? []) io.note(`        ${printable(field)}: ${printable(problem)}`);
+  io.note(`  do:   ${printable(report.remedy)}`);
+  if (report.requestId) io.note(`  request ${printable(report.requestId)}`);
+  if (io.env['MAYFLY_DEBUG'] === '1' && error instanceof Error) io.note(error.stack ?? '');
+}
+
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof CliError) return error.exitCode;
+  if (error instanceof MayflyConnectionError) return EXIT.unavailable;
+  if (error instanceof MayflyApiError || error instanceof MayflyError) return exitCodeOfCode(error.code);
+  return EXIT.failed;
+}

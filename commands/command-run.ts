@@ -1,0 +1,242 @@
+import type { Readable } from 'node:stream';
+import type { Logger } from 'pino';
+import type { Hypervisor } from '../host/hypervisor.ts';
+import type { StepContext } from '../host/step-context.ts';
+import { type ErrorCode, MayflyError } from '../model/errors.ts';
+import type { CommandLaunch, CommandRecord } from '../model/sandbox/command.ts';
+import { FrameReader } from '../model/sandbox/output-frame.ts';
+import type { SandboxState } from '../model/sandbox/sandbox.ts';
+import type { OutputPlace } from '../store/commands/output.ts';
+import { tailOf } from '../store/commands/output-tail.ts';
+import type { Store } from '../store/connect.ts';
+import { type Agent, AgentCommands, type CommandStatus, exitOf } from './agent-commands.ts';
+import { cancelledBeforeStart, type Ending, exited, interrupted, notStarted, unknown } from './command-ending.ts';
+import { type Backlog, OutputWriter } from './output-writer.ts';
+
+export interface AttendanceDeps {
+  store: Store;
+  hypervisor: Pick<Hypervisor, 'whereabouts'>;
+  guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
+  logger: Pick<Logger, 'info'>;
+}
+
+/** Failures that say nothing of whether a command was started. Every other one of a start means that it was not. */
+const NO_ANSWER: ReadonlySet<ErrorCode> = new Set([
+  'guest_unreachable',
+  'guest_failed',
+  'host_key_mismatch',
+  'host_unavailable',
+]);
+/** Failures that stay, however often the guest is asked; `not_found` is output that somebody there has deleted. */
+const GUEST_AT_FAULT: ReadonlySet<ErrorCode> = new Set(['guest_failed', 'not_found']);
+const ENDING: ReadonlySet<SandboxState> = new Set(['destroying', 'destroyed', 'failed']);
+/** How often the record says how much is stored, while output comes. Milliseconds. */
+const PROGRESS_MS = 2_000;
+
+/**
+ * Sees one command to its end: starts it unless it was started, brings its output into the store, writes its record.
+ * Whoever stops this at any moment, also by SIGKILL, leaves the command as it is, and another goes on where it was.
+ */
+export class Attendance {
+  /** What it is at, for whoever looks at Temporal. */
+  detail = 'connecting to the guest';
+  readonly #interruption = new AbortController();
+  private readonly signal: AbortSignal;
+  #withheld: Ending | null = null;
+  #cancelled: Promise<void> | null = null;
+  #toldStarted: (commands: AgentCommands) => void = () => {};
+  /** Resolves when the guest has started the command; never when it will not. */
+  readonly started = new Promise<AgentCommands>((resolve) => {
+    this.#toldStarted = resolve;
+  });
+  #recordedRunning: Promise<void> = Promise.resolve();
+  #startedAt: string | null = null;
+  #forgotten: Promise<void> | null = null;
+  #writer: OutputWriter | null = null;
+  #progressAt = Date.now();
+  #tidied: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly deps: AttendanceDeps,
+    private readonly commandId: string,
+    private readonly backlog: Backlog,
+    private readonly stop: AbortSignal,
+  ) {
+    this.signal = AbortSignal.any([stop, this.#interruption.signal]);
+  }
+
+  /**
+   * The record of the command that has ended.
+   * @throws MayflyError what keeps it from going on for now; the signal's reason
+   */
+  async run(): Promise<CommandRecord> {
+    const { commands, launches } = this.deps.store;
+    // Together, since most often this is its start: a launch is there only as long as it has not started.
+    const [record, launch] = await Promise.all([commands.get(this.commandId), launches.get(this.commandId)]);
+    if (!record) throw new MayflyError('command_not_found', `The store has no record of ${this.commandId}.`);
+    if (record.state === 'ended') return record;
+    try {
+      return await this.#end(record, await this.#attend(record, launch));
+    } catch (error) {
+      this.stop.throwIfAborted();
+      const ending = await this.#endingBy(record, error);
+      if (!ending) throw error;
+      return await this.#end(record, ending);
+    } finally {
+      await this.#writer?.abandon();
+    }
+  }
+
+  /** Ends the command's process tree, or keeps it from being started. Resolves when the guest has taken the wish. */
+  cancel(): Promise<void> {
+    this.withhold(cancelledBeforeStart());
+    this.#cancelled ??= this.started
+      .then((commands) => commands.cancel(this.commandId))
+      .catch((error: unknown) => {
+        this.#cancelled = null; // who asks again is to be heard
+        throw error;
+      });
+    return this.#cancelled;
+  }
+
+  /** Should the command not have been started yet, it is not; this is then its end. */
+  withhold(ending: Ending): void {
+    this.#withheld ??= ending;
+  }
+
+  /** Its sandbox is being put back: it is over for its caller, whatever the guest does with it until then. */
+  interrupt(): void {
+    this.#interruption.abort(new MayflyError('sandbox_not_running', 'Its sandbox is being restored.'));
+  }
+
+  /** Resolves when nothing is done any more; after {@link run}. */
+  tidied(): Promise<void> {
+    return this.#tidied;
+  }
+
+  async #attend(record: CommandRecord, launch: CommandLaunch | null): Promise<Ending> {
+    const alive = (detail: string) => {
+      this.detail = detail;
+    };
+    const agent = await this.deps.guests.agent(record.sandboxId, { signal: this.signal, alive });
+    const commands = new AgentCommands(agent, this.signal);
+    const status = await this.#ensureStarted(record, commands, launch);
+    if ('outcome' in status) return status;
+    if (record.state === 'running') {
+      this.deps.logger.info({ commandId: this.commandId }, 'goes on with a command that runs');
+    }
+    this.detail = 'it runs';
+    this.#startedAt = status.startedAt;
+    this.#recordedRunning = this.#recordRunning(record, status);
+    // What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it.
+    this.#forgotten = this.#recordedRunning.then(() => this.deps.store.launches.remove(this.commandId));
+    this.#forgotten.catch(() => undefined); // told when the end is written, or made up for by a sweep
+    this.#toldStarted(commands);
+    return this.#follow(record, commands, status.output);
+  }
+
+  async #ensureStarted(
+    { state, spec }: CommandRecord,
+    commands: AgentCommands,
+    launch: CommandLaunch | null,
+  ): Promise<CommandStatus | Ending> {
+    try {
+      const mayStart = state === 'requested' && launch !== null && !this.#withheld;
+      return await (mayStart ? commands.start(this.commandId, spec, launch) : commands.status(this.commandId));
+    } catch (error) {
+      if (!(error instanceof MayflyError) || NO_ANSWER.has(error.code)) throw error;
+      if (state === 'running') return unknown('The guest knows nothing of it any more.');
+      if (error.code !== 'command_not_found') return notStarted(error.code, error.message);
+      return this.#withheld ?? notStarted('internal', 'What it needed for its start is not in the store any more.');
+    }
+  }
+
+  async #recordRunning({ state }: CommandRecord, { startedAt }: CommandStatus): Promise<void> {
+    if (state === 'requested') await this.deps.store.commands.update(this.commandId, { state: 'running', startedAt });
+  }
+
+  /** Brings the output into the store until it ends. */
+  async #follow({ spec }: CommandRecord, commands: AgentCommands, fromStart: Readable | null): Promise<Ending> {
+    const onStored = (kept: OutputPlace) => this.#recordProgress(kept);
+    const options = { output: this.deps.store.output, commandId: this.commandId, backlog: this.backlog, onStored };
+    const writer = fromStart ? OutputWriter.begin(options) : await OutputWriter.resume(options);
+    this.#writer = writer;
+    const reader = new FrameReader();
+    const body = fromStart ?? (await commands.output(this.commandId, writer.from));
+    for await (const piece of body as AsyncIterable<Buffer>) {
+      for (const item of reader.push(piece)) {
+        if ('exit' in item) return exited(exitOf(item.exit));
+        writer.add(item);
+      }
+      if (Math.max(writer.kept.stdout, writer.kept.stderr) > spec.maxOutputBytes) {
+        throw new MayflyError('guest_failed', 'The guest sent more output than is to be kept.');
+      }
+      await writer.room();
+    }
+    throw new MayflyError('guest_unreachable', 'The guest stopped sending output before the end of the command.');
+  }
+
+  async #recordProgress({ stdout, stderr }: OutputPlace): Promise<void> {
+    if (Date.now() - this.#progressAt < PROGRESS_MS) return;
+    this.#progressAt = Date.now();
+    await this.#recordedRunning;
+    await this.deps.store.commands.update(this.commandId, {
+      stdout: { bytes: stdout, kept: stdout },
+      stderr: { bytes: stderr, kept: stderr },
+    });
+  }
+
+  /** The end of a command that nobody will ever know more of; null when another attempt may. */
+  async #endingBy(record: CommandRecord, error: unknown): Promise<Ending | null> {
+    const hasStarted = record.state === 'running' || this.#startedAt !== null;
+    if (this.#interruption.signal.aborted) return interrupted('was restored', { hasStarted });
+    if (error instanceof MayflyError && GUEST_AT_FAULT.has(error.code)) return unknown(error.message);
+    const { domain } = await this.deps.hypervisor.whereabouts(record.sandboxId);
+    // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
+    const sandbox = await this.deps.store.sandboxes.get(record.sandboxId);
+    if (!sandbox || ENDING.has(sandbox.state)) {
+      return interrupted('ended', { hasStarted });
+    }
+    if (sandbox.state === 'restoring') return null; // whether it is interrupted is for the restore to say
+    if (domain === 'off') return unknown('Its machine went off, so nobody can tell how it ended.');
+    if (domain === 'absent') return unknown('Its machine is gone, so nobody can tell how it ended.');
+    return null;
+  }
+
+  /** Writes the end, with what came of the output; what is left to tidy up is not waited for. */
+  async #end(record: CommandRecord, { exit, ...ending }: Ending): Promise<CommandRecord> {
+    await Promise.all([this.#writer?.finish(), this.#recordedRunning]);
+    const kept = this.#writer?.kept ?? (await this.#stored());
+    const changes = {
+      ...ending,
+      state: 'ended',
+      endedAt: exit?.endedAt ?? (ending.outcome === 'not-started' ? null : new Date().toISOString()),
+      startedAt: exit?.startedAt ?? this.#startedAt ?? record.startedAt,
+      stdout: { bytes: Math.max(exit?.stdout.bytes ?? 0, kept.stdout), kept: kept.stdout },
+      stderr: { bytes: Math.max(exit?.stderr.bytes ?? 0, kept.stderr), kept: kept.stderr },
+    } as const;
+    await this.deps.store.commands.update(this.commandId, changes);
+    this.#tidied = this.#tidy(record.sandboxId, exit !== null);
+    return { ...record, ...changes };
+  }
+
+  /**
+   * First in the guest, so that who waits for the end may read it meanwhile. What is missed is made up for: a sweep looks
+   * at commands that were not closed, and the guest's copy ends with its sandbox.
+   */
+  async #tidy(sandboxId: string, isInGuest: boolean): Promise<void> {
+    const { launches, uses } = this.deps.store;
+    const inGuest = async () => isInGuest && (await this.started).forgetOutput(this.commandId);
+    const inStore = async () => {
+      await (this.#forgotten ?? launches.remove(this.commandId));
+      await uses.closeCommand(sandboxId, this.commandId);
+    };
+    await Promise.allSettled([inGuest()]);
+    await Promise.allSettled([inStore()]);
+  }
+
+  async #stored(): Promise<OutputPlace> {
+    const { stdout, stderr } = await tailOf(this.deps.store.output, this.commandId);
+    return { stdout: stdout.end, stderr: stderr.end };
+  }
+}

@@ -1,0 +1,145 @@
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { MayflyError } from '../../model/errors.ts';
+import type { BakedImage } from '../../model/snapshots/baked-source.ts';
+import type { BakeRequest } from '../baking.ts';
+import { syncDirectory, writeFileAtomic } from '../os/atomic-file.ts';
+import { entriesOf } from '../os/directory.ts';
+import { orAbsent } from './absent.ts';
+
+const ABOUT = 'baked.json';
+const Disk = z.strictObject({
+  target: z.string(),
+  sha256: z.string(),
+  virtualBytes: z.number(),
+  storedBytes: z.number(),
+});
+const About = z.strictObject({
+  bakeId: z.string(),
+  sourceId: z.string(),
+  snapshotId: z.string(),
+  /** What was made, and checked; null until it was. */
+  image: z.strictObject({ disks: z.array(Disk), sizeBytes: z.number() }).nullable(),
+});
+type About = z.infer<typeof About>;
+
+/** QEMU, which is another user, must get through to the images. */
+const SEARCHABLE = 0o711;
+
+/**
+ * Where the images of one baked source lie: all of it under a temporary name, then all of it under its own, and at its
+ * end under a third. Each step from one to the next is a rename, so no half of it ever has the source's name.
+ */
+export class BakedFolder {
+  readonly path: string;
+  readonly staging: string;
+  readonly #gone: string;
+
+  /** @param parent the folder of all of them; @param name as `isBakedSourceName` allows it */
+  constructor(
+    readonly parent: string,
+    readonly name: string,
+  ) {
+    this.path = join(parent, name);
+    this.staging = join(parent, `.${name}.new`);
+    this.#gone = join(parent, `.${name}.gone`);
+  }
+
+  /** What says that Mayfly made it; null when nothing, or something else, has the name. */
+  async about(): Promise<About | null> {
+    return readAbout(this.path);
+  }
+
+  /** Whether that bake has come to its end. */
+  async isOf(bakeId: string): Promise<boolean> {
+    return (await this.about())?.bakeId === bakeId;
+  }
+
+  /** What that bake has made, under either name; null until all of it was. */
+  async imageOf({ bakeId }: BakeRequest): Promise<BakedImage | null> {
+    for (const about of [await this.about(), await readAbout(this.staging)]) {
+      if (about?.bakeId === bakeId && about.image) return about.image;
+    }
+    return null;
+  }
+
+  /** Makes the temporary folder; what another bake has left there goes. @throws MayflyError source_exists */
+  async stage({ bakeId, sourceId, snapshotId }: BakeRequest): Promise<void> {
+    await mkdir(this.parent, { recursive: true, mode: SEARCHABLE });
+    await this.sweep();
+    if (await this.isOf(bakeId)) return;
+    await this.#refuseTaken();
+    if ((await readAbout(this.staging))?.bakeId === bakeId) return;
+    await rm(this.staging, { recursive: true, force: true });
+    await mkdir(this.staging, { mode: SEARCHABLE });
+    await this.#write({ bakeId, sourceId, snapshotId, image: null });
+  }
+
+  /**
+   * Fills the temporary folder, unless that was done.
+   * @throws MayflyError bake_failed when it is not that bake's
+   */
+  async fill(request: BakeRequest, make: (folder: string) => Promise<BakedImage>): Promise<BakedImage> {
+    const made = await this.imageOf(request);
+    if (made) return made;
+    const about = await readAbout(this.staging);
+    if (about?.bakeId !== request.bakeId) {
+      throw new MayflyError('bake_failed', `${this.staging} is not there any more.`);
+    }
+    const image = await make(this.staging);
+    await this.#write({ ...about, image });
+    return image;
+  }
+
+  /** @throws MayflyError source_exists; bake_failed when it was not filled */
+  async publish({ bakeId }: BakeRequest): Promise<void> {
+    if (await this.isOf(bakeId)) return;
+    await this.#refuseTaken();
+    const about = await readAbout(this.staging);
+    if (about?.bakeId !== bakeId || !about.image) {
+      throw new MayflyError('bake_failed', `${this.staging} does not hold the images of this bake.`);
+    }
+    await rename(this.staging, this.path);
+    await syncDirectory(this.parent);
+  }
+
+  async discard({ bakeId }: BakeRequest): Promise<void> {
+    const about = await readAbout(this.staging);
+    if (about !== null && about.bakeId !== bakeId) return;
+    await rm(this.staging, { recursive: true, force: true });
+  }
+
+  /** Whether it is there to be removed. @throws MayflyError source_not_baked when something else has its name */
+  async isThere(sourceId: string): Promise<boolean> {
+    if (!(await entriesOf(this.parent))?.includes(this.name)) return false;
+    if ((await this.about())?.sourceId === sourceId) return true;
+    throw new MayflyError('source_not_baked', `${this.path} is not of this Mayfly's making, and stays.`);
+  }
+
+  /** Its name is free at once; the rest follows. */
+  async drop(): Promise<void> {
+    await this.sweep();
+    if (await orAbsent(rename(this.path, this.#gone).then(() => true))) await syncDirectory(this.parent);
+    await this.sweep();
+  }
+
+  /** Removes what a crash left of a {@link drop}. */
+  async sweep(): Promise<void> {
+    await rm(this.#gone, { recursive: true, force: true });
+  }
+
+  async #refuseTaken(): Promise<void> {
+    if (!(await entriesOf(this.parent))?.includes(this.name)) return;
+    throw new MayflyError('source_exists', `This host has images named ${JSON.stringify(this.name)}.`);
+  }
+
+  async #write(about: About): Promise<void> {
+    await writeFileAtomic(join(this.staging, ABOUT), `${JSON.stringify(about)}\n`, 0o600);
+  }
+}
+
+async function readAbout(folder: string): Promise<About | null> {
+  const text = await orAbsent(readFile(join(folder, ABOUT), 'utf8'));
+  return text === null ? null : About.parse(JSON.parse(text));
+}

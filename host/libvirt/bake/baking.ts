@@ -1,0 +1,203 @@
+import { constants, copyFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { MayflyError } from '../../../model/errors.ts';
+import { domainUuid } from '../../../model/ids.ts';
+import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
+import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
+import type { BakeRequest, HostBaking } from '../../baking.ts';
+import { BakedFolder } from '../../disk/baked-folder.ts';
+import type { BaseDigests } from '../../disk/base-digest.ts';
+import { freezeImage } from '../../disk/frozen-image.ts';
+import { mostCopied } from '../../disk/image.ts';
+import { flushFile } from '../../os/atomic-file.ts';
+import { ExecError, exec } from '../../os/exec.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { StepContext } from '../../step-context.ts';
+import { type Domains, UNDEFINE } from '../client/domains.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { buildXml } from '../client/xml.ts';
+import { bakedXml, bootFiles } from '../domain-xml/baked-xml.ts';
+import { planDisks } from '../domain-xml/clone-disks.ts';
+import { layeredDisks } from '../layers/disk-layers.ts';
+import type { Leaning } from '../layers/leaning.ts';
+import type { SourceUse } from '../layers/source-use.ts';
+import type { Sources } from '../layers/sources.ts';
+import { Workspace } from '../layers/workspace.ts';
+import { isActive } from '../output/domain-state.ts';
+import type { Builder } from './builder.ts';
+
+export interface BakingDeps {
+  state: StateDir;
+  virsh: Virsh;
+  domains: Domains;
+  sources: Sources;
+  digests: BaseDigests;
+  leaning: Leaning;
+  use: SourceUse;
+  builder: Builder;
+}
+
+/** A copy is stopped by its step's time, not by a time of its own. Milliseconds. */
+const COPY_MS = 3_600_000;
+/** What `bakedXml` puts the root disk under; further ones get the target into their name. */
+const ROOT_DISK = 'disk.qcow2';
+
+/**
+ * Sources of libvirt are persistent domains. The guest is cleaned from inside, where its file systems are mounted anyway:
+ * the host reads none of them. What is then copied is the whole chain, below which nothing is left to lean on.
+ */
+export class LibvirtBaking implements HostBaking {
+  constructor(private readonly deps: BakingDeps) {}
+
+  async claim(request: BakeRequest): Promise<void> {
+    const folder = this.folder(request.name);
+    await this.refuseTaken(folder, request);
+    await folder.stage(request);
+  }
+
+  async clean({ builderId }: BakeRequest, context: StepContext): Promise<void> {
+    await this.deps.builder.clean(builderId, context);
+  }
+
+  async shutDown({ builderId }: BakeRequest, context: StepContext): Promise<void> {
+    await this.deps.builder.shutDown(builderId, context);
+  }
+
+  async sizeOf(request: BakeRequest): Promise<number> {
+    const workspace = new Workspace(this.deps.state, request.builderId);
+    const isMade = (await this.folder(request.name).imageOf(request)) !== null;
+    if (isMade || (await workspace.spec()) === null) return 0;
+    let sum = 0;
+    for (const { layers } of layeredDisks(await workspace.domain())) {
+      const [{ path, format }] = layers;
+      sum += await mostCopied(path, format).catch((error: unknown) => refuseCopy(path, error));
+    }
+    return sum;
+  }
+
+  async flatten(request: BakeRequest, context: StepContext): Promise<BakedImage> {
+    const { state, domains } = this.deps;
+    const workspace = new Workspace(state, request.builderId);
+    return await this.folder(request.name).fill(request, async (folder) => {
+      const isOn = isActive((await domains.describe(request.builderId))?.state ?? 'shut_off');
+      if (isOn || (await workspace.spec()) === null) {
+        const why = isOn ? 'it is on, so its disks are being written' : 'it is not on this host any more';
+        throw new MayflyError('bake_failed', `${request.builderId} cannot be copied: ${why}.`);
+      }
+      const domain = await workspace.domain();
+      const disks: SavedDisk[] = [];
+      const plans = planDisks(domain, join(folder, ROOT_DISK));
+      for (const { target, layers } of layeredDisks(domain)) {
+        const plan = plans.find((one) => one.target === target);
+        if (!plan) continue;
+        context.alive(`copying ${target}`);
+        disks.push({ target, ...(await this.copied(layers[0], plan.overlay, context.signal)) });
+      }
+      for (const { name, path } of bootFiles(domain)) await copyWhole(path, join(folder, name));
+      return { disks, sizeBytes: disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0) };
+    });
+  }
+
+  async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
+    const { state, digests, virsh } = this.deps;
+    const folder = this.folder(request.name);
+    const workspace = new Workspace(state, request.builderId);
+    signal.throwIfAborted();
+    await this.refuseTaken(folder, request);
+    const builder = await workspace.domain();
+    await folder.publish(request);
+    const disks = (await folder.about())?.image?.disks ?? [];
+    const rootDisk = join(folder.path, ROOT_DISK);
+    for (const { target, overlay } of planDisks(builder, rootDisk)) {
+      await digests.moved(join(folder.staging, basename(overlay)), overlay);
+      const sha256 = await digests.protect(overlay);
+      if (disks.some((disk) => disk.target === target && disk.sha256 === sha256)) continue;
+      throw new MayflyError('bake_failed', `${overlay} is not what was copied.`);
+    }
+    const boot = new Map(bootFiles(builder).map(({ name }) => [name, join(folder.path, name)]));
+    const uuid = domainUuid(request.sourceId);
+    const xml = bakedXml(buildXml(builder), request, { uuid, rootDisk, boot });
+    try {
+      await virsh.define('define', xml);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      throw new MayflyError('bake_failed', `libvirt does not take the source: ${error.message}`, { cause: error });
+    }
+  }
+
+  async retract({ sourceId, name, bakeId }: BakeRequest): Promise<void> {
+    if (await this.folder(name).isOf(bakeId)) await this.remove({ sourceId, name });
+  }
+
+  async discard(request: BakeRequest): Promise<void> {
+    await this.folder(request.name).discard(request);
+  }
+
+  async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
+    const folder = this.folder(name);
+    await this.deps.use.without(name, async () => {
+      await folder.isThere(sourceId);
+      const leaners = await this.deps.leaning.onFiles(folder.path);
+      if (leaners !== null) throw new MayflyError('source_in_use', `${name} is leant on by ${leaners}.`);
+      await this.undefine(domainUuid(sourceId), name);
+      await folder.drop();
+      await this.deps.digests.forget(folder.path);
+    });
+  }
+
+  /** By its UUID: virsh would take some names for something else. */
+  private async undefine(uuid: string, name: string): Promise<void> {
+    try {
+      const state = await this.deps.virsh.run(['domstate', uuid]);
+      if (!/shut off|crashed/.test(state)) {
+        throw new MayflyError('source_running', `${name} is ${state.trim()}: shut it down, then delete it.`);
+      }
+      await this.deps.virsh.run(['undefine', uuid, ...UNDEFINE]);
+    } catch (error) {
+      if (!(error instanceof VirshError && error.failure.result === 'not_found')) throw error;
+    }
+  }
+
+  private async copied(
+    from: { path: string; format: string },
+    to: string,
+    signal: AbortSignal,
+  ): Promise<Omit<SavedDisk, 'target'>> {
+    try {
+      await rm(to, { force: true });
+      const formats = ['-f', from.format, '-O', 'qcow2'];
+      await exec('qemu-img', ['convert', '-q', ...formats, '--', from.path, to], { signal, timeoutMs: COPY_MS });
+    } catch (error) {
+      signal.throwIfAborted();
+      refuseCopy(from.path, error);
+    }
+    return await freezeImage(to, this.deps.digests, 'bake_failed', signal);
+  }
+
+  /** @throws MayflyError source_exists when libvirt has a domain of that name which is not this bake's */
+  private async refuseTaken(folder: BakedFolder, { bakeId, name }: BakeRequest): Promise<void> {
+    if (await folder.isOf(bakeId)) return;
+    try {
+      await this.deps.sources.get(name);
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'source_not_found') return;
+      throw error;
+    }
+    throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(name)}.`);
+  }
+
+  private folder(name: string): BakedFolder {
+    return new BakedFolder(join(this.deps.state.images, 'baked'), name);
+  }
+}
+
+/** @throws MayflyError bake_failed when qemu-img failed */
+function refuseCopy(path: string, error: unknown): never {
+  if (!(error instanceof ExecError)) throw error;
+  throw new MayflyError('bake_failed', `The disk ${path} could not be copied: ${error.message}`, { cause: error });
+}
+
+async function copyWhole(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await flushFile(to);
+}

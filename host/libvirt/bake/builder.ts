@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import { oneLine } from '../../os/one-line.ts';
+import type { StepContext } from '../../step-context.ts';
+import type { Domains } from '../client/domains.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { AgentConsole } from '../guest/agent-console.ts';
+import type { GuestAgent } from '../guest/guest-agent.ts';
+import { isActive } from '../output/domain-state.ts';
+import { CLEAN_GUEST } from './clean-guest.ts';
+
+/** From the first login to the guest agent: some seconds under emulation. Milliseconds. */
+const AGENT_MS = 60_000;
+/** Emptying a guest of a million small files takes minutes under emulation. Milliseconds. */
+const CLEAN_MS = 600_000;
+/** A guest that has not gone down by then hangs: systemd gives a unit 90 s. Milliseconds. */
+const SHUTDOWN_MS = 180_000;
+const LOOK_EVERY_MS = 200;
+/**
+ * Not libvirt's own: a guest without logind hears neither the power button nor the agent's guest-shutdown, which asks
+ * for `+0` minutes. In a moment, so that the agent can still say that it was told.
+ */
+const POWER_OFF = ['/bin/sh', '-c', '(sleep 1; exec /sbin/shutdown -P now) </dev/null >/dev/null 2>&1 &'];
+const COMPLAINT_CHARACTERS = 500;
+
+/** The sandbox whose disks become a source: what is done in it until it is off. */
+export class Builder {
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly domains: Domains,
+    private readonly agent: GuestAgent,
+  ) {}
+
+  /** From inside, where its file systems are mounted anyway. @throws MayflyError bake_failed */
+  async clean(builderId: string, context: StepContext): Promise<void> {
+    const { signal } = context;
+    context.alive('waiting for the guest agent');
+    const deadline = Date.now() + AGENT_MS; // it starts after sshd; who never answers is told of below
+    while (!(await this.agent.answers(builderId)) && Date.now() < deadline) {
+      await sleep(LOOK_EVERY_MS);
+      signal.throwIfAborted();
+    }
+    context.alive('cleaning the guest');
+    const guest = new AgentConsole(this.virsh, builderId);
+    try {
+      const argv = ['/bin/sh', '-c', CLEAN_GUEST];
+      const { exitCode, stderr } = await guest.run(argv, { signal, timeoutMs: CLEAN_MS });
+      if (exitCode === 0) return;
+      throw new MayflyError(
+        'bake_failed',
+        `The guest could not be cleaned: ${oneLine(stderr.slice(-COMPLAINT_CHARACTERS))}`,
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof MayflyError) || !['prepare_failed', 'source_not_running'].includes(error.code))
+        throw error;
+      throw new MayflyError('bake_failed', `${builderId} cannot be cleaned. ${error.message}`, { cause: error });
+    }
+  }
+
+  /** @throws MayflyError bake_failed when it does not go down, or is gone */
+  async shutDown(builderId: string, context: StepContext): Promise<void> {
+    const { signal } = context;
+    const deadline = Date.now() + SHUTDOWN_MS;
+    let isTold = false;
+    for (;;) {
+      signal.throwIfAborted();
+      const state = (await this.domains.describe(builderId))?.state;
+      if (state === undefined)
+        throw new MayflyError('bake_failed', `${builderId} is gone: it was destroyed meanwhile.`);
+      if (!isActive(state)) return;
+      if (Date.now() > deadline)
+        throw new MayflyError('bake_failed', `${builderId} does not shut down: it is ${state}.`);
+      context.alive(`${builderId} is ${state}`);
+      if (!isTold)
+        isTold = await new AgentConsole(this.virsh, builderId).run(POWER_OFF, { signal }).then(isTaken, notYet);
+      await sleep(LOOK_EVERY_MS);
+    }
+  }
+}
+
+const isTaken = ({ exitCode }: { exitCode: number | null }) => exitCode === 0;
+
+/** The agent may answer again in a moment; that it goes down before it answers is what was asked of it. */
+function notYet(error: unknown): false {
+  if (error instanceof VirshError || error instanceof MayflyError) return false;
+  throw error;
+}

@@ -1,0 +1,151 @@
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { buildXml, element } from '../client/xml.ts';
+import type { CaptureFolder, CapturePlan } from '../layers/capture-folder.ts';
+import { type JobInfo, jobInfo } from '../output/backup-info.ts';
+
+/** How often a running job is looked at. Milliseconds. */
+const LOOK_EVERY_MS = 500;
+/** From being told to end until it has. Milliseconds. */
+const ABORT_MS = 30_000;
+
+/** How the copy of one capture goes; `over`: no job of it runs. */
+export type CopyState = { state: 'running'; progress: string } | { state: 'over'; last: JobInfo };
+
+/**
+ * libvirt's backup job in push mode, as one capture uses it: QEMU keeps what the disks hold at the moment of its begin,
+ * copies that to files while the guest goes on, and the source's own files are not touched. The job is libvirtd's and
+ * QEMU's: it goes on when virsh, or this process, or libvirtd is killed.
+ */
+export class BackupJob {
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly folder: CaptureFolder,
+    private readonly plan: Pick<CapturePlan, 'domain'>,
+  ) {}
+
+  /** @throws MayflyError capture_failed while something else is done to the whole domain */
+  async checkIdle(): Promise<void> {
+    const { type, operation } = jobInfo(await this.virsh.run(['domjobinfo', this.plan.domain]));
+    if (type === 'None') return;
+    throw new MayflyError(
+      'capture_failed',
+      `libvirt is busy with the source (${operation ?? type}): wait until that has ended.`,
+    );
+  }
+
+  /**
+   * Begins it; the images it writes to must be there. Without a signal: a virsh that is killed leaves libvirtd at work.
+   * @throws VirshError when libvirt refuses it
+   */
+  async begin(plan: CapturePlan): Promise<void> {
+    const { folder, virsh } = this;
+    const files = ['--backupxml', folder.inMaking('backup.xml')];
+    await writeFile(folder.inMaking('backup.xml'), backupXml(folder, plan), { mode: 0o600 });
+    if (plan.checkpoint) {
+      await writeFile(folder.inMaking('checkpoint.xml'), checkpointXml(folder, plan), { mode: 0o600 });
+      files.push('--checkpointxml', folder.inMaking('checkpoint.xml'));
+    }
+    await virsh.run(['backup-begin', plan.domain, ...files, '--reuse-external']);
+  }
+
+  /** Forgets how the domain's last job ended, so that what is told from now on is of a later one. */
+  async forgetLast(): Promise<void> {
+    await this.virsh.run(['domjobinfo', this.plan.domain, '--completed']);
+  }
+
+  /** What libvirt was doing to begin it has ended by then, also when whoever asked for it was killed. */
+  async look(): Promise<CopyState> {
+    const { virsh, folder } = this;
+    const { domain } = this.plan;
+    try {
+      await virsh.run(['domblkerror', domain]); // needs the domain's job lock
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error; // it does not run
+    }
+    if (await this.#isOurs()) {
+      const { progress } = jobInfo(await virsh.run(['domjobinfo', domain]));
+      return { state: 'running', progress: `${folder.captureId}: ${progress ?? 'copying'}` };
+    }
+    return { state: 'over', last: await this.#last() };
+  }
+
+  /** Resolves when no job of it runs. @throws MayflyError capture_failed when not all was copied */
+  async ended(signal: AbortSignal, onProgress: (text: string) => void): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      const copy = await this.look();
+      if (copy.state === 'over') return checkCompleted(copy.last);
+      onProgress(copy.progress);
+      await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  /** Ends it, unless it has ended. @throws MayflyError cleanup_incomplete */
+  async abort(): Promise<void> {
+    const deadline = Date.now() + ABORT_MS;
+    while ((await this.look()).state === 'running') {
+      if (Date.now() > deadline) {
+        throw new MayflyError('cleanup_incomplete', `libvirt does not end the backup job of ${this.folder.captureId}.`);
+      }
+      try {
+        await this.virsh.run(['domjobabort', this.plan.domain]);
+      } catch (error) {
+        if (!(error instanceof VirshError)) throw error; // it has just ended, which the next look says
+      }
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  async #isOurs(): Promise<boolean> {
+    try {
+      return (await this.virsh.run(['backup-dumpxml', this.plan.domain])).includes(`${this.folder.making}/`);
+    } catch (error) {
+      if (error instanceof VirshError) return false; // no backup job, or no such domain
+      throw error;
+    }
+  }
+
+  async #last(): Promise<JobInfo> {
+    try {
+      return jobInfo(await this.virsh.run(['domjobinfo', this.plan.domain, '--completed', '--keep-completed']));
+    } catch (error) {
+      if (error instanceof VirshError) return { type: 'None', operation: null, progress: null }; // no such domain
+      throw error;
+    }
+  }
+}
+
+/** Whether the last job that ended was a backup, however it ended. */
+export function wasBackup({ type, operation }: JobInfo): boolean {
+  return type !== 'None' && operation === 'Backup';
+}
+
+function checkCompleted(last: JobInfo): void {
+  if (wasBackup(last) && last.type === 'Completed') return;
+  const why = wasBackup(last)
+    ? `libvirt says that its job was ${last.type.toLowerCase()}: the source was shut off, the host's disk is full, or somebody ended it`
+    : 'nobody knows how its job ended, since libvirtd was restarted or the source was removed meanwhile';
+  throw new MayflyError('capture_failed', `Not all was copied: ${why}.`);
+}
+
+function backupXml(folder: CaptureFolder, { disks, parentId }: CapturePlan): string {
+  const mode = parentId === null ? { backupmode: 'full' } : { backupmode: 'incremental', incremental: parentId };
+  const listed = disks.map(({ target }) =>
+    element(
+      'disk',
+      { name: target, backup: 'yes', type: 'file', ...mode },
+      element('driver', { type: 'qcow2' }),
+      element('target', { file: folder.targetOf(target) }),
+    ),
+  );
+  const incremental = parentId === null ? [] : [element('incremental', {}, parentId)];
+  return buildXml(element('domainbackup', { mode: 'push' }, ...incremental, element('disks', {}, ...listed)));
+}
+
+function checkpointXml({ captureId }: CaptureFolder, { disks }: CapturePlan): string {
+  const listed = disks.map(({ target }) => element('disk', { name: target, checkpoint: 'bitmap' }));
+  return buildXml(element('domaincheckpoint', {}, element('name', {}, captureId), element('disks', {}, ...listed)));
+}

@@ -1,0 +1,195 @@
+import { MayflyError } from '../../../model/errors.ts';
+import type { SavedCapture } from '../../../model/snapshots/capture.ts';
+import type { CaptureRequest, HostCaptures, PresentCapture } from '../../captures.ts';
+import type { BaseDigests } from '../../disk/base-digest.ts';
+import { freezeImage } from '../../disk/frozen-image.ts';
+import { mostCopied } from '../../disk/image.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { StepContext } from '../../step-context.ts';
+import type { Virsh } from '../client/virsh.ts';
+import { buildXml, child, childElements, element, ensureChild, removeChildren } from '../client/xml.ts';
+import { planDisks } from '../domain-xml/clone-disks.ts';
+import { parseDomain } from '../domain-xml/clone-xml.ts';
+import type { GuestAgent } from '../guest/guest-agent.ts';
+import { allCaptures, CaptureFolder, type CaptureSpec } from '../layers/capture-folder.ts';
+import { activeXml, type Sources } from '../layers/sources.ts';
+import { BackupJob } from './backup-job.ts';
+import { CaptureUses } from './capture-uses.ts';
+import { Capturing } from './capturing.ts';
+import { Checkpoints } from './checkpoints.ts';
+
+export interface LibvirtCapturesDeps {
+  state: StateDir;
+  virsh: Virsh;
+  sources: Sources;
+  agent: GuestAgent;
+  digests: BaseDigests;
+}
+
+/** Captures by libvirt's backup job. docs/decisions/0027-captures.md says what a crash leaves at each point. */
+export class LibvirtCaptures implements HostCaptures {
+  private readonly capturing: Capturing;
+  private readonly checkpoints: Checkpoints;
+  private readonly uses: CaptureUses;
+
+  constructor(private readonly deps: LibvirtCapturesDeps) {
+    this.checkpoints = new Checkpoints(deps.virsh, deps.state);
+    this.capturing = new Capturing({ ...deps, checkpoints: this.checkpoints });
+    this.uses = new CaptureUses(deps.state);
+  }
+
+  async sizeOf(source: string): Promise<number> {
+    const { sources } = this.deps;
+    const plans = planDisks(parseDomain(activeXml(await sources.get(source))), '/dev/null');
+    let sum = 0;
+    for (const { base, format } of plans) {
+      sum += await mostCopied(await sources.pathOf(base), format);
+    }
+    return sum;
+  }
+
+  async begin(request: CaptureRequest, context: StepContext): Promise<void> {
+    await this.capturing.begin(request, context);
+  }
+
+  async thaw(captureId: string): Promise<void> {
+    await this.capturing.thaw(new CaptureFolder(this.deps.state, captureId));
+  }
+
+  /**
+   * What made one has been killed: its source shall not stay frozen until its saga comes by. One that cannot be thawed
+   * stays noted for that saga, and for the next time that the host opens.
+   */
+  async thawAll(): Promise<void> {
+    const thawed = (await allCaptures(this.deps.state)).map(async ({ captureId }) => {
+      try {
+        await this.thaw(captureId);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        process.emitWarning(`The source of ${captureId} may be frozen, and could not be thawed: ${why}`);
+      }
+    });
+    await Promise.all(thawed);
+  }
+
+  async wait(captureId: string, context: StepContext): Promise<void> {
+    const folder = new CaptureFolder(this.deps.state, captureId);
+    if ((await folder.spec()) !== null) return;
+    const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
+    if (plan === null || attempt === null) throw notBegun(captureId);
+    if (attempt.copied) return;
+    await new BackupJob(this.deps.virsh, folder, plan).ended(context.signal, (text) => context.alive(text));
+    await folder.writeAttempt({ ...attempt, copied: true });
+  }
+
+  async verify(captureId: string, context: StepContext): Promise<SavedCapture> {
+    const folder = new CaptureFolder(this.deps.state, captureId);
+    const known = await folder.spec();
+    if (known !== null) return known.saved;
+    const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
+    if (plan === null || !attempt?.copied) throw notBegun(captureId);
+    const disks: SavedCapture['disks'] = [];
+    for (const { target } of plan.disks) {
+      context.alive(`checking ${target}`);
+      const image = folder.targetOf(target);
+      disks.push({ target, ...(await freezeImage(image, this.deps.digests, 'capture_failed', context.signal)) });
+    }
+    const saved = {
+      disks,
+      sizeBytes: disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0),
+      quiesced: attempt.quiesce,
+      capturedAt: attempt.at,
+      parentId: plan.parentId,
+      fullBecause: plan.fullBecause,
+    };
+    await folder.writeSpec({ plan, saved });
+    return saved;
+  }
+
+  async keep(captureId: string): Promise<void> {
+    const folder = new CaptureFolder(this.deps.state, captureId);
+    const spec = await folder.spec();
+    if (spec === null) throw notBegun(captureId);
+    if (!(await folder.isWhole())) await folder.keep(spec, machineOf(folder, spec, await folder.sourceXml()));
+    await folder.tidy();
+    for (const disk of spec.saved.disks) {
+      await this.deps.digests.moved(folder.targetOf(disk.target), folder.imageOf(disk));
+    }
+  }
+
+  async abort(captureId: string): Promise<void> {
+    const folder = new CaptureFolder(this.deps.state, captureId);
+    const plan = await folder.plan();
+    if (plan !== null) await new BackupJob(this.deps.virsh, folder, plan).abort();
+  }
+
+  async remove(captureId: string): Promise<void> {
+    const folder = new CaptureFolder(this.deps.state, captureId);
+    await this.uses.without(folder, async () => {
+      await this.abort(captureId);
+      await this.thaw(captureId);
+      const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
+      // also of a capture without one: an earlier attempt at it may have made it
+      if (plan) await this.checkpoints.remove(plan.domain, captureId);
+      await folder.drop();
+      for (const path of [folder.path, folder.making]) await this.deps.digests.forget(path);
+    });
+  }
+
+  async list(): Promise<PresentCapture[]> {
+    const found = await allCaptures(this.deps.state);
+    return await Promise.all(
+      found.map(async (folder) => ({
+        captureId: folder.captureId,
+        state: (await folder.isWhole()) ? ('whole' as const) : ('half' as const),
+      })),
+    );
+  }
+
+  /**
+   * Does something with the machine that a capture is of, whose disks are the capture's, and stay as long as that takes.
+   * @throws MayflyError capture_not_found, source_changed
+   */
+  async on<T>(captureId: string, use: (xml: string) => Promise<T>): Promise<T> {
+    return await this.uses.during(captureId, async () => {
+      const folder = new CaptureFolder(this.deps.state, captureId);
+      if (!(await folder.isWhole())) {
+        throw new MayflyError('capture_not_found', `${captureId} is not on this host, or has been deleted.`);
+      }
+      for (let layer: CaptureFolder | null = folder; layer !== null; ) layer = await this.checkedParent(layer);
+      return await use(await folder.domainXml());
+    });
+  }
+
+  /** Compares the content of a capture's images with their names. @returns what they lean on */
+  private async checkedParent(folder: CaptureFolder): Promise<CaptureFolder | null> {
+    const spec = await folder.spec();
+    for (const disk of spec?.saved.disks ?? []) {
+      const image = folder.imageOf(disk);
+      if ((await this.deps.digests.protect(image)) === disk.sha256) continue;
+      throw new MayflyError('source_changed', `${image} has changed since it was captured.`);
+    }
+    const parentId = spec?.saved.parentId ?? null;
+    return parentId === null ? null : new CaptureFolder(this.deps.state, parentId);
+  }
+}
+
+/** The source's machine with the capture's images as its disks. */
+function machineOf(folder: CaptureFolder, { saved }: CaptureSpec, sourceXml: string): string {
+  const domain = parseDomain(sourceXml);
+  const devices = child(domain, 'devices');
+  for (const disk of devices ? childElements(devices, 'disk') : []) {
+    const image = saved.disks.find(({ target }) => target === child(disk, 'target')?.attributes['dev']);
+    if (!image) continue;
+    const driver = ensureChild(disk, 'driver');
+    driver.attributes = { ...driver.attributes, name: 'qemu', type: 'qcow2' };
+    disk.attributes = { ...disk.attributes, type: 'file', device: 'disk' };
+    removeChildren(disk, ['source', 'backingStore']);
+    disk.children.push(element('source', { file: folder.imageOf(image) }));
+  }
+  return buildXml(domain);
+}
+
+function notBegun(captureId: string): MayflyError {
+  return new MayflyError('capture_failed', `${captureId} has not been copied on this host: there is nothing to check.`);
+}

@@ -1,0 +1,43 @@
+import { isIPv4 } from 'node:net';
+import type { RunningSource, SourceAddress } from '../../console.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { AgentConsole } from '../guest/agent-console.ts';
+import { activeXml, type Source } from '../layers/sources.ts';
+
+/**
+ * What libvirt's own DHCP server leased comes first; then what the guest says of itself, then who was heard on the
+ * bridge. A source's network need not be ours, and each of these may be wrong: the pinned host key decides.
+ */
+const WAYS = ['lease', 'agent', 'arp'] as const;
+
+/** @throws MayflyError source_not_running */
+export function runningSource(virsh: Virsh, source: Source): RunningSource {
+  activeXml(source);
+  return {
+    console: new AgentConsole(virsh, source.name),
+    addresses: () => addressesOf(virsh, source.name),
+  };
+}
+
+async function addressesOf(virsh: Virsh, name: string): Promise<SourceAddress[]> {
+  const found = new Set<string>();
+  for (const way of WAYS) {
+    for (const address of await asked(virsh, name, way)) found.add(address);
+  }
+  return [...found].map((address) => ({ address, port: null }));
+}
+
+/** Of lines as ` vnet0  52:54:00:…  ipv4  192.0.2.7/24`; the guest chooses what its agent calls its interfaces. */
+async function asked(virsh: Virsh, name: string, way: (typeof WAYS)[number]): Promise<string[]> {
+  let text: string;
+  try {
+    text = await virsh.run(['domifaddr', `--domain=${name}`, `--source=${way}`]);
+  } catch (error) {
+    if (error instanceof VirshError) return []; // no agent, or no network of libvirt's: the other ways are left
+    throw error;
+  }
+  return text
+    .split('\n')
+    .map((line) => /\sipv4\s+([0-9.]+)\/\d{1,2}\s*$/.exec(line)?.[1] ?? '')
+    .filter((address) => isIPv4(address) && !/^(?:0|127|169\.254|22[4-9]|23\d)\./.test(address));
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { MayflyError } from '../../../model/errors.ts';
+import type { Virsh } from './virsh.ts';
+
+/** Answer of QMP's `query-block`: what a machine has in its drives. */
+const Drives = z.object({
+  return: z.array(
+    z.object({ inserted: z.object({ file: z.string(), 'node-name': z.string().regex(/^[\w-]+$/) }).optional() }),
+  ),
+});
+
+/** Answer of `query-named-block-nodes`: all that QEMU has open of disks, the drives' own files and what lies below them. */
+const Nodes = z.object({
+  return: z.array(z.object({ 'node-name': z.string(), drv: z.string(), file: z.string() })),
+});
+
+/** Answer of `query-block-jobs`. */
+const Jobs = z.object({ return: z.array(z.object({ device: z.string(), ready: z.boolean() })) });
+
+/** How QEMU names an image whose header names another lower layer than it has: as the options to open it with. */
+const Options = z.object({ file: z.object({ filename: z.string() }) });
+
+const Refusal = z.object({ error: z.object({ desc: z.string() }) });
+
+/** A node of QEMU's block layer. */
+export interface BlockNode {
+  name: string;
+  /** `file`, `qcow2` … */
+  driver: string;
+  /** Path under which QEMU has opened it. */
+  file: string;
+}
+
+/** Questions and orders to the QEMU of a domain itself (QMP), where libvirt has no word for them or may not know. */
+export class QemuMonitor {
+  constructor(private readonly virsh: Virsh) {}
+
+  /**
+   * Runs a QMP command.
+   * @returns its answer, unread
+   * @throws MayflyError host_unavailable when QEMU refuses; VirshError when it does not run
+   */
+  async execute(sandboxId: string, command: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
+    const said = JSON.stringify({ execute: command, arguments: args });
+    const answer: unknown = JSON.parse(await this.virsh.run(['qemu-monitor-command', sandboxId, said]));
+    const { data: refusal } = Refusal.safeParse(answer);
+    if (!refusal) return answer;
+    throw new MayflyError('host_unavailable', `The QEMU of ${sandboxId} refused ${command}: ${refusal.error.desc}`);
+  }
+
+  /** The node that the guest writes to in a drive with that file; null when there is none. */
+  async driveNode(sandboxId: string, file: string): Promise<string | null> {
+    const drives = Drives.parse(await this.execute(sandboxId, 'query-block')).return;
+    return drives.find(({ inserted }) => inserted && pathOf(inserted.file) === file)?.inserted?.['node-name'] ?? null;
+  }
+
+  /** All nodes, users before what they use. */
+  async nodes(sandboxId: string): Promise<BlockNode[]> {
+    const { return: nodes } = Nodes.parse(await this.execute(sandboxId, 'query-named-block-nodes', { flat: true }));
+    const read = nodes.map(({ 'node-name': name, drv: driver, file }) => ({ name, driver, file: pathOf(file) }));
+    return read.toSorted((a, b) => Number(a.driver === 'file') - Number(b.driver === 'file'));
+  }
+
+  /** Whether a block job has done all but its end; null when there is none of that name. */
+  async jobIsReady(sandboxId: string, job: string): Promise<boolean | null> {
+    const { return: jobs } = Jobs.parse(await this.execute(sandboxId, 'query-block-jobs'));
+    return jobs.find(({ device }) => device === job)?.ready ?? null;
+  }
+
+  /**
+   * Has QEMU write down what it keeps of a node in its own memory, the tables that say where a cluster is among it.
+   * @returns what it complains of; empty when nothing
+   */
+  async flush(sandboxId: string, node: string): Promise<string> {
+    return (await this.virsh.run(['qemu-monitor-command', sandboxId, '--hmp', `qemu-io ${node} flush`])).trim();
+  }
+}
+
+function pathOf(name: string): string {
+  if (!name.startsWith('json:')) return name;
+  return Options.safeParse(JSON.parse(name.slice('json:'.length))).data?.file.filename ?? name;
+}

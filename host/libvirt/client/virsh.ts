@@ -1,0 +1,100 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MayflyError } from '../../../model/errors.ts';
+import { ExecError, type ExecOptions, exec } from '../../os/exec.ts';
+import { type Failure, queryFailure } from '../output/failures.ts';
+
+/** virsh ended with an error although the service answers; `failure` is what that means for a question. */
+export class VirshError extends Error {
+  override readonly name = 'VirshError';
+  constructor(
+    readonly command: string,
+    readonly stderr: string,
+    readonly failure: Failure,
+    cause: unknown,
+  ) {
+    super(`virsh ${command}: ${stderr.trim().replace(/^error: /gm, '')}`, { cause });
+  }
+}
+
+/** Milliseconds one virsh command may take; starting and stopping a QEMU on a loaded machine is the slowest. */
+const COMMAND_TIMEOUT_MS = 60_000;
+
+/** The one place that runs virsh. */
+export class Virsh {
+  /** @param uri libvirt connection URI, e.g. `qemu:///system` */
+  constructor(readonly uri: string) {}
+
+  /**
+   * Runs one virsh command and returns what it printed.
+   * @throws VirshError when libvirt refuses it.
+   * @throws MayflyError host_unavailable when libvirt does not answer, is busy with the object, or virsh is not there.
+   */
+  async run(args: readonly string[], options: ExecOptions = {}): Promise<string> {
+    try {
+      const { stdout } = await exec('virsh', ['--quiet', '--connect', this.uri, ...args], {
+        timeoutMs: COMMAND_TIMEOUT_MS,
+        ...options,
+      });
+      return stdout;
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw this.explain(args[0] ?? '', error);
+    }
+  }
+
+  /**
+   * As {@link run}, for one line of answer, with words that no list of processes shows: virsh reads them as a person
+   * would type them, and answers between two prompts.
+   */
+  async runUnseen(args: readonly string[], options: ExecOptions = {}): Promise<string> {
+    const input = `${args.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}\n`;
+    try {
+      const { stdout, stderr } = await exec('virsh', ['--quiet', '--connect', this.uri], {
+        timeoutMs: COMMAND_TIMEOUT_MS,
+        ...options,
+        input,
+        env: { TERM: 'dumb' },
+      });
+      const [, answer] = /\n([^\n]*)\n+virsh # *\n?$/.exec(stdout) ?? [];
+      if (stderr.trim() === '' && answer !== undefined) return answer;
+      throw new ExecError('virsh', [args[0] ?? ''], 1, stderr, '', null);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw this.explain(args[0] ?? '', error);
+    }
+  }
+
+  /** Runs a command on a document, which virsh takes only from a file. Throws as {@link run}. */
+  async define(command: 'define' | 'net-define', xml: string): Promise<void> {
+    await this.withFile(xml, (file) => [command, '--file', file]);
+  }
+
+  /** Gives the memory that libvirt has saved of a domain another description. Throws as {@link run}. */
+  async defineSaved(domain: string, xml: string): Promise<void> {
+    await this.withFile(xml, (file) => ['managedsave-define', '--domain', domain, '--xml', file]);
+  }
+
+  private async withFile(xml: string, command: (file: string) => string[]): Promise<void> {
+    const folder = await mkdtemp(join(tmpdir(), 'mayfly-define-'));
+    try {
+      const file = join(folder, 'definition.xml');
+      await writeFile(file, xml, { mode: 0o600 });
+      await this.run(command(file));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  private explain(command: string, error: unknown): unknown {
+    if (!(error instanceof ExecError)) return error;
+    const failure = queryFailure(error.stderr);
+    const answered = error.exitCode === 1 && failure.result !== 'unavailable' && failure.result !== 'busy';
+    if (answered) return new VirshError(command, error.stderr, failure, error);
+    const why = error.stderr.trim().replace(/^error: /gm, '') || error.message;
+    return new MayflyError('host_unavailable', `libvirt at ${this.uri} did not answer \`${command}\`: ${why}`, {
+      cause: error,
+    });
+  }
+}

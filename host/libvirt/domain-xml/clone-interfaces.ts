@@ -1,0 +1,36 @@
+import { child, childElements, type Element, element } from '../client/xml.ts';
+
+/** What of an interface belongs to the guest's hardware; all else (addresses, filters, host devices) is the source's. */
+const KEPT = ['model', 'driver', 'mtu', 'bandwidth', 'boot', 'rom', 'link'];
+/** Interface types whose other settings fit a network's interface too. */
+const LIKE_A_NETWORK = ['network', 'bridge', 'ethernet'];
+
+/**
+ * Puts every interface on `network`, whatever it was on before (a bridge, a host device, user-mode NAT), with its own
+ * MAC, and apart from the other ports of that bridge. A source without an interface gets one.
+ * @param network null keeps each interface where it is, with a new MAC.
+ */
+export function replaceInterfaces(devices: Element, network: string | null, mac: (nic: number) => string): void {
+  const interfaces = childElements(devices, 'interface');
+  if (interfaces.length === 0 && network !== null) {
+    const made = element('interface', {}, element('model', { type: 'virtio' }));
+    devices.children.push(made);
+    interfaces.push(made);
+  }
+  for (const [nic, node] of interfaces.entries()) replaceInterface(node, network, mac(nic));
+}
+
+function replaceInterface(node: Element, network: string | null, mac: string): void {
+  const type = node.attributes['type'] ?? 'network';
+  const names = LIKE_A_NETWORK.includes(type) || network === null ? KEPT : ['model', 'mtu', 'boot'];
+  const kept = childElements(node).filter((c) => names.includes(c.name));
+  const address = element('mac', { address: mac });
+  if (network === null) {
+    const place = child(node, 'source');
+    node.children = [address, ...(place ? [place] : []), ...kept];
+    return;
+  }
+  node.attributes = { type: 'network' };
+  node.children = [address, element('source', { network }), ...kept, element('port', { isolated: 'yes' })];
+  if (!child(node, 'model')) node.children.push(element('model', { type: 'virtio' }));
+}

@@ -1,0 +1,110 @@
+import { MayflyError } from '../../../model/errors.ts';
+import type { ImageLayer } from '../../disk/image.ts';
+import {
+  buildXml,
+  child,
+  childElements,
+  type Element,
+  element,
+  parseXml,
+  removeChildren,
+  setText,
+} from '../client/xml.ts';
+import { setAccelerator } from './clone-accelerator.ts';
+import { closeDevices } from './clone-devices.ts';
+import { planDisks, replaceDisks } from './clone-disks.ts';
+import { replaceInterfaces } from './clone-interfaces.ts';
+import { setCpus, setMemory } from './clone-resources.ts';
+import { attachSeed } from './clone-seed.ts';
+
+/** The namespace of our mark in a domain's metadata. */
+export const MARK_NAMESPACE = 'urn:mayfly:sandbox:1';
+
+export interface CloneParams {
+  name: string;
+  uuid: string;
+  /** The root disk's overlay; the others' are derived from it ({@link planDisks}). */
+  rootOverlay: string;
+  /** Path of the seed ISO; null leaves the source's CDs as they are. */
+  seed: string | null;
+  /** null keeps the source's. */
+  cpus: number | null;
+  /** null keeps the source's. */
+  memoryMib: number | null;
+  /** libvirt network; null keeps each interface where the source has it. */
+  network: string | null;
+  mac: (nic: number) => string;
+  /** What this host runs guests with; null keeps the source's domain type. */
+  accelerator: 'kvm' | 'tcg' | null;
+  /**
+   * The files below each overlay by target, top first. When given, they are written down, and libvirt leaves their
+   * owner as it is; otherwise it would give them to QEMU's user, who could then make them writable again.
+   */
+  bases: ReadonlyMap<string, readonly Pick<ImageLayer, 'path' | 'format'>[]>;
+}
+
+/**
+ * The XML of a clone: the source's hardware with an identity, disks, interfaces and consoles of its own, nothing
+ * that is the host's or that both machines would share. Elements we know nothing of stay.
+ * @throws MayflyError source_unsafe when that can't be done.
+ */
+export function cloneXml(sourceXml: string, params: CloneParams): string {
+  const domain = parseDomain(sourceXml);
+  const devices = child(domain, 'devices') ?? element('devices');
+  const plans = planDisks(domain, params.rootOverlay);
+  setIdentity(domain, params);
+  if (params.accelerator !== null) setAccelerator(domain, params.accelerator);
+  setCpus(domain, params.cpus);
+  setMemory(domain, params.memoryMib);
+  closeDevices(devices);
+  replaceDisks(devices, plans, params.bases);
+  replaceInterfaces(devices, params.network, params.mac);
+  if (params.seed !== null) attachSeed(devices, params.seed);
+  return buildXml(domain);
+}
+
+/** @throws MayflyError source_unsafe when it is not the XML of a domain. */
+export function parseDomain(xml: string): Element {
+  try {
+    const root = parseXml(xml);
+    if (root.name === 'domain') return root;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new MayflyError('source_unsafe', `The source's XML could not be parsed: ${why}`, { cause: error });
+  }
+  throw new MayflyError('source_unsafe', "The source's XML could not be parsed: its root is not <domain>.");
+}
+
+/** What the source says of itself or passes to its own QEMU. */
+const SOURCES_OWN = /^(?:name|uuid|title|description|metadata|seclabel|\w+:(?:commandline|override))$/;
+
+function setIdentity(domain: Element, params: CloneParams): void {
+  delete domain.attributes['id'];
+  removeChildren(domain, (c) => SOURCES_OWN.test(c.name));
+  const mark = element('mayfly:sandbox', { 'xmlns:mayfly': MARK_NAMESPACE, id: params.name });
+  domain.children.unshift(
+    element('name', {}, params.name),
+    element('uuid', {}, params.uuid),
+    element('metadata', {}, mark),
+  );
+  for (const genid of childElements(domain, 'genid')) genid.children = []; // libvirt makes a fresh one
+  for (const sysinfo of childElements(domain, 'sysinfo')) setSysinfo(sysinfo, params.uuid);
+  const nvram = childElements(domain, 'os').flatMap((os) => childElements(os, 'nvram'));
+  for (const store of nvram) {
+    // without a path libvirt makes a file of its own, from the firmware's template
+    const { template, templateFormat } = store.attributes;
+    store.attributes = { ...(template && { template }), ...(templateFormat && { templateFormat }) };
+    store.children = [];
+  }
+}
+
+/** SMBIOS: the uuid must be the domain's own; serial numbers and OEM strings (credentials among them) are the source's. */
+function setSysinfo(sysinfo: Element, uuid: string): void {
+  removeChildren(sysinfo, ['oemStrings']);
+  for (const table of childElements(sysinfo)) {
+    removeChildren(table, (e) => ['serial', 'asset'].includes(e.attributes['name'] ?? ''));
+    for (const entry of childElements(table, 'entry')) {
+      if (entry.attributes['name'] === 'uuid') setText(entry, uuid);
+    }
+  }
+}

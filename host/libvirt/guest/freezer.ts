@@ -1,0 +1,157 @@
+import { MayflyError } from '../../../model/errors.ts';
+import type { ConsoleResult } from '../../console.ts';
+import type { Domains } from '../client/domains.ts';
+import type { Virsh } from '../client/virsh.ts';
+import { AgentConsole } from './agent-console.ts';
+
+/** In memory, so that it is in the saved memory too: the cgroups that were frozen, one a line. */
+const FROZEN_LIST = '/run/mayfly-frozen';
+/** The process that freezes, and the last attempt that is over: whichever of the two scripts comes second sees the other. */
+const FREEZER = '/run/mayfly-freezer';
+const OVER = '/run/mayfly-thawed';
+
+/** What writing all to disk may take. Milliseconds. */
+const TIMEOUT_MS = 30_000;
+/** How {@link AgentConsole} says that the guest's own configuration is in the way. */
+const MAY_NOT = /agent may not do/;
+
+/**
+ * Freezes everything but the guest agent that runs this, init among it, so that nothing new is started: on the way from
+ * the root of the cgroups to our own, whatever branches off. Shell builtins only, since under emulation each process
+ * costs tens of milliseconds. docs: cgroup v2's `cgroup.freeze` and `cgroup.events` in the kernel's
+ * admin-guide/cgroup-v2.rst.
+ */
+const FREEZE = `set -eu
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+umask 077
+root=/sys/fs/cgroup list=${FROZEN_LIST}
+cannot() { echo "$1" >&2; exit 3; }
+echo $$ >${FREEZER}
+over=
+[ ! -e ${OVER} ] || read -r over <${OVER}
+[ "$over" != "$1" ] || cannot 'it was called off'
+[ -f $root/cgroup.controllers ] || cannot 'it has no cgroup v2 at /sys/fs/cgroup'
+for program in perl ip ss date sync; do command -v $program >/dev/null || cannot "it has no $program"; done
+read -r own </proc/self/cgroup
+case $own in 0::/?*) rest=\${own#0::/}/ ;; *) cannot "its guest agent is in no cgroup of its own ($own)" ;; esac
+[ -e $list ] || : >$list
+level=$root
+while [ -n "$rest" ]; do
+  part=\${rest%%/*} rest=\${rest#*/}
+  for group in "$level"/*/; do
+    group=\${group%/}
+    [ -f "$group/cgroup.freeze" ] && [ "\${group##*/}" != "$part" ] || continue
+    read -r was <"$group/cgroup.freeze"
+    [ "$was" = 0 ] || continue
+    printf '%s\\n' "$group" >>$list
+    echo 1 >"$group/cgroup.freeze"
+  done
+  level=$level/$part
+done
+tries=0
+while read -r group; do
+  until [ ! -d "$group" ]; do
+    now=
+    while read -r key value; do [ "$key" != frozen ] || now=$value; done <"$group/cgroup.events"
+    [ "$now" != 1 ] || break
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || cannot "what runs in $group does not stop"
+    [ $tries -lt 20 ] || sleep 0.02
+  done
+done <$list
+sync
+: >${FREEZER}
+echo frozen`;
+
+/** Lets go on what {@link FREEZE} stopped, and nothing else: what was frozen before stays so. */
+export const LET_GO = `list=${FROZEN_LIST}
+if [ -s $list ]; then
+  while read -r group; do [ ! -d "$group" ] || echo 0 >"$group/cgroup.freeze" || exit 1; done <$list
+  : >$list || exit 1
+fi`;
+
+/**
+ * Defines a function that ends a script in a guest which is not as {@link FREEZE} leaves it: something was frozen, and
+ * all of that still is. {@link THAW} lets go first and then empties the list.
+ */
+export const REFUSE_UNFROZEN = `refuse_unfrozen() {
+  still=0
+  [ ! -s ${FROZEN_LIST} ] || still=1
+  [ $still = 0 ] || while read -r group; do
+    [ -d "$group" ] || continue
+    read -r now <"$group/cgroup.freeze"
+    [ "$now" = 1 ] || still=0
+  done <${FROZEN_LIST}
+  [ $still = 1 ] || { echo 'what ran in it was not frozen any more when it was saved' >&2; exit 5; }
+}`;
+
+/** Ends the freezing of an attempt, whether it has begun, is under way, is done, or will only begin. */
+const THAW = `umask 077
+echo "$1" >${OVER} || exit 1
+pid= its= own=
+[ ! -e ${FREEZER} ] || read -r pid <${FREEZER}
+read -r own </proc/self/cgroup
+[ -z "$pid" ] || read -r its 2>/dev/null <"/proc/$pid/cgroup"
+if [ -n "$its" ] && [ "$its" = "$own" ]; then
+  kill -KILL "$pid"
+  while read -r _ _ state _ 2>/dev/null <"/proc/$pid/stat"; do case $state in Z | X) break ;; esac; done
+fi
+${LET_GO}
+echo thawed`;
+
+interface Attempt {
+  sandboxId: string;
+  /** Names it: when it was begun. */
+  at: string;
+}
+
+/**
+ * Stops what runs in a guest, by the kernel of the guest: so the memory that is saved meanwhile wakes up stopped, and a
+ * fork can be given another identity before anything of it runs. It is the guest's word; one that lies harms its own.
+ */
+export class Freezer {
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly domains: Domains,
+  ) {}
+
+  /** @throws MayflyError snapshot_unsupported when that guest can't, and nothing is frozen; guest_unreachable when it is not known */
+  async freeze({ sandboxId, at }: Attempt): Promise<void> {
+    const { exitCode, stdout, stderr } = await this.ask(sandboxId, FREEZE, at);
+    if (exitCode === 0 && stdout.trim() === 'frozen') return;
+    await this.thaw({ sandboxId, at });
+    const why = stderr.trim().slice(0, 200) || `exit status ${exitCode}`;
+    throw new MayflyError('snapshot_unsupported', `The processes of ${sandboxId} could not be stopped: ${why}.`);
+  }
+
+  /**
+   * Also when nothing is frozen. A domain without a running QEMU has nothing frozen.
+   * @throws MayflyError guest_unreachable when it can't be known
+   */
+  async thaw({ sandboxId, at }: Attempt): Promise<void> {
+    try {
+      const { exitCode, stdout, stderr } = await this.ask(sandboxId, THAW, at);
+      if (exitCode === 0 && stdout.trim() === 'thawed') return;
+      throw new MayflyError('guest_unreachable', stderr.trim().slice(0, 200) || `exit status ${exitCode}`);
+    } catch (error) {
+      if (!(error instanceof MayflyError)) throw error;
+      const state = (await this.domains.describe(sandboxId))?.state;
+      if (state !== 'running' && state !== 'paused') return;
+      const what = `It is not known whether the processes of ${sandboxId} are still frozen`;
+      throw new MayflyError('guest_unreachable', `${what}: ${error.message}`, { cause: error });
+    }
+  }
+
+  private async ask(sandboxId: string, script: string, token: string): Promise<ConsoleResult> {
+    try {
+      const argv = ['/bin/sh', '-c', script, 'mayfly', token];
+      return await new AgentConsole(this.virsh, sandboxId).run(argv, { timeoutMs: TIMEOUT_MS });
+    } catch (error) {
+      if (!(error instanceof MayflyError && error.code === 'prepare_failed')) throw error;
+      if (!MAY_NOT.test(error.message)) throw new MayflyError('guest_unreachable', error.message, { cause: error });
+      throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be frozen: ${error.message}`, {
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { MayflyError } from '../../../model/errors.ts';
+import type { QemuMonitor } from '../client/qemu-monitor.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { parseXml } from '../client/xml.ts';
+import { type LayeredDisk, layeredDisks } from './disk-layers.ts';
+
+/** How long all of a disk may take to be copied; whoever wants an end sooner has a signal. Milliseconds. */
+const PULL_TIMEOUT_MS = 3_600_000;
+
+/** Copies lower layers of a living domain's disk into the one that it writes to (QEMU's block-stream). */
+export class BlockPull {
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly monitor: QemuMonitor,
+  ) {}
+
+  /**
+   * Copies all that lies above `base`, and returns when the disk leans on `base` alone. Aborted, it goes on in QEMU: see
+   * {@link abort}.
+   * @param base path of the file that stays the base
+   * @throws VirshError when libvirt refuses, or the copy fails; MayflyError host_unavailable
+   */
+  async pull(sandboxId: string, target: string, base: string, signal: AbortSignal): Promise<void> {
+    const args = ['blockpull', sandboxId, target, '--base', base, '--wait'];
+    await this.virsh.run(args, { signal, timeoutMs: PULL_TIMEOUT_MS });
+  }
+
+  /** Ends a copy that is under way, also when there is none, or no domain. What was copied stays. */
+  async abort(sandboxId: string, target: string): Promise<void> {
+    try {
+      await this.virsh.run(['blockjob', sandboxId, target, '--abort']);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      const isNone = /not have an active block job|domain is not running/i.test(error.stderr);
+      if (!isNone && error.failure.result !== 'not_found') throw error;
+    }
+  }
+
+  /** The disks that the domain has now, with what lies below them by libvirt's account; none when it is off. */
+  async disks(sandboxId: string): Promise<LayeredDisk[]> {
+    try {
+      const domain = parseXml(await this.virsh.run(['dumpxml', sandboxId]));
+      return domain.attributes['id'] === undefined ? [] : layeredDisks(domain);
+    } catch (error) {
+      if (error instanceof VirshError && error.failure.result === 'not_found') return [];
+      throw error;
+    }
+  }
+
+  /** Has QEMU write down what it keeps of an image in its own memory. */
+  async flush(sandboxId: string, path: string): Promise<void> {
+    const node = await this.monitor.driveNode(sandboxId, path);
+    if (node === null) throw notFlushed(sandboxId, path, 'it is in none of its drives');
+    const complaint = await this.monitor.flush(sandboxId, node);
+    if (complaint !== '') throw notFlushed(sandboxId, path, complaint);
+  }
+}
+
+function notFlushed(sandboxId: string, path: string, why: string): MayflyError {
+  return new MayflyError('flatten_failed', `The QEMU of ${sandboxId} did not write down ${path}: ${why}.`);
+}

@@ -1,0 +1,182 @@
+import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { isCaptureId } from '../../../model/ids.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
+import { entriesOf } from '../../os/directory.ts';
+import type { StateDir } from '../../state-dir.ts';
+import { type Element, parseXml } from '../client/xml.ts';
+import { SEARCHABLE } from './workspace.ts';
+
+const captureId = z.string().refine(isCaptureId);
+
+/** How a capture is to be made; written before libvirt is asked for it. */
+const Plan = z.strictObject({
+  source: z.string(),
+  /** UUID of the source's domain. */
+  domain: z.uuid(),
+  disks: z.array(z.strictObject({ target: z.string(), virtualBytes: z.number() })),
+  /** Only what has changed since this capture is copied. */
+  parentId: captureId.nullable(),
+  fullBecause: z.string().nullable(),
+  /** A checkpoint of the capture's id is made with it, so that the next one can copy only what changes. */
+  checkpoint: z.boolean(),
+});
+export type CapturePlan = z.infer<typeof Plan>;
+
+/** How far it has come. */
+const Attempt = z.strictObject({
+  /** The guest was to be frozen. */
+  quiesce: z.boolean(),
+  /** ISO 8601. */
+  at: z.iso.datetime(),
+  thawed: z.boolean(),
+  copied: z.boolean(),
+});
+export type CaptureAttempt = z.infer<typeof Attempt>;
+
+const Saved = z.strictObject({
+  disks: z.array(
+    z.strictObject({
+      target: z.string(),
+      sha256: z.hex().length(64),
+      virtualBytes: z.number(),
+      storedBytes: z.number(),
+    }),
+  ),
+  sizeBytes: z.number(),
+  quiesced: z.boolean(),
+  capturedAt: z.iso.datetime(),
+  parentId: captureId.nullable(),
+  fullBecause: z.string().nullable(),
+});
+
+const Spec = z.strictObject({ plan: Plan, saved: Saved });
+export type CaptureSpec = z.infer<typeof Spec>;
+
+const MAKING = '.new';
+const DROPPED = '.gone';
+const NEEDED_TO_MAKE = ['source.xml', 'plan.json', 'attempt.json', 'backup.xml', 'checkpoint.xml'];
+
+/**
+ * One capture's folder on the host. It is made under another name, and gets its own by a rename when all of it was
+ * checked: then it holds `spec.json`, `domain.xml`, and one image for each disk, named by the digest of its content.
+ */
+export class CaptureFolder {
+  readonly path: string;
+  /** Where it is made. */
+  readonly making: string;
+
+  constructor(
+    private readonly state: StateDir,
+    readonly captureId: string,
+  ) {
+    this.path = state.capture(captureId);
+    this.making = `${this.path}${MAKING}`;
+  }
+
+  /** Where libvirt writes the copy of a disk. */
+  targetOf(target: string): string {
+    return join(this.making, `${target}.qcow2`);
+  }
+  /** The checked copy of a disk. */
+  imageOf({ sha256 }: { sha256: string }): string {
+    return join(this.path, `${sha256}.qcow2`);
+  }
+  inMaking(name: string): string {
+    return join(this.making, name);
+  }
+
+  async isWhole(): Promise<boolean> {
+    return (await orAbsent(stat(this.path))) !== null;
+  }
+
+  async make(domainXml: string): Promise<void> {
+    await mkdir(this.making, { recursive: true, mode: SEARCHABLE });
+    await writeFileAtomic(this.inMaking('source.xml'), domainXml, 0o600);
+    await syncDirectory(this.state.captures);
+  }
+  async sourceXml(): Promise<string> {
+    return await readFile(this.inMaking('source.xml'), 'utf8');
+  }
+
+  async plan(): Promise<CapturePlan | null> {
+    return Plan.nullable().parse(await readJson(this.inMaking('plan.json')));
+  }
+  async writePlan(plan: CapturePlan): Promise<void> {
+    await writeJson(this.inMaking('plan.json'), Plan.parse(plan));
+  }
+
+  async attempt(): Promise<CaptureAttempt | null> {
+    return Attempt.nullable().parse(await readJson(this.inMaking('attempt.json')));
+  }
+  async writeAttempt(attempt: CaptureAttempt): Promise<void> {
+    await writeJson(this.inMaking('attempt.json'), attempt);
+  }
+
+  /** What it is, once it was checked; it need not have its final name yet. */
+  async spec(): Promise<CaptureSpec | null> {
+    const found = (await readJson(join(this.path, 'spec.json'))) ?? (await readJson(this.inMaking('spec.json')));
+    return Spec.nullable().parse(found);
+  }
+  async writeSpec(spec: CaptureSpec): Promise<void> {
+    await writeJson(this.inMaking('spec.json'), spec);
+  }
+
+  async domainXml(): Promise<string> {
+    return await readFile(join(this.path, 'domain.xml'), 'utf8');
+  }
+
+  /** The machine that it is of, also while it is made; null before, and when it is gone. */
+  async domain(): Promise<Element | null> {
+    // in this order: its final name comes in between
+    const xml = (await orAbsent(this.sourceXml())) ?? (await orAbsent(this.domainXml()));
+    return xml === null ? null : parseXml(xml);
+  }
+
+  /** Gives it its final name. */
+  async keep({ saved }: CaptureSpec, domainXml: string): Promise<void> {
+    for (const { target, sha256 } of saved.disks) {
+      if ((await orAbsent(stat(this.targetOf(target)))) === null) continue; // has been renamed
+      await rename(this.targetOf(target), this.inMaking(`${sha256}.qcow2`));
+    }
+    await writeFileAtomic(this.inMaking('domain.xml'), domainXml, 0o600);
+    await syncDirectory(this.making);
+    await rename(this.making, this.path);
+    await syncDirectory(this.state.captures);
+  }
+
+  /** Removes what only its making needed. */
+  async tidy(): Promise<void> {
+    for (const name of NEEDED_TO_MAKE) await rm(join(this.path, name), { force: true });
+  }
+
+  /** It goes at once or not at all; what a crash leaves of it then is {@link sweepDropped}'s. */
+  async drop(): Promise<void> {
+    if (await this.isWhole()) await rename(this.path, `${this.path}${DROPPED}`);
+    await rm(this.making, { recursive: true, force: true });
+    await rm(`${this.path}${DROPPED}`, { recursive: true, force: true });
+  }
+}
+
+/** All captures on this host that have their final name. */
+export async function wholeCaptures(state: StateDir): Promise<CaptureFolder[]> {
+  const names = (await entriesOf(state.captures)) ?? [];
+  return names.filter(isCaptureId).map((id) => new CaptureFolder(state, id));
+}
+
+/** All captures on this host, also those that are being made or removed. */
+export async function allCaptures(state: StateDir): Promise<CaptureFolder[]> {
+  const names = ((await entriesOf(state.captures)) ?? []).map((name) => name.replace(/\.(?:new|gone)$/, ''));
+  return [...new Set(names.filter(isCaptureId))].sort().map((id) => new CaptureFolder(state, id));
+}
+
+async function readJson(path: string): Promise<unknown> {
+  const text = await orAbsent(readFile(path, 'utf8'));
+  return text === null ? null : JSON.parse(text);
+}
+
+async function writeJson(path: string, content: object): Promise<void> {
+  await writeFileAtomic(path, `${JSON.stringify(content)}\n`, 0o600);
+}

@@ -1,0 +1,74 @@
+import { MayflyError } from '../../../model/errors.ts';
+import { child, childElements, type Element, element, ensureChild, removeChildren } from '../client/xml.ts';
+import { backingStore, type Layer } from '../domain-xml/clone-disks.ts';
+
+/** A disk of a sandbox's domain, with all the files that it is made of. */
+export interface LayeredDisk {
+  target: string;
+  /** A disk that its source declares read-only is never written, so it has nothing to save. */
+  writable: boolean;
+  /** The one that takes the writes first. */
+  layers: [Layer, ...Layer[]];
+}
+
+/** The disks in a domain's XML as we write it, where every disk says what lies below it; CDs are none. */
+export function layeredDisks(domain: Element): LayeredDisk[] {
+  return disksOf(domain).map((disk) => {
+    const target = targetOf(disk);
+    const path = child(disk, 'source')?.attributes['file'];
+    if (path === undefined) throw unreadable(target);
+    const format = child(disk, 'driver')?.attributes['type'] ?? 'raw';
+    return {
+      target,
+      writable: child(disk, 'readonly') === undefined,
+      layers: [{ path, format }, ...layersBelow(disk)],
+    };
+  });
+}
+
+/** The targets of all the drives of a domain, CDs among them. */
+export function driveTargets(domain: Element): string[] {
+  return drivesOf(domain).map(targetOf);
+}
+
+/** The number by which libvirt calls what a disk of a running domain is written to; null when it is not said. */
+export function sourceIndex(domain: Element, target: string): string | null {
+  const disk = disksOf(domain).find((d) => targetOf(d) === target);
+  return (disk && child(disk, 'source')?.attributes['index']) ?? null;
+}
+
+/** Makes a disk of the domain consist of other files. */
+export function putLayers(domain: Element, target: string, [active, ...below]: LayeredDisk['layers']): void {
+  const disk = disksOf(domain).find((d) => targetOf(d) === target);
+  if (!disk) throw unreadable(target);
+  const driver = ensureChild(disk, 'driver');
+  driver.attributes = { ...driver.attributes, name: 'qemu', type: active.format };
+  Object.assign(ensureChild(disk, 'source'), element('source', { file: active.path }));
+  removeChildren(disk, ['backingStore']);
+  const backing = backingStore(below);
+  if (backing) disk.children.push(backing);
+}
+
+function layersBelow(node: Element): Layer[] {
+  const backing = child(node, 'backingStore');
+  const path = backing && child(backing, 'source')?.attributes['file'];
+  if (!backing || path === undefined) return [];
+  return [{ path, format: child(backing, 'format')?.attributes['type'] ?? 'raw' }, ...layersBelow(backing)];
+}
+
+function drivesOf(domain: Element): Element[] {
+  const devices = child(domain, 'devices');
+  return devices ? childElements(devices, 'disk') : [];
+}
+
+function disksOf(domain: Element): Element[] {
+  return drivesOf(domain).filter((drive) => (drive.attributes['device'] ?? 'disk') === 'disk');
+}
+
+function targetOf(drive: Element): string {
+  return child(drive, 'target')?.attributes['dev'] ?? '';
+}
+
+function unreadable(target: string): MayflyError {
+  return new MayflyError('internal', `The disk ${JSON.stringify(target)} is not in the domain as it was written.`);
+}

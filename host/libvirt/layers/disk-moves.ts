@@ -1,0 +1,72 @@
+import { rm, stat } from 'node:fs/promises';
+import { orAbsent } from '../../disk/absent.ts';
+import { virtualBytesOf } from '../../disk/image.ts';
+import { ensureOverlay } from '../../disk/overlay.ts';
+import type { Element } from '../client/xml.ts';
+import { layeredDisks } from './disk-layers.ts';
+import type { SnapshotFolder } from './snapshot-folder.ts';
+import type { Workspace } from './workspace.ts';
+
+/** A disk that goes over from its present layer, by then the snapshot's, to an empty one. */
+export interface Move {
+  target: string;
+  frozen: string;
+  overlay: string;
+}
+
+/** @param frozen the machine with the layers of the snapshot as its disks */
+export function movesOf(frozen: Element, folder: SnapshotFolder, workspace: Workspace): Move[] {
+  return layeredDisks(frozen)
+    .filter(({ writable }) => writable)
+    .map(({ target, layers: [layer] }) => ({
+      target,
+      frozen: layer.path,
+      overlay: workspace.overlayOf(target, folder.snapshotId),
+    }));
+}
+
+/** @param overlay that QEMU has open no more */
+export async function removeTakenBack(overlay: string): Promise<void> {
+  await rm(overlay, { force: true });
+  await rm(takenBackMark(overlay), { force: true });
+}
+
+/** Beside a layer that was written to, and whose content is where it came from again. */
+export function takenBackMark(overlay: string): string {
+  return `${overlay}.taken-back`;
+}
+
+/** One that is there is empty, unless marked, and stays: a libvirtd that was asked before may be about to open it. */
+export async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
+  await Promise.all(
+    moves.map(async ({ overlay, frozen }) => {
+      if (await orAbsent(stat(takenBackMark(overlay)))) await removeTakenBack(overlay);
+      const bytes = await virtualBytesOf(frozen);
+      await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
+    }),
+  );
+}
+
+/**
+ * The virsh command that moves all disks at one moment, with the memory of that moment where a file is given for it.
+ * @param targets of all drives of the domain: libvirt would else save those that are not named, too
+ */
+export function snapshotCommand(
+  sandboxId: string,
+  targets: readonly string[],
+  moves: readonly Move[],
+  { quiesce, memory }: { quiesce: boolean; memory: string | null },
+): string[] {
+  const what = memory === null ? ['--disk-only'] : ['--live', '--memspec', `file=${escaped(memory)},snapshot=external`];
+  const flags = ['--no-metadata', '--atomic', '--reuse-external', ...what, ...(quiesce ? ['--quiesce'] : [])];
+  const disks = targets.flatMap((target) => {
+    const move = moves.find((m) => m.target === target);
+    return ['--diskspec', `${target},${move ? `file=${escaped(move.overlay)}` : 'snapshot=no'}`];
+  });
+  return ['snapshot-create-as', sandboxId, ...flags, ...disks];
+}
+
+/** A comma in a value is written twice (virsh(1)). */
+function escaped(path: string): string {
+  return path.replaceAll(',', ',,');
+}

@@ -1,0 +1,21 @@
+import { rm } from 'node:fs/promises';
+import { virtualBytesOf } from '../../disk/image.ts';
+import { ensureOverlay } from '../../disk/overlay.ts';
+import { layeredDisks } from './disk-layers.ts';
+import type { SnapshotFolder } from './snapshot-folder.ts';
+import type { Workspace } from './workspace.ts';
+
+/**
+ * Takes from the disks of a sandbox that is off whatever was written to them since they began with a snapshot's: memory
+ * that is woken a second time knows file systems as they were when it was saved.
+ * @throws MayflyError boot_failed
+ */
+export async function emptyDisks(workspace: Workspace, snapshot: SnapshotFolder, signal: AbortSignal): Promise<void> {
+  for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
+    const [active, frozen] = layers;
+    if (!writable || frozen?.path !== snapshot.layerOf(target)) continue;
+    await rm(active.path, { force: true });
+    const bytes = await virtualBytesOf(frozen.path);
+    await ensureOverlay(active.path, frozen.path, frozen.format, signal, 'boot_failed', bytes);
+  }
+}

@@ -1,0 +1,30 @@
+import { allocatedIn } from '../../disk/host-disk.ts';
+import type { StateDir } from '../../state-dir.ts';
+import { unlessUnreadable } from './leaning.ts';
+import { snapshotFolders } from './snapshot-folder.ts';
+import { Workspace, workspaceIds } from './workspace.ts';
+
+/**
+ * What stays of deleted snapshots, since something leans on it: by the sandbox that it counts to, bytes. Each counts
+ * once: to the sandbox that it was taken of when that leans on it, else to another that does; where only snapshots lean
+ * on it, to the sandbox that it was taken of. One that nothing but snapshots of ended sandboxes needs counts to nobody.
+ * Opens one file for each snapshot, and, where one is deleted and kept, one for each sandbox.
+ */
+export async function heldBytes(state: StateDir): Promise<Map<string, number>> {
+  const held = new Map<string, number>();
+  const deleted = [];
+  for (const folder of await snapshotFolders(state)) if (await folder.isRemoved()) deleted.push(folder);
+  if (deleted.length === 0) return held;
+  const leantOn = new Map<string, readonly string[]>();
+  for (const id of await workspaceIds(state)) {
+    const spec = await unlessUnreadable(() => new Workspace(state, id).spec(), null);
+    leantOn.set(id, spec?.snapshots ?? []);
+  }
+  for (const folder of deleted) {
+    const origin = (await unlessUnreadable(() => folder.spec(), null))?.sandboxId ?? '';
+    const leaners = [...leantOn].filter(([, snapshots]) => snapshots.includes(folder.snapshotId)).map(([id]) => id);
+    const [first = origin] = leaners.includes(origin) ? [origin] : leaners.toSorted();
+    if (leantOn.has(first)) held.set(first, (held.get(first) ?? 0) + (await allocatedIn(folder.path)));
+  }
+  return held;
+}

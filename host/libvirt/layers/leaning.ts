@@ -1,0 +1,158 @@
+import { dirname } from 'node:path';
+import { Mutex } from 'async-mutex';
+import { ZodError } from 'zod';
+import { MayflyError } from '../../../model/errors.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import type { BaseDigests } from '../../disk/base-digest.ts';
+import type { StateDir } from '../../state-dir.ts';
+import { type Element, namesFileIn } from '../client/xml.ts';
+import { allCaptures } from './capture-folder.ts';
+import { Coming } from './coming.ts';
+import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from './snapshot-folder.ts';
+import { Workspace, workspaceIds } from './workspace.ts';
+
+/** What can't be read may lean on anything. */
+export const MAY_LEAN = true;
+
+/** A snapshot that can be built on: checked, and not deleted. */
+export interface Foundation {
+  snapshotId: string;
+  /** The machine with the frozen layers as its disks. */
+  domain: Element;
+  spec: SnapshotSpec;
+  /** The files below a new overlay, with the content they had, and have. */
+  bases: SnapshotSpec['bases'];
+}
+
+/**
+ * Who leans on which snapshot. Nothing is counted, since a count would be wrong after a crash: the workspaces and the
+ * snapshots that are there say what they lean on. Only who is about to lean is remembered, as long as it takes.
+ */
+export class Leaning {
+  /** Comes before it is asked whether it is deleted, as a removal marks it deleted before it asks who is coming. */
+  private readonly coming = new Coming();
+  private readonly sweeping = new Mutex();
+
+  constructor(
+    private readonly state: StateDir,
+    private readonly digests: BaseDigests,
+  ) {}
+
+  /**
+   * Does something with a snapshot that stays as long as that takes.
+   * @throws MayflyError snapshot_not_found, snapshot_not_ready, source_changed
+   */
+  async on<T>(snapshotId: string, use: (foundation: Foundation) => Promise<T>): Promise<T> {
+    this.coming.come(snapshotId);
+    try {
+      return await use(await this.foundation(snapshotId));
+    } finally {
+      this.coming.leave(snapshotId);
+    }
+  }
+
+  /**
+   * Keeps some snapshots until the reader of what is made of them reads no more; then frees what was deleted meanwhile.
+   * @throws MayflyError as {@link on}
+   */
+  async *whileRead<T>(
+    snapshotIds: readonly string[],
+    make: (foundations: Foundation[]) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    for (const id of snapshotIds) this.coming.come(id);
+    try {
+      yield* make(await Promise.all(snapshotIds.map((id) => this.foundation(id))));
+    } finally {
+      for (const id of snapshotIds) this.coming.leave(id);
+      await this.sweep();
+    }
+  }
+
+  /** What leans on a snapshot, in words for a person; null when nothing does. */
+  async leaners(snapshotId: string): Promise<string | null> {
+    const found: string[] = [];
+    for (const id of await workspaceIds(this.state)) {
+      if (await leans(new Workspace(this.state, id), snapshotId)) found.push(`sandbox ${id}`);
+    }
+    for (const folder of await snapshotFolders(this.state)) {
+      if (await leans(folder, snapshotId)) found.push(`snapshot ${folder.snapshotId}`);
+    }
+    if (this.coming.has(snapshotId)) found.push('what is being made of it, or compared with it');
+    return found.length === 0 ? null : found.join(', ');
+  }
+
+  /**
+   * What leans on the files of a source in that folder, in words for a person; null when nothing does. Disks may have been
+   * copied meanwhile; what else a machine needs, as its kernel, is named by its domain alone.
+   */
+  async onFiles(folder: string): Promise<string | null> {
+    const names = (domain: Element | null) => domain !== null && namesFileIn(domain, folder);
+    const isBelow = async (thing: Workspace | SnapshotFolder) =>
+      ((await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false) ||
+      names(await orAbsent(thing.domain()));
+    const found: string[] = [];
+    for (const id of await workspaceIds(this.state)) {
+      if (await unlessUnreadable(() => isBelow(new Workspace(this.state, id)), MAY_LEAN)) found.push(`sandbox ${id}`);
+    }
+    for (const layer of await snapshotFolders(this.state)) {
+      if (await unlessUnreadable(() => isBelow(layer), MAY_LEAN)) found.push(`snapshot ${layer.snapshotId}`);
+    }
+    for (const capture of await allCaptures(this.state)) {
+      const isNamed = async () => names(await capture.domain());
+      if (await unlessUnreadable(isNamed, MAY_LEAN)) found.push(`capture ${capture.captureId}`);
+    }
+    return found.length === 0 ? null : found.join(', ');
+  }
+
+  /** Frees every deleted snapshot that nothing leans on any more, and then those which only it leaned on. */
+  async sweep(): Promise<void> {
+    await this.sweeping.runExclusive(async () => {
+      await sweepDropped(this.state);
+      for (let freed = true; freed; ) {
+        freed = false;
+        for (const folder of await snapshotFolders(this.state)) {
+          if (!(await folder.isRemoved()) || (await this.leaners(folder.snapshotId)) !== null) continue;
+          await folder.drop();
+          await this.digests.forget(folder.path);
+          freed = true;
+        }
+      }
+    });
+  }
+
+  private async foundation(snapshotId: string): Promise<Foundation> {
+    const folder = new SnapshotFolder(this.state, snapshotId);
+    if (!(await folder.exists()) || (await folder.isRemoved())) {
+      throw new MayflyError('snapshot_not_found', `${snapshotId} is not on this host, or has been deleted.`);
+    }
+    const [spec, domain] = await Promise.all([folder.spec(), folder.domain()]);
+    if (!spec?.saved || domain === null) {
+      throw new MayflyError('snapshot_not_ready', `${snapshotId} is not whole: it has not been saved and checked.`);
+    }
+    const bases = new Map(spec.bases.map(({ path, sha256 }) => [path, sha256]));
+    for (const id of [snapshotId, ...spec.snapshots]) {
+      const layer = new SnapshotFolder(this.state, id);
+      for (const { target, sha256 } of (await layer.spec())?.saved?.disks ?? [])
+        bases.set(layer.layerOf(target), sha256);
+    }
+    for (const [path, sha256] of bases) {
+      if (sha256 === null || (await this.digests.protect(path)) === sha256) continue;
+      throw new MayflyError('source_changed', `${path} has changed since ${snapshotId} was saved, which leans on it.`);
+    }
+    return { snapshotId, domain, spec, bases: [...bases].map(([path, sha256]) => ({ path, sha256 })) };
+  }
+}
+
+async function leans(thing: Workspace | SnapshotFolder, snapshotId: string): Promise<boolean> {
+  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false, MAY_LEAN);
+}
+
+/** @param otherwise what holds for a thing whose files are not what was written there */
+export async function unlessUnreadable<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ZodError || error instanceof MayflyError) return otherwise;
+    throw error;
+  }
+}

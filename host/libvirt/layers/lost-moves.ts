@@ -1,0 +1,73 @@
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import type { QemuMonitor } from '../client/qemu-monitor.ts';
+import type { Virsh } from '../client/virsh.ts';
+import { parseXml } from '../client/xml.ts';
+import { sourceIndex } from './disk-layers.ts';
+import { type Move, removeTakenBack, takenBackMark } from './disk-moves.ts';
+
+/** What was written since the move is little, but its disk may be slow. Milliseconds. */
+const COMMIT_TIMEOUT_MS = 100_000;
+const LOOK_EVERY_MS = 20;
+
+/**
+ * Takes back what QEMU has done and libvirt does not know of, since libvirtd was killed in between: new layers that it
+ * has opened, and a disk that it has moved to one. libvirt would go on with the disks that it knows, and QEMU refuse
+ * each later snapshot and each copy. What was written to the new layer meanwhile is put back where libvirt believes it
+ * to be, while the machine goes on.
+ */
+export class LostMoves {
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly monitor: QemuMonitor,
+  ) {}
+
+  /**
+   * Returns when QEMU has nothing of these layers, and their files are gone. Can be repeated from any point.
+   * @throws MayflyError host_unavailable when QEMU does not do it
+   */
+  async takeBack(sandboxId: string, moves: readonly Move[]): Promise<void> {
+    for (const { target, overlay } of moves) {
+      const node = await this.monitor.driveNode(sandboxId, overlay);
+      if (node !== null) await this.commit(sandboxId, target, node, takenBackMark(overlay));
+      for (const { name, file } of await this.monitor.nodes(sandboxId)) {
+        if (file === overlay) await this.monitor.execute(sandboxId, 'blockdev-del', { 'node-name': name });
+      }
+      await removeTakenBack(overlay);
+    }
+  }
+
+  /** QEMU's block-commit of a layer that is written to: it copies until nothing is left, and is then told to go over. */
+  private async commit(sandboxId: string, target: string, node: string, mark: string): Promise<void> {
+    const job = `mayfly-${target}`;
+    if ((await this.monitor.jobIsReady(sandboxId, job)) === null) {
+      const known = await this.knownNode(sandboxId, target);
+      await this.monitor.execute(sandboxId, 'block-commit', { 'job-id': job, device: node, 'base-node': known });
+    }
+    const deadline = Date.now() + COMMIT_TIMEOUT_MS;
+    let isTold = false;
+    for (;;) {
+      const isReady = await this.monitor.jobIsReady(sandboxId, job);
+      if (isReady === null) return;
+      if (isReady && !isTold) {
+        await writeFile(mark, ''); // or a layer with old content would be taken for an empty one after a crash
+        await this.monitor.execute(sandboxId, 'block-job-complete', { device: job });
+        isTold = true;
+      }
+      if (Date.now() > deadline) {
+        throw new MayflyError('host_unavailable', `QEMU does not end the copy of ${target} of ${sandboxId}.`);
+      }
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  /** The node that libvirt believes the disk to be written to: it names them after the index of the source. */
+  private async knownNode(sandboxId: string, target: string): Promise<string> {
+    const index = sourceIndex(parseXml(await this.virsh.run(['dumpxml', sandboxId])), target);
+    if (index === null) {
+      throw new MayflyError('host_unavailable', `libvirt does not say what ${target} of ${sandboxId} is written to.`);
+    }
+    return `libvirt-${index}-format`;
+  }
+}

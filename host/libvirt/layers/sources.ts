@@ -1,0 +1,140 @@
+import { MayflyError } from '../../../model/errors.ts';
+import type { SourceInfo } from '../../../model/host.ts';
+import { isSandboxId } from '../../../model/ids.ts';
+import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
+import { imageChain } from '../../disk/image.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { child, textOf } from '../client/xml.ts';
+import { type DiskBase, type DiskPlan, planDisks } from '../domain-xml/clone-disks.ts';
+import { cpuCount, memoryKib } from '../domain-xml/clone-resources.ts';
+import { parseDomain } from '../domain-xml/clone-xml.ts';
+import { names } from '../output/tables.ts';
+
+/** A source's XML, and whether its disks are at rest. */
+export interface Source {
+  name: string;
+  xml: string;
+  /** Why its disks are not at rest now; null when they are. */
+  busy: string | null;
+}
+
+/** A definition that was read, and whether the domain was active then. */
+interface Remembered {
+  xml: string;
+  isActive: boolean;
+  readAt: number;
+}
+
+/** What a {@link Sources.list} prints between two answers: no domain has a slash in its name. */
+const BETWEEN = '//';
+
+/** The domains of this libvirt that are not sandboxes. They are looked at, never changed. */
+export class Sources {
+  /** Virtual sizes by XML: what `sources` says every few seconds need not be measured anew. */
+  private readonly sizes = new Map<string, number>();
+  /** By name, for {@link list} alone: whoever clones a source reads it anew. */
+  private readonly remembered = new Map<string, Remembered>();
+
+  constructor(
+    private readonly virsh: Virsh,
+    private readonly intervals = DEFAULT_INTERVALS,
+  ) {}
+
+  /** @throws MayflyError source_not_found */
+  async get(name: string): Promise<Source> {
+    const [xml, saved] = await Promise.all([
+      this.xmlOf(name),
+      this.virsh.run(['list', '--all', '--name', '--with-managed-save']),
+    ]);
+    return { name, xml, busy: busy(xml, names(saved).includes(name)) };
+  }
+
+  private async xmlOf(name: string): Promise<string> {
+    if (isSandboxId(name)) throw notFound(name);
+    try {
+      const xml = await this.virsh.run(['dumpxml', `--domain=${name}`]);
+      // virsh takes a number for a domain's id, and hexadecimal digits for its UUID
+      if (textOf(child(parseDomain(xml), 'name')) !== name) throw notFound(name);
+      return xml;
+    } catch (error) {
+      if (error instanceof VirshError && error.failure.result === 'not_found') throw notFound(name);
+      throw error;
+    }
+  }
+
+  /** A changed definition of a source that neither starts nor stops is told within `definitionMs`. */
+  async list(): Promise<SourceInfo[]> {
+    const questions = ['list --all --name', 'list --name', 'list --all --name --with-managed-save'];
+    const said = await this.virsh.run([questions.join(`; echo ${BETWEEN}; `)]);
+    const [all = [], active = [], saved = []] = said.split(BETWEEN).map(names);
+    for (const name of this.remembered.keys()) if (!all.includes(name)) this.remembered.delete(name);
+    const found: SourceInfo[] = [];
+    for (const name of all.filter((one) => !isSandboxId(one))) {
+      try {
+        const xml = await this.definitionOf(name, active.includes(name));
+        found.push(await this.describe({ name, xml, busy: busy(xml, saved.includes(name)) }));
+      } catch (error) {
+        if (!(error instanceof MayflyError) || error.code !== 'source_not_found') throw error; // removed meanwhile
+      }
+    }
+    return found;
+  }
+
+  private async definitionOf(name: string, isActive: boolean): Promise<string> {
+    const known = this.remembered.get(name);
+    const isNew = known && performance.now() - known.readAt < this.intervals.definitionMs;
+    if (isNew && known.isActive === isActive) return known.xml;
+    const xml = await this.xmlOf(name);
+    this.remembered.set(name, { xml, isActive, readAt: performance.now() });
+    return xml;
+  }
+
+  /** What can be said of a source; what keeps it from being cloned is said in `problem`. */
+  async describe(source: Source): Promise<SourceInfo> {
+    const domain = parseDomain(source.xml);
+    const cpus = cpuCount(domain);
+    const memoryMib = Math.ceil(memoryKib(child(domain, 'memory')) / 1024);
+    const known = { name: source.name, cpus, memoryMib };
+    try {
+      const diskBytes = await this.diskBytes(source.xml);
+      return { ...known, cloneable: source.busy === null, problem: source.busy, diskBytes };
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'host_unavailable') throw error;
+      const problem = error instanceof Error ? error.message : String(error);
+      return { ...known, cloneable: false, problem, diskBytes: 0 };
+    }
+  }
+
+  /** The path of a disk's base; a volume's is libvirt's to know. */
+  async pathOf(base: DiskBase): Promise<string> {
+    if ('path' in base) return base.path;
+    return (await this.virsh.run(['vol-path', '--pool', base.pool, '--vol', base.volume])).trim();
+  }
+
+  private async diskBytes(xml: string): Promise<number> {
+    const known = this.sizes.get(xml);
+    if (known !== undefined) return known;
+    const plans: DiskPlan[] = planDisks(parseDomain(xml), '/dev/null');
+    let sum = 0;
+    for (const { base, format } of plans)
+      sum += (await imageChain(await this.pathOf(base), format))[0]?.virtualBytes ?? 0;
+    this.sizes.set(xml, sum);
+    return sum;
+  }
+}
+
+/** @throws MayflyError source_not_running */
+export function activeXml({ name, xml }: Source): string {
+  if (parseDomain(xml).attributes['id'] !== undefined) return xml; // libvirt gives a domain an id while it is active
+  throw new MayflyError('source_not_running', `${JSON.stringify(name)} is shut off.`);
+}
+
+/** libvirt gives a domain an id while it is active. */
+function busy(xml: string, saved: boolean): string | null {
+  if (parseDomain(xml).attributes['id'] !== undefined) return 'It is running, so its disk is being written.';
+  return saved ? 'It has a saved memory image, so its disk is not at rest.' : null;
+}
+
+function notFound(name: string): MayflyError {
+  return new MayflyError('source_not_found', `There is no source ${JSON.stringify(name)} on this host.`);
+}

@@ -1,0 +1,153 @@
+import { MayflyError } from '../../../model/errors.ts';
+import { macAddress } from '../../../model/ids.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { StepContext } from '../../step-context.ts';
+import type { Domains } from '../client/domains.ts';
+import type { Jobs } from '../client/jobs.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { wakingXml } from '../domain-xml/waking-xml.ts';
+import type { GuestAgent } from '../guest/guest-agent.ts';
+import type { Flattening } from '../layers/flattening.ts';
+import { Workspace } from '../layers/workspace.ts';
+import type { Leases } from '../network/leases.ts';
+import { maxMemoryKib } from '../output/job-info.ts';
+import type { SavedMemory } from './saved-memory.ts';
+
+export interface HibernationDeps {
+  virsh: Virsh;
+  domains: Domains;
+  jobs: Jobs;
+  saved: SavedMemory;
+  leases: Leases;
+  agent: GuestAgent;
+  flattening: Flattening;
+  state: StateDir;
+}
+
+/** How long virsh may wait for memory to be written or read. Milliseconds. */
+const MEMORY_TIMEOUT_MS = 600_000;
+
+/**
+ * Domains whose memory libvirt has saved (`virsh managedsave`) and which are off meanwhile. The processors of a domain
+ * never run while there is a saved memory of it: it is suspended before it is saved, and what was saved is forgotten
+ * before it goes on. So what is there can always be gone back to, whatever was killed in between
+ * (docs/decisions/0023-hibernate.md).
+ */
+export class Hibernation {
+  constructor(private readonly deps: HibernationDeps) {}
+
+  /** Whether it is off and can be woken. */
+  async holds(sandboxId: string): Promise<boolean> {
+    return (await this.flawOf(sandboxId)) === null;
+  }
+
+  /** @throws MayflyError sandbox_not_running, hibernate_failed */
+  async hibernate(sandboxId: string, context: StepContext): Promise<void> {
+    const { domains, jobs, saved, virsh, flattening } = this.deps;
+    await jobs.ended(sandboxId, context);
+    const state = (await domains.describe(sandboxId))?.state;
+    if (state === 'shut_off' && (await this.holds(sandboxId))) return;
+    if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'hibernated', state);
+    await flattening.stop(sandboxId); // libvirt saves no machine while a disk of it is copied
+    const memoryKib = maxMemoryKib(await virsh.run(['dominfo', sandboxId]));
+    if (memoryKib === null)
+      throw new MayflyError('hibernate_failed', `libvirt does not say how large ${sandboxId} is.`);
+    await saved.refuseWithoutRoom(sandboxId, memoryKib);
+    await domains.bring(sandboxId, 'paused');
+    context.alive('its memory is being saved');
+    await this.save(sandboxId, context.signal);
+  }
+
+  /**
+   * QEMU saves no machine that has not gone on since it was saved: one whose libvirtd died at the end of a save. That is
+   * over once it has run for a moment; what was saved before is forgotten first.
+   */
+  private async save(sandboxId: string, signal: AbortSignal): Promise<void> {
+    const { domains, virsh } = this.deps;
+    const save = () => this.run('hibernate_failed', ['managedsave', sandboxId], signal);
+    try {
+      await save();
+    } catch (error) {
+      if (!(error instanceof MayflyError && /paused due to previous migration/i.test(error.message))) throw error;
+      await virsh.run(['managedsave-remove', sandboxId]);
+      await domains.bring(sandboxId, 'running');
+      await domains.bring(sandboxId, 'paused');
+      await save();
+    }
+  }
+
+  /** @throws MayflyError sandbox_not_running, wake_failed */
+  async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
+    await this.bringBack(sandboxId, context);
+    const { domains, leases, agent } = this.deps;
+    if (wished === 'paused') return await domains.bring(sandboxId, 'paused');
+    const mac = macAddress(sandboxId);
+    // Somebody else may have the address by now: the guest asks for one anew when its link comes back.
+    const isLost = (await leases.current(mac)) === null;
+    if (isLost) await domains.setLink(sandboxId, mac, 'down');
+    await domains.bring(sandboxId, 'running');
+    await agent.setClock(sandboxId);
+    if (isLost) await domains.setLink(sandboxId, mac, 'up');
+  }
+
+  /** Has its memory in RAM, and nothing saved of it. A domain that was off is paused then. */
+  private async bringBack(sandboxId: string, context: StepContext): Promise<void> {
+    const { domains, jobs, virsh } = this.deps;
+    if ((await jobs.of(sandboxId)) === 'Save') await jobs.abort(sandboxId);
+    await jobs.ended(sandboxId, context);
+    const state = (await domains.describe(sandboxId))?.state;
+    if (state === 'shut_off') await this.load(sandboxId, context);
+    else if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'woken', state);
+    await virsh.run(['managedsave-remove', sandboxId]);
+  }
+
+  /** libvirt would start the machine afresh where it finds that a save was cut off. */
+  private async load(sandboxId: string, context: StepContext): Promise<void> {
+    const flaw = await this.flawOf(sandboxId);
+    if (flaw === 'none') throw notRunning(sandboxId, 'woken', 'off, and its memory was not saved');
+    if (flaw !== null) {
+      throw new MayflyError('wake_failed', `What was saved of the memory of ${sandboxId} cannot be read: ${flaw}`);
+    }
+    await this.nameDisks(sandboxId);
+    context.alive('its memory is being read');
+    await this.run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
+  }
+
+  /**
+   * libvirt knows the layers of its disks by the names that they had before they became a snapshot's, which are gone
+   * (docs/decisions/0018-snapshots.md).
+   */
+  private async nameDisks(sandboxId: string): Promise<void> {
+    const { virsh, state } = this.deps;
+    const saved = await virsh.run(['managedsave-dumpxml', sandboxId, '--security-info']);
+    await virsh.defineSaved(sandboxId, wakingXml(saved, await new Workspace(state, sandboxId).domain()));
+  }
+
+  /** Why it can't be woken from what is saved; `none` when nothing is, null when it can be. */
+  private async flawOf(sandboxId: string): Promise<string | null> {
+    try {
+      await this.deps.virsh.run(['managedsave-dumpxml', sandboxId]);
+      return null;
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      return /does not have managed save image/i.test(error.stderr) ? 'none' : error.message;
+    }
+  }
+
+  private async run(
+    code: 'hibernate_failed' | 'wake_failed',
+    argv: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await this.deps.virsh.run(argv, { signal, timeoutMs: MEMORY_TIMEOUT_MS });
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      throw new MayflyError(code, `libvirt refused: ${error.message}`, { cause: error });
+    }
+  }
+}
+
+function notRunning(sandboxId: string, wished: string, state: string | undefined): MayflyError {
+  return new MayflyError('sandbox_not_running', `${sandboxId} cannot be ${wished}: it is ${state ?? 'not there'}.`);
+}

@@ -1,0 +1,107 @@
+import { constants } from 'node:fs';
+import { chmod, copyFile, rm, stat } from 'node:fs/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import { refuseFull } from '../../../model/snapshots/storage.ts';
+import { allEnded } from '../../all-ended.ts';
+import type { BaseDigests } from '../../disk/base-digest.ts';
+import { diskOf } from '../../disk/host-disk.ts';
+import { ensureHostKey } from '../../disk/host-key.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { Domains } from '../client/domains.ts';
+import type { Virsh } from '../client/virsh.ts';
+import { parseXml } from '../client/xml.ts';
+import { macAddresses, wakingXml } from '../domain-xml/waking-xml.ts';
+import type { GuestAgent } from '../guest/guest-agent.ts';
+import { emptyDisks } from '../layers/empty-disks.ts';
+import { MEMORY_MODE, SnapshotFolder } from '../layers/snapshot-folder.ts';
+import type { CloneSpec, Workspace } from '../layers/workspace.ts';
+import { Renewal, type Wish } from './renewal.ts';
+import { readSaveImage, rewriteSaveImage } from './save-image.ts';
+
+export interface WakingDeps {
+  state: StateDir;
+  virsh: Virsh;
+  domains: Domains;
+  digests: BaseDigests;
+  agent: GuestAgent;
+}
+
+/** Reading a large memory from a slow disk takes as long as writing it did. Milliseconds. */
+const RESTORE_TIMEOUT_MS = 300_000;
+
+/**
+ * Starts a domain from the memory of a snapshot. Nothing that ran when it was saved runs before the guest has confirmed
+ * that it is renewed: until then it is stopped by its own kernel, and its cable is out. When anything of that fails, the
+ * domain goes; so does one whose waking was cut short, and it is woken from the start, with the disks of the snapshot:
+ * nothing of what such a one has written was acknowledged.
+ */
+export class Waking {
+  constructor(private readonly deps: WakingDeps) {}
+
+  /** @throws MayflyError boot_failed, source_changed, host_disk_full */
+  async wake(workspace: Workspace, spec: CloneSpec, snapshotId: string, signal: AbortSignal): Promise<void> {
+    const { sandboxId } = workspace;
+    if (await this.deps.domains.find(sandboxId)) await this.deps.domains.remove(sandboxId);
+    const image = await workspace.newMemory();
+    try {
+      await emptyDisks(workspace, new SnapshotFolder(this.deps.state, snapshotId), signal);
+      const defined = this.deps.virsh.run(['define', workspace.domainXml], { signal });
+      const [wish] = await allEnded(this.prepare(workspace, spec, snapshotId, image), defined);
+      signal.throwIfAborted();
+      await this.restore(workspace, image, wish, signal);
+      signal.throwIfAborted();
+      await this.renew(sandboxId, wish, signal);
+    } catch (error) {
+      await this.deps.domains.remove(sandboxId);
+      if (error instanceof MayflyError && error.code !== 'prepare_failed') throw error;
+      signal.throwIfAborted();
+      const why = error instanceof Error ? error.message : String(error);
+      throw new MayflyError('boot_failed', `${sandboxId} did not wake from ${snapshotId}: ${why}`, { cause: error });
+    } finally {
+      await rm(image, { force: true });
+    }
+    await workspace.finish({ ...spec, wakesFrom: null }, await workspace.domainText());
+  }
+
+  /** Makes a save image of its own for the domain; the snapshot's is never changed. */
+  private async prepare(
+    workspace: Workspace,
+    { request }: CloneSpec,
+    snapshotId: string,
+    image: string,
+  ): Promise<Wish> {
+    const { sandboxId } = workspace;
+    const folder = new SnapshotFolder(this.deps.state, snapshotId);
+    const spec = await folder.spec();
+    if (!spec?.memorySha256) throw new MayflyError('boot_failed', `${snapshotId} has no memory that was checked.`);
+    if ((await this.deps.digests.protect(folder.memory, MEMORY_MODE)) !== spec.memorySha256) {
+      throw new MayflyError('source_changed', `${folder.memory} has changed since ${snapshotId} was saved.`);
+    }
+    const own = await workspace.domain();
+    const { xml } = await readSaveImage(folder.memory);
+    const { blocks } = await stat(folder.memory);
+    refuseFull(await diskOf(workspace.folder), `The memory of ${sandboxId}`, blocks * 512);
+    await copyFile(folder.memory, image, constants.COPYFILE_FICLONE);
+    await chmod(image, 0o600);
+    await rewriteSaveImage(image, wakingXml(xml, own));
+    const woke = macAddresses(parseXml(xml));
+    const macs = macAddresses(own).map((mac, nth) => ({ woke: woke[nth] ?? '', own: mac }));
+    if (spec.sandboxId === sandboxId) return { macs, identity: null };
+    const hostKey = await ensureHostKey(workspace.folder, sandboxId);
+    return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys } };
+  }
+
+  private async restore({ sandboxId }: Workspace, image: string, { macs }: Wish, signal: AbortSignal): Promise<void> {
+    const { virsh, domains } = this.deps;
+    await virsh.run(['restore', '--paused', image], { signal, timeoutMs: RESTORE_TIMEOUT_MS });
+    // while it is paused: that there is a cable is part of what wakes up
+    for (const { own } of macs) await domains.setLink(sandboxId, own, 'down');
+    await virsh.run(['resume', sandboxId]);
+  }
+
+  private async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
+    const { virsh, domains, agent } = this.deps;
+    await new Renewal(virsh, agent).renew(sandboxId, wish, signal);
+    for (const { own } of wish.macs) await domains.setLink(sandboxId, own, 'up');
+  }
+}

@@ -1,0 +1,55 @@
+import { exec } from '../../os/exec.ts';
+import type { NetworkPlans } from './network-plan.ts';
+
+/** Not the internet (RFC 6890 and multicast): guests with egress do not reach these, whatever the host can reach. */
+const NOT_PUBLIC =
+  '0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/3';
+
+/**
+ * The nftables table of one installation. A guest reaches of the host nothing but DHCP; what the host began (SSH)
+ * may be answered. Guests without egress are forwarded nowhere, guests with egress to public IPv4 addresses and to
+ * the resolvers they were told of.
+ */
+export function firewallRules({ isolated, internet, dnsServers }: NetworkPlans): string {
+  const table = tableOf(isolated.bridge);
+  const guests = `{ "${isolated.bridge}", "${internet.bridge}" }`;
+  const resolvers = dnsServers.map(
+    (server) => `    iifname "${internet.bridge}" ip daddr ${server} meta l4proto { tcp, udp } th dport 53 accept`,
+  );
+  return `table inet ${table}
+delete table inet ${table}
+table inet ${table} {
+  chain input {
+    type filter hook input priority filter - 1; policy accept;
+    iifname != ${guests} accept
+    ct state established,related accept
+    meta nfproto ipv4 udp sport 68 udp dport 67 accept
+    drop
+  }
+  chain forward {
+    type filter hook forward priority filter - 1; policy accept;
+    iifname != ${guests} oifname != ${guests} accept
+    ct state established,related accept
+${[...resolvers, ''].join('\n')}    iifname "${internet.bridge}" meta nfproto ipv4 ip daddr != { ${NOT_PUBLIC} } accept
+    drop
+  }
+}
+`;
+}
+
+/** Each installation has a bridge for guests without egress, which no other on the machine can have. */
+function tableOf(isolatedBridge: string): string {
+  return `mayfly_${isolatedBridge}`;
+}
+
+/** Loads the rules, in one transaction: at no moment is the old table gone and the new one not there. */
+export async function closeOff(plans: NetworkPlans): Promise<void> {
+  await exec('nft', ['--file', '-'], { input: firewallRules(plans) });
+}
+
+/** Removes the rules that {@link closeOff} loaded, when the network of that bridge is gone; succeeds when there are none. */
+export async function openUp(bridge: string): Promise<void> {
+  // adding a table that is there changes nothing, so deleting it then never fails for want of one
+  const table = `table inet ${tableOf(bridge)}`;
+  await exec('nft', ['--file', '-'], { input: `add ${table}\ndelete ${table}\n` });
+}

@@ -1,0 +1,80 @@
+import { writeFile } from 'node:fs/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { buildXml, child, element, parseXml } from '../client/xml.ts';
+import { startFailure } from '../output/failures.ts';
+import { names } from '../output/tables.ts';
+import { closeOff } from './firewall.ts';
+import { type NetworkPlan, type NetworkPlans, subnetOf } from './network-plan.ts';
+
+/**
+ * A guest configures its address some ms after the DHCPACK, so the first ARP request often gets no answer; the
+ * kernel's 1 s until the next one would be on the way of every first connection. Milliseconds.
+ */
+const ARP_RETRY_MS = 50;
+const DNSMASQ_NAMESPACE = 'http://libvirt.org/schemas/network/dnsmasq/1.0';
+
+/**
+ * Brings both networks up: defined, active, closed off by the firewall.
+ * @throws MayflyError host_unavailable when a network of that name is another, or can't be started.
+ */
+export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans): Promise<void> {
+  await closeOff(plans); // before there is a bridge to come in by
+  const defined = names(await virsh.run(['net-list', '--all', '--name']));
+  const active = names(await virsh.run(['net-list', '--name']));
+  for (const plan of [plans.isolated, plans.internet]) {
+    const xml = networkXml(plan, plan === plans.internet ? { dnsServers: plans.dnsServers } : null);
+    if (!defined.includes(plan.name)) await virsh.define('net-define', xml);
+    else await checkSame(virsh, plan);
+    if (!active.includes(plan.name)) await start(virsh, plan);
+    await writeFile(`/proc/sys/net/ipv4/neigh/${plan.bridge}/retrans_time_ms`, String(ARP_RETRY_MS));
+  }
+}
+
+/**
+ * No ping check: dnsmasq would wait for an answer before every offer, which made a lease 4 s later. No DNS on the
+ * bridge: a resolver is a service of the host, and a way out. Leases go by the MAC alone: systemd-networkd's client id
+ * comes from the machine-id, so two clones of a source that has booted before were given the same address.
+ * @param egress null: isolated, libvirt forwards nothing
+ */
+export function networkXml(plan: NetworkPlan, egress: { dnsServers: string[] } | null): string {
+  const { gateway, prefix, firstLease, lastLease } = subnetOf(plan.subnet);
+  const options = ['no-ping', 'dhcp-ignore-clid'];
+  if (egress && egress.dnsServers.length > 0)
+    options.push(`dhcp-option=option:dns-server,${egress.dnsServers.join(',')}`);
+  const dhcp = element('dhcp', {}, element('range', { start: firstLease, end: lastLease }));
+  return buildXml(
+    element(
+      'network',
+      { 'xmlns:dnsmasq': DNSMASQ_NAMESPACE },
+      element('name', {}, plan.name),
+      ...(egress ? [element('forward', { mode: 'nat' })] : []),
+      element('bridge', { name: plan.bridge, stp: 'off', delay: '0' }),
+      element('dns', { enable: 'no' }),
+      element('ip', { address: gateway, prefix: String(prefix) }, dhcp),
+      element('dnsmasq:options', {}, ...options.map((value) => element('dnsmasq:option', { value }))),
+    ),
+  );
+}
+
+async function start(virsh: Virsh, plan: NetworkPlan): Promise<void> {
+  try {
+    await virsh.run(['net-start', plan.name]);
+  } catch (error) {
+    if (!(error instanceof VirshError) || startFailure(error.stderr).result === 'ok') return;
+    const why = `The network ${plan.name} (${plan.bridge}, ${plan.subnet}) could not be started: ${error.stderr.trim()}`;
+    throw new MayflyError('host_unavailable', `${why}. Choose another subnet or bridge.`, { cause: error });
+  }
+}
+
+async function checkSame(virsh: Virsh, plan: NetworkPlan): Promise<void> {
+  const network = parseXml(await virsh.run(['net-dumpxml', '--inactive', plan.name]));
+  const bridge = child(network, 'bridge')?.attributes['name'];
+  const address = child(network, 'ip')?.attributes['address'];
+  if (bridge === plan.bridge && address === subnetOf(plan.subnet).gateway) return;
+  const is = `${bridge ?? 'no bridge'}, ${address ?? 'no address'}`;
+  throw new MayflyError(
+    'host_unavailable',
+    `There is another network ${plan.name} already (${is}). Remove it (virsh net-destroy, net-undefine) or configure that one.`,
+  );
+}

@@ -1,0 +1,84 @@
+import { Readable } from 'node:stream';
+import { MayflyError } from '../../../model/errors.ts';
+import type { FileChangeRecord } from '../../../model/files/file-change.ts';
+import { bytesOfGuestName } from '../../../model/guest-name.ts';
+import { asDiffFailure, type Sides } from '../../disk/diff-failure.ts';
+import type { DiskImage } from '../../disk/diff-program.ts';
+import { FileSystemDiff } from '../../disk/file-system-diff.ts';
+import type { Comparison, SavedFileRequest } from '../../snapshots.ts';
+import { rootTarget } from '../domain-xml/clone-disks.ts';
+import { layeredDisks } from '../layers/disk-layers.ts';
+import type { Foundation, Leaning } from '../layers/leaning.ts';
+
+/** The file systems in snapshots, as they are on the frozen layers; these stay while they are read. */
+export class Comparing {
+  /** @param program path of mayfly-diff; null where set-up has not built it */
+  constructor(
+    private readonly leaning: Leaning,
+    private readonly program: string | null,
+  ) {}
+
+  async *compare(comparison: Comparison, signal: AbortSignal): AsyncGenerator<FileChangeRecord> {
+    const lines = this.#read(comparison, signal, (before, after) =>
+      this.#diff().changes(before, after, { within: comparison.within.map(bytesOfGuestName), signal }),
+    );
+    for await (const line of lines) if (line.line !== 'start') yield line;
+  }
+
+  changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
+    const archive = this.#read(comparison, signal, (before, after) =>
+      this.#diff().tar(before, after, { within: comparison.within.map(bytesOfGuestName), signal }),
+    );
+    return Readable.from(archive, { objectMode: false });
+  }
+
+  async readFile(
+    { snapshotId, path, maxBytes }: SavedFileRequest,
+    signal: AbortSignal,
+  ): Promise<{ content: Buffer; size: number }> {
+    const read = async (foundation: Foundation) =>
+      await this.#diff().content(rootDisk(foundation), bytesOfGuestName(path), maxBytes, { signal });
+    try {
+      return await this.leaning.on(snapshotId, read);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+    } finally {
+      await this.leaning.sweep(); // it may have been deleted meanwhile
+    }
+  }
+
+  async *#read<T>(
+    sides: Sides,
+    signal: AbortSignal,
+    make: (before: DiskImage, after: DiskImage) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    const ids = [sides.before, sides.after] as const;
+    try {
+      yield* this.leaning.whileRead(ids, (foundations) => {
+        const [before, after] = foundations.map(rootDisk);
+        if (!before || !after) throw new TypeError('two snapshots have fewer than two disks');
+        return make(before, after);
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw asDiffFailure(error, sides);
+    }
+  }
+
+  #diff(): FileSystemDiff {
+    if (this.program !== null) return new FileSystemDiff(this.program);
+    throw new MayflyError(
+      'diff_failed',
+      'What compares file systems is not built on the host: run `npm run setup` there.',
+    );
+  }
+}
+
+/** The disk that the guest boots from. */
+function rootDisk({ snapshotId, domain }: Foundation): DiskImage {
+  const target = rootTarget(domain);
+  const disk = layeredDisks(domain).find((one) => one.target === target);
+  if (!disk) throw new MayflyError('internal', `${snapshotId} has no disk ${JSON.stringify(target)}.`);
+  return { layers: disk.layers };
+}

@@ -1,0 +1,145 @@
+import { MayflyError } from '../../../model/errors.ts';
+import { CHAIN_LIMIT } from '../../../model/snapshots/snapshot.ts';
+import { allEnded } from '../../all-ended.ts';
+import type { SaveRequest } from '../../snapshots.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { StepContext } from '../../step-context.ts';
+import type { Jobs } from '../client/jobs.ts';
+import { child, type Element, textOf } from '../client/xml.ts';
+import type { GuestAgent } from '../guest/guest-agent.ts';
+import { layeredDisks, putLayers } from '../layers/disk-layers.ts';
+import { type Move, makeOverlays, movesOf } from '../layers/disk-moves.ts';
+import type { Flattening } from '../layers/flattening.ts';
+import type { Moving } from '../layers/moving.ts';
+import { SnapshotFolder } from '../layers/snapshot-folder.ts';
+import type { Thawing } from '../layers/thawing.ts';
+import { Workspace } from '../layers/workspace.ts';
+
+export interface SavingDeps {
+  state: StateDir;
+  jobs: Jobs;
+  agent: GuestAgent;
+  thawing: Thawing;
+  moving: Moving;
+  flattening: Flattening;
+}
+
+/**
+ * Saves the disks of a domain that runs or is paused: the layers that it writes to get a second name in the snapshot's
+ * folder, all disks go over to new layers at one moment, and the old names in the workspace go.
+ * docs/decisions/0018-snapshots.md says what a crash leaves at each point.
+ */
+export class Saving {
+  constructor(private readonly deps: SavingDeps) {}
+
+  /** @throws MayflyError snapshot_failed, sandbox_not_running, snapshot_unsupported */
+  async save({ snapshotId, sandboxId, kind }: SaveRequest, context: StepContext): Promise<void> {
+    const folder = new SnapshotFolder(this.deps.state, snapshotId);
+    if ((await folder.spec()) !== null) return;
+    const described = await folder.domain();
+    const asked = described === null ? this.deps.agent.answers(sandboxId) : null; // while the rest is prepared
+    const answered = Promise.allSettled([asked]);
+    try {
+      const frozen = described ?? (await this.describe(folder, sandboxId, context));
+      const moves = movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
+      if (described !== null) await this.deps.jobs.ended(sandboxId, context);
+      const hasMoved = await this.deps.moving.hasMoved(sandboxId, moves);
+      await this.deps.thawing.thaw(await folder.attempt());
+      if (!hasMoved) {
+        const answers = await this.prepare(folder, sandboxId, moves, asked, context.signal);
+        if (kind === 'full') await this.deps.moving.moveWithMemory(folder, sandboxId, moves, answers);
+        else await this.deps.moving.moveDisks(folder, sandboxId, moves, answers);
+      }
+      await this.settle(folder, sandboxId, frozen);
+    } finally {
+      await answered; // nothing goes on when the step has failed
+    }
+  }
+
+  /**
+   * Ends a save that did not end by itself: either nothing of it is left, or its snapshot is whole, because the sandbox
+   * writes to the new layers by now and needs the ones below.
+   */
+  async takeBack(folder: SnapshotFolder): Promise<void> {
+    const frozen = await folder.domain();
+    if (frozen === null) return await folder.drop();
+    const sandboxId = textOf(child(frozen, 'name'));
+    await this.deps.thawing.thaw(await folder.attempt());
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    const spec = await workspace.spec();
+    if (spec !== null && (await this.deps.moving.hasMoved(sandboxId, movesOf(frozen, folder, workspace)))) {
+      return await this.settle(folder, sandboxId, frozen);
+    }
+    if (spec !== null) await workspace.change(spec, await workspace.domain());
+    await folder.drop();
+  }
+
+  /** libvirt saves no disk that is being flattened, and none that leans on too many files. */
+  private async boundChain(sandboxId: string, context: StepContext): Promise<void> {
+    const { flattening, state } = this.deps;
+    await flattening.stop(sandboxId);
+    const leantOn = (await new Workspace(state, sandboxId).spec())?.snapshots.length ?? 0;
+    if (leantOn >= CHAIN_LIMIT) await flattening.flatten(sandboxId, context);
+  }
+
+  /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
+  private async describe(folder: SnapshotFolder, sandboxId: string, context: StepContext): Promise<Element> {
+    await this.boundChain(sandboxId, context);
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    if ((await workspace.spec()) === null) {
+      throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
+    }
+    const domain = await workspace.domain();
+    for (const { target, writable, layers } of layeredDisks(domain)) {
+      const [active, ...below] = layers;
+      const [base, ...rest] = below;
+      if (writable) putLayers(domain, target, [{ path: folder.layerOf(target), format: active.format }, ...below]);
+      else if (base) putLayers(domain, target, [base, ...rest]); // its overlay is empty, and goes with the sandbox
+    }
+    await folder.make();
+    await folder.writeDomain(domain);
+    return domain;
+  }
+
+  /**
+   * Gives the live layers their second names, and makes what lies above them.
+   * @returns whether the guest agent answers
+   */
+  private async prepare(
+    folder: SnapshotFolder,
+    sandboxId: string,
+    moves: readonly Move[],
+    asked: Promise<boolean> | null,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    for (const { target, writable, layers } of layeredDisks(await workspace.domain())) {
+      if (writable) await folder.adopt(layers[0].path, target);
+    }
+    const answering = asked ?? this.deps.agent.answers(sandboxId);
+    const [answers] = await allEnded(answering, makeOverlays(moves, signal));
+    signal.throwIfAborted();
+    return answers;
+  }
+
+  /** Writes down what has happened, from any point after it. */
+  private async settle(folder: SnapshotFolder, sandboxId: string, frozen: Element): Promise<void> {
+    const workspace = new Workspace(this.deps.state, sandboxId);
+    const [attempt, spec] = await Promise.all([folder.attempt(), workspace.spec()]);
+    if (attempt === null || spec === null) {
+      throw new MayflyError('snapshot_failed', `${folder.path} has lost what a save had written there.`);
+    }
+    const domain = await workspace.domain();
+    for (const { target, writable, layers } of layeredDisks(frozen)) {
+      const overlay = { path: workspace.overlayOf(target, folder.snapshotId), format: 'qcow2' };
+      if (writable) putLayers(domain, target, [overlay, ...layers]);
+    }
+    const older = spec.snapshots.filter((id) => id !== folder.snapshotId);
+    await workspace.change({ ...spec, snapshots: [folder.snapshotId, ...older] }, domain);
+    const { kind, quiesce, at: savedAt } = attempt;
+    const quiesced = quiesce || kind === 'full';
+    const { bases } = spec;
+    const unchecked = { saved: null, memorySha256: null };
+    await folder.writeSpec({ sandboxId, kind, quiesced, savedAt, bases, snapshots: older, ...unchecked });
+  }
+}

@@ -1,0 +1,114 @@
+import { MayflyError } from '../../model/errors.ts';
+
+/** Idle ids whose newest generation is remembered; the longest unused are forgotten first. */
+const REMEMBERED_IDS = 10_000;
+
+interface Line {
+  /** Highest generation that ever asked for this id. */
+  newest: number;
+  /** Ends when the last step in line has ended. */
+  tail: Promise<void>;
+  /** Stops the step that asked last. */
+  last: AbortController | null;
+  /** Steps that run or wait. */
+  users: number;
+}
+
+/**
+ * Runs the steps of one sandbox one after another, and steps of different sandboxes side by side.
+ *
+ * A saga asks for one step of a sandbox at a time, so a second request means that Temporal has given the first up
+ * (its time ran out, it was cancelled, its worker was thought dead): the newcomer overtakes. The earlier step's signal
+ * is aborted with `stale_attempt`, and the newcomer begins when the earlier one has really ended. It is a fence too:
+ * once a generation was seen, steps of an older one are refused, so what a cleanup removed is not made again.
+ */
+export class KeyedMutex {
+  readonly #lines = new Map<string, Line>();
+
+  /**
+   * @param generation from the workflow; grows with every decision that overtakes earlier steps
+   * @param signal ends the step, or its waiting
+   * @param step is given a signal that is also aborted when a newer step overtakes it, and must watch it
+   * @throws MayflyError stale_attempt; the signal's reason when aborted before its turn
+   */
+  async run<T>(
+    sandboxId: string,
+    generation: number,
+    signal: AbortSignal,
+    step: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    const line = this.#enter(sandboxId);
+    refuseStale(sandboxId, generation, line.newest);
+    line.newest = generation;
+    line.last?.abort(overtaken(sandboxId));
+    const overtake = new AbortController();
+    line.last = overtake;
+
+    line.users++;
+    const before = line.tail;
+    let leave = () => {};
+    const mine = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    // Whoever leaves the line early still holds its place in the chain until all before it have ended.
+    line.tail = before.then(() => mine);
+    const either = AbortSignal.any([signal, overtake.signal]);
+    try {
+      await turnOrAbort(before, either);
+      return await step(either);
+    } finally {
+      leave();
+      line.users--;
+      if (line.last === overtake) line.last = null;
+      this.#forget();
+    }
+  }
+
+  /** Ids held in memory: those in use, and at most {@link REMEMBERED_IDS} idle ones. */
+  get size(): number {
+    return this.#lines.size;
+  }
+
+  #enter(sandboxId: string): Line {
+    const line = this.#lines.get(sandboxId) ?? { newest: 0, tail: Promise.resolve(), last: null, users: 0 };
+    this.#lines.delete(sandboxId);
+    this.#lines.set(sandboxId, line);
+    return line;
+  }
+
+  #forget(): void {
+    if (this.#lines.size <= REMEMBERED_IDS) return;
+    for (const [sandboxId, line] of this.#lines) {
+      if (line.users > 0) continue;
+      this.#lines.delete(sandboxId);
+      if (this.#lines.size <= REMEMBERED_IDS) return;
+    }
+  }
+}
+
+function refuseStale(sandboxId: string, generation: number, newest: number): void {
+  if (generation >= newest) return;
+  throw new MayflyError(
+    'stale_attempt',
+    `This step of ${sandboxId} belongs to generation ${generation}, but generation ${newest} has begun.`,
+  );
+}
+
+function overtaken(sandboxId: string): MayflyError {
+  return new MayflyError('stale_attempt', `A newer step of ${sandboxId} has overtaken this one.`);
+}
+
+async function turnOrAbort(turn: Promise<void>, signal: AbortSignal): Promise<void> {
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+  });
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([turn, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  signal.throwIfAborted();
+}

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { lstat, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MayflyError } from '../../../model/errors.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import { entriesOf } from '../../os/directory.ts';
+import { exec } from '../../os/exec.ts';
+import { tar } from './tar.ts';
+
+/** The same tree gives the same bytes: GNU format, which has no times but the modification's, and that is left out. */
+const TAR = ['--create', '--file=-', '--format=gnu', '--sort=name', '--numeric-owner', '--mtime=@0'];
+
+/**
+ * Copies a tree with owners, modes, times, links and special files; where the file system can, blocks are shared.
+ * @throws ExecError; the signal's reason
+ */
+export async function copyTree(from: string, to: string, signal: AbortSignal): Promise<void> {
+  try {
+    await exec('cp', ['--archive', '--reflink=auto', '--', from, to], { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+/**
+ * `rm -rf`, but never through a mount: a domain's bind of the host's /usr and /dev lies in a mount namespace of its
+ * own; would one ever be visible here, removing it would remove the host's files.
+ * @throws MayflyError cleanup_incomplete
+ */
+export async function removeTree(path: string): Promise<void> {
+  if ((await entriesOf(path)) === null) return;
+  const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').map((line) => line.split(' ')[4] ?? '');
+  const inside = mounts.find((mount) => mount === path || mount.startsWith(`${path}/`));
+  if (inside) {
+    throw new MayflyError(
+      'cleanup_incomplete',
+      `${path} is not removed, because ${inside} is mounted there. Unmount it.`,
+    );
+  }
+  await exec('rm', ['-rf', '--one-file-system', '--', path]);
+}
+
+/**
+ * SHA-256, hex, of a tree in the order of its names: names, types, modes, owners, link targets and contents.
+ * @throws Error when not all of it can be read; the signal's reason
+ */
+export async function digestOfTree(root: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    for await (const piece of tar([...TAR, `--directory=${root}`, '.'], Buffer.alloc(0), signal)) hash.update(piece);
+  } catch (cause) {
+    signal.throwIfAborted();
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`tar cannot read all of ${root}: ${why}`, { cause });
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * The first of some folders of a tree that is something else, a symbolic link to outside for example; one that is missing
+ * is none. Whoever writes into a tree that a guest has written asks first.
+ */
+export async function firstNotFolder(root: string, folders: readonly string[]): Promise<string | null> {
+  for (const folder of folders) {
+    const found = await orAbsent(lstat(join(root, folder)));
+    if (found && !found.isDirectory()) return folder;
+  }
+  return null;
+}

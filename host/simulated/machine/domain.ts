@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { open, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import { isNotFound } from '../../os/directory.ts';
+import { oneLine } from '../../os/one-line.ts';
+import { firstNotFolder } from '../disk/tree.ts';
+import { GUEST_USER } from './image.ts';
+import { GUEST_PORT } from './leases.ts';
+import { childOf, type ProcessTable, rootOf, sendSignal } from './processes.ts';
+
+/**
+ * What a domain runs before its sshd, as process 1 of its own PID, mount and UTS namespaces. A constant: id, paths and
+ * address are its arguments. The guest agent is started again when it is killed, as systemd does in real machines.
+ */
+export const BOOT_SCRIPT = `set -eu
+mount --bind -o ro /usr "$1/usr"
+if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/alternatives"; fi
+mount --rbind /dev "$1/dev"
+mount -t proc proc "$1/proc"
+printf %s "$2" > /proc/sys/kernel/hostname
+if [ -n "$5" ]; then
+  mkdir -p "$1/opt/mayfly"
+  mount --bind -o ro "$5" "$1/opt/mayfly"
+  until chroot "$1" /opt/mayfly/mayfly-agent serve --user "$6" --cgroup ''; do sleep 1; done &
+fi
+exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$3:$4"`;
+
+/** Where {@link BOOT_SCRIPT} mounts, with the way there: it follows links as the host's root, and a guest can make some. */
+const MOUNT_POINTS = ['usr', 'etc', 'etc/alternatives', 'dev', 'proc', 'opt', 'opt/mayfly'];
+const NAMESPACES = ['--pid', '--fork', '--mount', '--uts', '--kill-child'];
+/** Status of flock(1) when another process is booting, or already is, the same domain. */
+const LOCKED = 75;
+const POLL_MS = 5;
+/** A few mounts and an exec; longer means the machine is stuck. Milliseconds. */
+const START_TIMEOUT_MS = 30_000;
+/** SIGKILL needs no consent: longer means a process hangs in the kernel. Milliseconds. */
+const KILL_TIMEOUT_MS = 10_000;
+const CONSOLE_TAIL_CHARACTERS = 500;
+
+export interface DomainPaths {
+  workspace: string;
+  /** The disk; the root directory of all its processes. */
+  root: string;
+}
+
+export interface BootPaths extends DomainPaths {
+  /** Folder of the host with the guest agent, shown to the guest as /opt/mayfly; null: the guest has none. */
+  agentFolder: string | null;
+}
+
+/**
+ * Starts the domain unless it runs, whoever started it. It is a session of its own and outlives this process. A lock
+ * on a file of its workspace, held by the domain as long as it lives, keeps a second one from starting.
+ * @throws MayflyError boot_failed with the end of the console
+ */
+export async function startDomain(
+  sandboxId: string,
+  paths: BootPaths,
+  address: string,
+  processes: ProcessTable,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  // Without the file of its lock nobody has begun to boot it.
+  let isNew = (await orAbsent(stat(lockOf(paths)))) === null;
+  while (isNew || !(await processes.runs(sandboxId))) {
+    isNew = false;
+    signal.throwIfAborted();
+    const wrong = await firstNotFolder(paths.root, MOUNT_POINTS);
+    if (wrong) throw new MayflyError('boot_failed', `/${wrong} on the disk of ${sandboxId} is not a directory.`);
+    const child = await spawnDomain(sandboxId, paths, address);
+    const status = await inPlaceOrEnded(child, paths.root, deadline);
+    if (typeof status === 'object') return processes.remember(sandboxId, status.pid);
+    if (status !== LOCKED) {
+      throw new MayflyError(
+        'boot_failed',
+        `${sandboxId} ended with ${status} while it booted: ${await consoleTail(paths)}`,
+      );
+    }
+  }
+}
+
+/**
+ * Kills everything that runs in the domain and returns when the kernel shows none of it any more.
+ * @throws MayflyError cleanup_incomplete when a process does not go
+ */
+export async function killDomain(sandboxId: string, processes: ProcessTable): Promise<void> {
+  const deadline = Date.now() + KILL_TIMEOUT_MS;
+  for (;;) {
+    const pids = await processes.of(sandboxId);
+    if (pids.length === 0) return;
+    if (Date.now() > deadline) {
+      throw new MayflyError('cleanup_incomplete', `Processes of ${sandboxId} survive SIGKILL: ${pids.join(', ')}.`);
+    }
+    for (const pid of pids) sendSignal(pid, 'SIGKILL');
+  }
+}
+
+/** The end of what the domain has printed, made printable: it comes from the guest. */
+export async function consoleTail(paths: DomainPaths): Promise<string> {
+  try {
+    const text = await readFile(join(paths.workspace, 'console.log'), 'utf8');
+    return oneLine(text.slice(-CONSOLE_TAIL_CHARACTERS)) || 'its console is empty';
+  } catch (error) {
+    if (isNotFound(error)) return 'it has no console';
+    throw error;
+  }
+}
+
+async function spawnDomain(sandboxId: string, paths: BootPaths, address: string): Promise<ChildProcess> {
+  const log = await open(join(paths.workspace, 'console.log'), 'a', 0o600);
+  try {
+    const guest = [paths.root, sandboxId, address, String(GUEST_PORT), paths.agentFolder ?? '', GUEST_USER.name];
+    const boot = ['sh', '-c', BOOT_SCRIPT, 'sh', ...guest];
+    const lock = ['--nonblock', '--conflict-exit-code', String(LOCKED), '--no-fork', lockOf(paths)];
+    const child = spawn('flock', [...lock, 'unshare', ...NAMESPACES, ...boot], {
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin', LC_ALL: 'C' },
+    });
+    child.unref();
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.once('error', (cause) => {
+        reject(new MayflyError('boot_failed', `flock(1) of util-linux cannot be run: ${cause.message}`, { cause }));
+      });
+    });
+    return child;
+  } finally {
+    await log.close();
+  }
+}
+
+function lockOf({ workspace }: DomainPaths): string {
+  return join(workspace, 'domain.lock');
+}
+
+/** Resolves when process 1 of the domain has the disk as its root directory, or with the status it ended with. */
+async function inPlaceOrEnded(
+  child: ChildProcess,
+  root: string,
+  deadline: number,
+): Promise<{ pid: number } | number | NodeJS.Signals> {
+  for (;;) {
+    const ended = child.exitCode ?? child.signalCode;
+    if (ended !== null) return ended;
+    const init = child.pid === undefined ? null : childOf(child.pid);
+    if (init !== null && rootOf(init) === root) return { pid: init };
+    if (Date.now() > deadline) {
+      throw new MayflyError(
+        'boot_failed',
+        `The domain's first process did not start within ${START_TIMEOUT_MS / 1000} s.`,
+      );
+    }
+    await sleep(POLL_MS);
+  }
+}

@@ -1,0 +1,120 @@
+import { access, chmod, chown, cp, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { MayflyError } from '../../../model/errors.ts';
+import type { SourceInfo } from '../../../model/host.ts';
+import { isNotFound } from '../../os/directory.ts';
+
+/** The source that every simulated host has. */
+export const DEFAULT_IMAGE = 'golden-debian12';
+/** Login user of the guests; exists only in their own /etc/passwd. */
+export const GUEST_USER = { name: 'sandbox', uid: 1000, gid: 1000 };
+
+const IMAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const SOURCE_FILE = 'source.json';
+const SourceFile = z.strictObject({ cpus: z.int().min(1), memoryMib: z.int().min(1), diskBytes: z.int().min(1) });
+
+const DIRECTORIES = [
+  'dev',
+  'proc',
+  'sys',
+  'usr',
+  'etc/ssh',
+  'etc/alternatives',
+  'run/sshd',
+  'var/log',
+  'home',
+  'opt',
+  'srv',
+  'mnt',
+];
+const MERGED_USR = ['bin', 'sbin', 'lib', 'lib32', 'lib64'];
+/** From the host's /etc: what the host's /usr needs to run, and nothing that is secret. */
+const COPIED_ETC = ['bash.bashrc', 'ld.so.cache', 'ld.so.conf', 'profile', 'protocols', 'services'];
+
+const PASSWD = `root:*:0:0:root:/root:/bin/bash
+nobody:*:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+sshd:*:102:65534::/run/sshd:/usr/sbin/nologin
+${GUEST_USER.name}:*:${GUEST_USER.uid}:${GUEST_USER.gid}:${GUEST_USER.name}:/home/${GUEST_USER.name}:/bin/bash
+`;
+const GROUP = `root:x:0:
+tty:x:5:
+utmp:x:43:
+${GUEST_USER.name}:x:${GUEST_USER.gid}:
+nogroup:x:65534:
+`;
+
+/** The disk of an image: the directory tree that its clones begin with. */
+export function imageRoot(images: string, name: string): string {
+  return join(images, name, 'root');
+}
+
+/** Makes {@link DEFAULT_IMAGE} when it is missing. It appears as a whole or not at all. */
+export async function ensureDefaultImage(images: string): Promise<void> {
+  await mkdir(images, { recursive: true, mode: 0o755 });
+  if ((await readdir(images)).includes(DEFAULT_IMAGE)) return;
+  const staging = join(images, `.${DEFAULT_IMAGE}.new`);
+  await rm(staging, { recursive: true, force: true });
+  await makeTree(imageRoot(staging, '.'));
+  await describeImage(staging, 0);
+  await rename(staging, join(images, DEFAULT_IMAGE));
+}
+
+/** Writes down what a clone of the image in a folder gets. @param usedBytes of its tree */
+export async function describeImage(folder: string, usedBytes: number): Promise<void> {
+  const about = { cpus: 1, memoryMib: 64, diskBytes: Math.max(usedBytes, 64 * 1024 * 1024) };
+  await writeFile(join(folder, SOURCE_FILE), `${JSON.stringify(about)}\n`);
+}
+
+/** The images of a host, by name. A folder that is not a whole image is listed with its problem. */
+export async function listImages(images: string): Promise<SourceInfo[]> {
+  const names = (await readdir(images)).filter((name) => IMAGE_NAME.test(name)).sort();
+  return Promise.all(names.map((name) => readImage(images, name)));
+}
+
+/** @throws MayflyError source_not_found */
+export async function readImage(images: string, name: string): Promise<SourceInfo> {
+  const missing = new MayflyError('source_not_found', `This host has no source named ${JSON.stringify(name)}.`);
+  if (!IMAGE_NAME.test(name) || !(await readdir(images)).includes(name)) throw missing;
+  try {
+    await access(imageRoot(images, name));
+    const about = SourceFile.parse(JSON.parse(await readFile(join(images, name, SOURCE_FILE), 'utf8')));
+    return { name, cloneable: true, problem: null, ...about };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const problem = `${join(images, name)} is not an image with root/ and ${SOURCE_FILE}: ${why}`;
+    return { name, cloneable: false, problem, cpus: 0, memoryMib: 0, diskBytes: 0 };
+  }
+}
+
+async function makeTree(root: string): Promise<void> {
+  for (const path of DIRECTORIES) await mkdir(join(root, path), { recursive: true, mode: 0o755 });
+  for (const name of MERGED_USR) await symlink(`usr/${name}`, join(root, name));
+  await mkdir(join(root, 'root'), { mode: 0o700 });
+  for (const name of ['tmp', 'var/tmp']) {
+    await mkdir(join(root, name));
+    await chmod(join(root, name), 0o1777);
+  }
+  const home = join(root, 'home', GUEST_USER.name);
+  await mkdir(home, { mode: 0o755 });
+  await writeFile(
+    join(home, 'README'),
+    'A simulated sandbox: a process tree with an sshd of its own. It isolates nothing.\n',
+  );
+  for (const path of [home, join(home, 'README')]) await chown(path, GUEST_USER.uid, GUEST_USER.gid);
+
+  const etc = join(root, 'etc');
+  for (const name of COPIED_ETC) await copyIfThere(join('/etc', name), join(etc, name));
+  await writeFile(join(etc, 'passwd'), PASSWD);
+  await writeFile(join(etc, 'group'), GROUP);
+  await writeFile(join(etc, 'nsswitch.conf'), 'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n');
+  await symlink('../usr/lib/os-release', join(etc, 'os-release'));
+}
+
+async function copyIfThere(from: string, to: string): Promise<void> {
+  try {
+    await cp(from, to, { recursive: true, verbatimSymlinks: true });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

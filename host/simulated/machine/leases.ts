@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { Mutex } from 'async-mutex';
+import { MayflyError } from '../../../model/errors.ts';
+import { isSandboxId } from '../../../model/ids.ts';
+import type { Lease } from '../../hypervisor.ts';
+import { isNotFound } from '../../os/directory.ts';
+
+/** sshd's port in every simulated guest: 22 belongs to the host. */
+export const GUEST_PORT = 2222;
+/** 127.64.0.0/10: loopback addresses that need no setting up. */
+const FIRST_ADDRESS = 0x7f400000;
+const ADDRESS_COUNT = 2 ** 22;
+const LINE = /^(?<mac>(?:[0-9a-f]{2}:){5}[0-9a-f]{2}) (?<address>127(?:\.\d{1,3}){3}) (?<id>\S+)$/;
+
+export interface SimulatedLease {
+  macAddress: string;
+  address: string;
+  sandboxId: string;
+}
+
+/**
+ * Which loopback address belongs to which MAC, in one file that is read anew each time. Like dnsmasq, it begins at a
+ * hash of the MAC and takes the next address that is neither leased nor in use.
+ */
+export class SimulatedLeases {
+  readonly #mutex = new Mutex();
+
+  /** @param path of the lease file */
+  constructor(readonly path: string) {}
+
+  /** The lease of a MAC; made when there is none. @throws MayflyError address_conflict when another sandbox has that MAC */
+  acquire(macAddress: string, sandboxId: string): Promise<SimulatedLease> {
+    return this.#mutex.runExclusive(async () => {
+      const leases = await this.list();
+      const present = leases.find((lease) => lease.macAddress === macAddress);
+      if (present && present.sandboxId !== sandboxId) {
+        throw new MayflyError(
+          'address_conflict',
+          `The MAC ${macAddress} of ${sandboxId} is leased to ${present.sandboxId}.`,
+        );
+      }
+      if (present) return present;
+      const taken = new Set(leases.map((lease) => lease.address));
+      const lease = { macAddress, address: await freeAddress(macAddress, taken), sandboxId };
+      await this.#write([...leases, lease]);
+      return lease;
+    });
+  }
+
+  /** Gives back whatever is leased to a sandbox. */
+  release(sandboxId: string): Promise<void> {
+    return this.#mutex.runExclusive(async () => {
+      const leases = await this.list();
+      const kept = leases.filter((lease) => lease.sandboxId !== sandboxId);
+      if (kept.length < leases.length) await this.#write(kept);
+    });
+  }
+
+  /** @throws Error when a line is not one of ours: an address must not be given away twice */
+  async list(): Promise<SimulatedLease[]> {
+    const lines = (await this.#read()).split('\n').filter((line) => line !== '');
+    return lines.map((line) => {
+      const { mac, address, id } = LINE.exec(line)?.groups ?? {};
+      if (!mac || !address || !id || !isSandboxId(id)) {
+        throw new Error(
+          `${this.path} has a line that Mayfly did not write: ${JSON.stringify(line)}. Mend or remove it.`,
+        );
+      }
+      return { macAddress: mac, address, sandboxId: id };
+    });
+  }
+
+  async #read(): Promise<string> {
+    try {
+      return await readFile(this.path, 'utf8');
+    } catch (error) {
+      if (isNotFound(error)) return '';
+      throw error;
+    }
+  }
+
+  async #write(leases: SimulatedLease[]): Promise<void> {
+    const lines = leases.map((lease) => `${lease.macAddress} ${lease.address} ${lease.sandboxId}\n`);
+    // Not synced to the disk: no domain outlives a power cut, and then nobody needs its address.
+    await writeFile(`${this.path}.new`, lines.join(''), { mode: 0o600 });
+    await rename(`${this.path}.new`, this.path);
+  }
+}
+
+/** As the steps of a create know it, from now on. */
+export function noticed({ address, macAddress }: SimulatedLease): Lease {
+  return { address, port: GUEST_PORT, macAddress, noticedAt: new Date().toISOString() };
+}
+
+/** The first address from a hash of `key` on that is neither taken nor in use on this machine. */
+export async function freeAddress(key: string, taken: ReadonlySet<string>): Promise<string> {
+  const start = createHash('sha256').update(key).digest().readUInt32BE() % ADDRESS_COUNT;
+  for (let i = 0; i < ADDRESS_COUNT; i++) {
+    const address = dotted(FIRST_ADDRESS + ((start + i) % ADDRESS_COUNT));
+    if (!taken.has(address) && (await canListen(address))) return address;
+  }
+  throw new MayflyError('address_conflict', 'Every address of 127.64.0.0/10 is in use on this host.');
+}
+
+function dotted(value: number): string {
+  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 0xff).join('.');
+}
+
+/** Another installation on this machine may use the same addresses. */
+function canListen(address: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(false);
+      else
+        reject(new MayflyError('host_unavailable', `Cannot listen on ${address}: ${error.message}`, { cause: error }));
+    });
+    server.listen({ host: address, port: GUEST_PORT, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,166 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
+import { isSandboxId } from '../../../model/ids.ts';
+
+/** Callers that come within this time share one look at /proc. Milliseconds. */
+const GATHER_MS = 5;
+/** So many processes are looked at in one go, 10 µs each; then whoever else wants this thread has it. */
+const AT_ONCE = 50;
+const PAGE_KIB = 4;
+
+/** The process ids of each sandbox that has any. */
+export type ProcessesBySandbox = ReadonlyMap<string, readonly number[]>;
+
+/**
+ * Finds the processes of simulated sandboxes by what the kernel says of them, not by a file with a process id, which
+ * could be lost, or reused by a stranger: a process belongs to the sandbox whose disk is its root directory
+ * (/proc/PID/root); before it has changed root, to the one named in the boot script's arguments.
+ */
+export class ProcessTable {
+  readonly #sandboxes: string;
+  readonly #bootScript: string;
+  /** One process of each sandbox that was seen to run. */
+  #seen = new Map<string, number>();
+  #next: Promise<ProcessesBySandbox> | null = null;
+
+  /** @param sandboxes the folder of all workspaces, without symbolic links */
+  constructor(sandboxes: string, bootScript: string) {
+    this.#sandboxes = sandboxes;
+    this.#bootScript = bootScript;
+  }
+
+  /** A look at /proc that begins after this call. Zombies do not count: they hold nothing. */
+  look(): Promise<ProcessesBySandbox> {
+    this.#next ??= sleep(GATHER_MS).then(() => {
+      this.#next = null;
+      return this.#read();
+    });
+    return this.#next;
+  }
+
+  async of(sandboxId: string): Promise<readonly number[]> {
+    return (await this.look()).get(sandboxId) ?? [];
+  }
+
+  /** Whether a sandbox has any. Of one that was seen to run only that process is looked at. */
+  async runs(sandboxId: string): Promise<boolean> {
+    const pid = this.#seen.get(sandboxId);
+    if (pid !== undefined && this.#ownerOf(join('/proc', String(pid))) === sandboxId) return true;
+    this.#seen.delete(sandboxId);
+    return (await this.of(sandboxId)).length > 0;
+  }
+
+  /** A process of a sandbox, which need not be its only one. */
+  remember(sandboxId: string, pid: number): void {
+    this.#seen.set(sandboxId, pid);
+  }
+
+  async #read(): Promise<ProcessesBySandbox> {
+    const found = new Map<string, number[]>();
+    for (const [n, name] of processNames().entries()) {
+      if (n % AT_ONCE === AT_ONCE - 1) await others();
+      const sandboxId = this.#ownerOf(join('/proc', name));
+      if (!sandboxId) continue;
+      const pids = found.get(sandboxId) ?? [];
+      pids.push(Number(name));
+      found.set(sandboxId, pids);
+    }
+    this.#seen = new Map([...found].map(([sandboxId, [first = 0]]) => [sandboxId, first]));
+    return found;
+  }
+
+  #ownerOf(proc: string): string | null {
+    try {
+      const root = readlinkSync(join(proc, 'root'));
+      if (root !== '/') return this.#idIn(root);
+      const args = readFileSync(join(proc, 'cmdline'), 'utf8').split('\0');
+      if (!args.includes(this.#bootScript)) return null;
+      return args.map((arg) => this.#idIn(arg)).find((id) => id !== null) ?? null;
+    } catch (error) {
+      if (isGone(error)) return null;
+      throw error;
+    }
+  }
+
+  /** The id in `<sandboxes>/<id>/…`. */
+  #idIn(path: string): string | null {
+    if (!path.startsWith(`${this.#sandboxes}/`)) return null;
+    const id = path.slice(this.#sandboxes.length + 1).split('/')[0] ?? '';
+    return isSandboxId(id) ? id : null;
+  }
+}
+
+/** Of all processes that run now. */
+export function processIds(): number[] {
+  return processNames().map(Number);
+}
+
+function processNames(): string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+}
+
+/** The only child of a process, once it has one (proc(5), `children`). */
+export function childOf(pid: number): number | null {
+  const children = readOrGone(`/proc/${pid}/task/${pid}/children`)?.trim().split(' ')[0];
+  return children ? Number(children) : null;
+}
+
+/** Resident memory (proc(5), `statm`), KiB; 0 when the process has ended. */
+export function residentKib(pid: number): number {
+  const pages = readOrGone(`/proc/${pid}/statm`)?.split(' ')[1];
+  return Number(pages ?? 0) * PAGE_KIB;
+}
+
+/** Whether no thread of a process runs: each is stopped (proc(5), `stat`), traced, or has ended. */
+export function isStopped(pid: number): boolean {
+  return tasksOf(pid).every((task) => {
+    const stat = readOrGone(`/proc/${pid}/task/${task}/stat`) ?? '';
+    // The name before the state is the process's own choice: it may hold a `)`.
+    return 'TtZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
+  });
+}
+
+/** Does nothing when the process has ended. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
+/** The root directory of a process; null when it has ended. */
+export function rootOf(pid: number): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/root`);
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+function tasksOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+function readOrGone(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+/** ENOENT and ESRCH: the process has ended; EACCES, EPERM: it is another user's, so not one of ours. */
+function isGone(error: unknown): boolean {
+  return (
+    error instanceof Error && 'code' in error && ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(String(error.code))
+  );
+}

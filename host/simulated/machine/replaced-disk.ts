@@ -1,0 +1,58 @@
+import { readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { MayflyError } from '../../../model/errors.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
+import { removeTree } from '../disk/tree.ts';
+import { domainPaths, readClone } from './workspace.ts';
+
+/** Which restore put the disk there that is there now. */
+const RestoredFile = z.strictObject({ restoreId: z.string() });
+
+export interface Replacement {
+  isOff: () => Promise<boolean>;
+  /** Makes the new tree at a path where nothing is. */
+  copy: (to: string) => Promise<void>;
+  /** Called when the new disk is whole and the old one still in its place. */
+  onStaged: () => Promise<void>;
+}
+
+/**
+ * Puts another tree in the place of a workspace's disk, and removes the old one. Until the new one is whole nothing of the
+ * old one changes. The same restore again does nothing; one that was cut off begins anew.
+ * @throws MayflyError restore_failed when there is no workspace, or its domain runs
+ */
+export async function replaceDisk(
+  workspace: string,
+  restoreId: string,
+  { isOff, copy, onStaged }: Replacement,
+): Promise<void> {
+  const { root } = domainPaths(workspace);
+  const marker = join(workspace, 'restored.json');
+  const [staging, old] = [`${root}.new`, `${root}.old`];
+  if ((await lastRestore(marker)) === restoreId) return removeTree(old);
+  if (!(await readClone(workspace))) throw new MayflyError('restore_failed', `There is no sandbox in ${workspace}.`);
+  if (!(await isOff())) throw new MayflyError('restore_failed', 'It runs: its disk cannot be replaced.');
+
+  await removeTree(staging);
+  try {
+    await copy(staging);
+    await onStaged();
+  } catch (error) {
+    await removeTree(staging);
+    throw error;
+  }
+  await removeTree(old);
+  // A try before this one may have been cut off right after it.
+  await orAbsent(rename(root, old));
+  await rename(staging, root);
+  await syncDirectory(workspace);
+  await writeFileAtomic(marker, `${JSON.stringify({ restoreId })}\n`, 0o600);
+  await removeTree(old);
+}
+
+async function lastRestore(marker: string): Promise<string | null> {
+  const text = await orAbsent(readFile(marker, 'utf8'));
+  return text === null ? null : RestoredFile.parse(JSON.parse(text)).restoreId;
+}

@@ -1,0 +1,142 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { MayflyError } from '../../../model/errors.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import { writeFileAtomic } from '../../os/atomic-file.ts';
+import { isStopped, type ProcessTable, sendSignal } from './processes.ts';
+
+/** Why a sandbox was stopped, and which of its processes it had stopped itself: those are not continued. */
+const StoppedFile = z.strictObject({ why: z.enum(['paused', 'saving']), already: z.array(z.int()) });
+type Stopped = z.infer<typeof StoppedFile>;
+
+/** Longer means that a process hangs in the kernel. Milliseconds. */
+const STOP_TIMEOUT_MS = 10_000;
+/**
+ * A process that waits for its vfork(2) child stops only when that has gone on, and the child may have been stopped first:
+ * after this time all go on for a moment. Milliseconds.
+ */
+const ROUND_MS = 200;
+const RELAX_MS = 5;
+/** Looks in a row that find nothing moving: in the first, a process may have made another that was not listed yet. */
+const QUIET_LOOKS = 2;
+
+/**
+ * The processes of one simulated sandbox, stopped (SIGSTOP) and continued. That they are stopped on purpose stands in a
+ * file of the workspace, so it outlives this process, and whoever comes next can end it.
+ */
+export class Suspension {
+  readonly #path: string;
+
+  constructor(
+    private readonly sandboxId: string,
+    workspace: string,
+    private readonly processes: Pick<ProcessTable, 'of'>,
+  ) {
+    this.#path = join(workspace, 'stopped.json');
+  }
+
+  /** Whether it was paused and nothing of it moves. */
+  async isPaused(): Promise<boolean> {
+    if ((await this.#read())?.why !== 'paused') return false;
+    return (await this.#pids()).every(isStopped);
+  }
+
+  /**
+   * Stops the sandbox until {@link resume}.
+   * @param onNoted called when it is written down and nothing is stopped yet
+   * @throws MayflyError sandbox_not_running; Error when a process does not stop
+   */
+  async pause(onNoted: () => Promise<void>): Promise<void> {
+    await this.#refuseOff();
+    const { already } = await this.#note('paused');
+    await onNoted();
+    await this.#stop(already);
+  }
+
+  /**
+   * Ends whatever stopped it.
+   * @param onContinued called when all go on and it is still written down that they do not
+   * @throws MayflyError sandbox_not_running
+   */
+  async resume(onContinued: () => Promise<void>): Promise<void> {
+    await this.#refuseOff();
+    const stopped = await this.#read();
+    if (stopped) await this.#end(stopped, onContinued);
+  }
+
+  /** Runs a step while nothing of the sandbox moves. A paused one stays paused. @throws Error when a process does not stop */
+  async during<T>(step: () => Promise<T>): Promise<T> {
+    const before = await this.#read();
+    const { already } = before?.why === 'paused' ? before : await this.#note('saving');
+    try {
+      await this.#stop(already);
+      return await step();
+    } finally {
+      await this.thaw();
+    }
+  }
+
+  /** Ends what {@link during} left behind in a process that was killed. */
+  async thaw(): Promise<void> {
+    const stopped = await this.#read();
+    if (stopped?.why === 'saving') await this.#end(stopped, async () => {});
+  }
+
+  /** For a sandbox that has no processes any more. */
+  async forget(): Promise<void> {
+    await rm(this.#path, { force: true });
+  }
+
+  #pids(): Promise<readonly number[]> {
+    return this.processes.of(this.sandboxId);
+  }
+
+  async #refuseOff(): Promise<void> {
+    if ((await this.#pids()).length > 0) return;
+    throw new MayflyError('sandbox_not_running', `${this.sandboxId} is off, or not on this host any more.`);
+  }
+
+  async #end({ already }: Stopped, onContinued: () => Promise<void>): Promise<void> {
+    await this.#continue(already);
+    await onContinued();
+    await this.forget();
+  }
+
+  /** Writes down why, before anything is stopped. What another left stopped was not stopped by the sandbox itself. */
+  async #note(why: Stopped['why']): Promise<Stopped> {
+    const before = await this.#read();
+    const already = before?.already ?? (await this.#pids()).filter(isStopped);
+    if (before?.why !== why) await writeFileAtomic(this.#path, `${JSON.stringify({ why, already })}\n`, 0o600);
+    return { why, already };
+  }
+
+  async #stop(already: readonly number[]): Promise<void> {
+    const deadline = Date.now() + STOP_TIMEOUT_MS;
+    let roundEnds = Date.now() + ROUND_MS;
+    for (let quiet = 0; quiet < QUIET_LOOKS; ) {
+      const moving = (await this.#pids()).filter((pid) => !isStopped(pid));
+      quiet = moving.length === 0 ? quiet + 1 : 0;
+      if (Date.now() > deadline) {
+        throw new Error(`Processes of ${this.sandboxId} cannot be stopped: ${moving.join(', ')}.`);
+      }
+      if (moving.length > 0 && Date.now() > roundEnds) {
+        await this.#continue(already);
+        await sleep(RELAX_MS);
+        roundEnds = Date.now() + ROUND_MS;
+      }
+      for (const pid of moving) sendSignal(pid, 'SIGSTOP');
+    }
+  }
+
+  /** The youngest first: a shell that waits for a job shall not see it stopped. */
+  async #continue(already: readonly number[]): Promise<void> {
+    for (const pid of (await this.#pids()).toReversed()) if (!already.includes(pid)) sendSignal(pid, 'SIGCONT');
+  }
+
+  async #read(): Promise<Stopped | null> {
+    const text = await orAbsent(readFile(this.#path, 'utf8'));
+    return text === null ? null : StoppedFile.parse(JSON.parse(text));
+  }
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { MayflyError } from '../../../model/errors.ts';
+import { macAddress } from '../../../model/ids.ts';
+import type { Clone, CloneRequest } from '../../hypervisor.ts';
+import { syncDirectory } from '../../os/atomic-file.ts';
+import { isNotFound } from '../../os/directory.ts';
+import { ExecError } from '../../os/exec.ts';
+import { type KeyPair, makeKeyPair } from '../../ssh/key-pair.ts';
+import { firstNotFolder, removeTree } from '../disk/tree.ts';
+import type { DomainPaths } from './domain.ts';
+import { GUEST_USER } from './image.ts';
+
+const CLONE_FILE = 'clone.json';
+const CloneFile = z.strictObject({ hostKey: z.string(), macAddress: z.string(), user: z.string() });
+
+const SSHD_CONFIG = `Include /etc/ssh/sshd_config.d/*.conf
+HostKey /etc/ssh/ssh_host_ed25519_key
+TrustedUserCAKeys /etc/ssh/mayfly_user_ca.pub
+AuthorizedPrincipalsFile /etc/ssh/mayfly_principals
+RevokedKeys /etc/ssh/mayfly_revoked_keys
+AuthorizedKeysFile none
+AllowUsers ${GUEST_USER.name}
+ExposeAuthInfo yes
+AuthenticationMethods publickey
+UsePAM no
+UseDNS no
+PermitRootLogin no
+PidFile none
+PrintMotd no
+PrintLastLog no
+DisableForwarding yes
+MaxStartups 100
+MaxSessions 64
+Subsystem sftp internal-sftp
+`;
+
+export function domainPaths(workspace: string): DomainPaths {
+  return { workspace, root: join(workspace, 'root') };
+}
+
+/** What the clone became when it was made; null when there is no whole workspace. */
+export async function readClone(workspace: string): Promise<Clone | null> {
+  try {
+    return CloneFile.parse(JSON.parse(await readFile(join(workspace, CLONE_FILE), 'utf8')));
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
+}
+
+/** Makes a tree at a path where nothing is. @throws ExecError; the signal's reason */
+export type DiskCopy = (to: string, signal: AbortSignal) => Promise<void>;
+
+interface DiskSteps {
+  copy: DiskCopy;
+  /** Called between the copy and the seed. */
+  onCopied: () => Promise<void>;
+}
+
+/**
+ * Copies the tree of an image or a snapshot and seeds it: machine id, host name, host key, the CA keys to trust and the
+ * one principal to accept. The workspace appears as a whole or not at all.
+ * @throws MayflyError clone_failed
+ */
+export async function makeWorkspace(
+  workspace: string,
+  request: CloneRequest,
+  { copy, onCopied }: DiskSteps,
+  signal: AbortSignal,
+): Promise<Clone> {
+  const staging = `${workspace}.new`;
+  await removeTree(staging);
+  await removeTree(workspace);
+  await mkdir(staging, { mode: 0o700 });
+  const { root } = domainPaths(staging);
+  await copyOrSay(copy, root, request.sandboxId, signal);
+  await onCopied();
+  signal.throwIfAborted();
+
+  const pair = makeKeyPair(request.sandboxId);
+  await seed(root, request, pair);
+  const clone = { hostKey: pair.publicKey, macAddress: macAddress(request.sandboxId), user: GUEST_USER.name };
+  await writeFile(join(staging, CLONE_FILE), `${JSON.stringify(clone)}\n`, { mode: 0o600 });
+  await rename(staging, workspace);
+  await syncDirectory(join(workspace, '..'));
+  return clone;
+}
+
+/** Removes a workspace, whole or half made; succeeds when there is none. */
+export async function removeWorkspaceTrees(workspace: string): Promise<void> {
+  // First what makes it count as whole, so that a crash in the middle leaves nothing that looks usable.
+  await rm(join(workspace, CLONE_FILE), { force: true });
+  await removeTree(workspace);
+  await removeTree(`${workspace}.new`);
+}
+
+async function seed(root: string, request: CloneRequest, pair: KeyPair): Promise<void> {
+  const etc = join(root, 'etc');
+  const files: [string, string, number][] = [
+    ['machine-id', `${randomBytes(16).toString('hex')}\n`, 0o444],
+    ['hostname', `${request.sandboxId}\n`, 0o644],
+    ['hosts', `127.0.0.1 localhost ${request.sandboxId}\n`, 0o644],
+    ['ssh/sshd_config', SSHD_CONFIG, 0o644],
+    ['ssh/ssh_host_ed25519_key', pair.privateKey, 0o600],
+    ['ssh/ssh_host_ed25519_key.pub', `${pair.publicKey}\n`, 0o644],
+    ['ssh/mayfly_user_ca.pub', request.userCaKeys.map((key) => `${key.trim()}\n`).join(''), 0o644],
+    ['ssh/mayfly_principals', `${request.sandboxId}\n`, 0o644],
+    ['ssh/mayfly_revoked_keys', '', 0o644],
+  ];
+  const wrong = await firstNotFolder(root, ['etc', 'etc/ssh']);
+  if (wrong) throw new MayflyError('clone_failed', `/${wrong} on the disk to clone is not a directory.`);
+  for (const [name, text, mode] of files) await plant(join(etc, name), text, mode);
+}
+
+/** Nothing in a tree that a guest has written leads what is written here elsewhere: links are replaced, not followed. */
+async function plant(path: string, text: string, mode: number): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+  await writeFile(path, text, { mode, flag: 'wx' });
+  await chmod(path, mode);
+}
+
+async function copyOrSay(copy: DiskCopy, to: string, sandboxId: string, signal: AbortSignal): Promise<void> {
+  try {
+    await copy(to, signal);
+  } catch (error) {
+    if (!(error instanceof ExecError)) throw error;
+    throw new MayflyError('clone_failed', `The disk could not be copied for ${sandboxId}: ${error.message}`, {
+      cause: error,
+    });
+  }
+}

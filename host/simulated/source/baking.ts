@@ -1,0 +1,112 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MayflyError } from '../../../model/errors.ts';
+import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
+import type { BakeRequest, HostBaking } from '../../baking.ts';
+import { BakedFolder } from '../../disk/baked-folder.ts';
+import type { Failpoints } from '../../failpoints.ts';
+import { entriesOf } from '../../os/directory.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { StepContext } from '../../step-context.ts';
+import { allocatedBytes, apparentBytes } from '../disk/disk-usage.ts';
+import { copyTree, digestOfTree } from '../disk/tree.ts';
+import { cleanTree } from '../machine/identity.ts';
+import { describeImage } from '../machine/image.ts';
+import { asFailure } from '../machine/step-failure.ts';
+import type { SimulatedSources } from './running-source.ts';
+
+/** What is asked of the sandbox that is baked. */
+interface Builder {
+  isOn(sandboxId: string): Promise<boolean>;
+  stop(sandboxId: string): Promise<void>;
+  /** Its folder, whether it is there or not. */
+  workspace(sandboxId: string): Promise<string>;
+}
+
+interface BakingDeps {
+  state: StateDir;
+  failpoints: Failpoints;
+  builder: Builder;
+  sources: SimulatedSources;
+}
+
+/** Sources of a simulated host are trees: the builder's is copied when it is off, and the copy is cleaned. */
+export class SimulatedBaking implements HostBaking {
+  constructor(private readonly deps: BakingDeps) {}
+
+  async claim(request: BakeRequest): Promise<void> {
+    await this.#folder(request.name).stage(request);
+  }
+
+  /** Nothing yet: what the host cleans afterwards, its guest need not. */
+  async clean({ builderId }: BakeRequest, { signal }: StepContext): Promise<void> {
+    signal.throwIfAborted();
+    if (await this.deps.builder.isOn(builderId)) return;
+    throw new MayflyError('bake_failed', `${builderId} does not run any more, so it cannot be cleaned.`);
+  }
+
+  async shutDown({ builderId }: BakeRequest): Promise<void> {
+    await this.deps.builder.stop(builderId);
+  }
+
+  async sizeOf(request: BakeRequest): Promise<number> {
+    if (await this.#folder(request.name).imageOf(request)) return 0;
+    const root = join(await this.deps.builder.workspace(request.builderId), 'root');
+    return (await entriesOf(root)) === null ? 0 : allocatedBytes(root);
+  }
+
+  async flatten(request: BakeRequest, { signal }: StepContext): Promise<BakedImage> {
+    const { builder, failpoints } = this.deps;
+    if (await builder.isOn(request.builderId)) {
+      throw new MayflyError('bake_failed', `${request.builderId} runs, so its disk is being written.`);
+    }
+    const from = join(await builder.workspace(request.builderId), 'root');
+    try {
+      return await this.#folder(request.name).fill(request, async (folder) => {
+        const root = join(folder, 'root');
+        await rm(root, { recursive: true, force: true });
+        await copyTree(from, root, signal);
+        await failpoints.hit('flattenDisks', 'during', idsOf(request), signal);
+        await cleanTree(root);
+        const [virtualBytes, storedBytes] = [await apparentBytes(root), await allocatedBytes(root)];
+        await describeImage(folder, virtualBytes);
+        const sha256 = await digestOfTree(root, signal);
+        return { disks: [{ target: 'root', sha256, virtualBytes, storedBytes }], sizeBytes: storedBytes };
+      });
+    } catch (error) {
+      throw asFailure('bake_failed', `The disk of ${request.builderId} could not be copied`, error, signal);
+    }
+  }
+
+  async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
+    await this.deps.failpoints.hit('publishSource', 'during', idsOf(request), signal);
+    await this.#folder(request.name).publish(request);
+  }
+
+  async retract({ name, bakeId }: BakeRequest): Promise<void> {
+    const folder = this.#folder(name);
+    if (await folder.isOf(bakeId)) await folder.drop();
+  }
+
+  async discard(request: BakeRequest): Promise<void> {
+    await this.#folder(request.name).discard(request);
+  }
+
+  /** Clones are copies: nothing leans on it. */
+  async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
+    const folder = this.#folder(name);
+    if (!(await folder.isThere(sourceId))) return folder.sweep();
+    if (await this.deps.sources.isRunning(name))
+      throw new MayflyError('source_running', `${name} runs: stop it first.`);
+    await this.deps.failpoints.hit('removeSource', 'during', sourceId);
+    await folder.drop();
+  }
+
+  #folder(name: string): BakedFolder {
+    return new BakedFolder(this.deps.state.images, name);
+  }
+}
+
+function idsOf({ bakeId, sourceId, builderId, snapshotId }: BakeRequest): string[] {
+  return [bakeId, sourceId, builderId, snapshotId];
+}

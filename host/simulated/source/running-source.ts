@@ -1,0 +1,168 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, open, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { MayflyError } from '../../../model/errors.ts';
+import type { RunningSource } from '../../console.ts';
+import { isNotFound } from '../../os/directory.ts';
+import { exec } from '../../os/exec.ts';
+import { makeKeyPair } from '../../ssh/key-pair.ts';
+import { DEFAULT_IMAGE, imageRoot } from '../machine/image.ts';
+import { freeAddress, GUEST_PORT } from '../machine/leases.ts';
+import { childOf, processIds, rootOf } from '../machine/processes.ts';
+import { NamespaceConsole } from './source-console.ts';
+
+/**
+ * As a domain's boot script, but the disk is the source's own, and below /usr, which is the machine's, it has a
+ * writable /usr/local/lib. $1: root, $2: that folder, $3: name, $4: address, $5: port.
+ */
+const BOOT_SOURCE = `set -eu
+mount --bind -o ro /usr "$1/usr"
+mount --bind "$2" "$1/usr/local/lib"
+if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/alternatives"; fi
+mount --rbind /dev "$1/dev"
+mount -t proc proc "$1/proc"
+printf %s "$3" > /proc/sys/kernel/hostname
+exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$4:$5"`;
+
+/** An ordinary server's: it knows nothing of Mayfly. */
+const SSHD_CONFIG = `Include /etc/ssh/sshd_config.d/*.conf
+HostKey /etc/ssh/ssh_host_ed25519_key
+PermitRootLogin no
+UsePAM no
+UseDNS no
+PidFile none
+Subsystem sftp internal-sftp
+`;
+
+const RunningFile = z.strictObject({ pid: z.int().min(1), address: z.string() });
+const START_MS = 30_000;
+const POLL_MS = 5;
+
+/**
+ * Running sources of a simulated host, for tests and demonstrations: images whose tree is the root of a process tree of
+ * its own. As long as one runs it cannot be cloned.
+ */
+export class SimulatedSources {
+  /** @param images the folder of all images */
+  constructor(private readonly images: string) {}
+
+  /** Makes an image as an ordinary server would be: the default one with a host key and an sshd_config of its own. */
+  async make(name: string, sshdConfig = SSHD_CONFIG): Promise<void> {
+    const folder = join(this.images, name);
+    const staging = join(this.images, `.${name}.new`);
+    await rm(staging, { recursive: true, force: true });
+    await exec('cp', ['--archive', '--', join(this.images, DEFAULT_IMAGE), staging]);
+    const etc = join(staging, 'root', 'etc', 'ssh');
+    await mkdir(join(etc, 'sshd_config.d'), { recursive: true });
+    await mkdir(join(staging, 'root', 'var', 'lib'), { recursive: true });
+    await mkdir(join(staging, 'local-lib'));
+    const pair = makeKeyPair(name);
+    await writeFile(join(etc, 'sshd_config'), sshdConfig, { mode: 0o644 });
+    await writeFile(join(etc, 'ssh_host_ed25519_key'), pair.privateKey, { mode: 0o600 });
+    await writeFile(join(etc, 'ssh_host_ed25519_key.pub'), `${pair.publicKey}\n`, { mode: 0o644 });
+    await rename(staging, folder);
+  }
+
+  /** Boots a source made by {@link make}, unless it runs. Its processes outlive this one: {@link stop} it. */
+  async start(name: string): Promise<void> {
+    if (await this.#running(name)) return;
+    const address = await freeAddress(`source/${createHash('sha256').update(name).digest('hex')}`, new Set());
+    const folder = await realpath(join(this.images, name));
+    const root = join(folder, 'root');
+    const log = await open(join(folder, 'console.log'), 'a', 0o600);
+    try {
+      const boot = ['sh', '-c', BOOT_SOURCE, 'sh', root, join(folder, 'local-lib'), name, address, String(GUEST_PORT)];
+      const child = spawn('unshare', ['--pid', '--fork', '--mount', '--uts', '--kill-child', ...boot], {
+        cwd: '/',
+        detached: true,
+        stdio: ['ignore', log.fd, log.fd],
+        env: { PATH: '/usr/sbin:/usr/bin', LC_ALL: 'C' },
+      });
+      child.unref();
+      const pid = await firstProcess(child, root);
+      await answering(child, address);
+      await writeFile(join(folder, 'running.json'), `${JSON.stringify({ pid, address })}\n`);
+    } finally {
+      await log.close();
+    }
+  }
+
+  /** Ends a source with all that runs in it. */
+  async stop(name: string): Promise<void> {
+    const running = await this.#running(name);
+    if (!running) return;
+    process.kill(running.pid, 'SIGKILL'); // process 1 of its namespace: the kernel ends the others
+    const deadline = Date.now() + START_MS;
+    while (await this.#running(name)) {
+      if (Date.now() > deadline) throw new Error(`the simulated source ${name} survives SIGKILL`);
+      await sleep(POLL_MS);
+    }
+    await rm(join(this.images, name, 'running.json'), { force: true });
+  }
+
+  async isRunning(name: string): Promise<boolean> {
+    return (await this.#running(name)) !== null;
+  }
+
+  /** @throws MayflyError source_not_running */
+  async running(name: string): Promise<RunningSource> {
+    const running = await this.#running(name);
+    if (!running) throw new MayflyError('source_not_running', `${JSON.stringify(name)} is a stopped image.`);
+    return {
+      console: new NamespaceConsole(running.pid),
+      addresses: async () => [{ address: running.address, port: GUEST_PORT }],
+    };
+  }
+
+  /** The processes that have the source's tree as their root. */
+  async processesOf(name: string): Promise<readonly number[]> {
+    const root = await realpath(imageRoot(this.images, name));
+    return processIds().filter((pid) => rootOf(pid) === root);
+  }
+
+  async #running(name: string): Promise<{ pid: number; address: string } | null> {
+    try {
+      const file = await readFile(join(this.images, name, 'running.json'), 'utf8');
+      const running = RunningFile.parse(JSON.parse(file));
+      // The number may be another's by now; that it lives in this root says that it is ours.
+      return rootOf(running.pid) === (await realpath(imageRoot(this.images, name))) ? running : null;
+    } catch (error) {
+      if (isNotFound(error)) return null;
+      throw error;
+    }
+  }
+}
+
+async function firstProcess(
+  child: { pid?: number | undefined; exitCode: number | null },
+  root: string,
+): Promise<number> {
+  const deadline = Date.now() + START_MS;
+  for (;;) {
+    const init = child.pid === undefined ? null : childOf(child.pid);
+    if (init !== null && rootOf(init) === root) return init;
+    if (child.exitCode !== null || Date.now() > deadline)
+      throw new Error(`the simulated source in ${root} does not start`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** Resolves when its sshd takes connections: from then on it is what a running machine is. */
+async function answering(child: { exitCode: number | null }, address: string): Promise<void> {
+  const deadline = Date.now() + START_MS;
+  for (;;) {
+    const socket = connect({ host: address, port: GUEST_PORT });
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(true));
+      socket.once('error', () => resolve(false));
+    });
+    socket.destroy();
+    if (isOpen) return;
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`no sshd answers on ${address}`);
+    await sleep(POLL_MS);
+  }
+}

@@ -1,0 +1,145 @@
+import type { AuditEvent } from '../sandbox/audit.ts';
+import type {
+  Actor,
+  SandboxFailure,
+  SandboxPhase,
+  SandboxRecord,
+  SandboxSpec,
+  SshEndpoint,
+  StallCause,
+  StepTiming,
+} from '../sandbox/sandbox.ts';
+import type { Timeouts } from '../sandbox/timeouts.ts';
+import type { SnapshotKind, SnapshotReason, SnapshotRecord } from '../snapshots/snapshot.ts';
+
+/** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
+export const SANDBOX_WORKFLOW = 'sandbox';
+
+export interface SandboxInput {
+  id: string;
+  spec: SandboxSpec;
+  createdBy: Actor;
+  /** When the API accepted the request, ISO 8601; TTL counts from here. */
+  requestedAt: string;
+  /**
+   * `create`: the whole life. `destroy`: only its end, for a record whose workflow is gone (Temporal's retention,
+   * a lost dev-server file).
+   */
+  begin: 'create' | 'destroy';
+  /**
+   * The live hosts that may take it, the best first; placement is asked when there is none, or all refuse. Absent in
+   * lives from before hosts were proposed here: those are created by workflows/sandbox/create-by-steps.ts.
+   */
+  hostIds?: string[];
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
+}
+
+/** Update, no arguments: answers with the {@link SandboxRecord} as soon as it is in the store. */
+export const ACCEPTED = 'accepted';
+/** Update, no arguments: answers with the record once it is `running`, `failed` or `destroyed`. */
+export const SETTLED = 'settled';
+/** Update with a {@link SandboxPatch}: answers with the changed record. */
+export const PATCH = 'patch';
+/** Signal with a {@link StopRequest}: end the sandbox, whatever its state. */
+export const DESTROY = 'destroy';
+/** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
+export const TOUCH = 'touch';
+/** Signal with a {@link StepUnderWay}, of the host that is creating the sandbox. */
+export const AT_STEP = 'atStep';
+
+/** A step of a turn on the host takes long enough for somebody to look. */
+export interface StepUnderWay {
+  phase: SandboxPhase;
+  /** Those of the same turn that are over. */
+  steps: StepTiming[];
+  /** Where the sandbox will be reached, as soon as that is known. */
+  ssh?: SshEndpoint;
+}
+
+/**
+ * Update with an {@link Operation}: answers as soon as it has been accepted and recorded, with what it is now. Give the
+ * update the operation's id: the same id again is the same operation. Refused with sandbox_not_running, sandbox_ended,
+ * sandbox_busy, snapshot_name_taken, snapshot_not_found, snapshot_not_ready, snapshot_unsupported.
+ */
+export const OPERATE = 'operate';
+/** Update with an operation's id: answers once it has ended, whether it failed or not. Refused with not_found. */
+export const OPERATED = 'operated';
+
+interface OperationBase {
+  /** Chosen by who asks, see {@link OPERATE}: of a snapshot, its snapshot id; otherwise of model/ids.ts, `opn-…`. */
+  operationId: string;
+  actor: Actor;
+}
+export interface SnapshotOperation extends OperationBase {
+  kind: 'snapshot';
+  /** `@default` the id, filled in by who asks */
+  name: string;
+  snapshotKind: SnapshotKind;
+  /** `@default` requested */
+  reason?: Extract<SnapshotReason, 'requested' | 'diff'>;
+  /** Not begun any more after this, ISO 8601: by then nobody is left who would delete it. `@default` never too late */
+  notAfter?: string;
+}
+export interface RestoreOperation extends OperationBase {
+  kind: 'restore';
+  snapshotId: string;
+  /** The id under which the present state is kept first; null: it is not kept. */
+  keepAs: string | null;
+}
+export interface PauseOperation extends OperationBase {
+  kind: 'pause' | 'hibernate' | 'resume';
+}
+/** The host of the sandbox keeps it from growing, until there is room; or lets it go on. Nobody else asks for that. */
+export interface StallOperation extends Pick<OperationBase, 'operationId'> {
+  kind: 'stall';
+  cause: StallCause;
+  /** What it waits for, in words for a person. */
+  why: string;
+}
+export interface UnstallOperation extends Pick<OperationBase, 'operationId'> {
+  kind: 'unstall';
+}
+/** What can be done to a sandbox while it lives, one at a time. */
+export type Operation = SnapshotOperation | RestoreOperation | PauseOperation | StallOperation | UnstallOperation;
+
+/** An operation as it stands. */
+export interface OperationReport {
+  isOver: boolean;
+  sandbox: SandboxRecord;
+  /** The snapshot that is taken, or the one that a restore keeps; null when there is none (yet). */
+  snapshot: SnapshotRecord | null;
+  /** Why it failed; null when it did not, or is not over. */
+  failure: SandboxFailure | null;
+}
+
+export interface SandboxPatch {
+  /** Seconds from now to the new end. */
+  ttlSeconds?: number;
+  /** Seconds without use; null switches the idle timer off. */
+  idleSeconds?: number | null;
+  autoResume?: boolean;
+  /** Replaces the metadata as a whole. */
+  metadata?: Record<string, string>;
+  actor: Actor;
+}
+
+export interface StopRequest {
+  actor: Actor;
+}
+
+/** The workflow that appends one event to a sandbox's audit trail; for what no saga does, such as a file access. */
+export const RECORD_EVENT_WORKFLOW = 'recordEvent';
+export interface RecordEventInput {
+  sandboxId: string;
+  /** `runId` is filled in by the workflow. */
+  event: AuditEvent;
+}
+
+/** Temporal search attributes (all Keyword), so that operators can list sagas by what they know. */
+export const SEARCH_ATTRIBUTES = {
+  host: 'SandboxHost',
+  source: 'SandboxSource',
+  agent: 'SandboxAgent',
+  state: 'SandboxState',
+} as const;

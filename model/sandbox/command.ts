@@ -1,0 +1,116 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Actor } from './sandbox.ts';
+
+/**
+ * requested → running → ended
+ *
+ * `requested`: recorded, its supervisor told; nothing has run. `running`: the guest has made its start marker, and from
+ * then on it is never started again. `ended`: `outcome` says how; nothing of it changes any more.
+ */
+export const COMMAND_STATES = ['requested', 'running', 'ended'] as const;
+export type CommandState = (typeof COMMAND_STATES)[number];
+
+/**
+ * `exited`: by itself, `exitCode` says how. `signaled`: by `signal`, which we did not send. `timed-out`, `cancelled`: we
+ * ended it. `interrupted`: its sandbox ended, or was restored, while it ran. `unknown`: it was started, and what became
+ * of it cannot be found out. `not-started`: it never began, `failure` says why.
+ */
+export const COMMAND_OUTCOMES = [
+  'exited',
+  'signaled',
+  'timed-out',
+  'cancelled',
+  'interrupted',
+  'unknown',
+  'not-started',
+] as const;
+export type CommandOutcome = (typeof COMMAND_OUTCOMES)[number];
+
+export type OutputStream = 'stdout' | 'stderr';
+
+/** What to run; defaults filled in at the door. One of `command` and `argv` is set. */
+export interface CommandSpec {
+  /** Run by the user's login shell exactly as written (`shell -l -c command`). */
+  command: string | null;
+  /** Run without any shell; the first is looked up on PATH unless it has a slash. */
+  argv: string[] | null;
+  /** Names only: the values are kept apart and forgotten once the command has started, see {@link CommandLaunch}. */
+  envNames: string[];
+  /** Absolute; null: the user's home. */
+  cwd: string | null;
+  /** A user of the guest; null: the login user. */
+  user: string | null;
+  /** From its start; the guest keeps it, so it holds when every worker is dead. Seconds. `@default` 600 */
+  timeoutSeconds: number;
+  /** Per stream; what comes after is dropped and counted. Bytes. `@default` 10 MiB */
+  maxOutputBytes: number;
+  /** Whether standard input stays open after what the request gave, for `POST …/stdin`. */
+  stdinOpen: boolean;
+}
+
+/** What the guest needs to start it and nobody needs to keep: removed from the store after the start. */
+export interface CommandLaunch {
+  env: Record<string, string>;
+  /** Written to standard input first. */
+  stdin: Uint8Array;
+}
+
+export interface StreamSummary {
+  /** Written by the command, bytes. */
+  bytes: number;
+  /** Kept, bytes; smaller than `bytes` when it wrote more than `maxOutputBytes`. */
+  kept: number;
+}
+
+/** How a command ended, as the guest saw it. */
+export interface CommandExit {
+  outcome: CommandOutcome;
+  exitCode: number | null;
+  /** For example `SIGKILL`. */
+  signal: string | null;
+  /** ISO 8601, by the guest's clock. */
+  startedAt: string | null;
+  endedAt: string | null;
+  stdout: StreamSummary;
+  stderr: StreamSummary;
+  /** One sentence where the outcome alone does not say it. */
+  reason: string | null;
+}
+
+/** `_id` is its id. Inserted by the API, from then on written by the worker of its host only. */
+export interface CommandRecord {
+  id: string;
+  sandboxId: string;
+  hostId: string;
+  spec: CommandSpec;
+  createdBy: Actor;
+  state: CommandState;
+  requestedAt: string;
+  /** ISO 8601, by the guest's clock. */
+  startedAt: string | null;
+  endedAt: string | null;
+  outcome: CommandOutcome | null;
+  exitCode: number | null;
+  signal: string | null;
+  reason: string | null;
+  /** Set with `not-started`. */
+  failure: { code: ErrorCode; message: string } | null;
+  /** What is in the store so far. */
+  stdout: StreamSummary;
+  stderr: StreamSummary;
+}
+
+/** The Temporal workflow that sees one command to its end; its id is `command/<commandId>`. */
+export const COMMAND_WORKFLOW = 'command';
+/** Ids only: what it runs, and with which environment, is in the store and never in a payload. */
+export interface CommandInput {
+  commandId: string;
+  sandboxId: string;
+  hostId: string;
+}
+/** Signal with an {@link Actor}: end the command's whole process tree. */
+export const CANCEL_COMMAND = 'cancel';
+
+export function commandWorkflowIdOf(commandId: string): string {
+  return `command/${commandId}`;
+}

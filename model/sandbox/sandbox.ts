@@ -1,0 +1,142 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Proof } from './proof.ts';
+
+/**
+ * requested → creating(placing, cloning, booting, awaiting-ip, verifying-ssh) → running → destroying → destroyed
+ *                              running ⇄ paused, running | paused → hibernated → running, running | paused → restoring → running
+ *
+ * `creating` ends in `running`, or on failure, cancel, delete or expiry in `destroying`. `destroying` ends in
+ * `destroyed` when somebody asked for it (delete, ttl, idle) and in `failed` when the create itself failed; both
+ * mean that the cleanup was proved. While `restoring` its machine goes off and comes back from a snapshot. What is
+ * `hibernated` has no machine: its memory is on the host's disk. `warm` is named here so that later work renames nothing.
+ */
+export const SANDBOX_STATES = [
+  'requested',
+  'creating',
+  'running',
+  'paused',
+  'hibernated',
+  'restoring',
+  'warm',
+  'destroying',
+  'destroyed',
+  'failed',
+] as const;
+export type SandboxState = (typeof SANDBOX_STATES)[number];
+
+/** The last is of a restore: the disks are back, and the guest is told anew whom to trust. The others are of a create. */
+export const SANDBOX_PHASES = [
+  'placing',
+  'cloning',
+  'booting',
+  'awaiting-ip',
+  'verifying-ssh',
+  'renewing-trust',
+] as const;
+export type SandboxPhase = (typeof SANDBOX_PHASES)[number];
+
+/** States that never change again: nothing of the sandbox is left on any host. */
+export function isFinal(state: SandboxState): boolean {
+  return state === 'destroyed' || state === 'failed';
+}
+
+/** Whether the outcome of its create can be told: it came to run, or nothing of it is left. */
+export function isSettled(state: SandboxState): boolean {
+  return state === 'running' || isAsleep(state) || state === 'restoring' || isFinal(state);
+}
+
+/** Whether nothing in it moves until it is resumed. */
+export function isAsleep(state: SandboxState): boolean {
+  return state === 'paused' || state === 'hibernated';
+}
+
+export type Egress = 'none' | 'internet';
+
+/** What a caller asks for; defaults filled in at the door. */
+export interface SandboxSpec {
+  /** Name of the golden VM. */
+  source: string;
+  /** The snapshot that it is made from (a fork), instead of the source's disks as they are; null: those. */
+  snapshotId: string | null;
+  /** The capture of its running source that it is made from; null, or absent in older records: none. */
+  captureId?: string | null;
+  /** Virtual CPUs; null keeps the source's. */
+  cpus: number | null;
+  /** MiB; null keeps the source's. */
+  memoryMib: number | null;
+  /** Seconds from the request to the sandbox's end. */
+  ttlSeconds: number;
+  /** Seconds without use until the sandbox's end; null: never. */
+  idleSeconds: number | null;
+  /** Whether a command or another use of it, while it is paused or hibernated, resumes it. */
+  autoResume: boolean;
+  metadata: Record<string, string>;
+  agentId: string | null;
+  network: { egress: Egress };
+}
+
+/** Who asked: the id of an API key, and the agent it acted for. Never the key itself. */
+export interface Actor {
+  apiKeyId: string;
+  agentId: string | null;
+}
+
+/** Why a sandbox ends. */
+export type StopReason = 'deleted' | 'ttl' | 'idle' | 'create-failed';
+
+/** Why a host has stopped a sandbox that grows. */
+export const STALL_CAUSES = ['quota_exceeded', 'host_disk_full'] as const satisfies readonly ErrorCode[];
+export type StallCause = (typeof STALL_CAUSES)[number];
+
+export interface SandboxFailure {
+  code: ErrorCode;
+  /** The activity that failed, as the Temporal UI names it. */
+  step: string;
+  message: string;
+}
+
+/** How to reach a sandbox's sshd. */
+export interface SshEndpoint {
+  address: string;
+  port: number;
+  /** Login user inside the guest. */
+  user: string;
+  /** The pinned host key, one line in OpenSSH public key format. */
+  hostKey: string;
+}
+
+/** One step of a saga as it is remembered: how long it took, on which attempt. */
+export interface StepTiming {
+  step: string;
+  startedAt: string;
+  endedAt: string;
+}
+
+/** The record of a sandbox: `_id` is its id. Written only by its own workflow's activities. */
+export interface SandboxRecord {
+  id: string;
+  state: SandboxState;
+  /** Set while `creating`, and at the end of `restoring`. */
+  phase: SandboxPhase | null;
+  spec: SandboxSpec;
+  /** Who asked for it. */
+  createdBy: Actor;
+  hostId: string | null;
+  /** The snapshot its disks lean on now; null: the source itself. */
+  parentSnapshotId: string | null;
+  ssh: SshEndpoint | null;
+  macAddress: string | null;
+  createdAt: string;
+  updatedAt: string;
+  runningAt: string | null;
+  /** When the TTL ends it, ISO 8601. */
+  expiresAt: string;
+  stopReason: StopReason | null;
+  failure: SandboxFailure | null;
+  /** Set while it is `paused` by its host, which lets it go on as soon as there is room; `waitingFor` says the rest. */
+  stalledBy: StallCause | null;
+  /** What a saga that can't go on waits for, e.g. `host kvm-2 to come back`. */
+  waitingFor: string | null;
+  proof: Proof | null;
+  steps: StepTiming[];
+}

@@ -1,0 +1,72 @@
+import type { ErrorCode } from '../errors.ts';
+
+/** How long each part of a saga may take, milliseconds. Arguments of the workflow, so that tests run in milliseconds. */
+export interface Timeouts {
+  /** A host activity nobody picks up for this long means that the host is down. */
+  hostDownMs: number;
+  /** Silence of a running host activity; its worker died. Workers beat four times as often. */
+  heartbeatMs: number;
+  reserveMs: number;
+  cloneDiskMs: number;
+  /** Of what has no saved memory to wake with; else {@link hibernateMs}. */
+  bootDomainMs: number;
+  /** Boot until lease: a stock cloud-init image under TCG needs 26 s (facts: virtual-machines §1), a loaded machine four times that. */
+  awaitIpMs: number;
+  /** Lease until login: 17 s for a stock image under TCG. */
+  verifySshMs: number;
+  /** Freezing, a new layer, thawing; what is copied is the work of the disk. */
+  saveSnapshotMs: number;
+  /** Reads what was saved once: at 100 MB/s a layer of 60 GB takes ten minutes. */
+  verifySnapshotMs: number;
+  revertDiskMs: number;
+  /** Copies what a sandbox has written since its source, in the background: at 100 MB/s 360 GB. */
+  flattenMs: number;
+  /** Pause, and resume. */
+  pauseMs: number;
+  /** Memory to disk, and back: at 100 MB/s a guest of 60 GB takes ten minutes. */
+  hibernateMs: number;
+  /** One attempt of one cleanup layer. */
+  cleanupMs: number;
+  /** A step of a create that is over before is told with the next change, and shown by itself to nobody. */
+  shownAfterMs: number;
+  /** Pause before a cleanup is tried again that Temporal does not repeat by itself. */
+  cleanupPauseMs: number;
+  /** The same of a bake, a capture, and a snapshot or a source that is deleted. */
+  taskPauseMs: number;
+  /** The same of a running source, which is prepared, or no more. */
+  sourcePauseMs: number;
+}
+
+export const DEFAULT_TIMEOUTS: Timeouts = {
+  hostDownMs: 30_000,
+  heartbeatMs: 4_000,
+  reserveMs: 10_000,
+  cloneDiskMs: 120_000,
+  bootDomainMs: 60_000,
+  awaitIpMs: 120_000,
+  verifySshMs: 90_000,
+  saveSnapshotMs: 120_000,
+  verifySnapshotMs: 600_000,
+  revertDiskMs: 120_000,
+  flattenMs: 3_600_000,
+  pauseMs: 30_000,
+  hibernateMs: 600_000,
+  cleanupMs: 60_000,
+  shownAfterMs: 1_000,
+  cleanupPauseMs: 5_000,
+  taskPauseMs: 2_000,
+  sourcePauseMs: 5_000,
+};
+
+/** What a step's time-out means to the caller, where it has a name of its own. */
+const TIMEOUT_CODES: Record<string, ErrorCode> = { awaitIp: 'ip_timeout', verifySsh: 'ssh_timeout' };
+
+/** The code of a step that did not end in time. */
+export function timeoutCode(step: string): ErrorCode {
+  return TIMEOUT_CODES[step] ?? 'step_timeout';
+}
+
+/** The words for it. @param seen the last that it said of itself; empty: nothing */
+export function timeoutMessage(step: string, seen: string): string {
+  return `${step} did not end in time${seen && `; last seen: ${seen}`}`;
+}

@@ -1,0 +1,120 @@
+import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
+import type { Timeouts } from '../sandbox/timeouts.ts';
+
+/** `disk`: what the disks hold. `full`: the memory too, so that processes come back as they were. */
+export const SNAPSHOT_KINDS = ['disk', 'full'] as const;
+export type SnapshotKind = (typeof SNAPSHOT_KINDS)[number];
+
+/**
+ * creating → ready → deleting → deleted, or creating → failed
+ *
+ * `ready` is said only of what was saved and checked. A record is never removed. A sandbox's end leaves its snapshots:
+ * they stay on their host until they are deleted.
+ */
+export const SNAPSHOT_STATES = ['creating', 'ready', 'failed', 'deleting', 'deleted'] as const;
+export type SnapshotState = (typeof SNAPSHOT_STATES)[number];
+
+/**
+ * Why a snapshot was taken: somebody asked for it, a restore keeps what it replaces, or the present state is compared
+ * with an earlier one. The last is gone as soon as that is done, and lists leave it out.
+ */
+export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff'] as const;
+export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
+
+/**
+ * On so many snapshots, one below the other, a sandbox's disks may lean; from one more on they are flattened. Each is a
+ * file that QEMU keeps open with a table of its own, is looked into for every cluster that those above it do not have,
+ * and is checked by its digest before every fork (figures: docs/performance.md).
+ */
+export const LONGEST_CHAIN = 8;
+/** Where flattening cannot keep pace, a snapshot waits for it from here on. libvirt reads no more than 200 (9.0, storage_source.c). */
+export const CHAIN_LIMIT = 32;
+
+/** One disk as a host saved it. */
+export interface SavedDisk {
+  /** Name of the disk in its machine: `vda`; `root` where a machine is a tree of files. */
+  target: string;
+  /** Of the content of the qcow2 layer, or of the tree, hex. */
+  sha256: string;
+  /** What the guest sees, bytes. */
+  virtualBytes: number;
+  /** What it takes on the host by itself, without what it leans on, bytes. */
+  storedBytes: number;
+}
+
+/** What a host saved, and checked. */
+export interface SavedSnapshot {
+  kind: SnapshotKind;
+  disks: SavedDisk[];
+  /** What its memory takes on the host; null: it has none. */
+  memoryBytes: number | null;
+  /** What all of it takes on the host, bytes. */
+  sizeBytes: number;
+  /**
+   * The guest's file systems were frozen meanwhile, or, with memory, its processes, and all had been written; otherwise
+   * they are as after a power cut.
+   */
+  quiesced: boolean;
+  /** ISO 8601. */
+  savedAt: string;
+}
+
+/** What was found of a snapshot, and of the sandbox that it was taken of. */
+export interface VerifiedSnapshot extends SavedSnapshot {
+  /** Snapshots that the sandbox leans on now, this one among them. Missing in lives of before chains were bounded. */
+  chainLength?: number;
+}
+
+/** The record of a snapshot: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */
+export interface SnapshotRecord {
+  id: string;
+  sandboxId: string;
+  hostId: string;
+  /** The golden VM that its sandbox was cloned from. */
+  source: string;
+  /** Unique in its sandbox among those that are neither `failed` nor `deleted`. */
+  name: string;
+  kind: SnapshotKind;
+  state: SnapshotState;
+  reason: SnapshotReason;
+  /** The snapshot on which the sandbox's disks leaned when this one was taken; null: on the source itself. */
+  parentId: string | null;
+  createdBy: Actor;
+  createdAt: string;
+  readyAt: string | null;
+  /** Set once `ready`. */
+  saved: SavedSnapshot | null;
+  failure: SandboxFailure | null;
+  /** Why the host still keeps it though it is `deleted`: what leans on it. Null when nothing does. */
+  keptFor: string | null;
+}
+
+/** The workflow that deletes one snapshot, and the input of its one execution at a time; its id is {@link snapshotWorkflowIdOf}. */
+export const DELETE_SNAPSHOT_WORKFLOW = 'deleteSnapshot';
+export interface DeleteSnapshotInput {
+  snapshotId: string;
+  hostId: string;
+  actor: Actor;
+  /** `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
+}
+
+export function snapshotWorkflowIdOf(snapshotId: string): string {
+  return `snapshot/${snapshotId}`;
+}
+
+/**
+ * The workflow that sees to it that a snapshot taken for a moment goes away: as soon as it is told, else by itself. It is
+ * started before the snapshot is taken.
+ */
+export const PASSING_SNAPSHOT_WORKFLOW = 'passingSnapshot';
+export interface PassingSnapshotInput extends DeleteSnapshotInput {
+  /** When it goes away by itself, milliseconds. `@default` ten minutes: a comparison takes two at most */
+  withinMs?: number;
+}
+/** Signal, no arguments: nobody needs the snapshot any more, or it was never begun. */
+export const PASSED = 'passed';
+
+export function passingSnapshotWorkflowIdOf(snapshotId: string): string {
+  return `passing-snapshot/${snapshotId}`;
+}

@@ -1,0 +1,99 @@
+import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
+import type { AuditEvent } from '../model/sandbox/audit.ts';
+import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
+import type { CommandInput } from '../model/sandbox/command.ts';
+import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox/sandbox.ts';
+import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/baked-source.ts';
+import type { CaptureInput } from '../model/snapshots/capture.ts';
+import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshots/snapshot.ts';
+import type { SourceInput } from '../model/snapshots/source-access.ts';
+
+/**
+ * What the API asks of the sagas. Nothing is answered with data: all that callers are told is read from the store.
+ * Where a workflow is gone, or has ended meanwhile, the calls resolve and the record decides.
+ */
+export interface Sagas {
+  /** Resolves when Temporal has the request. False: the saga of that id was there before. */
+  begin(input: SandboxInput): Promise<boolean>;
+  /**
+   * As {@link begin}, for whoever waits for {@link settled} then. Resolves when the saga has begun, and has recorded the
+   * request if the store let it. The same id again joins the saga that is there.
+   */
+  create(input: SandboxInput): Promise<void>;
+  /** Resolves when the request is recorded. */
+  recorded(id: string): Promise<void>;
+  /** Resolves when the sandbox is running or at its end. @throws the signal's reason when it fires first */
+  settled(id: string, signal: AbortSignal): Promise<void>;
+  /** @returns the record as it then is. @throws MayflyError sandbox_ended, also of one that never was */
+  patch(id: string, patch: SandboxPatch): Promise<SandboxRecord>;
+  /** Resolves when Temporal has the wish; starts a saga of its own when there is none. */
+  destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
+  /** Resolves when the saga has ended. @throws the signal's reason when it fires first */
+  ended(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Begins a snapshot, a restore, a pause or a resume. Resolves when it is accepted and recorded; the same operation id
+   * again joins the one that is there.
+   * @throws MayflyError sandbox_busy, sandbox_not_running, sandbox_ended, snapshot_name_taken, snapshot_not_found, snapshot_not_ready
+   */
+  operate(sandboxId: string, operation: Operation): Promise<void>;
+  /**
+   * Resolves when the operation has ended, with why it failed; null when it did not, or when the sandbox has ended.
+   * @throws the signal's reason when it fires first
+   */
+  operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null>;
+  /** Resolves when Temporal has the wish; joins the deletion that runs already. */
+  deleteSnapshot(input: DeleteSnapshotInput): Promise<void>;
+  /** Resolves when the deletion has ended. @throws the signal's reason when it fires first */
+  snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Sees to it that a snapshot goes away: when {@link passed} says so, else by itself. To be called before the
+   * snapshot is begun. Resolves when Temporal has it.
+   */
+  letPass(input: PassingSnapshotInput): Promise<void>;
+  /** Nobody needs that snapshot any more, or it was never begun. Resolves when Temporal has it. */
+  passed(snapshotId: string): Promise<void>;
+  /**
+   * Appends to the sandbox's audit trail what no saga does: a file access, for example. Resolves when Temporal has it,
+   * which is before it is written; the same `eventId` again changes nothing. Names and counts only, never content.
+   * @throws MayflyError temporal_unavailable
+   */
+  recordEvent(sandboxId: string, event: AuditEvent): Promise<void>;
+  /**
+   * Begins to prepare a source, or to take that back; joins the same task when it runs already.
+   * @throws MayflyError too_many_requests while the other task runs on it
+   */
+  sourceTask(input: SourceInput): Promise<void>;
+  /** Resolves when no task runs on the source. @throws the signal's reason when it fires first */
+  sourceTaskEnded(source: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void>;
+  /**
+   * Begins to make a source of a snapshot; the same bake id again joins it.
+   * @throws MayflyError source_exists while another one works on that name
+   */
+  bakeSource(input: BakeSourceInput): Promise<void>;
+  /** Begins to delete a baked source; joins the deletion that runs already. @throws MayflyError too_many_requests while it is baked */
+  deleteSource(input: DeleteSourceInput): Promise<void>;
+  /** Resolves when no bake and no deletion of that name runs. @throws the signal's reason when it fires first */
+  bakeEnded(source: Pick<BakeSourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void>;
+  /**
+   * Begins a capture of a source, or deletes one; the same again joins the one that runs.
+   * @throws MayflyError source_busy while another one is made or deleted
+   */
+  capture(input: CaptureInput): Promise<void>;
+  /** Resolves when none is made or deleted of the source. @throws the signal's reason when it fires first */
+  captureEnded(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void>;
+  /**
+   * Signs a public key; the one answer that is not in the store. The same request id again gets the same certificate.
+   * @throws MayflyError sandbox_ended, temporal_unavailable
+   */
+  issueCertificate(requestId: string, input: CertificateInput): Promise<IssuedCertificate>;
+  /** Revokes certificates. Resolves when Temporal has it; the guest is told by and by. */
+  changeTrust(sandboxId: string, revocation: Revocation): Promise<void>;
+  /** Resolves when the guest has been told, or has ended. @throws the signal's reason when it fires first */
+  trusted(sandboxId: string, signal: AbortSignal): Promise<void>;
+  /** Resolves when Temporal has the command, which is recorded already; the same id again joins the one that is there. */
+  startCommand(input: CommandInput): Promise<void>;
+  /** Resolves when Temporal has the wish; it waits there while the host is down. */
+  cancelCommand(commandId: string, actor: Actor): Promise<void>;
+  /** @throws MayflyError temporal_unavailable */
+  reachable(): Promise<void>;
+}

@@ -1,0 +1,91 @@
+import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import type { SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
+import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/sagas/messages.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
+import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
+
+type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
+
+const SOURCE = defineSearchAttributeKey(SEARCH_ATTRIBUTES.source, SearchAttributeType.KEYWORD);
+const HOST = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, SearchAttributeType.KEYWORD);
+const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, SearchAttributeType.KEYWORD);
+
+/**
+ * Returns when Temporal has the request, before its workflow has begun.
+ * @throws WorkflowExecutionAlreadyStartedError when that id has a workflow, or had one
+ */
+export function beginSandbox(client: Client, input: SandboxInput): Promise<unknown> {
+  return client.workflow.start<SandboxWorkflow>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdConflictPolicy: 'FAIL',
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+  });
+}
+
+/**
+ * Returns when its workflow has begun, which writes the record first; the same id again joins the workflow that is
+ * there. The one update is the one whose end {@link sandboxSettled} waits for.
+ */
+export async function createSandbox(client: Client, input: SandboxInput): Promise<void> {
+  const startWorkflowOperation = new WithStartWorkflowOperation<SandboxWorkflow>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+  });
+  // Rejected as well when the call is; the call's own error is the one that is told.
+  startWorkflowOperation.workflowHandle().catch(() => {});
+  await client.workflow.startUpdateWithStart(SETTLED, {
+    startWorkflowOperation,
+    args: [],
+    updateId: SETTLED,
+    waitForStage: 'ACCEPTED',
+  });
+}
+
+/** Returns when it has a record. A store that was slow may have kept that from being so when it began. */
+export function sandboxRecorded(client: Client, id: string): Promise<unknown> {
+  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(ACCEPTED, { args: [], updateId: ACCEPTED });
+}
+
+/** Resolves when it runs, or will not any more. */
+export function sandboxSettled(client: Client, id: string): Promise<unknown> {
+  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(SETTLED, { args: [], updateId: SETTLED });
+}
+
+/** @returns the record as the workflow has stored it */
+export function patchSandbox(client: Client, id: string, patch: SandboxPatch): Promise<SandboxRecord> {
+  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(PATCH, { args: [patch] });
+}
+
+/** Returns when Temporal has the wish; starts a workflow of its own when none runs. */
+export async function destroySandbox(client: Client, input: SandboxInput, stop: StopRequest): Promise<void> {
+  await client.workflow.signalWithStart<SandboxWorkflow, [StopRequest]>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    signal: DESTROY,
+    signalArgs: [stop],
+  });
+}
+
+/** Resolves when nothing is left of it. */
+export function sandboxEnded(client: Client, id: string): Promise<unknown> {
+  return client.workflow.getHandle(workflowIdOf(id)).result();
+}
+
+function startOptions(input: SandboxInput) {
+  const { source, agentId } = input.spec;
+  const [hostId] = input.hostIds ?? [];
+  return {
+    workflowId: workflowIdOf(input.id),
+    taskQueue: CONTROL_QUEUE,
+    args: [{ hostIds: [], ...input }] as [SandboxInput],
+    typedSearchAttributes: [
+      { key: SOURCE, value: source },
+      ...(agentId ? [{ key: AGENT, value: agentId }] : []),
+      ...(hostId ? [{ key: HOST, value: hostId }] : []),
+    ],
+    staticSummary: `${input.id} from ${source}`,
+    staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
+  };
+}

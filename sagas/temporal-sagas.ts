@@ -1,0 +1,200 @@
+import type { Client } from '@temporalio/client';
+import { MayflyError } from '../model/errors.ts';
+import type { Operation, RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
+import { RECORD_EVENT_WORKFLOW } from '../model/sagas/messages.ts';
+import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import type { AuditEvent } from '../model/sandbox/audit.ts';
+import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
+import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
+import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox/sandbox.ts';
+import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/baked-source.ts';
+import { type CaptureInput, captureWorkflowIdOf } from '../model/snapshots/capture.ts';
+import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshots/snapshot.ts';
+import type { SourceInput } from '../model/snapshots/source-access.ts';
+import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
+import { startCapture } from './captures.ts';
+import { changeTrust, signKey, trusted } from './certificates.ts';
+import { rethrow } from './failure.ts';
+import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './operations.ts';
+import type { Sagas } from './sagas.ts';
+import {
+  beginSandbox,
+  createSandbox,
+  destroySandbox,
+  patchSandbox,
+  sandboxEnded,
+  sandboxRecorded,
+  sandboxSettled,
+} from './sandboxes.ts';
+import { sourceTaskEnded, startSourceTask } from './source-tasks.ts';
+import { ROUND_MS, waitFor } from './wait.ts';
+
+type CommandWorkflow = (input: CommandInput) => Promise<void>;
+type RecordEventWorkflow = (input: RecordEventInput) => Promise<void>;
+
+/** How long one call may take before Temporal counts as away. Milliseconds. */
+const CALL_MS = 10_000;
+
+/** The sagas in Temporal: one entity workflow per sandbox. */
+export class TemporalSagas implements Sagas {
+  readonly #client: Client;
+  readonly #roundMs: number;
+
+  /** @param options.roundMs how long the server may hold one round of a wait, `@default` 10 s */
+  constructor(client: Client, { roundMs = ROUND_MS } = {}) {
+    this.#client = client;
+    this.#roundMs = roundMs;
+  }
+
+  async begin(input: SandboxInput): Promise<boolean> {
+    return (await this.#call(() => beginSandbox(this.#client, input))) !== undefined;
+  }
+
+  async create(input: SandboxInput): Promise<void> {
+    await this.#call(() => createSandbox(this.#client, input));
+  }
+
+  async recorded(id: string): Promise<void> {
+    await this.#call(() => sandboxRecorded(this.#client, id));
+  }
+
+  async settled(id: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => sandboxSettled(this.#client, id));
+  }
+
+  async patch(id: string, patch: SandboxPatch): Promise<SandboxRecord> {
+    const record = await this.#call(() => patchSandbox(this.#client, id, patch));
+    if (record) return record;
+    throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`);
+  }
+
+  async destroy(input: SandboxInput, stop: StopRequest): Promise<void> {
+    await this.#call(() => destroySandbox(this.#client, input, stop));
+  }
+
+  async ended(id: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => sandboxEnded(this.#client, id));
+  }
+
+  async operate(sandboxId: string, operation: Operation): Promise<void> {
+    await this.#call(() => operate(this.#client, sandboxId, operation));
+  }
+
+  async operated(sandboxId: string, operationId: string, signal: AbortSignal): Promise<SandboxFailure | null> {
+    const report = await this.#wait(signal, () => operated(this.#client, sandboxId, operationId));
+    return report?.failure ?? null;
+  }
+
+  async deleteSnapshot(input: DeleteSnapshotInput): Promise<void> {
+    await this.#call(() => deleteSnapshot(this.#client, input));
+  }
+
+  async snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => snapshotDeleted(this.#client, snapshotId));
+  }
+
+  async letPass(input: PassingSnapshotInput): Promise<void> {
+    await this.#call(() => letPass(this.#client, input));
+  }
+
+  async passed(snapshotId: string): Promise<void> {
+    await this.#call(() => passed(this.#client, snapshotId));
+  }
+
+  async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.start<RecordEventWorkflow>(RECORD_EVENT_WORKFLOW, {
+        workflowId: `event/${sandboxId}/${event.eventId}`,
+        taskQueue: CONTROL_QUEUE,
+        args: [{ sandboxId, event }],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        staticSummary: `${sandboxId} · ${event.kind}`,
+      }),
+    );
+  }
+
+  async startCommand(input: CommandInput): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.start<CommandWorkflow>(COMMAND_WORKFLOW, {
+        workflowId: commandWorkflowIdOf(input.commandId),
+        taskQueue: CONTROL_QUEUE,
+        args: [input],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        staticSummary: `${input.commandId} in ${input.sandboxId}`,
+      }),
+    );
+  }
+
+  async cancelCommand(commandId: string, actor: Actor): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.getHandle(commandWorkflowIdOf(commandId)).signal<[Actor]>(CANCEL_COMMAND, actor),
+    );
+  }
+
+  async sourceTask(input: SourceInput): Promise<void> {
+    await this.#call(() => startSourceTask(this.#client, input));
+  }
+
+  async sourceTaskEnded(source: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => sourceTaskEnded(this.#client, source));
+  }
+
+  async bakeSource(input: BakeSourceInput): Promise<void> {
+    await this.#call(() => bakeSource(this.#client, input));
+  }
+
+  async deleteSource(input: DeleteSourceInput): Promise<void> {
+    await this.#call(() => deleteSource(this.#client, input));
+  }
+
+  async bakeEnded(source: Pick<BakeSourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => bakeEnded(this.#client, source));
+  }
+
+  async capture(input: CaptureInput): Promise<void> {
+    await this.#call(() => startCapture(this.#client, input));
+  }
+
+  async captureEnded(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => this.#client.workflow.getHandle(captureWorkflowIdOf(of)).result());
+  }
+
+  issueCertificate(requestId: string, input: CertificateInput): Promise<IssuedCertificate> {
+    return signKey(this.#client, requestId, input);
+  }
+
+  async changeTrust(sandboxId: string, revocation: Revocation): Promise<void> {
+    await this.#call(() => changeTrust(this.#client, sandboxId, revocation));
+  }
+
+  async trusted(sandboxId: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => trusted(this.#client, sandboxId));
+  }
+
+  async reachable(): Promise<void> {
+    await this.#call(() => this.#client.workflowService.getSystemInfo({}));
+  }
+
+  /** Undefined when the workflow is gone. */
+  async #call<T>(call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await this.#client.withDeadline(Date.now() + CALL_MS, call);
+    } catch (error) {
+      rethrow(error);
+      return undefined;
+    }
+  }
+
+  /** Undefined when the workflow is gone: then the record decides. */
+  async #wait<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await waitFor(this.#client, signal, call, this.#roundMs);
+    } catch (error) {
+      signal.throwIfAborted();
+      rethrow(error);
+      return undefined;
+    }
+  }
+}

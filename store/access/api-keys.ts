@@ -1,0 +1,126 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Connection, Model } from 'mongoose';
+import type { Scope } from '../../model/scopes.ts';
+import { SCOPES } from '../../model/scopes.ts';
+import type { StorageQuota } from '../../model/snapshots/storage.ts';
+import { reaching } from '../mongo/failure.ts';
+import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
+
+/** An API key as it may be shown; its secret is shown once, by {@link ApiKeys.create}, and never stored. */
+export interface ApiKey extends StorageQuota {
+  id: string;
+  name: string;
+  scopes: Scope[];
+  createdAt: string;
+  revokedAt: string | null;
+}
+
+interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
+  _id: string;
+  /** Hex SHA-256 of the secret's random part. */
+  secretHash: string;
+}
+
+const KEY_ID = /^[0-9a-f]{12}$/;
+/** `mfk_`, the key's id, and 256 random bits in base64url: a prefix that secret scanners can know. */
+const PRESENTED = /^mfk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
+
+/**
+ * API keys. The secret has 256 random bits, so nobody can guess it from its hash however quick the hash is; a slow
+ * hash (bcrypt, scrypt) protects what people choose themselves, and would cost every request 50 ms or more.
+ */
+export class ApiKeys {
+  readonly #model: Model<ApiKeyDocument>;
+
+  constructor(connection: Connection) {
+    const schema = strictSchema<ApiKeyDocument>({
+      _id: NAME,
+      name: NAME,
+      scopes: [{ type: String, enum: SCOPES }],
+      secretHash: NAME,
+      createdAt: NAME,
+      revokedAt: NULLABLE_TEXT,
+      diskBytes: NULLABLE_NUMBER,
+      sandboxDiskBytes: NULLABLE_NUMBER,
+    });
+    this.#model = connection.model<ApiKeyDocument>('ApiKey', schema, 'apiKeys');
+  }
+
+  /** Makes a key. `secret` is the whole key as it is presented; this is the only time that it is known. */
+  async create(
+    wish: { name: string; scopes: readonly Scope[] } & Partial<StorageQuota>,
+  ): Promise<{ key: ApiKey; secret: string }> {
+    const random = randomBytes(32).toString('base64url');
+    const document: ApiKeyDocument = {
+      _id: randomBytes(6).toString('hex'),
+      name: wish.name,
+      scopes: [...wish.scopes],
+      secretHash: sha256(random).toString('hex'),
+      createdAt: new Date().toISOString(),
+      revokedAt: null,
+      diskBytes: wish.diskBytes ?? null,
+      sandboxDiskBytes: wish.sandboxDiskBytes ?? null,
+    };
+    await reaching('store an API key', () => this.#model.create(document));
+    return { key: shown(document), secret: `mfk_${document._id}_${random}` };
+  }
+
+  /** Null when there is no such key: those of tests, and of what nobody asked for, have no quota. */
+  async get(id: string): Promise<ApiKey | null> {
+    const document = await this.#get(id);
+    return document && shown(document);
+  }
+
+  /** The keys that have a quota. */
+  async limited(): Promise<ApiKey[]> {
+    const keys = await this.list();
+    return keys.filter(({ diskBytes, sandboxDiskBytes }) => diskBytes !== null || sandboxDiskBytes !== null);
+  }
+
+  /** Changes how much may be stored; what is not named stays. Null when there is no such key. */
+  async limit(id: string, quota: Partial<StorageQuota>): Promise<ApiKey | null> {
+    const present = await this.#get(id);
+    if (!present) return null;
+    await reaching('limit an API key', () => this.#model.updateOne({ _id: id }, { $set: quota }));
+    return shown({ ...present, ...quota });
+  }
+
+  /** All keys, also revoked ones, oldest first. */
+  async list(): Promise<ApiKey[]> {
+    const found = await reaching('list API keys', () => this.#model.find().lean<ApiKeyDocument[]>());
+    return found.map(shown).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+  }
+
+  /** Ends a key at once; one that is revoked already keeps its first date. Null when there is no such key. */
+  async revoke(id: string): Promise<ApiKey | null> {
+    const present = await this.#get(id);
+    if (!present || present.revokedAt) return present && shown(present);
+    const revokedAt = new Date().toISOString();
+    await reaching('revoke an API key', () => this.#model.updateOne({ _id: id }, { $set: { revokedAt } }));
+    return shown({ ...present, revokedAt });
+  }
+
+  /** The key that was presented; null when it is malformed, unknown, wrong or revoked: callers learn no more. */
+  async authenticate(presented: string): Promise<ApiKey | null> {
+    const [, id = '', random = ''] = PRESENTED.exec(presented) ?? [];
+    const document = await this.#get(id);
+    if (!document) return null;
+    const matches = timingSafeEqual(sha256(random), Buffer.from(document.secretHash, 'hex'));
+    return matches && !document.revokedAt ? shown(document) : null;
+  }
+
+  async #get(id: string): Promise<ApiKeyDocument | null> {
+    if (!KEY_ID.test(id)) return null;
+    return reaching('read an API key', () => this.#model.findById(id).lean<ApiKeyDocument>());
+  }
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** Keys that were made before there were quotas have none. */
+function shown({ _id, name, scopes, createdAt, revokedAt, diskBytes, sandboxDiskBytes }: ApiKeyDocument): ApiKey {
+  const quota = { diskBytes: diskBytes ?? null, sandboxDiskBytes: sandboxDiskBytes ?? null };
+  return { id: _id, name, scopes, createdAt, revokedAt, ...quota };
+}

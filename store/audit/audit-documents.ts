@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import type { Schema } from 'mongoose';
+import type { AuditEntry } from '../../model/sandbox/audit.ts';
+import { NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
+import type { AuditHead } from './audit-chain.ts';
+
+/** One entry; `_id` = `<sandboxId>/<seq>`, so that the unique insert settles who wrote that number. */
+export interface EntryDocument extends AuditEntry {
+  _id: string;
+  /**
+   * Short digests of the latest event ids, this one's last: tells a repeated append without reading back. A hint
+   * only, what counts is the `eventId` in a body.
+   */
+  recent: string[];
+}
+
+/**
+ * The head of a sandbox's chain as one string, `<count>.<hash>.<mac>` with the count padded: the greater text is the
+ * longer chain, so that `$max` alone keeps a slow writer from turning it back.
+ */
+export interface HeadDocument {
+  _id: string;
+  head: string;
+}
+
+/**
+ * How many entries back a repeated event is recognised. A control worker that was killed repeats what it had appended
+ * but not yet told Temporal: at most an event of each command that runs in the sandbox, of which there are 64.
+ */
+const RECENT = 128;
+const COUNT_DIGITS = 12;
+const HEAD = /^(\d{12})\.([0-9a-f]{64})\.([0-9a-f]{64})$/;
+
+export function entrySchema(): Schema<EntryDocument> {
+  return strictSchema<EntryDocument>({
+    _id: NAME,
+    sandboxId: NAME,
+    seq: NUMBER,
+    body: NAME,
+    hash: NAME,
+    previousHash: NAME,
+    recent: [String],
+  });
+}
+
+export function headSchema(): Schema<HeadDocument> {
+  return strictSchema<HeadDocument>({ _id: NAME, head: NAME });
+}
+
+export function entryId(sandboxId: string, seq: number): string {
+  return `${sandboxId}/${seq}`;
+}
+
+export function eventDigest(eventId: string): string {
+  return createHash('sha256').update(eventId).digest('hex').slice(0, 12);
+}
+
+export function recentWith(recent: readonly string[], eventId: string): string[] {
+  return [...recent, eventDigest(eventId)].slice(-RECENT);
+}
+
+export function headText(head: AuditHead): string {
+  return `${String(head.count).padStart(COUNT_DIGITS, '0')}.${head.hash}.${head.mac}`;
+}
+
+/** Null when the text is no head that was ever written by us. */
+export function parseHead(text: string): AuditHead | null {
+  const [, count, hash, mac] = HEAD.exec(text) ?? [];
+  return count && hash && mac ? { count: Number(count), hash, mac } : null;
+}
+
+export function entryOf({ sandboxId, seq, body, hash, previousHash }: EntryDocument): AuditEntry {
+  return { sandboxId, seq, body, hash, previousHash };
+}
+
+/** The event id in an entry's body; null when the body is not one of ours. */
+export function eventIdOf(body: string): string | null {
+  try {
+    const event: unknown = JSON.parse(body);
+    if (typeof event !== 'object' || event === null || !('eventId' in event)) return null;
+    return typeof event.eventId === 'string' ? event.eventId : null;
+  } catch {
+    return null; // an edited body need not be JSON; its hash tells on it
+  }
+}

@@ -1,0 +1,168 @@
+import type { AuditEntry } from '../../model/sandbox/audit.ts';
+import type { AuditHead, ChainKey } from './audit-chain.ts';
+import { GENESIS } from './audit-chain.ts';
+import type { EntryDocument } from './audit-documents.ts';
+import { entryId, parseHead } from './audit-documents.ts';
+
+export type AuditProblemKind =
+  | 'edited'
+  | 'missing'
+  | 'inserted'
+  | 'truncated'
+  | 'reordered'
+  | 'forged-head'
+  | 'no-chain'
+  | 'time-went-back';
+
+export interface AuditProblem {
+  /** Number of the entry; null for what concerns the chain as a whole. */
+  seq: number | null;
+  kind: AuditProblemKind;
+  detail: string;
+}
+
+/** What a look at one chain found. A clock that went back is named, but breaks nothing: `ok` may still be true. */
+export interface Verification {
+  ok: boolean;
+  /** How many genuine entries the chain has. */
+  entries: number;
+  problems: AuditProblem[];
+}
+
+/**
+ * Judges one chain: `documents` is all that the store has below the sandbox's name, read after `headText`. Genuine
+ * entries beyond the head are no problem: their writer was about to advance it, or did so after we read it.
+ */
+export function verifyChain(
+  key: ChainKey,
+  sandboxId: string,
+  headText: string | null,
+  documents: readonly EntryDocument[],
+): Verification {
+  if (headText === null && documents.length === 0) {
+    const problem: AuditProblem = { seq: null, kind: 'no-chain', detail: 'neither entries nor a head are stored' };
+    return { ok: false, entries: 0, problems: [problem] };
+  }
+  const head = genuineHead(key, sandboxId, headText);
+  const byId = new Map(documents.map((document) => [document._id, document]));
+  const length = chainLength(sandboxId, head?.count ?? 0, byId);
+  const walk = walkEntries(key, sandboxId, length, byId);
+  const known = head?.count ?? length;
+  const problems = [
+    ...(head ? headProblems(head, walk.genuine) : [forgedHead(headText)]),
+    ...walk.problems.map((problem) => asInserted(problem, known)),
+    ...strays(sandboxId, length, documents),
+    ...backwards(walk.genuine),
+  ];
+  const ok = problems.every((problem) => problem.kind === 'time-went-back');
+  return { ok, entries: walk.genuine.size, problems };
+}
+
+function genuineHead(key: ChainKey, sandboxId: string, text: string | null): AuditHead | null {
+  const head = text === null ? null : parseHead(text);
+  return head && key.isGenuineHead(sandboxId, head) ? head : null;
+}
+
+function forgedHead(text: string | null): AuditProblem {
+  const detail =
+    text === null ? 'the chain has entries but no head' : 'the head was not written by a holder of the key';
+  return { seq: null, kind: 'forged-head', detail };
+}
+
+/** Up to where entries follow one another, but at least up to the head. */
+function chainLength(sandboxId: string, count: number, byId: ReadonlyMap<string, EntryDocument>): number {
+  let length = count;
+  while (byId.has(entryId(sandboxId, length))) length++;
+  return length;
+}
+
+interface Walk {
+  genuine: Map<number, AuditEntry>;
+  problems: AuditProblem[];
+}
+
+function walkEntries(key: ChainKey, sandboxId: string, length: number, byId: ReadonlyMap<string, EntryDocument>): Walk {
+  const walk: Walk = { genuine: new Map(), problems: [] };
+  const end = lastPresent(sandboxId, length, byId);
+  let previous: string | null = GENESIS;
+  for (let seq = 0; seq < length; seq++) {
+    const entry = byId.get(entryId(sandboxId, seq));
+    if (!entry) {
+      walk.problems.push(absent(seq, end));
+      previous = null;
+      continue;
+    }
+    const problem = entryProblem(key, sandboxId, seq, length, entry, previous);
+    if (problem) walk.problems.push(problem);
+    else walk.genuine.set(seq, entry);
+    previous = problem ? null : entry.hash;
+  }
+  return walk;
+}
+
+function lastPresent(sandboxId: string, length: number, byId: ReadonlyMap<string, EntryDocument>): number {
+  let last = length - 1;
+  while (last >= 0 && !byId.has(entryId(sandboxId, last))) last--;
+  return last;
+}
+
+function absent(seq: number, lastSeq: number): AuditProblem {
+  if (seq > lastSeq) return { seq, kind: 'truncated', detail: 'the head knows this entry, but the chain ends before' };
+  return { seq, kind: 'missing', detail: 'there are entries before and after, but not this one' };
+}
+
+/** @param previous hash of the entry before; null when that one is missing or not genuine, and named for that itself */
+function entryProblem(
+  key: ChainKey,
+  sandboxId: string,
+  seq: number,
+  length: number,
+  entry: EntryDocument,
+  previous: string | null,
+): AuditProblem | null {
+  const hashAt = (place: number) => key.hash(sandboxId, place, entry.previousHash, entry.body);
+  if (entry.hash !== hashAt(seq)) {
+    const origin = Array.from({ length }, (_, place) => place).find((place) => hashAt(place) === entry.hash);
+    if (origin === undefined) return { seq, kind: 'edited', detail: 'its hash does not fit its content' };
+    return { seq, kind: 'reordered', detail: `it was written as entry ${origin}` };
+  }
+  if (entry.sandboxId !== sandboxId || entry.seq !== seq) {
+    return { seq, kind: 'edited', detail: 'its fields name another sandbox or number than its id' };
+  }
+  if (previous !== null && entry.previousHash !== previous) {
+    return { seq, kind: 'edited', detail: 'it does not follow from the entry before it' };
+  }
+  return null;
+}
+
+function headProblems(head: AuditHead, genuine: ReadonlyMap<number, AuditEntry>): AuditProblem[] {
+  const last = genuine.get(head.count - 1);
+  if (!last || last.hash === head.hash) return [];
+  return [{ seq: head.count - 1, kind: 'edited', detail: 'its hash is not the one that the head knows' }];
+}
+
+/** What is not genuine and lies beyond the head was never ours. */
+function asInserted(problem: AuditProblem, known: number): AuditProblem {
+  return problem.kind === 'edited' && problem.seq !== null && problem.seq >= known
+    ? { ...problem, kind: 'inserted' }
+    : problem;
+}
+
+/** Documents below the sandbox's name that no number of the chain accounts for. */
+function strays(sandboxId: string, length: number, documents: readonly EntryDocument[]): AuditProblem[] {
+  const expected = new Set(Array.from({ length }, (_, seq) => entryId(sandboxId, seq)));
+  return documents
+    .filter(({ _id }) => !expected.has(_id))
+    .map(({ _id }) => ({ seq: null, kind: 'inserted', detail: `${JSON.stringify(_id)} is not part of the chain` }));
+}
+
+function backwards(genuine: ReadonlyMap<number, AuditEntry>): AuditProblem[] {
+  const problems: AuditProblem[] = [];
+  let latest = '';
+  for (const [seq, entry] of genuine) {
+    const at = String((JSON.parse(entry.body) as { at?: unknown }).at);
+    if (at < latest) problems.push({ seq, kind: 'time-went-back', detail: `${at} comes after ${latest}` });
+    else latest = at;
+  }
+  return problems;
+}

@@ -1,0 +1,96 @@
+import type { Connection, Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { isCommandId } from '../../model/ids.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import { type CommandDocument, commandSchema, documentOf, recordOf } from './command-document.ts';
+
+export interface CommandPage {
+  items: CommandRecord[];
+  /** Give it back to {@link Commands.list} for the next page; null on the last. */
+  nextCursor: string | null;
+}
+
+/** Newest first within a sandbox; the id settles equal times. */
+const NEWEST_FIRST = { requestedAt: -1, _id: -1 } as const;
+
+/** The records of commands; `_id` = command id. Inserted by the API, then written by the worker of its host only. */
+export class Commands {
+  readonly #model: Model<CommandDocument>;
+
+  constructor(connection: Connection) {
+    this.#model = connection.model<CommandDocument>('Command', commandSchema(), 'commands');
+  }
+
+  /** Inserts the record; one that is there already (a repeated request) stays as it is. */
+  async create(record: CommandRecord): Promise<void> {
+    checkId(record.id);
+    try {
+      await reaching('record a command', () => this.#model.create(documentOf(record)));
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<CommandRecord | null> {
+    checkId(id);
+    const found = await reaching('read a command', () => this.#model.findById(id).lean<CommandDocument>());
+    return found && recordOf(found);
+  }
+
+  /** Sets the given fields, each as a whole. @throws MayflyError command_not_found */
+  async update(id: string, changes: Partial<Omit<CommandRecord, 'id'>>): Promise<void> {
+    checkId(id);
+    const { matchedCount } = await reaching('change a command', () =>
+      this.#model.updateOne({ _id: id }, { $set: changes }, { runValidators: true }),
+    );
+    if (matchedCount === 0) throw new MayflyError('command_not_found', `There is no command ${id} in the store.`);
+  }
+
+  /**
+   * One page of a sandbox's commands, newest first.
+   * @throws MayflyError invalid_request when the cursor is not one of ours
+   */
+  async list(query: { sandboxId: string; limit: number; cursor?: string }): Promise<CommandPage> {
+    const filter = { sandboxId: query.sandboxId, ...(query.cursor !== undefined && olderThan(query.cursor)) };
+    const found = await reaching('list commands', () =>
+      this.#model
+        .find(filter)
+        .sort(NEWEST_FIRST)
+        .limit(query.limit + 1)
+        .lean<CommandDocument[]>(),
+    );
+    const items = found.slice(0, query.limit).map(recordOf);
+    const last = items.at(-1);
+    const nextCursor = found.length > query.limit && last ? cursorOf({ at: last.requestedAt, id: last.id }) : null;
+    return { items, nextCursor };
+  }
+
+  /**
+   * What ran in a sandbox between two instants, if only for a part of that time; oldest first, at most `limit`. Start and
+   * end are by the guest's clock.
+   */
+  async between(query: { sandboxId: string; from: string; to: string; limit: number }): Promise<CommandRecord[]> {
+    const { sandboxId, from, to, limit } = query;
+    const filter = {
+      sandboxId,
+      startedAt: { $ne: null, $lt: to },
+      $or: [{ endedAt: null }, { endedAt: { $gt: from } }],
+    };
+    const found = await reaching('list the commands of a time', () =>
+      this.#model.find(filter).sort({ startedAt: 1, _id: 1 }).limit(limit).lean<CommandDocument[]>(),
+    );
+    return found.map(recordOf);
+  }
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isCommandId(id)) throw new MayflyError('invalid_id', 'That is not a command id.');
+}
+
+function olderThan(cursor: string): Record<string, unknown> {
+  const { at, id } = positionOf(cursor, isCommandId);
+  return { requestedAt: { $lte: at }, $or: [{ requestedAt: { $lt: at } }, { _id: { $lt: id } }] };
+}

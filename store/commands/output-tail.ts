@@ -1,0 +1,67 @@
+import type { OutputStream } from '../../model/sandbox/command.ts';
+import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
+import type { Output, OutputPlace } from './output.ts';
+import type { Mark } from './output-marks.ts';
+
+/** What is stored of one stream. */
+export interface StreamTail {
+  /** Bytes. */
+  end: number;
+  /** The last chunk, which may not be full: its bytes and marks. */
+  bytes: Uint8Array;
+  marks: Mark[];
+}
+
+/** Where writing goes on after whoever wrote was stopped at any moment. */
+export interface OutputTail {
+  /**
+   * The place from which the guest is to be asked. Streams are written one after the other, so one may be ahead of the
+   * other: the place is before the first byte that is missing in either, and some of what follows is stored already.
+   */
+  place: OutputPlace;
+  stdout: StreamTail;
+  stderr: StreamTail;
+}
+
+const NOTHING: StreamTail = { end: 0, bytes: new Uint8Array(), marks: [] };
+/** Of a command that nothing is stored of. */
+export const NO_TAIL: OutputTail = { place: { stdout: 0, stderr: 0 }, stdout: NOTHING, stderr: NOTHING };
+
+export async function tailOf(output: Output, commandId: string): Promise<OutputTail> {
+  const [stdout, stderr] = await Promise.all([
+    streamTail(output, commandId, 'stdout'),
+    streamTail(output, commandId, 'stderr'),
+  ]);
+  const place = {
+    stdout: await endBefore(output, commandId, 'stdout', stdout, stderr.end),
+    stderr: await endBefore(output, commandId, 'stderr', stderr, stdout.end),
+  };
+  return { place, stdout, stderr };
+}
+
+async function streamTail(output: Output, commandId: string, stream: OutputStream): Promise<StreamTail> {
+  const last = await output.last(commandId, stream);
+  if (!last) return NOTHING;
+  const { bytes, marks } = last.chunk;
+  return { end: last.n * OUTPUT_CHUNK_BYTES + bytes.length, bytes, marks };
+}
+
+/** Where a stream gets ahead: its first byte that came after more of the other stream than is stored. */
+async function endBefore(
+  output: Output,
+  commandId: string,
+  stream: OutputStream,
+  tail: StreamTail,
+  otherEnd: number,
+): Promise<number> {
+  let end = tail.end;
+  let marks = tail.marks;
+  for (let n = Math.ceil(tail.end / OUTPUT_CHUNK_BYTES) - 1; n >= 0; n--) {
+    const first = marks.find(({ position, offset }) => position - offset > otherEnd);
+    if (!first) return end;
+    end = first.offset;
+    if (first !== marks[0] || n === 0) return end;
+    marks = (await output.chunk(commandId, stream, n - 1))?.marks ?? [];
+  }
+  return end;
+}

@@ -1,0 +1,92 @@
+import type { Connection, Model } from 'mongoose';
+import type { OutputStream } from '../../model/sandbox/command.ts';
+import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
+import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
+import { reaching } from '../mongo/failure.ts';
+import { NAME, strictSchema } from '../mongo/schema.ts';
+import { type Mark, packMarks, unpackMarks } from './output-marks.ts';
+
+/** What a chunk holds; its first mark is at its first byte. */
+export interface Chunk {
+  bytes: Uint8Array;
+  marks: Mark[];
+}
+
+/** A place in the output: how much of each stream comes before it. */
+export type OutputPlace = Record<OutputStream, number>;
+
+interface ChunkDocument {
+  _id: string;
+  bytes: StoredBytes;
+  marks: StoredBytes;
+}
+
+/**
+ * The output of commands, in chunks of {@link OUTPUT_CHUNK_BYTES}: `_id` = `<commandId>/<stream>/<n>`. One worker writes
+ * a stream, chunk after chunk; only the last one grows. What was written once is never written differently, so writing
+ * it again is harmless.
+ */
+export class Output {
+  readonly #model: Model<ChunkDocument>;
+
+  constructor(connection: Connection) {
+    const schema = strictSchema<ChunkDocument>({
+      _id: NAME,
+      bytes: { type: Buffer, required: true },
+      marks: { type: Buffer, required: true },
+    });
+    this.#model = connection.model<ChunkDocument>('OutputChunk', schema, 'output');
+  }
+
+  async put(commandId: string, stream: OutputStream, n: number, { bytes, marks }: Chunk): Promise<void> {
+    const content = { bytes: Buffer.from(bytes), marks: packMarks(marks) };
+    await reaching('store output', () =>
+      this.#model.updateOne({ _id: chunkId(commandId, stream, n) }, { $set: content }, { upsert: true }),
+    );
+  }
+
+  async chunk(commandId: string, stream: OutputStream, n: number): Promise<Chunk | null> {
+    const found = await reaching('read output', () =>
+      this.#model.findById(chunkId(commandId, stream, n)).lean<ChunkDocument>(),
+    );
+    return found && { bytes: bytesOf(found.bytes), marks: unpackMarks(bytesOf(found.marks)) };
+  }
+
+  /** Bytes of one stream from an offset on, at most `limit`: less, also none, where no more is stored. */
+  async read(commandId: string, stream: OutputStream, offset: number, limit: number): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    for (let at = offset; at < offset + limit; ) {
+      const n = Math.floor(at / OUTPUT_CHUNK_BYTES);
+      const chunk = await this.chunk(commandId, stream, n);
+      const from = at - n * OUTPUT_CHUNK_BYTES;
+      const piece = chunk?.bytes.subarray(from, from + offset + limit - at) ?? new Uint8Array();
+      pieces.push(piece);
+      at += piece.length;
+      if (!chunk || chunk.bytes.length < OUTPUT_CHUNK_BYTES || piece.length === 0) break;
+    }
+    return Buffer.concat(pieces);
+  }
+
+  /** The last chunk of a stream and its number; null when nothing is stored. Found by looking for ids: 2 log2 n looks. */
+  async last(commandId: string, stream: OutputStream): Promise<{ n: number; chunk: Chunk } | null> {
+    const has = async (n: number) => {
+      const _id = chunkId(commandId, stream, n);
+      return (await reaching('look for output', () => this.#model.findById(_id, { _id: 1 }).lean())) !== null;
+    };
+    if (!(await has(0))) return null;
+    let present = 0;
+    let absent = 1;
+    for (; await has(absent); absent *= 2) present = absent;
+    while (absent - present > 1) {
+      const middle = Math.floor((present + absent) / 2);
+      if (await has(middle)) present = middle;
+      else absent = middle;
+    }
+    const chunk = await this.chunk(commandId, stream, present);
+    return chunk && { n: present, chunk };
+  }
+}
+
+function chunkId(commandId: string, stream: OutputStream, n: number): string {
+  return `${commandId}/${stream}/${n}`;
+}

@@ -1,0 +1,56 @@
+import mongoose from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+
+const { MongoError, MongoNetworkError, MongoServerError, MongoServerSelectionError } = mongoose.mongo;
+
+/** The server's code for a second document with the same unique key. */
+export const DUPLICATE_KEY = 11_000;
+
+/**
+ * Answers of a server that is there but cannot serve now: shutting down, no primary, no disk space.
+ * Source: MongoDB's src/mongo/base/error_codes.yml.
+ */
+const NOT_SERVING = new Set([89, 91, 189, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436, 14_031]);
+
+/** Driver errors that mean "no connection" but share no base class. */
+const NOT_CONNECTED = new Set([
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoClientClosedError',
+  'MongoWaitQueueTimeoutError',
+  'MongoOperationTimeoutError',
+]);
+
+/** What the operating system says of a connection before the driver has noticed that it is gone. */
+const BROKEN_SOCKET = new Set(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT']);
+
+/** Whether a unique insert lost against an earlier one. */
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+}
+
+/**
+ * Runs one call to the server, and names its absence: what the caller sees is `store_unavailable`, and not one of the
+ * driver's dozen classes.
+ * @throws MayflyError store_unavailable
+ */
+export async function reaching<T>(what: string, call: () => PromiseLike<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!isAbsence(error)) throw error;
+    throw new MayflyError('store_unavailable', `The store did not answer to ${what}.`, {
+      cause: error,
+      retryAfterSeconds: 2,
+    });
+  }
+}
+
+function isAbsence(error: unknown): boolean {
+  if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  if (error instanceof MongoServerError) return typeof error.code === 'number' && NOT_SERVING.has(error.code);
+  if (error instanceof MongoError) return NOT_CONNECTED.has(error.name);
+  if (error instanceof Error && 'code' in error && BROKEN_SOCKET.has(String(error.code))) return true;
+  // With bufferCommands off, mongoose itself refuses a call made while the connection is down.
+  return error instanceof mongoose.MongooseError && /initial connection|MongoClient|disconnected/i.test(error.message);
+}

@@ -1,0 +1,97 @@
+import type { Schema } from 'mongoose';
+import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_PHASES, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+
+/**
+ * Metadata keys are the caller's, and `a.b` or `$a` mean something to MongoDB as field names; so they are kept as
+ * values.
+ */
+type StoredSpec = Omit<SandboxSpec, 'metadata'> & { metadata: { name: string; value: string }[] };
+
+export type SandboxDocument = Omit<SandboxRecord, 'id' | 'spec'> & { _id: string; spec: StoredSpec };
+
+export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocument {
+  return { _id: id, ...rest, spec: storedSpec(spec) };
+}
+
+/**
+ * Records that were written before there were snapshots lean on none; before there was auto-resume, none wanted it;
+ * before there were quotas, none was stalled.
+ */
+export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {
+  const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
+  return {
+    id: _id,
+    ...rest,
+    parentSnapshotId: rest.parentSnapshotId ?? null,
+    stalledBy: rest.stalledBy ?? null,
+    spec: {
+      ...spec,
+      snapshotId: spec.snapshotId ?? null,
+      captureId: spec.captureId ?? null,
+      autoResume: spec.autoResume ?? false,
+      metadata,
+    },
+  };
+}
+
+/** What `$set` is given for these changes. */
+export function setOf({ spec, ...rest }: Partial<Omit<SandboxRecord, 'id'>>): Partial<SandboxDocument> {
+  return spec ? { ...rest, spec: storedSpec(spec) } : rest;
+}
+
+function storedSpec(spec: SandboxSpec): StoredSpec {
+  return { ...spec, metadata: Object.entries(spec.metadata).map(([name, value]) => ({ name, value })) };
+}
+
+export function sandboxSchema(): Schema<SandboxDocument> {
+  return strictSchema<SandboxDocument>({
+    _id: NAME,
+    state: { type: String, required: true, enum: SANDBOX_STATES },
+    phase: { type: String, default: null, enum: [...SANDBOX_PHASES, null] },
+    spec: { type: specPart(), required: true },
+    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    hostId: NULLABLE_TEXT,
+    parentSnapshotId: NULLABLE_TEXT,
+    ssh: { type: strictPart({ address: NAME, port: NUMBER, user: NAME, hostKey: NAME }), default: null },
+    macAddress: NULLABLE_TEXT,
+    createdAt: NAME,
+    updatedAt: NAME,
+    runningAt: NULLABLE_TEXT,
+    expiresAt: NAME,
+    stopReason: NULLABLE_TEXT,
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
+    stalledBy: NULLABLE_TEXT,
+    waitingFor: NULLABLE_TEXT,
+    proof: { type: proofPart(), default: null },
+    steps: [strictPart({ step: NAME, startedAt: NAME, endedAt: NAME })],
+  });
+}
+
+function specPart(): Schema {
+  return strictPart({
+    source: NAME,
+    snapshotId: NULLABLE_TEXT,
+    captureId: NULLABLE_TEXT,
+    cpus: NULLABLE_NUMBER,
+    memoryMib: NULLABLE_NUMBER,
+    ttlSeconds: NUMBER,
+    idleSeconds: NULLABLE_NUMBER,
+    autoResume: { type: Boolean, default: false },
+    metadata: [strictPart({ name: TEXT, value: TEXT })],
+    agentId: NULLABLE_TEXT,
+    network: { type: strictPart({ egress: NAME }), required: true },
+  });
+}
+
+function proofPart(): Schema {
+  const observation = strictPart({
+    layer: NAME,
+    lookedAt: TEXT,
+    absent: { type: Boolean, required: true },
+    found: TEXT,
+    at: NAME,
+  });
+  return strictPart({ sandboxId: NAME, hostId: NULLABLE_TEXT, observations: [observation], provedAt: NAME });
+}

@@ -1,0 +1,204 @@
+import type { Connection, Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { isSandboxId } from '../../model/ids.ts';
+import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
+import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import type { SandboxDocument } from './sandbox-document.ts';
+import { documentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
+
+export interface SandboxPage {
+  items: SandboxRecord[];
+  /** Give it back to {@link Sandboxes.list} for the next page; null on the last. */
+  nextCursor: string | null;
+}
+
+type Changes = Partial<Omit<SandboxRecord, 'id'>>;
+
+/** Newest first; the id settles equal times, so that pages neither repeat nor skip a record. */
+const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
+
+/**
+ * The records of sandboxes, one document each, `_id` = sandbox id. Each is written by its own workflow only. Those that
+ * have ended are in a collection of their own. One that ends is written there before it is removed here, and whoever
+ * looks for it looks here first: it is found at every moment.
+ */
+export class Sandboxes {
+  readonly #alive: Model<SandboxDocument>;
+  readonly #ended: Model<SandboxDocument>;
+
+  constructor(connection: Connection) {
+    this.#alive = connection.model<SandboxDocument>('Sandbox', sandboxSchema(), 'sandboxes');
+    this.#ended = connection.model<SandboxDocument>('EndedSandbox', sandboxSchema(), 'endedSandboxes');
+  }
+
+  /**
+   * Inserts the record. Repeating the same request (a retried step) answers with what is there by now.
+   * @throws MayflyError internal when the id is taken by another request
+   */
+  async create(record: SandboxRecord): Promise<SandboxRecord> {
+    checkId(record.id);
+    const isNew = await insert(this.#homeOf(record.state), record);
+    const ended = isFinal(record.state) ? null : await this.#afterItsEnd(record.id);
+    if (isNew && !ended) return record;
+    const present = ended ?? (await this.get(record.id));
+    if (present && isSameRequest(present, record)) return present;
+    throw new MayflyError('internal', `The id ${record.id} was given to two requests.`);
+  }
+
+  /** A late repetition of the request may have put one that has ended among the living. */
+  async #afterItsEnd(id: string): Promise<SandboxRecord | null> {
+    const ended = await find(this.#ended, id);
+    if (!ended) return null;
+    await reaching('remove a record', () => this.#alive.deleteOne({ _id: id, state: 'requested' }));
+    return recordOf(ended);
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<SandboxRecord | null> {
+    checkId(id);
+    // The last look is for one that has just begun to end once more.
+    const found = (await find(this.#alive, id)) ?? (await find(this.#ended, id)) ?? (await find(this.#alive, id));
+    return found && recordOf(found);
+  }
+
+  /**
+   * Sets the given fields, each as a whole, and answers with the new record. `updatedAt` is the caller's to give.
+   * @throws MayflyError sandbox_not_found
+   */
+  async update(id: string, changes: Changes): Promise<SandboxRecord> {
+    checkId(id);
+    const isEnd = changes.state !== undefined && isFinal(changes.state);
+    const changed = isEnd ? await this.#end(id, changes) : await change(this.#alive, id, changes);
+    const late = changed ?? (await this.#changeEnded(id, changes));
+    if (!late) throw new MayflyError('sandbox_not_found', `There is no sandbox ${id} in the store.`);
+    return recordOf(late);
+  }
+
+  /** Null when it is not among the living, perhaps because this was done before. */
+  async #end(id: string, changes: Changes): Promise<SandboxDocument | null> {
+    const present = await find(this.#alive, id);
+    if (!present) return null;
+    const ended = { ...present, ...setOf(changes) };
+    await move(ended, this.#alive, this.#ended);
+    return ended;
+  }
+
+  /** A life that is taken over at its very end begins to end once more. */
+  async #changeEnded(id: string, changes: Changes): Promise<SandboxDocument | null> {
+    const changed = await change(this.#ended, id, changes);
+    if (changed && !isFinal(changed.state)) await move(changed, this.#ended, this.#alive);
+    return changed;
+  }
+
+  /**
+   * One page, newest first. Records made meanwhile do not move the following pages.
+   * @throws MayflyError invalid_request when the cursor is not one of ours
+   */
+  async list(query: { limit: number; cursor?: string; state?: SandboxState }): Promise<SandboxPage> {
+    const { limit, cursor, state } = query;
+    const filter = { ...(state && { state }), ...(cursor !== undefined && olderThan(cursor)) };
+    // The living first: one that ends in between is then in both, and not in none.
+    const homes = state ? [this.#homeOf(state)] : [this.#alive, this.#ended];
+    const found = new Map<string, SandboxDocument>();
+    for (const home of homes) {
+      const part = await reaching('list sandboxes', () =>
+        home
+          .find(filter)
+          .sort(NEWEST_FIRST)
+          .limit(limit + 1)
+          .lean<SandboxDocument[]>(),
+      );
+      for (const document of part) found.set(document._id, document);
+    }
+    const ordered = [...found.values()].sort(byAge);
+    const items = ordered.slice(0, limit).map(recordOf);
+    const last = items.at(-1);
+    return { items, nextCursor: ordered.length > limit && last ? cursorOf({ at: last.createdAt, id: last.id }) : null };
+  }
+
+  /** Every sandbox in one of `states`. Those that have ended are only read when their states are among them. */
+  async all(states: readonly SandboxState[] = SANDBOX_STATES): Promise<SandboxRecord[]> {
+    const found = new Map<string, SandboxDocument>();
+    for (const home of new Set(states.map((state) => this.#homeOf(state)))) {
+      const part = await reaching('read sandboxes by state', () =>
+        home.find({ state: { $in: [...states] } }).lean<SandboxDocument[]>(),
+      );
+      for (const document of part) found.set(document._id, document);
+    }
+    return [...found.values()].map(recordOf);
+  }
+
+  /** How many sandboxes are in each state; states without any are missing. */
+  async countByState(): Promise<Map<SandboxState, number>> {
+    const counts = await Promise.all(SANDBOX_STATES.map(async (state) => [state, await this.#count(state)] as const));
+    return new Map(counts.filter(([, count]) => count > 0));
+  }
+
+  /** By `count`, which reads an index only; mongoose's own way makes the embedded store read the documents. */
+  async #count(state: SandboxState): Promise<number> {
+    const { collection, db } = this.#homeOf(state);
+    const command = { count: collection.collectionName, query: { state } };
+    const answer = await reaching('count sandboxes', async () => db.db?.command(command));
+    return Number(answer?.['n'] ?? 0);
+  }
+
+  #homeOf(state: SandboxState): Model<SandboxDocument> {
+    return isFinal(state) ? this.#ended : this.#alive;
+  }
+}
+
+/** False when the id is taken. */
+async function insert(home: Model<SandboxDocument>, record: SandboxRecord): Promise<boolean> {
+  try {
+    await reaching('record a sandbox', () => home.create(documentOf(record)));
+    return true;
+  } catch (error) {
+    if (isDuplicateKey(error)) return false;
+    throw error;
+  }
+}
+
+async function find(home: Model<SandboxDocument>, id: string): Promise<SandboxDocument | null> {
+  return reaching('read a sandbox', () => home.findById(id).lean<SandboxDocument>());
+}
+
+async function change(home: Model<SandboxDocument>, id: string, changes: Changes): Promise<SandboxDocument | null> {
+  return reaching('change a sandbox', () =>
+    home
+      .findOneAndUpdate({ _id: id }, { $set: setOf(changes) }, { returnDocument: 'after', runValidators: true })
+      .lean<SandboxDocument>(),
+  );
+}
+
+/** Repeating it, after it was cut short, does no harm. */
+async function move(
+  document: SandboxDocument,
+  from: Model<SandboxDocument>,
+  to: Model<SandboxDocument>,
+): Promise<void> {
+  const _id = document._id;
+  await reaching('move a sandbox', async () => {
+    await to.replaceOne({ _id }, document, { upsert: true, runValidators: true });
+    await from.deleteOne({ _id });
+  });
+}
+
+function byAge(a: SandboxDocument, b: SandboxDocument): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt > b.createdAt ? -1 : 1;
+  return a._id > b._id ? -1 : 1;
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isSandboxId(id)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');
+}
+
+function isSameRequest(a: SandboxRecord, b: SandboxRecord): boolean {
+  return a.createdAt === b.createdAt && a.createdBy.apiKeyId === b.createdBy.apiKeyId;
+}
+
+function olderThan(cursor: string): Record<string, unknown> {
+  const { at, id } = positionOf(cursor, isSandboxId);
+  return { createdAt: { $lte: at }, $or: [{ createdAt: { $lt: at } }, { _id: { $lt: id } }] };
+}

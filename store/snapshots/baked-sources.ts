@@ -1,0 +1,81 @@
+import type { Connection, Model, Schema } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { isSourceId } from '../../model/ids.ts';
+import { BAKED_SOURCE_STATES, type BakedSource } from '../../model/snapshots/baked-source.ts';
+import { reaching } from '../mongo/failure.ts';
+import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+
+type BakedDocument = Omit<BakedSource, 'id'> & { _id: string };
+
+/** Sources that were made of snapshots, `_id` = source id. Each is written by the workflows of its name only. */
+export class BakedSources {
+  readonly #model: Model<BakedDocument>;
+
+  constructor(connection: Connection) {
+    this.#model = connection.model<BakedDocument>('BakedSource', bakedSchema(), 'bakedSources');
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<BakedSource | null> {
+    checkId(id);
+    const found = await reaching('read a baked source', () => this.#model.findById(id).lean<BakedDocument>());
+    return found && recordOf(found);
+  }
+
+  /** All that were ever made under that name, by host. */
+  async named(name: string): Promise<BakedSource[]> {
+    const found = await reaching('read baked sources', () =>
+      this.#model.find({ name: String(name) }).lean<BakedDocument[]>(),
+    );
+    return found.map(recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+  }
+
+  /** Takes the place of an earlier record of that id. */
+  async begin({ id, ...fields }: BakedSource): Promise<void> {
+    checkId(id);
+    await reaching('record a bake', () =>
+      this.#model.findOneAndUpdate({ _id: id }, { $set: fields }, { upsert: true, runValidators: true }),
+    );
+  }
+
+  /** Sets the given fields, and answers with the new record. @throws MayflyError source_not_found */
+  async update(id: string, changes: Partial<Omit<BakedSource, 'id' | 'hostId' | 'name'>>): Promise<BakedSource> {
+    checkId(id);
+    const changed = await reaching('change a baked source', () =>
+      this.#model
+        .findOneAndUpdate({ _id: id }, { $set: changes }, { returnDocument: 'after', runValidators: true })
+        .lean<BakedDocument>(),
+    );
+    if (changed) return recordOf(changed);
+    throw new MayflyError('source_not_found', `There is no baked source ${id} in the store.`);
+  }
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isSourceId(id)) throw new MayflyError('invalid_id', 'That is not a source id.');
+}
+
+function recordOf({ _id, ...rest }: BakedDocument): BakedSource {
+  return { id: _id, ...rest };
+}
+
+function bakedSchema(): Schema<BakedDocument> {
+  const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
+  return strictSchema<BakedDocument>({
+    _id: NAME,
+    hostId: NAME,
+    name: NAME,
+    state: { type: String, required: true, enum: BAKED_SOURCE_STATES },
+    bakeId: NAME,
+    snapshotId: NAME,
+    sandboxId: NAME,
+    builderId: NAME,
+    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    createdAt: NAME,
+    readyAt: NULLABLE_TEXT,
+    image: { type: strictPart({ disks: [disk], sizeBytes: NUMBER }), default: null },
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
+    waitingFor: NULLABLE_TEXT,
+    updatedAt: NAME,
+  });
+}

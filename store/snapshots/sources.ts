@@ -1,0 +1,97 @@
+import type { Connection, Model, Schema } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { isHostId, isSourceId } from '../../model/ids.ts';
+import type { SourceAccess } from '../../model/snapshots/source-access.ts';
+import { reaching } from '../mongo/failure.ts';
+import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
+
+type SourceDocument = Omit<SourceAccess, 'id'> & { _id: string };
+
+/** Which running sources may be looked at; `_id` = source id. Each is written by its own workflow's activities only. */
+export class Sources {
+  readonly #model: Model<SourceDocument>;
+
+  constructor(connection: Connection) {
+    this.#model = connection.model<SourceDocument>('Source', sourceSchema(), 'sources');
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<SourceAccess | null> {
+    checkId(id);
+    const found = await reaching('read a source', () => this.#model.findById(id).lean<SourceDocument>());
+    return found && recordOf(found);
+  }
+
+  /** All that were ever asked to be prepared under that name, by host. */
+  async named(name: string): Promise<SourceAccess[]> {
+    const found = await reaching('read sources', () =>
+      this.#model.find({ name: String(name) }).lean<SourceDocument[]>(),
+    );
+    return found.map(recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+  }
+
+  /** All that can be looked at. */
+  async prepared(): Promise<SourceAccess[]> {
+    const found = await reaching('read prepared sources', () =>
+      this.#model.find({ state: 'prepared' }).lean<SourceDocument[]>(),
+    );
+    return found.map(recordOf);
+  }
+
+  /** Changes what is known of a source, and answers with all of it; what is not known yet begins as nothing. */
+  async change(
+    { id, hostId, name }: Pick<SourceAccess, 'id' | 'hostId' | 'name'>,
+    changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name'>>,
+  ): Promise<SourceAccess> {
+    checkId(id);
+    if (!isHostId(hostId)) throw new MayflyError('invalid_id', 'That is not a host id.');
+    const found = await reaching('record a source', () =>
+      this.#model
+        .findOneAndUpdate(
+          { _id: id },
+          { $set: { ...changes, hostId, name } },
+          { upsert: true, returnDocument: 'after', runValidators: true },
+        )
+        .lean<SourceDocument>(),
+    );
+    return recordOf(found);
+  }
+}
+
+/** What stands for a field that was never written. */
+const UNKNOWN: Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'> = {
+  state: 'unprepared',
+  sshd: null,
+  gateVersion: null,
+  changes: [],
+  preparedAt: null,
+  preparedBy: null,
+  failure: null,
+  waitingFor: null,
+};
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isSourceId(id)) throw new MayflyError('invalid_id', 'That is not a source id.');
+}
+
+function recordOf({ _id, ...rest }: SourceDocument): SourceAccess {
+  return { id: _id, ...UNKNOWN, ...rest };
+}
+
+function sourceSchema(): Schema<SourceDocument> {
+  const sshd = strictPart({ port: NULLABLE_NUMBER, hostKey: NAME, version: NAME });
+  return strictSchema<SourceDocument>({
+    _id: NAME,
+    hostId: NAME,
+    name: NAME,
+    state: NAME,
+    sshd: { type: sshd, default: null },
+    gateVersion: NULLABLE_TEXT,
+    changes: [String],
+    preparedAt: NULLABLE_TEXT,
+    preparedBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), default: null },
+    failure: { type: strictPart({ code: NAME, step: NAME, message: NAME }), default: null },
+    waitingFor: NULLABLE_TEXT,
+    updatedAt: NAME,
+  });
+}

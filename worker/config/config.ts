@@ -1,0 +1,96 @@
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { MayflyError } from '../../model/errors.ts';
+import { isHostId } from '../../model/ids.ts';
+
+const optional = z
+  .string()
+  .optional()
+  .transform((text) => text || undefined);
+const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+
+const environment = z.object({
+  MAYFLY_HOST: z.enum(['libvirt', 'simulated']).default('libvirt'),
+  MAYFLY_HOST_ID: optional.refine((id) => id === undefined || isHostId(id), 'use 1 to 40 of a-z, 0-9 and -'),
+  MAYFLY_STATE_DIR: z.string().startsWith('/', 'give an absolute path').default('/var/lib/mayfly'),
+  MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
+  MAYFLY_API_PORT: port(7999),
+  MAYFLY_RELAY_ADDRESS: z
+    .string()
+    .refine((address) => !isWildcard(address), 'give the address at which the API reaches this machine')
+    .default('127.0.0.1'),
+  MAYFLY_RELAY_PORT: port(0),
+  MAYFLY_LIBVIRT_URI: optional,
+  MAYFLY_SUBNET: z.string().default('10.213.0.0/20'),
+  MAYFLY_INTERNET_SUBNET: z.string().default('10.213.16.0/20'),
+  MAYFLY_DISK_OVERCOMMIT: z.coerce.number().min(1).max(1_000).default(4),
+  MAYFLY_FAILPOINTS: optional,
+  MAYFLY_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  MONGODB_URI: optional,
+  TEMPORAL_ADDRESS: optional,
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+});
+
+/** Everything that the environment decides; docs/operations.md has the table. */
+export interface Config {
+  hostKind: 'libvirt' | 'simulated';
+  /** Stable across restarts; `@default` made of the machine's name. */
+  hostId: string;
+  /** Absolute. `@default` `/var/lib/mayfly` */
+  stateDir: string;
+  api: { address: string; port: number };
+  /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
+  relay: { address: string; port: number };
+  /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
+  libvirtUri: string | undefined;
+  /** IPv4 networks of sandboxes, for egress `none` and `internet`. */
+  subnets: { isolated: string; internet: string };
+  /** A sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 4 */
+  diskOvercommit: number;
+  failpoints: string | undefined;
+  logLevel: string;
+  /** Undefined: a store of our own. */
+  mongodbUri: string | undefined;
+  /** Undefined: a Temporal dev server of our own. */
+  temporalAddress: string | undefined;
+  temporalNamespace: string;
+}
+
+/** @throws MayflyError invalid_request that names the variable. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const parsed = environment.safeParse(env);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new MayflyError('invalid_request', `The environment is not valid: ${problems.join('; ')}`);
+  }
+  const values = parsed.data;
+  return {
+    hostKind: values.MAYFLY_HOST,
+    hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
+    stateDir: values.MAYFLY_STATE_DIR,
+    api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT },
+    relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
+    libvirtUri: values.MAYFLY_LIBVIRT_URI,
+    subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
+    diskOvercommit: values.MAYFLY_DISK_OVERCOMMIT,
+    failpoints: values.MAYFLY_FAILPOINTS,
+    logLevel: values.MAYFLY_LOG_LEVEL,
+    mongodbUri: values.MONGODB_URI,
+    temporalAddress: values.TEMPORAL_ADDRESS,
+    temporalNamespace: values.TEMPORAL_NAMESPACE,
+  };
+}
+
+/** It is told to the API, so it must lead here from there. */
+function isWildcard(address: string): boolean {
+  return ['', '*', '0.0.0.0', '::'].includes(address);
+}
+
+function hostIdOfMachine(): string {
+  const id = hostname()
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, '');
+  return isHostId(id) ? id : 'host';
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { Attendances } from '../../commands/command-runs.ts';
+import { GuestConnections } from '../../host/guest/connections.ts';
+import type { Identity } from '../../host/guest/dial.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { CertificateInput } from '../../model/sandbox/certificate.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { commandsRoute } from '../../relay/commands.ts';
+import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
+import { type Relay, startRelay } from '../../relay/server.ts';
+import { snapshotsRoute } from '../../relay/snapshots.ts';
+import { sourceRoute } from '../../relay/source-route.ts';
+import { SourceLooks } from '../../relay/sources.ts';
+import { signKey } from '../../sagas/certificates.ts';
+import type { Store } from '../../store/connect.ts';
+import { guestBinaries } from '../config/artifacts.mjs';
+import type { Config } from '../config/config.ts';
+import type { HostMachine } from './host-machine.ts';
+import { OpenCommands } from './open-commands.ts';
+
+export interface HostGuestsDeps {
+  config: Config;
+  machine: HostMachine;
+  store: Store;
+  client: Client;
+  logger: Logger;
+}
+
+/** A host worker's way into its sandboxes: their connections, the commands in them, and the relay for the API. */
+export class HostGuests {
+  readonly guests: GuestConnections;
+  readonly attendances: Attendances;
+  readonly #deps: HostGuestsDeps;
+  readonly #openCommands: OpenCommands;
+  #relay: Relay | null = null;
+
+  /** @throws MayflyError host_unavailable when the agent is not built */
+  constructor(deps: HostGuestsDeps) {
+    const { config, machine, store, logger } = deps;
+    const { hypervisor, credentials } = machine;
+    this.#deps = deps;
+    this.guests = new GuestConnections({
+      hypervisor,
+      credentials,
+      agent: builtAgent(),
+      identify: (sandboxId) => identify(store, sandboxId),
+      renew: (sandboxId) => this.#renew(sandboxId),
+    });
+    this.attendances = new Attendances({ store, hypervisor, guests: this.guests, logger });
+    this.#openCommands = new OpenCommands({ hostId: config.hostId, store, attendances: this.attendances, logger });
+  }
+
+  /** Goes on with the commands that run, and lets the API in. */
+  async open(): Promise<void> {
+    const { config, machine, store, logger } = this.#deps;
+    const { guests, attendances } = this;
+    await this.#openCommands.start();
+    this.#relay = await startRelay({
+      ...config.relay,
+      routes: {
+        commands: commandsRoute({ store, guests, attendances }),
+        sandboxes: sandboxAgentRoute(guests),
+        snapshots: snapshotsRoute(machine.hypervisor.snapshots),
+        sources: sourceRoute(this.#looks()),
+      },
+      logger,
+    });
+    const { url, key } = this.#relay;
+    await store.hosts.announceRelay(config.hostId, { url, key: key.toString('hex') });
+  }
+
+  /** Commands run on, and are gone on with by the next worker. */
+  async close(): Promise<void> {
+    await this.attendances.stop();
+    await this.#openCommands.stop();
+    this.guests.closeAll();
+    await this.#relay?.close();
+  }
+
+  #looks(): SourceLooks {
+    const { config, machine, store } = this.#deps;
+    const certify = (sourceId: string, publicKey: string) => this.#certify(sourceId, publicKey);
+    return new SourceLooks({ hostId: config.hostId, store, sight: machine.sight, certify });
+  }
+
+  /** A certificate for the key that is there. */
+  async #renew(sandboxId: string): Promise<string> {
+    const publicKey = await this.#deps.machine.credentials.publicKey(sandboxId);
+    if (publicKey === null) {
+      throw new MayflyError('sandbox_ended', `This host has no key to ${sandboxId} any more: it is being ended.`);
+    }
+    return this.#certify(sandboxId, publicKey);
+  }
+
+  /** The CA is the control worker's, so Temporal carries the wish. */
+  async #certify(sandboxId: string, publicKey: string): Promise<string> {
+    const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
+    const { certificate } = await signKey(this.#deps.client, randomUUID(), input);
+    return certificate;
+  }
+}
+
+function builtAgent(): { version: string; path: string } {
+  const built = guestBinaries();
+  if (built) return { version: built.version, path: built.agent };
+  throw new MayflyError('host_unavailable', 'The agent for guests is not built on this host; run `npm run setup`.');
+}
+
+async function identify(store: Store, sandboxId: string): Promise<Identity> {
+  const record = await store.sandboxes.get(sandboxId);
+  if (!record) throw new MayflyError('sandbox_not_found', `There is no sandbox ${sandboxId}.`);
+  const { state, phase, ssh } = record;
+  if ((state === 'running' || phase === 'renewing-trust') && ssh)
+    return { user: ssh.user, hostKey: ssh.hostKey, verified: true };
+  const code = isFinal(state) || state === 'destroying' ? 'sandbox_ended' : 'sandbox_not_running';
+  throw new MayflyError(code, `The sandbox ${sandboxId} is ${state}.`);
+}

@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import type { Failpoints } from '../../host/failpoints.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import { Ledger } from '../../host/ledger.ts';
+import { type Gate, readGate } from '../../host/source/gate.ts';
+import { SourceSight } from '../../host/source/sight.ts';
+import { Credentials } from '../../host/ssh/credentials.ts';
+import { StateDir } from '../../host/state-dir.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { guestBinaries } from '../config/artifacts.mjs';
+import type { Config } from '../config/config.ts';
+import { openHypervisor } from './hypervisor.ts';
+
+/** What one machine's worker holds: its hypervisor, what it has promised, and its keys to its sandboxes. */
+export interface HostMachine {
+  hypervisor: Hypervisor;
+  ledger: Ledger;
+  credentials: Credentials;
+  /** Its way to the sources that are looked at. */
+  sight: SourceSight;
+  /** What is put on a source that is prepared. @throws MayflyError host_unavailable when it is not built */
+  gate(): Promise<Gate>;
+  state: StateDir;
+  /** Whether a libvirtd of our own had to be started to open it: then it ran nothing before. */
+  isNew: boolean;
+  /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
+  close(): Promise<void>;
+  /** Ends what was started for this installation alone, with all that it runs. Before {@link close}. */
+  end(): Promise<void>;
+}
+
+/**
+ * Opens this machine for its one host worker.
+ * @param open `@default` the hypervisor that the configuration names
+ * @throws MayflyError host_unavailable when another worker serves the same folder, or the hypervisor does not answer
+ */
+export async function openHostMachine(
+  config: Config,
+  failpoints: Failpoints,
+  open: typeof openHypervisor = openHypervisor,
+): Promise<HostMachine> {
+  const state = new StateDir(config.stateDir);
+  await mkdir(state.root, { recursive: true, mode: 0o711 });
+  const lock = await lockFolder(state.root);
+  try {
+    const ledger = new Ledger(state, config.diskOvercommit);
+    const credentials = new Credentials(state);
+    await ledger.open();
+    await credentials.open();
+    const { hypervisor, ...opened } = await open(config, state, failpoints);
+    const sight = new SourceSight({ hypervisor, credentials });
+    return {
+      hypervisor,
+      ledger,
+      credentials,
+      sight,
+      gate: builtGate,
+      state,
+      isNew: opened.isNew,
+      end: () => opened.end(),
+      async close() {
+        sight.closeAll();
+        await hypervisor.close();
+        await unlock(lock);
+      },
+    };
+  } catch (err) {
+    await unlock(lock);
+    throw err;
+  }
+}
+
+async function builtGate(): Promise<Gate> {
+  const path = guestBinaries()?.gate;
+  if (path) return readGate(path);
+  throw new MayflyError('host_unavailable', 'The gate for sources is not built on this host; run `npm run setup`.');
+}
+
+/**
+ * Admission is counted by one process a folder. The lock is an abstract Unix socket: the kernel lets go of it the
+ * moment its holder dies, so nothing stale is ever left (unix(7)).
+ */
+async function lockFolder(root: string): Promise<Server> {
+  const lock = createServer();
+  lock.listen(`\0mayfly-host:${root}`);
+  try {
+    await once(lock, 'listening');
+  } catch (cause) {
+    throw new MayflyError(
+      'host_unavailable',
+      `another host worker serves ${root}; stop it, or use another MAYFLY_STATE_DIR`,
+      { cause },
+    );
+  }
+  return lock;
+}
+
+async function unlock(lock: Server): Promise<void> {
+  lock.close();
+  await once(lock, 'close');
+}

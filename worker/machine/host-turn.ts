@@ -1,0 +1,104 @@
+import type { Context } from '@temporalio/activity';
+import { asStep } from '../../activities/step/step-context.ts';
+import type { Turn, TurnStep } from '../../activities/step/turn.ts';
+import type { Failpoints } from '../../host/failpoints.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { AT_STEP, type StepUnderWay } from '../../model/sagas/messages.ts';
+import type { StepTiming } from '../../model/sandbox/sandbox.ts';
+import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
+import { type DoneStep, isTurnBeat, type TurnBeat, type TurnFailure } from '../../model/sandbox/turn.ts';
+
+/** The turn that one attempt of an activity is. */
+export class HostTurn implements Turn {
+  /** Rejects when a step has not ended in its time, whether it stops or not. */
+  readonly overdue: Promise<never>;
+  #overdue: (why: MayflyError) => void = () => {};
+  #step = '';
+  #seen = 'waiting for its turn';
+  #done: DoneStep[] = [];
+  #signal: AbortSignal;
+  readonly #isResumed: boolean;
+
+  constructor(
+    private readonly context: Context,
+    private readonly failpoints: Failpoints,
+    /** Whom the faults of its steps may be keyed by. */
+    private readonly about: readonly string[],
+  ) {
+    this.overdue = new Promise((_resolve, reject) => {
+      this.#overdue = reject;
+    });
+    this.overdue.catch(() => undefined); // told to whoever races with it
+    this.#signal = context.cancellationSignal;
+    const { heartbeatDetails, attempt } = context.info;
+    this.#isResumed = attempt > 1;
+    if (isTurnBeat(heartbeatDetails)) this.#done = heartbeatDetails.done;
+  }
+
+  /** Begins, when those before it in line have ended. @param signal also ends it when a newer turn or step overtakes it */
+  begin(signal: AbortSignal): void {
+    this.#signal = signal;
+    this.beat(); // so that it is known to have begun, should this process die
+  }
+
+  beat(): void {
+    const beat: TurnBeat = { step: this.#step, seen: this.#seen, done: this.#done };
+    this.context.heartbeat(beat);
+  }
+
+  get steps(): StepTiming[] {
+    return this.#done.map(({ step, startedAt, endedAt }) => ({ step, startedAt, endedAt }));
+  }
+
+  get failure(): TurnFailure {
+    return { step: this.#step, isFirst: !this.#isResumed && this.#done.length === 0 };
+  }
+
+  async step<T>(step: TurnStep, run: () => Promise<T>): Promise<T> {
+    const { name } = step;
+    const before = this.#done.find((done) => done.step === name);
+    if (before) return before.result as T; // what this very step has returned, by way of JSON
+    const startedAt = new Date().toISOString();
+    this.#step = name;
+    this.#seen = 'running';
+    const slow = setTimeout(() => this.#tell(step), step.shownAfterMs);
+    const late = new AbortController();
+    const limit = setTimeout(() => {
+      const why = new MayflyError(timeoutCode(name), timeoutMessage(name, this.#seen));
+      this.#overdue(why);
+      late.abort(why);
+    }, step.withinMs);
+    try {
+      const result = await this.#run(name, AbortSignal.any([this.#signal, late.signal]), run);
+      late.signal.throwIfAborted(); // nobody waits for it any more: the next step is not begun
+      this.#done = [...this.#done, { step: name, startedAt, endedAt: new Date().toISOString(), result }];
+      return result;
+    } finally {
+      clearTimeout(slow);
+      clearTimeout(limit);
+    }
+  }
+
+  async #run<T>(name: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    await this.failpoints.hit(name, 'before', this.about, signal);
+    const alive = (detail: string) => {
+      this.#seen = detail;
+    };
+    const result = await asStep({ signal, alive }, run);
+    await this.failpoints.hit(name, 'after', this.about, signal);
+    return result;
+  }
+
+  /** By heartbeat to Temporal, and by signal to the workflow, which writes it into the record. */
+  #tell({ phase, ssh }: TurnStep): void {
+    this.beat();
+    const { workflowExecution } = this.context.info;
+    if (!workflowExecution) return;
+    const { workflowId, runId } = workflowExecution;
+    const underWay: StepUnderWay = { phase, steps: this.steps, ...(ssh && { ssh }) };
+    this.context.client.workflow
+      .getHandle(workflowId, runId)
+      .signal<[StepUnderWay]>(AT_STEP, underWay)
+      .catch((err: unknown) => this.context.log.warn('a slow step is not shown', { phase, why: String(err) }));
+  }
+}

@@ -1,0 +1,140 @@
+import { getServers } from 'node:dns';
+import { isIPv4 } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { PresentCapture } from '../../host/captures.ts';
+import type { Failpoints } from '../../host/failpoints.ts';
+import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
+import { Virsh } from '../../host/libvirt/client/virsh.ts';
+import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
+import { registerGolden } from '../../host/libvirt/golden.ts';
+import { marksAtRest } from '../../host/libvirt/marks-at-rest.ts';
+import { SavedMemory, savedMemoryFolder } from '../../host/libvirt/memory/saved-memory.ts';
+import { Leases } from '../../host/libvirt/network/leases.ts';
+import { DEFAULT_NETWORKS, type NetworkPlans } from '../../host/libvirt/network/network-plan.ts';
+import {
+  definitionsOf,
+  findPrivateLibvirtd,
+  leaseFolderOf,
+  startPrivateLibvirtd,
+} from '../../host/libvirt/network/private-libvirtd.ts';
+import { entriesOf } from '../../host/os/directory.ts';
+import { SimulatedHypervisor } from '../../host/simulated/driver.ts';
+import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { diffBinary, goldenImage, guestBinaries } from '../config/artifacts.mjs';
+import type { Config } from '../config/config.ts';
+
+/** Opened, and whatever had to be started for it. */
+export interface OpenHypervisor {
+  hypervisor: Hypervisor;
+  /** Whether a libvirtd of our own had to be started for it. */
+  isNew: boolean;
+  /** Ends what was started for this installation alone: a private libvirtd with all it runs. */
+  end(): Promise<void>;
+}
+
+/** @throws MayflyError host_unavailable */
+export async function openHypervisor(config: Config, state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {
+  return config.hostKind === 'simulated' ? openSimulated(state, failpoints) : openLibvirt(config, state);
+}
+
+/**
+ * What {@link Hypervisor.marks} says, without opening the hypervisor: nothing is started, defined or made, so it may be
+ * asked on any machine, also beside its host worker.
+ * @throws MayflyError host_unavailable when a libvirtd that should answer does not
+ */
+export async function hypervisorMarks(config: Config, state: StateDir): Promise<Mark[]> {
+  if (config.hostKind === 'simulated') {
+    if ((await entriesOf(state.sandboxes)) === null) return [];
+    const hypervisor = new SimulatedHypervisor({ state });
+    await hypervisor.openToLook();
+    return hypervisor.marks();
+  }
+  const given = await chosenLibvirt(config);
+  const networks = plans(config);
+  if (given !== PRIVATE) return new LibvirtHypervisor({ uri: given, state, networks }).marks();
+  const folder = privateFolder(state);
+  const leaseFolder = leaseFolderOf(folder);
+  const running = await findPrivateLibvirtd(folder);
+  if (running) return new LibvirtHypervisor({ uri: running.uri, state, networks, leaseFolder }).marks();
+  const bridges = [networks.isolated.bridge, networks.internet.bridge];
+  const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
+  return marksAtRest(definitionsOf(folder), saved, new Leases(leaseFolder, bridges), state);
+}
+
+/** What `HostSnapshots.list` says, without opening the hypervisor: it looks at files alone. */
+export async function hypervisorSnapshots(config: Config, state: StateDir): Promise<KeptSnapshot[]> {
+  return closedHypervisor(config, state).snapshots.list();
+}
+
+/** What `HostCaptures.list` says, as {@link hypervisorSnapshots}. */
+export async function hypervisorCaptures(config: Config, state: StateDir): Promise<PresentCapture[]> {
+  return closedHypervisor(config, state).captures.list();
+}
+
+function closedHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, state: StateDir): Hypervisor {
+  return hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
+}
+
+async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {
+  const guest = guestBinaries();
+  if (!guest) throw new MayflyError('host_unavailable', 'The guest agent is not built: run `npm run setup`.');
+  const hypervisor = new SimulatedHypervisor({ state, failpoints, agentFolder: dirname(guest.agent) });
+  await hypervisor.open();
+  return { hypervisor, isNew: false, end: async () => {} };
+}
+
+async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervisor> {
+  const given = await chosenLibvirt(config);
+  const own = given === PRIVATE ? await startPrivateLibvirtd(privateFolder(state)) : null;
+  try {
+    const uri = own?.uri ?? given;
+    const networks = plans(config);
+    const diffProgram = diffBinary();
+    const hypervisor = new LibvirtHypervisor({
+      uri,
+      state,
+      networks,
+      ...(own && { leaseFolder: own.leaseFolder }),
+      ...(diffProgram !== null && { diffProgram }),
+    });
+    await hypervisor.open();
+    const image = goldenImage();
+    if (image) await registerGolden(new Virsh(uri), state, image.dir);
+    return { hypervisor, isNew: own?.isNew ?? false, end: async () => own?.stop({ machines: true }) };
+  } catch (err) {
+    if (own?.isNew) await own.stop({ machines: true });
+    throw err;
+  }
+}
+
+const SYSTEM_URI = 'qemu:///system';
+const PRIVATE = 'private';
+
+/** The libvirtd that is named, the one that runs on this machine, or else one of our own. */
+async function chosenLibvirt({ libvirtUri }: Config): Promise<string> {
+  return libvirtUri ?? ((await runsHere()) ? SYSTEM_URI : PRIVATE);
+}
+
+function privateFolder(state: StateDir): string {
+  return join(state.root, 'libvirt');
+}
+
+async function runsHere(): Promise<boolean> {
+  try {
+    await new Virsh(SYSTEM_URI).run(['uri']);
+    return true;
+  } catch (err) {
+    if (err instanceof MayflyError && err.code === 'host_unavailable') return false;
+    throw err;
+  }
+}
+
+function plans({ subnets }: Config): NetworkPlans {
+  return {
+    isolated: { ...DEFAULT_NETWORKS.isolated, subnet: subnets.isolated },
+    internet: { ...DEFAULT_NETWORKS.internet, subnet: subnets.internet },
+    dnsServers: getServers().filter(isIPv4),
+  };
+}

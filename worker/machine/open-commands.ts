@@ -1,0 +1,76 @@
+import type { Logger } from 'pino';
+import { ABANDONED_AFTER_MS } from '../../commands/command-audit.ts';
+import type { Attendances } from '../../commands/command-runs.ts';
+import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
+import type { Store } from '../../store/connect.ts';
+
+export interface OpenCommandsDeps {
+  hostId: string;
+  store: Store;
+  attendances: Attendances;
+  logger: Logger;
+}
+
+/**
+ * Goes on with the commands of this host that run, as soon as its worker starts: Temporal notices the death of the one
+ * before only when its heartbeats stay away. Who asks for them later joins.
+ */
+export class OpenCommands {
+  readonly #deps: OpenCommandsDeps;
+  #timer: NodeJS.Timeout | undefined;
+  #sweeping: Promise<void> = Promise.resolve();
+  /** Those that had no record when they were last looked at: it is written beside what opens them. */
+  #unrecorded = new Set<string>();
+
+  constructor(deps: OpenCommandsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks once, and then every `openCommandsMs`. */
+  async start(): Promise<void> {
+    await this.#sweep();
+    this.#timer = setInterval(() => {
+      this.#sweeping = this.#sweep();
+    }, DEFAULT_INTERVALS.openCommandsMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#sweeping;
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, logger } = this.#deps;
+    const before = this.#unrecorded;
+    this.#unrecorded = new Set();
+    try {
+      for (const { sandboxId, commandId } of await store.uses.openCommands()) {
+        await this.#look(sandboxId, commandId, before.has(commandId));
+      }
+    } catch (err) {
+      logger.warn({ err }, 'commands that are open could not be looked through; those of Temporal go on');
+    }
+  }
+
+  async #look(sandboxId: string, commandId: string, wasUnrecorded: boolean): Promise<void> {
+    const { hostId, store, attendances } = this.#deps;
+    const record = await store.commands.get(commandId);
+    if (!record && !wasUnrecorded) this.#unrecorded.add(commandId);
+    // Whoever ended it was killed before it could tidy up; or whoever asked for it, before it was recorded.
+    if (record ? record.state === 'ended' : wasUnrecorded) {
+      await store.launches.remove(commandId);
+      await store.uses.closeCommand(sandboxId, commandId);
+    }
+    if (record?.hostId !== hostId || attendances.isAttended(commandId)) return;
+    if (record.state === 'running') this.#goOn(commandId, attendances.attend(commandId));
+    const age = Date.now() - Date.parse(record.requestedAt);
+    if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, attendances.settle(commandId));
+  }
+
+  /** Its failure is no end: Temporal asks for the command again, and so does the next sweep. */
+  #goOn(commandId: string, attended: Promise<unknown>): void {
+    attended.catch((err: unknown) =>
+      this.#deps.logger.info({ err, commandId }, 'a command is to be gone on with later'),
+    );
+  }
+}

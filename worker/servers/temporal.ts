@@ -1,0 +1,33 @@
+import { NativeConnection } from '@temporalio/worker';
+import { MayflyError } from '../../model/errors.ts';
+import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
+
+/** temporal.api.enums.v1.IndexedValueType. */
+const INDEXED_VALUE_TYPE_KEYWORD = 2;
+/** gRPC status code. */
+const ALREADY_EXISTS = 6;
+
+/** One connection a process, shared by its workers and its client. @throws MayflyError temporal_unavailable */
+export async function connectTemporal(address: string): Promise<NativeConnection> {
+  try {
+    return await NativeConnection.connect({ address, grpcCompression: { codec: 'none' } });
+  } catch (cause) {
+    throw new MayflyError('temporal_unavailable', `Temporal does not answer at ${address}`, { cause });
+  }
+}
+
+/** Registers our search attributes where they are not; an old database file of a dev server ignores them at its start. */
+export async function registerSearchAttributes(connection: NativeConnection, namespace: string): Promise<void> {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const missing = Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})));
+  if (missing.length === 0) return;
+  try {
+    await connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD])),
+    });
+  } catch (err) {
+    const raced = typeof err === 'object' && err !== null && 'code' in err && err.code === ALREADY_EXISTS;
+    if (!raced) throw err;
+  }
+}

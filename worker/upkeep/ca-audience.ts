@@ -1,0 +1,76 @@
+import type { Client } from '@temporalio/client';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { SourceAccess } from '../../model/snapshots/source-access.ts';
+import { changeTrust, trusted } from '../../sagas/certificates.ts';
+import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
+import { waitFor } from '../../sagas/wait.ts';
+import type { Store } from '../../store/connect.ts';
+
+/** Whom a step of a rotation has reached: ids of sandboxes, and `source <name> on <host>`. */
+export interface Told {
+  told: string[];
+  waiting: string[];
+}
+
+export interface TellOptions {
+  /** How long all of them together are waited for. Seconds. */
+  waitSeconds: number;
+  signal: AbortSignal;
+}
+
+/** Has every sandbox that is alive and every source that is prepared trust the CA's keys of now, and looks whether it does. */
+export async function tellAudience(client: Client, store: Store, options: TellOptions): Promise<Told> {
+  const limit = new AbortController();
+  const stop = () => limit.abort(new Error('the time for telling is over'));
+  const timer = setTimeout(stop, options.waitSeconds * 1_000);
+  options.signal.addEventListener('abort', stop, { once: true });
+  if (options.signal.aborted) stop();
+  const outcome: Told = { told: [], waiting: [] };
+  const note = async (name: string, tell: () => Promise<boolean>) => {
+    const list = (await withinLimit(limit.signal, tell)) ? outcome.told : outcome.waiting;
+    list.push(name);
+  };
+  try {
+    const [sandboxes, sources] = await Promise.all([sandboxesAlive(store), store.sources.prepared()]);
+    // All are asked before the first is waited for: who is not reached in time is told by and by.
+    for (const { id } of sandboxes) await changeTrust(client, id, null);
+    await Promise.all([
+      ...sandboxes.map(({ id }) =>
+        note(id, () => waitFor(client, limit.signal, () => trusted(client, id)).then(() => true)),
+      ),
+      ...sources.map((source) =>
+        note(`source ${source.name} on ${source.hostId}`, () => prepareAgain(client, store, source, limit.signal)),
+      ),
+    ]);
+    return outcome;
+  } finally {
+    clearTimeout(timer);
+    options.signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Those whose guests trust something. */
+export function sandboxesAlive(store: Store): Promise<SandboxRecord[]> {
+  return store.sandboxes.all(['requested', 'creating', 'running', 'paused', 'hibernated', 'warm']);
+}
+
+async function withinLimit(limit: AbortSignal, tell: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await tell();
+  } catch (error) {
+    if (!limit.aborted) throw error;
+    return false;
+  }
+}
+
+/** A source is told by preparing it again, which changes nothing else. False when it could not be. */
+async function prepareAgain(client: Client, store: Store, source: SourceAccess, limit: AbortSignal): Promise<boolean> {
+  const { id: sourceId, hostId, name, preparedBy: actor } = source;
+  if (!actor) return false;
+  const sagas = new TemporalSagas(client);
+  const began = new Date().toISOString();
+  await sagas.sourceTask({ task: 'prepare', sourceId, hostId, name, actor });
+  await sagas.sourceTaskEnded({ hostId, name }, limit);
+  const now = await store.sources.get(sourceId);
+  return now?.state !== 'prepared' || (now.preparedAt ?? '') >= began;
+}

@@ -1,0 +1,98 @@
+import { Failpoints } from '../../host/failpoints.ts';
+import type { Mark } from '../../host/hypervisor.ts';
+import { Ledger } from '../../host/ledger.ts';
+import { entriesOf } from '../../host/os/directory.ts';
+import { Credentials } from '../../host/ssh/credentials.ts';
+import { StateDir } from '../../host/state-dir.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import type { Config } from '../config/config.ts';
+import { type HostMachine, openHostMachine } from '../machine/host-machine.ts';
+import { hypervisorMarks } from '../machine/hypervisor.ts';
+import { withPresentStore } from '../servers/local-store.ts';
+
+/**
+ * Marks on this machine whose sandbox the store does not say is alive. Only looks at the machine, so it may be asked
+ * while the host worker runs.
+ * @throws MayflyError host_unavailable when the hypervisor that should answer does not; store_unavailable
+ */
+export async function findResidue(config: Config): Promise<Mark[]> {
+  // The machine first: a sandbox made between the two looks is in the store by then.
+  const marks = await marksOn(config);
+  const alive = await aliveOf(config, new Set(marks.map((mark) => mark.sandboxId)));
+  const found = marks.filter((mark) => !alive.has(mark.sandboxId));
+  if (found.length === 0) return [];
+  // And once more: one that was being destroyed meanwhile was proved to have left nothing before the store said so.
+  const still = await marksOn(config);
+  return found.filter((mark) => still.some((other) => isSame(mark, other)));
+}
+
+/**
+ * Removes only what carries these sandboxes' names, in the order of a destroy; resolves when it was looked at again.
+ * @throws MayflyError host_unavailable while a host worker serves this machine; cleanup_incomplete when something is
+ *   still there; internal when the store says that one is alive
+ */
+export async function removeResidue(config: Config, sandboxIds: Iterable<string>): Promise<void> {
+  await withMachine(config, async (machine) => {
+    const ids = new Set(sandboxIds);
+    for (const id of await aliveOf(config, ids)) {
+      throw new MayflyError('internal', `the store says that ${id} is alive; destroy it instead`);
+    }
+    for (const id of ids) await removeOne(machine, id);
+  });
+}
+
+/**
+ * Lends this machine, which nobody else may serve meanwhile, and ends what had to be started for it.
+ * @throws MayflyError host_unavailable
+ */
+export async function withMachine<T>(config: Config, use: (machine: HostMachine) => Promise<T>): Promise<T> {
+  const machine = await openHostMachine(config, Failpoints.parse(undefined));
+  try {
+    return await use(machine);
+  } finally {
+    try {
+      if (machine.isNew) await machine.end();
+    } finally {
+      await machine.close();
+    }
+  }
+}
+
+export function isSame(one: Mark, other: Mark): boolean {
+  return one.sandboxId === other.sandboxId && one.observation.layer === other.observation.layer;
+}
+
+async function removeOne({ credentials, hypervisor, ledger }: HostMachine, sandboxId: string): Promise<void> {
+  await credentials.removeCredentials(sandboxId);
+  await hypervisor.removeDomain(sandboxId);
+  await hypervisor.releaseLease(sandboxId);
+  await hypervisor.removeWorkspace(sandboxId);
+  await ledger.release(sandboxId);
+  const looks = await Promise.all([credentials.look(sandboxId), hypervisor.look(sandboxId), ledger.look(sandboxId)]);
+  const left = looks.flat().filter((look) => !look.absent);
+  if (left.length > 0)
+    throw new MayflyError('cleanup_incomplete', left.map((look) => look.found ?? look.lookedAt).join('; '));
+}
+
+async function marksOn(config: Config): Promise<Mark[]> {
+  const state = new StateDir(config.stateDir);
+  const marks = await Promise.all([
+    hypervisorMarks(config, state),
+    (await entriesOf(state.credentials)) ? new Credentials(state).marks() : [],
+    (await entriesOf(state.reservations)) ? new Ledger(state).marks() : [],
+  ]);
+  return marks.flat();
+}
+
+async function aliveOf(config: Config, ids: Set<string>): Promise<Set<string>> {
+  if (ids.size === 0) return new Set();
+  return withPresentStore(config, async (store) => {
+    const alive = new Set<string>();
+    for (const id of ids) {
+      const record = await store.sandboxes.get(id);
+      if (record && !isFinal(record.state)) alive.add(id);
+    }
+    return alive;
+  });
+}

@@ -1,0 +1,248 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { excessOfKey, excessOfSandbox, type StorageRoom } from '../../activities/snapshot/storage-room.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { Ledger } from '../../host/ledger.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
+import { DEFAULT_INTERVALS, type Intervals } from '../../model/intervals.ts';
+import type { Operation } from '../../model/sagas/messages.ts';
+import type { StallCause } from '../../model/sandbox/sandbox.ts';
+import { fullness, type HostDisk, hasRoomAgain, isFull } from '../../model/snapshots/storage.ts';
+import type { Sagas } from '../../sagas/sagas.ts';
+import type { ApiKey } from '../../store/access/api-keys.ts';
+import type { Store } from '../../store/connect.ts';
+import { storedParts } from '../../store/stored-parts.ts';
+import { Growth } from './growth.ts';
+
+/** So many sandboxes are measured in one look where nothing depends on it: a look may not cost more the more there are. */
+const MEASURED_AT_ONCE = 4;
+/** With room on the disk, libvirt is asked only in every n-th look whose guest found none: then a quota of the host's stopped it. */
+const ASK_EVERY = 15;
+/** An operation that the watch asked for ends within this. Milliseconds. */
+const OPERATION_MS = 60_000;
+
+export interface StorageWatchDeps {
+  hostId: string;
+  hypervisor: Pick<Hypervisor, 'disk' | 'diskBytes' | 'heldBytes' | 'stopped'>;
+  ledger: Pick<Ledger, 'sandboxIds'>;
+  room: Pick<StorageRoom, 'check'>;
+  store: Store;
+  sagas: Pick<Sagas, 'operate' | 'operated'>;
+  logger: Logger;
+  /** `@default` {@link DEFAULT_INTERVALS} */
+  intervals?: Pick<Intervals, 'storageMs' | 'measureMs'>;
+}
+
+/** What a sandbox takes itself, and when that was measured (performance.now; -Infinity: by the watch before this one). */
+interface Measured {
+  bytes: number;
+  at: number;
+}
+
+/** Why a sandbox is to be stopped. */
+interface Trouble {
+  cause: StallCause;
+  why: string;
+}
+
+/**
+ * Measures what the sandboxes of this host take of its disk. One that grows where no room is left, or past a quota, is
+ * stopped by its own workflow until there is room again. Every look begins anew with what is there, so nothing is lost
+ * when this process dies.
+ */
+export class StorageWatch {
+  readonly #deps: StorageWatchDeps;
+  readonly #stopped = new AbortController();
+  readonly #growth = new Growth();
+  /** Sandboxes that may wait for room; their records say whether they do. */
+  #stalled = new Set<string>();
+  readonly #asked = new Map<string, Promise<void>>();
+  readonly #measured = new Map<string, Measured>();
+  #told = { text: '', at: -Infinity };
+  #looks = 0;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(deps: StorageWatchDeps) {
+    this.#deps = deps;
+  }
+
+  /** Measures once, and goes on doing so. */
+  async start(): Promise<void> {
+    const { store, hostId } = this.#deps;
+    const paused = await store.sandboxes.all(['paused']);
+    this.#stalled = new Set(paused.filter((one) => one.hostId === hostId && one.stalledBy).map(({ id }) => id));
+    const before = (await store.measuredDisks.list()).find((one) => one.hostId === hostId);
+    for (const { id, bytes } of before?.sandboxes ?? []) this.#measured.set(id, { bytes, at: -Infinity });
+    await this.#look();
+    this.#loop = this.#repeat();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#loop;
+    await Promise.all(this.#asked.values());
+  }
+
+  async #repeat(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await sleep(this.#intervals.storageMs, undefined, { signal }).catch(() => undefined); // the abort ends the loop
+      if (!signal.aborted) await this.#look();
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { hypervisor, store, logger } = this.#deps;
+    try {
+      const limited = await store.apiKeys.limited();
+      const disk = await hypervisor.disk();
+      const sizes = await this.#measure(limited.length > 0 || !hasRoomAgain(disk));
+      const troubles = await this.#troubles(sizes, disk, limited);
+      for (const [sandboxId, trouble] of troubles) await this.#stall(sandboxId, trouble);
+      if (!hasRoomAgain(disk)) return;
+      for (const sandboxId of this.#stalled) if (!troubles.has(sandboxId)) await this.#goOn(sandboxId);
+    } catch (err) {
+      logger.warn({ err }, 'the disk of this host could not be watched; it is tried again');
+    } finally {
+      this.#looks++;
+    }
+  }
+
+  get #intervals() {
+    return this.#deps.intervals ?? DEFAULT_INTERVALS;
+  }
+
+  /**
+   * Measures, and tells the store what counts to each sandbox: what it takes, and what stays of deleted snapshots for it.
+   * @param all whether somebody may have to be stopped for it; else it is done little by little
+   * @returns only what each takes itself, by sandbox id, bytes: who has a snapshot deleted does not grow
+   */
+  async #measure(all: boolean): Promise<Map<string, number>> {
+    const { hypervisor, ledger } = this.#deps;
+    const ids = new Set(ledger.sandboxIds());
+    const known = this.#measured.size;
+    for (const id of this.#measured.keys()) if (!ids.has(id)) this.#measured.delete(id);
+    const due = all ? [...ids] : this.#longestAgo([...ids]);
+    if (due.length > 0 || this.#measured.size < known) {
+      const held = await hypervisor.heldBytes(); // first: what is copied up from there meanwhile counts twice, and never not at all
+      for (const id of due) {
+        const bytes = await hypervisor.diskBytes(id);
+        this.#measured.set(id, { bytes, at: bytes > 0 ? performance.now() : -Infinity }); // nothing: it is being made
+      }
+      await this.#tell(this.#sizes().map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) })));
+    }
+    return new Map(this.#sizes());
+  }
+
+  /** What has not changed is told again after a while: it says when it was measured. */
+  async #tell(sandboxes: { id: string; bytes: number }[]): Promise<void> {
+    const { hostId, store } = this.#deps;
+    const [text, now] = [JSON.stringify(sandboxes), performance.now()];
+    if (text === this.#told.text && now - this.#told.at < this.#intervals.measureMs) return;
+    await store.measuredDisks.describe({ hostId, measuredAt: new Date().toISOString(), sandboxes });
+    this.#told = { text, at: now };
+  }
+
+  #sizes(): [string, number][] {
+    return [...this.#measured].filter(([, { bytes }]) => bytes > 0).map(([id, { bytes }]) => [id, bytes]);
+  }
+
+  #longestAgo(ids: string[]): string[] {
+    const before = performance.now() - this.#intervals.measureMs;
+    const at = (id: string) => this.#measured.get(id)?.at ?? -Infinity;
+    const due = ids.filter((id) => at(id) < before).toSorted((a, b) => at(a) - at(b));
+    return due.slice(0, MEASURED_AT_ONCE);
+  }
+
+  async #troubles(
+    sizes: ReadonlyMap<string, number>,
+    disk: HostDisk,
+    limited: readonly ApiKey[],
+  ): Promise<Map<string, Trouble>> {
+    const { hypervisor } = this.#deps;
+    const troubles = await this.#overQuota(sizes, limited);
+    const isLow = !hasRoomAgain(disk);
+    const why = `room on its host: ${fullness(disk)}. Delete snapshots or sandboxes there; it goes on by itself then`;
+    const trouble: Trouble = { cause: 'host_disk_full', why };
+    if (isFull(disk)) for (const id of this.#growth.during('host', sizes)) troubles.set(id, trouble);
+    else this.#growth.over('host');
+    if (isLow || this.#looks % ASK_EVERY === 0) for (const id of await hypervisor.stopped()) troubles.set(id, trouble);
+    return troubles;
+  }
+
+  async #overQuota(sizes: ReadonlyMap<string, number>, limited: readonly ApiKey[]): Promise<Map<string, Trouble>> {
+    const { store } = this.#deps;
+    const troubles = new Map<string, Trouble>();
+    if (limited.length === 0) return troubles;
+    const parts = await storedParts(store);
+    const stall = (id: string, excess: string) =>
+      troubles.set(id, { cause: 'quota_exceeded', why: `room in a quota: ${excess}; it goes on by itself then` });
+    for (const key of limited) {
+      const own = parts.filter(
+        ({ kind, apiKeyId, id }) => kind === 'workspace' && apiKeyId === key.id && sizes.has(id),
+      );
+      const ofKey = excessOfKey(key, parts);
+      if (ofKey === null) this.#growth.over(key.id);
+      const ownSizes = new Map(own.map(({ id }) => [id, sizes.get(id) ?? 0]));
+      for (const id of ofKey === null ? [] : this.#growth.during(key.id, ownSizes)) stall(id, ofKey ?? '');
+      for (const { id } of own) {
+        const excess = excessOfSandbox(key, id, parts);
+        if (excess !== null) stall(id, excess);
+      }
+    }
+    return troubles;
+  }
+
+  async #stall(sandboxId: string, { cause, why }: Trouble): Promise<void> {
+    const record = await this.#deps.store.sandboxes.get(sandboxId);
+    if (record?.state === 'paused' && record.stalledBy) this.#stalled.add(sandboxId);
+    if (record?.state !== 'running') return;
+    this.#deps.logger.warn({ sandboxId, cause, why }, 'a sandbox is stopped until there is room');
+    this.#begin(sandboxId, { kind: 'stall', operationId: newOperationId(), cause, why });
+  }
+
+  async #goOn(sandboxId: string): Promise<void> {
+    const { store, room, logger } = this.#deps;
+    const record = await store.sandboxes.get(sandboxId);
+    if (!(record?.state === 'paused' && record.stalledBy)) {
+      this.#stalled.delete(sandboxId);
+      return;
+    }
+    try {
+      await room.check(sandboxId);
+    } catch (err) {
+      if (err instanceof MayflyError && (err.code === 'quota_exceeded' || err.code === 'host_disk_full')) return;
+      throw err;
+    }
+    logger.info({ sandboxId }, 'a sandbox goes on: there is room again');
+    this.#begin(sandboxId, { kind: 'unstall', operationId: newOperationId() });
+  }
+
+  /** One at a time for a sandbox; the looks go on meanwhile. */
+  #begin(sandboxId: string, operation: Operation): void {
+    if (this.#asked.has(sandboxId)) return;
+    const asked = this.#operate(sandboxId, operation).finally(() => this.#asked.delete(sandboxId));
+    this.#asked.set(sandboxId, asked);
+  }
+
+  /** What is in its way now (another operation, its end) is met again at the next look. */
+  async #operate(sandboxId: string, operation: Operation): Promise<void> {
+    const { sagas, logger } = this.#deps;
+    const { kind, operationId } = operation;
+    const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(OPERATION_MS)]);
+    if (kind === 'stall') this.#stalled.add(sandboxId);
+    try {
+      await sagas.operate(sandboxId, operation);
+      const failure = await sagas.operated(sandboxId, operationId, signal);
+      if (failure) logger.warn({ sandboxId, kind, failure }, 'a sandbox stays as it is; it is tried again');
+    } catch (err) {
+      if (!this.#stopped.signal.aborted) logger.info({ err, sandboxId, kind }, 'it is tried again at the next look');
+    }
+  }
+}
+
+function newOperationId(): string {
+  return operationIdFrom(randomBytes(ID_BYTES));
+}

@@ -1,0 +1,18 @@
+import type { CertificateInput, IssuedCertificate } from '../../model/sandbox/certificate.ts';
+import { control } from '../saga/control.ts';
+
+const { certifiable, signCertificate } = control;
+
+/** Signs one public key for one living sandbox. Its id is its request's, so the same request gets the same certificate. */
+export async function certificate(input: CertificateInput): Promise<IssuedCertificate> {
+  const { sandboxId, publicKey, purpose, actor, ttlSeconds } = input;
+  const { source, createdBy } = await certifiable({ sandboxId, publicKey, purpose });
+  return signCertificate({
+    sandboxId,
+    source,
+    actor: actor ?? createdBy,
+    publicKey,
+    purpose,
+    ...(ttlSeconds !== null && { ttlSeconds }),
+  });
+}

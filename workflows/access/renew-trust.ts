@@ -1,0 +1,58 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  ChildWorkflowCancellationType,
+  type ChildWorkflowHandle,
+  condition,
+  getExternalWorkflowHandle,
+  log,
+  ParentClosePolicy,
+  startChild,
+} from '@temporalio/workflow';
+import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate.ts';
+import type { Life } from '../life/life.ts';
+import type { trust } from './trust.ts';
+
+/** Then a guest that does not take it is left to that run, which goes on trying. */
+const PATIENCE = '30s';
+
+/**
+ * Has a guest that was put back told anew whom to trust: its disks are of a time before the latest revocations. Resolves
+ * when it was told, or another run, which is under way, has been asked to.
+ */
+export async function renewTrust({ id }: Life): Promise<void> {
+  const workflowId = trustWorkflowIdOf(id);
+  for (;;) {
+    try {
+      const run = await startChild<typeof trust>(TRUST_WORKFLOW, {
+        workflowId,
+        args: [{ sandboxId: id }],
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        cancellationType: ChildWorkflowCancellationType.ABANDON,
+        staticSummary: `what ${id} trusts`,
+      });
+      await told(run, id);
+      return;
+    } catch (err) {
+      if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err;
+    }
+    try {
+      await getExternalWorkflowHandle(workflowId).signal(TRUST_CHANGED, null);
+      return;
+    } catch (err) {
+      log.info('the run that was to be told has just ended; another is started', { sandboxId: id, why: String(err) });
+    }
+  }
+}
+
+async function told(run: ChildWorkflowHandle<typeof trust>, sandboxId: string): Promise<void> {
+  let isOver = false;
+  const over = () => {
+    isOver = true;
+  };
+  run.result().then(over, (err: unknown) => {
+    log.warn('nobody knows whom a guest trusts', { sandboxId, why: err instanceof Error ? err.message : 'unknown' });
+    over();
+  });
+  await condition(() => isOver, PATIENCE);
+}

@@ -1,0 +1,100 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  condition,
+  continueAsNew,
+  defineSignal,
+  log,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { GuestTrust } from '../../activities/access/revocation.ts';
+import type { HostActivities } from '../../activities/host.ts';
+import { hostQueue } from '../../model/sagas/queues.ts';
+import { type Revocation, TRUST_CHANGED, type TrustInput } from '../../model/sandbox/certificate.ts';
+import { now } from '../life/life.ts';
+import { patientControl } from '../saga/control.ts';
+
+const changed = defineSignal<[Revocation | null]>(TRUST_CHANGED);
+
+/** After a round of attempts on the host that all failed. */
+const PAUSE = '5s';
+
+/**
+ * Brings what one guest trusts in line with the store and the CA's keys:
+ *
+ *   mark as revoked → work out what counts now → tell the guest, until it holds → remember that it refuses
+ *
+ * One run at a time a sandbox, so that an older list never replaces a newer one. A signal during a run makes it go round
+ * again. True when the guest was seen to have the newest; false when the sandbox ended first: then nothing opens it.
+ */
+export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
+  const wishes: { revocation: Revocation | null; at: string }[] = [];
+  let isNew = true;
+  let events = 0;
+  setHandler(changed, (revocation) => {
+    wishes.push({ revocation, at: now() });
+    isNew = true;
+  });
+  const { runId } = workflowInfo();
+  for (;;) {
+    isNew = false;
+    for (const { revocation, at } of wishes.splice(0)) {
+      if (!revocation) continue;
+      await patientControl.revokeCertificates({ sandboxId, ...revocation, at, eventId: `${runId}/${events++}` });
+    }
+    const guest = await patientControl.trustOf({ sandboxId });
+    if (!guest) return false;
+    const held = await tellGuest(sandboxId, guest);
+    if (held && !isNew && !guest.hasMore) return true;
+    if (held) continue;
+    await condition(() => isNew, PAUSE);
+    if (workflowInfo().continueAsNewSuggested && wishes.length === 0) await continueAsNew<typeof trust>({ sandboxId });
+  }
+}
+
+async function tellGuest(sandboxId: string, guest: GuestTrust): Promise<boolean> {
+  const { hostId, userCaKeys, revokedKeys, revokedSerials } = guest;
+  const host = proxyActivities<HostActivities>({
+    taskQueue: hostQueue(hostId),
+    summary: `${sandboxId} · ${hostId}`,
+    scheduleToStartTimeout: '30s',
+    startToCloseTimeout: '2m',
+    heartbeatTimeout: '10s',
+    retry: { initialInterval: '500ms', maximumInterval: '5s', maximumAttempts: 4 },
+  });
+  try {
+    await host.pushTrust({ sandboxId, userCaKeys, revokedKeys, revokedSerials });
+    if (guest.isOwnSignedByOther) await resignOwn(host, sandboxId);
+  } catch (err) {
+    // a local activity throws its failure bare
+    if (!(err instanceof ActivityFailure || err instanceof ApplicationFailure)) throw err;
+    const why = (err instanceof ActivityFailure ? err.cause?.message : null) ?? err.message;
+    log.warn('a guest is not told yet whom to trust', { sandboxId, why });
+    setCurrentDetails(`waiting for ${sandboxId} on ${hostId}: ${why}`);
+    return false;
+  }
+  setCurrentDetails('');
+  if (revokedSerials.length > 0) await patientControl.rememberRefused({ serials: revokedSerials, at: now() });
+  return true;
+}
+
+/** The platform's own certificate gets a new signature before the guest forgets the key that made the old one. */
+async function resignOwn(
+  host: Pick<HostActivities, 'ownPublicKey' | 'storeOwnCertificate'>,
+  sandboxId: string,
+): Promise<void> {
+  const { publicKey } = await host.ownPublicKey({ sandboxId });
+  if (publicKey === null) return;
+  const { source, createdBy } = await patientControl.certifiable({ sandboxId, publicKey, purpose: 'host' });
+  const signed = await patientControl.signCertificate({
+    sandboxId,
+    source,
+    actor: createdBy,
+    publicKey,
+    purpose: 'host',
+  });
+  await host.storeOwnCertificate({ sandboxId, certificate: signed.certificate });
+}

@@ -1,0 +1,121 @@
+import {
+  ActivityFailure,
+  type ActivityOptions,
+  ApplicationFailure,
+  proxyActivities,
+  setHandler,
+  TimeoutFailure,
+} from '@temporalio/workflow';
+import type { HostActivities } from '../../activities/host.ts';
+import type { Prepared, Started } from '../../activities/sandbox/create.ts';
+import type { StepUnderWay } from '../../model/sagas/messages.ts';
+import { hostQueue } from '../../model/sagas/queues.ts';
+import type { StepTiming } from '../../model/sandbox/sandbox.ts';
+import { isTurnBeat, isTurnFailure } from '../../model/sandbox/turn.ts';
+import { control } from '../saga/control.ts';
+import { atStep } from '../saga/messages.ts';
+import type { Life } from './life.ts';
+import { bootMs, CREATE_GENERATION, hostSteps, stepOptions } from './steps.ts';
+
+/** The two turns in which a host creates a sandbox, what lies between them, and how they are taken back. */
+export function hostTurns(life: Life, hostId: string) {
+  const { id, timeouts } = life;
+  const { shownAfterMs } = timeouts;
+  const { spec, createdBy } = life.record;
+  const host = proxyActivities<HostActivities>({
+    taskQueue: hostQueue(hostId),
+    startToCloseTimeout: timeouts.cleanupMs,
+  });
+  const target = { sandboxId: id, generation: CREATE_GENERATION };
+  const { removeCredentials, removeDomain, releaseLease, removeWorkspace, releaseReservation } = hostSteps(
+    life,
+    hostId,
+  );
+
+  return {
+    hostId,
+    /** reserve, cloneDisk */
+    prepare: (userCaKeys: string[]): Promise<Prepared> => {
+      const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
+      const { source, snapshotId, captureId = null, cpus, memoryMib, network } = spec;
+      const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
+      const options = turnOptions(life, withinMs, `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`);
+      return inTurn(life, 'reserve', () =>
+        host.prepare.executeWithOptions(options, [{ ...target, ...disk, withinMs, shownAfterMs }]),
+      );
+    },
+    signCertificate: (publicKey: string) =>
+      life.measured('signCertificate', () =>
+        control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, publicKey }),
+      ),
+    /** bootDomain, awaitIp, verifySsh */
+    start: ({ user, hostKey }: Prepared['clone'], certificate: string): Promise<Started> => {
+      const { awaitIpMs: awaitIp, verifySshMs: verifySsh } = timeouts;
+      const withinMs = { bootDomain: bootMs(life, CREATE_GENERATION), awaitIp, verifySsh };
+      const options = turnOptions(life, withinMs, `${id} on ${hostId}`);
+      return inTurn(life, 'bootDomain', () =>
+        host.start.executeWithOptions(options, [{ ...target, user, hostKey, certificate, withinMs, shownAfterMs }]),
+      );
+    },
+    removeCredentials,
+    removeDomain,
+    releaseLease,
+    removeWorkspace,
+    releaseReservation,
+  };
+}
+
+export type HostTurns = ReturnType<typeof hostTurns>;
+
+/** The host ends each step at its time; this is for a host that is dead. */
+function turnOptions(life: Life, withinMs: Record<string, number>, summary: string): ActivityOptions {
+  const ms = Object.values(withinMs).reduce((sum, each) => sum + each, 0);
+  return stepOptions(life, ms, summary);
+}
+
+/** Tells of the steps of a turn: while one takes long, what the host signals of it; at the end, what it returns. */
+async function inTurn<T extends { steps: StepTiming[] }>(
+  life: Life,
+  firstStep: string,
+  run: () => Promise<T>,
+): Promise<T> {
+  const before = life.steps;
+  let isOver = false;
+  setHandler(atStep, async ({ phase, steps, ssh }: StepUnderWay) => {
+    if (isOver) return;
+    life.steps = [...before, ...steps];
+    await life.tell('sandbox.state', { state: 'creating', phase, ...(ssh && { ssh }) });
+  });
+  try {
+    const turn = await run();
+    life.steps = [...before, ...turn.steps];
+    return turn;
+  } catch (err) {
+    life.failedStep = failedStepOf(err) ?? firstStep;
+    throw err;
+  } finally {
+    isOver = true;
+  }
+}
+
+/** Null when the turn never said which. */
+function failedStepOf(err: unknown): string | null {
+  const cause = err instanceof ActivityFailure ? err.cause : null;
+  const said = cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : detailOf(err);
+  return (isTurnBeat(said) || isTurnFailure(said)) && said.step !== '' ? said.step : null;
+}
+
+/** Whether the host refused a turn at its first step, or its worker never took it: nothing was done there. */
+export function wasNotBegun(err: unknown): boolean {
+  const cause = err instanceof ActivityFailure ? err.cause : null;
+  if (cause instanceof TimeoutFailure) {
+    return cause.timeoutType === 'SCHEDULE_TO_START' && !isTurnBeat(cause.lastHeartbeatDetails);
+  }
+  const said = detailOf(err);
+  return isTurnFailure(said) && said.isFirst;
+}
+
+function detailOf(err: unknown): unknown {
+  const cause = err instanceof ActivityFailure ? err.cause : null;
+  return cause instanceof ApplicationFailure ? cause.details?.[0] : null;
+}

@@ -1,0 +1,246 @@
+import { CancellationScope, condition, patched, setHandler, workflowInfo } from '@temporalio/workflow';
+import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
+import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import {
+  type Actor,
+  isFinal,
+  isSettled,
+  type SandboxPhase,
+  type SandboxRecord,
+  type StepTiming,
+  type StopReason,
+} from '../../model/sandbox/sandbox.ts';
+import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
+import { patientControl } from '../saga/control.ts';
+import { refusal } from '../saga/failure.ts';
+import { accepted, destroy, patch, settled, touch } from '../saga/messages.ts';
+import { show } from './shown.ts';
+
+const { recordRequested, remember, recall, lastUse } = patientControl;
+
+/** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
+const SHOWN_AFTER_MS = 100;
+
+type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
+
+/**
+ * One sandbox as its workflow knows it: the record as last written, what callers ask of it meanwhile, and when it
+ * shall end. All writes of the record go through here, one after another.
+ */
+export class Life {
+  readonly id: string;
+  readonly timeouts: Timeouts;
+  /** It is created in turns on its host, see create-sandbox.ts. Lives that began before that was so are replayed as they were. */
+  readonly isOfTurns: boolean;
+  /** What is over of its create, then of the latest operation besides, then of its end. */
+  steps: StepTiming[] = [];
+  /** The record as it stands in the store. */
+  record: SandboxRecord;
+  /** The step that failed last: the one to name when the create fails, since undos do not fail. */
+  failedStep = 'workflow';
+  /** On how many snapshots its disks lean, as its latest snapshot found. */
+  chainLength = 0;
+  /** Its end has come, by a delete or a timer, though its record may not say so yet: what is under way is cut short. */
+  shallEnd = false;
+  /** Something is being done to it, so it is not idle. */
+  private isOperatedOn = false;
+  private written = false;
+  private stop: StopRequest | null = null;
+  private usedAt: number;
+  private awaitedEnd = 0;
+  private deadlineChanges = 0;
+  private events = 0;
+  private createSteps: StepTiming[] | null = null;
+  private operations = 0;
+  private unwritten: Changes = {};
+  private writing: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly input: SandboxInput) {
+    this.id = input.id;
+    this.isOfTurns = input.hostIds !== undefined;
+    this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
+    this.record = requestedRecord(input);
+    this.usedAt = Date.now();
+    this.answerMessages();
+  }
+
+  /** Writes the first record; for a takeover, reads the one that is there. */
+  async begin(): Promise<void> {
+    const event = this.event('sandbox.requested', { spec: this.input.spec }, this.input.createdBy);
+    this.record =
+      this.input.begin === 'create'
+        ? await recordRequested({ record: this.record, event })
+        : await recall({ id: this.id });
+    this.steps = this.record.steps;
+    this.written = true;
+  }
+
+  /** Enters a phase of the create. It is written when its step takes long enough for somebody to look, see {@link timed}. */
+  enter(phase: SandboxPhase, changes: Changes = {}): void {
+    this.unwritten = { ...this.unwritten, ...changes, state: 'creating', phase };
+  }
+
+  /**
+   * Changes the record and appends to the audit trail, shielded from cancellation: what happened is written down
+   * also when the sandbox is being cancelled.
+   */
+  async tell(
+    kind: AuditKind,
+    changed: Changes = {},
+    detail: Record<string, unknown> = {},
+    actor: Actor | null = null,
+  ): Promise<void> {
+    const changes = { ...this.unwritten, ...changed };
+    this.unwritten = {};
+    const { state, phase } = changes;
+    const event = this.event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
+    show(this.record, changes, this.isOfTurns);
+    await CancellationScope.nonCancellable(() => {
+      const write = this.writing.then(async () => {
+        const written = { ...changes, steps: this.steps, updatedAt: event.at };
+        this.record = await remember({ sandboxId: this.id, changes: written, event });
+      });
+      this.writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
+      return write;
+    });
+  }
+
+  /**
+   * As {@link measured}. Where it takes longer than {@link SHOWN_AFTER_MS}, its phase is written meanwhile; a quicker
+   * one is told with the next change.
+   */
+  async timed<T>(step: string, run: () => Promise<T>): Promise<T> {
+    return this.measured(step, async () => {
+      let isOver = false;
+      const result = run().finally(() => {
+        isOver = true;
+      });
+      result.catch(() => undefined); // thrown below, when the condition has not been cancelled before
+      const isQuick = await condition(() => isOver, SHOWN_AFTER_MS);
+      if (!isQuick && Object.keys(this.unwritten).length > 0) await this.tell('sandbox.state');
+      return result;
+    });
+  }
+
+  /** Runs a step, and remembers how long it took, or that it failed. */
+  async measured<T>(step: string, run: () => Promise<T>): Promise<T> {
+    const startedAt = now();
+    try {
+      const value = await run();
+      this.steps = [...this.steps, { step, startedAt, endedAt: now() }];
+      return value;
+    } catch (err) {
+      this.failedStep = step;
+      throw err;
+    }
+  }
+
+  /** Something begins to be done to it: its number, from 1. Of the steps before, only the create's are still told. */
+  beginOperation(): number {
+    this.createSteps ??= this.steps;
+    this.steps = this.createSteps;
+    this.isOperatedOn = true;
+    this.failedStep = 'workflow';
+    return ++this.operations;
+  }
+
+  endOperation(): void {
+    this.isOperatedOn = false;
+    this.used();
+  }
+
+  /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
+  async untilEnd(): Promise<StopReason> {
+    for (;;) {
+      if (this.stop) return 'deleted';
+      const { at, reason } = this.deadline();
+      this.awaitedEnd = at;
+      const left = at - Date.now();
+      if (left <= 0) {
+        if (reason === 'idle' && (await this.usedMeanwhile())) continue;
+        return reason;
+      }
+      const seen = this.deadlineChanges;
+      await condition(() => this.stop !== null || this.deadlineChanges !== seen, left);
+    }
+  }
+
+  /**
+   * Whether the sandbox was used since this workflow last heard of it. Uses are counted in the store, not signalled
+   * here: a run takes only so many signals. Lives that began before that was so are replayed as they were.
+   */
+  private async usedMeanwhile(): Promise<boolean> {
+    if (!patched('idle-asks-the-store')) return false;
+    const { usedAt, isBusy } = await lastUse({ sandboxId: this.id });
+    const latest = isBusy ? Date.now() : Date.parse(usedAt);
+    if (latest <= this.usedAt) return false;
+    this.usedAt = latest;
+    return true;
+  }
+
+  /** By the API, when it was asked for. */
+  get proposedHosts(): readonly string[] {
+    return this.input.hostIds ?? [];
+  }
+
+  get isEnding(): boolean {
+    return this.stop !== null || this.record.state === 'destroying' || isFinal(this.record.state);
+  }
+
+  /** Who asked for the end, if somebody did. */
+  get stoppedBy(): Actor | null {
+    return this.stop?.actor ?? null;
+  }
+
+  private deadline(): { at: number; reason: StopReason } {
+    const ttl = Date.parse(this.record.expiresAt);
+    const { idleSeconds } = this.record.spec;
+    if (idleSeconds === null || this.isOperatedOn || this.record.state !== 'running') return { at: ttl, reason: 'ttl' };
+    const idle = this.usedAt + idleSeconds * 1000;
+    return idle < ttl ? { at: idle, reason: 'idle' } : { at: ttl, reason: 'ttl' };
+  }
+
+  /** The sandbox is in use: the idle timer starts anew. */
+  used(): void {
+    this.usedAt = Date.now();
+    if (!this.isOfTurns || this.deadline().at !== this.awaitedEnd) this.deadlineChanges++;
+  }
+
+  private answerMessages(): void {
+    setHandler(accepted, async () => {
+      await condition(() => this.written);
+      return this.record;
+    });
+    setHandler(settled, async () => {
+      await condition(() => isSettled(this.record.state));
+      return this.record;
+    });
+    setHandler(patch, (change) => this.change(change));
+    setHandler(touch, () => this.used());
+    setHandler(destroy, (request) => {
+      this.stop ??= request;
+    });
+  }
+
+  private async change({ actor, ...wished }: SandboxPatch): Promise<SandboxRecord> {
+    await condition(() => this.written);
+    if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended`);
+    const { ttlSeconds } = wished;
+    const spec = { ...this.record.spec, ...wished };
+    const expiresAt =
+      ttlSeconds === undefined ? this.record.expiresAt : new Date(Date.now() + ttlSeconds * 1000).toISOString();
+    await this.tell('sandbox.patched', { spec, expiresAt }, { ...wished, expiresAt }, actor);
+    this.used();
+    return this.record;
+  }
+
+  private event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
+    const { runId } = workflowInfo();
+    return { eventId: `${runId}/${this.events++}`, kind, actor, runId, hostId: this.record.hostId, at: now(), detail };
+  }
+}
+
+export function now(): string {
+  return new Date(Date.now()).toISOString();
+}

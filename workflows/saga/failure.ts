@@ -1,0 +1,48 @@
+import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
+import { type ErrorCode, isErrorCode } from '../../model/errors.ts';
+import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
+import { isTurnBeat } from '../../model/sandbox/turn.ts';
+
+/**
+ * Why a create failed, in the words of the error table: which step, which code, what it said. A local activity throws
+ * its failure bare, so the caller says which step it was.
+ */
+export function failureOf(err: unknown, step: string): SandboxFailure {
+  const cause = err instanceof ActivityFailure ? err.cause : err;
+  if (cause instanceof TimeoutFailure) return timedOut(step, cause);
+  const type = cause instanceof ApplicationFailure ? (cause.type ?? '') : '';
+  return {
+    code: isErrorCode(type) ? type : 'internal',
+    step,
+    message: cause instanceof Error ? cause.message : String(cause),
+  };
+}
+
+function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
+  if (failure.timeoutType === 'SCHEDULE_TO_START') {
+    return { code: 'host_unavailable', step, message: 'the host worker did not pick the step up' };
+  }
+  return { code: timeoutCode(step), step, message: timeoutMessage(step, seenIn(failure.lastHeartbeatDetails)) };
+}
+
+/** A heartbeat is a line, or that of a turn. */
+function seenIn(heartbeat: unknown): string {
+  if (typeof heartbeat === 'string') return heartbeat;
+  return isTurnBeat(heartbeat) ? heartbeat.seen : '';
+}
+
+/** What a workflow fails with, which names the step. */
+export function failedWith({ code, step, message }: SandboxFailure): ApplicationFailure {
+  return refusal(code, `${step}: ${message}`);
+}
+
+/** What a message, or a workflow, is refused with. */
+export function refusal(code: ErrorCode, message: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: code, message, nonRetryable: true });
+}
+
+/** The failure of what was cut short by the sandbox's end. */
+export function endedMeanwhile({ id }: Pick<SandboxRecord, 'id'>): SandboxFailure {
+  return { code: 'sandbox_ended', step: 'workflow', message: `${id} ended meanwhile.` };
+}

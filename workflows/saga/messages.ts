@@ -1,0 +1,32 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { defineSignal, defineUpdate } from '@temporalio/workflow';
+import {
+  ACCEPTED,
+  AT_STEP,
+  DESTROY,
+  OPERATE,
+  OPERATED,
+  type Operation,
+  type OperationReport,
+  PATCH,
+  type SandboxPatch,
+  SEARCH_ATTRIBUTES,
+  SETTLED,
+  type StepUnderWay,
+  type StopRequest,
+  TOUCH,
+} from '../../model/sagas/messages.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+
+/** What a sandbox's workflow listens to; model/sagas/messages.ts says what each means. */
+export const accepted = defineUpdate<SandboxRecord>(ACCEPTED);
+export const settled = defineUpdate<SandboxRecord>(SETTLED);
+export const patch = defineUpdate<SandboxRecord, [SandboxPatch]>(PATCH);
+export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
+export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
+export const destroy = defineSignal<[StopRequest]>(DESTROY);
+export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
+export const touch = defineSignal(TOUCH);
+
+export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');
+export const stateAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.state, 'KEYWORD');

@@ -1,0 +1,70 @@
+import { isCancellation, sleep } from '@temporalio/workflow';
+import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import type { Life } from '../life/life.ts';
+import type { OperationSteps } from '../life/operation-steps.ts';
+import { failureOf, refusal } from '../saga/failure.ts';
+
+/** Disks that a sandbox is given, and the restore that does so. */
+export interface Disks {
+  snapshotId: string;
+  restoreId: string;
+}
+
+/** Milliseconds. */
+const LONGEST_PAUSE_MS = 300_000;
+
+/**
+ * Starts a sandbox that was off, and proves that it works; where it can be reached then.
+ * @param start `@default` boots it from the disks that it has
+ */
+export async function startAgain(
+  life: Life,
+  host: OperationSteps,
+  start: () => Promise<void> = host.bootDomain,
+): Promise<SshEndpoint> {
+  const { ssh } = life.record;
+  const publicKey = await host.ownPublicKey();
+  if (!ssh || publicKey === null) throw refusal('internal', `${life.id} ran, but has no key or no address.`);
+  await start();
+  const { address, port } = await host.awaitIp();
+  const { certificate } = await host.signCertificate(publicKey);
+  const endpoint = { ...ssh, address, port };
+  await host.verifySsh(endpoint, certificate);
+  return endpoint;
+}
+
+/**
+ * Brings back a sandbox whose restore went wrong; tried until it works, or until the sandbox ends.
+ * @param disks null: those that it has
+ * @throws CancelledFailure when the sandbox ends
+ */
+export function bringBack(life: Life, host: OperationSteps, disks: Disks | null): Promise<SshEndpoint> {
+  return untilItWorks(life, host, async () => {
+    await host.removeDomain();
+    if (disks) await host.revertDisk(disks);
+    return startAgain(life, host);
+  });
+}
+
+/**
+ * Tries until it works, or until the sandbox ends. The record says meanwhile what it waits for, and afterwards too.
+ * @throws CancelledFailure when the sandbox ends
+ */
+export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt: () => Promise<T>): Promise<T> {
+  const { failedStep } = life; // the one that made this necessary
+  let told = '';
+  for (let pauseMs = life.timeouts.cleanupPauseMs; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    try {
+      const result = await attempt();
+      life.failedStep = failedStep;
+      return result;
+    } catch (err) {
+      if (isCancellation(err)) throw err;
+      const { step, message } = failureOf(err, life.failedStep);
+      const waitingFor = `${step} on host ${host.hostId}: ${message}`;
+      if (waitingFor !== told) await life.tell('sandbox.cleanup', { waitingFor }, { step, message });
+      told = waitingFor;
+      await sleep(pauseMs);
+    }
+  }
+}

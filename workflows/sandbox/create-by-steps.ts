@@ -1,0 +1,64 @@
+import type { SandboxFailure, SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import type { Life } from '../life/life.ts';
+import { type HostSteps, hostSteps, placement } from '../life/steps.ts';
+import { control } from '../saga/control.ts';
+import { failureOf } from '../saga/failure.ts';
+import { saga, type Undo } from '../saga/saga.ts';
+
+/**
+ * How lives were created that began before there were turns (create-sandbox.ts): each step is an activity of its own.
+ * Kept for those that may still be at it, and for the recorded ones.
+ */
+export async function createBySteps(life: Life, beforeUndo: (cause: unknown) => Promise<void>): Promise<void> {
+  await saga(async (undo) => {
+    const host = await reserveSomewhere(life, undo);
+
+    life.enter('cloning');
+    const { keys: userCaKeys } = await control.userCaKeys();
+    undo('cloneDisk', host.removeCredentials);
+    undo('cloneDisk', host.removeWorkspace);
+    const clone = await host.cloneDisk(userCaKeys);
+    const { certificate } = await host.signCertificate(clone.loginKey);
+
+    life.enter('booting', { macAddress: clone.macAddress });
+    undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted
+    undo('bootDomain', host.removeDomain);
+    await host.bootDomain();
+
+    life.enter('awaiting-ip');
+    const lease = await host.awaitIp();
+
+    const ssh: SshEndpoint = { address: lease.address, port: lease.port, user: clone.user, hostKey: clone.hostKey };
+    life.enter('verifying-ssh', { ssh });
+    await host.verifySsh(ssh, certificate);
+  }, beforeUndo);
+}
+
+/** Placement proposes hosts; each accepts or refuses, and the next is asked. */
+async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
+  life.enter('placing');
+  const { hostIds } = await life.timed('proposeHosts', () =>
+    placement.proposeHosts({ spec: life.record.spec, sandboxId: life.id, apiKeyId: life.record.createdBy.apiKeyId }),
+  );
+  let refusal: unknown;
+  for (const hostId of hostIds) {
+    await life.tell('sandbox.state', { hostId }); // written before the host is touched: a cleanup must find it
+    const host = hostSteps(life, hostId);
+    const withdraw = undo('reserve', host.releaseReservation);
+    try {
+      await host.reserve();
+      return host;
+    } catch (err) {
+      if (!isRefusal(failureOf(err, 'reserve'))) throw err;
+      withdraw();
+      refusal = err;
+    }
+  }
+  await life.tell('sandbox.state', { hostId: null });
+  throw refusal;
+}
+
+/** The host has no room, or its worker never took the request: nothing was promised there, and another may do it. */
+function isRefusal({ code }: SandboxFailure): boolean {
+  return code === 'capacity_exhausted' || code === 'host_disk_full' || code === 'host_unavailable';
+}

@@ -1,0 +1,69 @@
+import { sleep } from '@temporalio/workflow';
+import { LAYERS, type Observation, type Proof, unprovenLayers } from '../../model/sandbox/proof.ts';
+import { type Life, now } from '../life/life.ts';
+import { type HostSteps, hostSteps } from '../life/steps.ts';
+
+/**
+ * The end of a sandbox, whatever its state:
+ *
+ *   credentials → domain → lease → workspace → record, then look again
+ *
+ * "Not there" is success of a layer. A layer that does not give way is retried until it does, and the next waits for
+ * it: a disk is not taken from under a machine that may still run. After the last one the host is looked at again, and
+ * only what was seen to be absent is reported as removed.
+ */
+export async function destroySandbox(life: Life): Promise<Proof> {
+  const { hostId } = life.record;
+  if (hostId === null) return proofOf(life, neverPlaced());
+  const host = hostSteps(life, hostId);
+  await removeEveryLayer(host);
+  return prove(life, host);
+}
+
+/** What a create leaves behind after its undos: nothing. Looks, and destroys once more whatever says otherwise. */
+export async function proveUndone(life: Life): Promise<Proof> {
+  const { hostId } = life.record;
+  if (hostId === null) return proofOf(life, neverPlaced());
+  return prove(life, hostSteps(life, hostId));
+}
+
+async function removeEveryLayer(host: HostSteps): Promise<void> {
+  const removals = [
+    host.removeCredentials,
+    host.removeDomain,
+    host.releaseLease,
+    host.removeWorkspace,
+    host.releaseReservation,
+  ];
+  for (const remove of removals) await remove();
+}
+
+async function prove(life: Life, host: HostSteps): Promise<Proof> {
+  for (;;) {
+    const observations = await host.lookAgain();
+    const left = unprovenLayers(observations);
+    if (left.length === 0) return proofOf(life, observations);
+    const found = observations.filter((o) => !o.absent).map((o) => `${o.layer}: ${o.found ?? o.lookedAt}`);
+    await life.tell(
+      'sandbox.cleanup',
+      { waitingFor: `${left.join(', ')} to be gone from host ${host.hostId}` },
+      { left, found },
+    );
+    await sleep(life.timeouts.cleanupPauseMs);
+    await removeEveryLayer(host);
+  }
+}
+
+/** No host was ever asked, so there is no machine to look at: the record itself is the evidence. */
+function neverPlaced(): Observation[] {
+  return LAYERS.map((layer) => ({
+    layer,
+    lookedAt: 'the record: no host was ever given this sandbox',
+    absent: true,
+    at: now(),
+  }));
+}
+
+function proofOf(life: Life, observations: Observation[]): Proof {
+  return { sandboxId: life.id, hostId: life.record.hostId, observations, provedAt: now() };
+}

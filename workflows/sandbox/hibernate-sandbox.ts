@@ -1,0 +1,78 @@
+import { isCancellation } from '@temporalio/workflow';
+import type { PauseOperation } from '../../model/sagas/messages.ts';
+import type { Life } from '../life/life.ts';
+import type { OperationRun } from '../life/operation-run.ts';
+import { type OperationSteps, stepsOn, unlessOff } from '../life/operation-steps.ts';
+import { patientControl } from '../saga/control.ts';
+import { startAgain, untilItWorks } from './bring-back.ts';
+import { NOT_STALLED } from './stall-sandbox.ts';
+
+const { lastUse } = patientControl;
+
+/**
+ * Puts a sandbox to its host's disk, and gives its memory back:
+ *
+ *   hibernate → hibernated → yieldMemory
+ *
+ * When that fails, it is brought back to what it was, running or paused, until it is. The sandbox's end cuts all of
+ * this short, and takes away what it finds. One that is hibernated stays so; one that is resumed by being used, and was
+ * used meanwhile, is woken at once.
+ */
+export async function hibernateSandbox(
+  life: Life,
+  run: OperationRun,
+  operation: PauseOperation,
+  generation: number,
+): Promise<void> {
+  run.accept();
+  if (life.record.state === 'hibernated') return;
+  const before = life.record.state === 'paused' ? 'paused' : 'running';
+  const began = Date.now();
+  const host = stepsOn(life, generation);
+  try {
+    await host.hibernate();
+  } catch (err) {
+    if (!isCancellation(err)) await takeBack(life, generation, (back) => unlessOff(back.wake(before)));
+    throw err;
+  }
+  const change = { state: 'hibernated', ...(life.record.stalledBy && NOT_STALLED) } as const;
+  await life.tell('sandbox.hibernated', change, {}, operation.actor);
+  await host.yieldMemory();
+  // Who asked for a command meanwhile found it awake, and would wait until the next one comes.
+  if (life.record.spec.autoResume && (await wasUsedAfter(life, began))) await wakeSandbox(life, operation, generation);
+}
+
+/**
+ * Has a hibernated sandbox go on:
+ *
+ *   retakeMemory → wake → awaitIp → verifySsh → running
+ *
+ * When its host has no room for its memory, a quota is exceeded, or a step fails, it is hibernated as before, until it is.
+ */
+export async function wakeSandbox(life: Life, { actor }: PauseOperation, generation: number): Promise<void> {
+  const host = stepsOn(life, generation);
+  try {
+    await host.retakeMemory();
+    const ssh = await startAgain(life, host, () => host.wake('running'));
+    await life.tell('sandbox.resumed', { state: 'running', ssh }, {}, actor);
+  } catch (err) {
+    if (isCancellation(err)) throw err;
+    await takeBack(life, generation, async (back) => {
+      await unlessOff(back.hibernate());
+      await back.yieldMemory();
+    });
+    throw err;
+  }
+}
+
+/** @param time milliseconds since 1970 */
+async function wasUsedAfter({ id }: Life, time: number): Promise<boolean> {
+  const { usedAt } = await lastUse({ sandboxId: id });
+  return Date.parse(usedAt) > time;
+}
+
+async function takeBack(life: Life, generation: number, run: (host: OperationSteps) => Promise<void>): Promise<void> {
+  const host = stepsOn(life, generation + 1);
+  await untilItWorks(life, host, () => run(host));
+  if (life.record.waitingFor !== null) await life.tell('sandbox.cleanup', { waitingFor: null });
+}

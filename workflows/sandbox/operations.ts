@@ -1,0 +1,128 @@
+import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
+import { isAsleep, type StopReason } from '../../model/sandbox/sandbox.ts';
+import type { Life } from '../life/life.ts';
+import { OperationRun } from '../life/operation-run.ts';
+import { operationGeneration } from '../life/steps.ts';
+import { refusal } from '../saga/failure.ts';
+import { operate, operated } from '../saga/messages.ts';
+import { flattenDisks, isChainTooLong } from '../snapshot/flatten-disks.ts';
+import { snapshotSandbox } from '../snapshot/snapshot-sandbox.ts';
+import { hibernateSandbox } from './hibernate-sandbox.ts';
+import { pauseSandbox, resumeSandbox } from './pause-sandbox.ts';
+import { restoreSandbox } from './restore-sandbox.ts';
+import { stallSandbox, unstallSandbox } from './stall-sandbox.ts';
+
+/**
+ * What is done to a sandbox between its create and its end: snapshots, restores, pauses, hibernation, one at a time, so that they
+ * meet neither each other nor the end. The end cuts them short; what they had half made is taken back first.
+ */
+export class Operations {
+  private readonly runs = new Map<string, OperationRun>();
+  private current: OperationRun | null = null;
+  /** Of what is done between the latest operation and the next. */
+  private generation = 0;
+
+  constructor(private readonly life: Life) {
+    setHandler(operate, (operation) => this.begin(operation), { validator: (operation) => this.check(operation) });
+    setHandler(operated, async (operationId) => {
+      const run = this.runs.get(operationId);
+      if (!run) throw refusal('not_found', `${life.id} knows of no operation ${operationId}.`);
+      return run.whenOver();
+    });
+  }
+
+  /** Does what is asked for until the sandbox shall end. */
+  async untilEnd(end: Promise<StopReason>): Promise<StopReason> {
+    const scope = new CancellationScope();
+    void end.then(() => {
+      this.life.shallEnd = true;
+      scope.cancel();
+    });
+    for (;;) {
+      await this.untilNext();
+      if (this.life.shallEnd) {
+        this.current?.end(refusal('sandbox_ended', `${this.life.id} ended before it was begun.`));
+        return end;
+      }
+      if (this.current) await this.perform(this.current, scope);
+    }
+  }
+
+  /** Until there is something to do, or nothing any more. What is done of itself meanwhile gives way to it. */
+  private async untilNext(): Promise<void> {
+    const meanwhile = new CancellationScope();
+    if (isChainTooLong(this.life)) void meanwhile.run(() => flattenDisks(this.life, this.generation));
+    await condition(() => this.life.shallEnd || this.current !== null);
+    meanwhile.cancel();
+  }
+
+  private async perform(run: OperationRun, scope: CancellationScope): Promise<void> {
+    const generation = operationGeneration(this.life.beginOperation());
+    this.generation = generation + 1;
+    try {
+      await scope.run(() => perform(this.life, run, generation));
+      run.end();
+    } catch (err) {
+      run.end(err);
+    } finally {
+      this.life.endOperation();
+      this.current = null;
+    }
+  }
+
+  private async begin(operation: Operation): Promise<OperationReport> {
+    this.check(operation);
+    const known = this.runs.get(operation.operationId);
+    if (known) return known.whenAccepted();
+    const run = new OperationRun(operation, this.life);
+    this.runs.set(operation.operationId, run);
+    this.current = run;
+    try {
+      return await run.whenAccepted();
+    } catch (err) {
+      this.runs.delete(operation.operationId); // it may be asked for again
+      throw err;
+    }
+  }
+
+  /** @throws ApplicationFailure why it can't be begun now */
+  private check(wanted: Operation): void {
+    const { id, isEnding, shallEnd, record } = this.life;
+    if (this.runs.has(wanted.operationId)) return;
+    if (shallEnd || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
+    if (this.current) {
+      const { operation } = this.current;
+      throw refusal('sandbox_busy', `${id} is busy: ${operation.kind} ${operation.operationId} is under way.`);
+    }
+    if (record.state !== 'running' && !isAsleep(record.state)) {
+      throw refusal('sandbox_not_running', `${id} is ${record.state}.`);
+    }
+    if (wanted.kind === 'snapshot' && wanted.notAfter !== undefined && Date.now() > Date.parse(wanted.notAfter)) {
+      throw refusal('sandbox_busy', `${id} could not begin ${wanted.operationId} before ${wanted.notAfter}.`);
+    }
+    if (record.state === 'hibernated' && wanted.kind !== 'resume' && wanted.kind !== 'hibernate') {
+      throw refusal('sandbox_not_running', `${id} is hibernated; resume it first.`);
+    }
+  }
+}
+
+async function perform(life: Life, run: OperationRun, generation: number): Promise<void> {
+  const { operation } = run;
+  switch (operation.kind) {
+    case 'snapshot':
+      return snapshotSandbox(life, run, operation, generation);
+    case 'restore':
+      return restoreSandbox(life, run, operation, generation);
+    case 'pause':
+      return pauseSandbox(life, run, operation, generation);
+    case 'hibernate':
+      return hibernateSandbox(life, run, operation, generation);
+    case 'resume':
+      return resumeSandbox(life, run, operation, generation);
+    case 'stall':
+      return stallSandbox(life, run, operation, generation);
+    case 'unstall':
+      return unstallSandbox(life, run, operation, generation);
+  }
+}

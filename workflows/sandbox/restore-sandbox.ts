@@ -1,0 +1,121 @@
+import { isCancellation } from '@temporalio/workflow';
+import type { RestoreOperation } from '../../model/sagas/messages.ts';
+import type { SandboxFailure, SandboxRecord, SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import { renewTrust } from '../access/renew-trust.ts';
+import type { Life } from '../life/life.ts';
+import type { OperationRun } from '../life/operation-run.ts';
+import { type OperationSteps, stepsOn } from '../life/operation-steps.ts';
+import { failureOf } from '../saga/failure.ts';
+import { snapshotRecords } from '../snapshot/snapshot-records.ts';
+import { takeSnapshot } from '../snapshot/take-snapshot.ts';
+import { bringBack, type Disks, startAgain } from './bring-back.ts';
+import { NOT_STALLED } from './stall-sandbox.ts';
+
+/**
+ * Puts a sandbox back to one of its snapshots; id, name, address and credentials stay:
+ *
+ *   keep what is → interruptCommands → removeDomain → revertDisk → bootDomain → awaitIp → verifySsh → trust → running
+ *
+ * Nobody gets in from its beginning on, so nothing is acknowledged that gets lost. A failure before the machine goes off
+ * leaves it as it was; later, it is brought back to what was kept, or, when nothing was, the restore is tried until it
+ * holds. The sandbox's end cuts all of this short.
+ */
+export async function restoreSandbox(
+  life: Life,
+  run: OperationRun,
+  operation: RestoreOperation,
+  generation: number,
+): Promise<void> {
+  const { operationId, snapshotId, keepAs, actor } = operation;
+  const { state } = life.record;
+  const host = stepsOn(life, generation);
+  await snapshotRecords.checkRestorable(snapshotId, life.id);
+  await life.tell('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
+  run.accept();
+  try {
+    if (keepAs !== null) await keep(life, run, host, keepAs, operation);
+  } catch (err) {
+    if (!isCancellation(err)) await tellFailed(life, operation, failureOf(err, life.failedStep), { state });
+    throw err;
+  }
+  await host.interruptCommands();
+  await putBack(life, host, operation, generation);
+}
+
+async function keep(
+  life: Life,
+  run: OperationRun,
+  host: OperationSteps,
+  keepAs: string,
+  { actor }: RestoreOperation,
+): Promise<void> {
+  const wish = { id: keepAs, name: keepAs, kind: 'disk', reason: 'before-restore', actor } as const;
+  await takeSnapshot(life, host, wish, (record) => {
+    run.snapshot = record;
+  });
+}
+
+/** From here on the machine goes off, and comes back in any case. */
+async function putBack(
+  life: Life,
+  host: OperationSteps,
+  operation: RestoreOperation,
+  generation: number,
+): Promise<void> {
+  const { operationId: restoreId, snapshotId } = operation;
+  try {
+    await host.removeDomain();
+    await host.revertDisk({ snapshotId, restoreId });
+    const ssh = await startAgain(life, host);
+    await tellRestored(life, operation, ssh);
+  } catch (err) {
+    if (isCancellation(err)) throw err;
+    const failure = failureOf(err, life.failedStep);
+    const disks = disksAfter(failure, operation);
+    const ssh = await bringBack(life, stepsOn(life, generation + 1), disks);
+    if (disks?.snapshotId === snapshotId) return tellRestored(life, operation, ssh);
+    await trustAnew(life);
+    await tellFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_STALLED });
+    throw err;
+  }
+}
+
+/** What a sandbox that could not be put back is brought back with; null: with its disks as they are. */
+function disksAfter(
+  { step, code }: SandboxFailure,
+  { operationId, snapshotId, keepAs }: RestoreOperation,
+): Disks | null {
+  const isUntouched = step === 'removeDomain' || code === 'snapshot_not_found';
+  if (isUntouched) return null;
+  if (keepAs === null) return { snapshotId, restoreId: operationId };
+  return { snapshotId: keepAs, restoreId: `${operationId}-back` };
+}
+
+/** From here on the host lets its own connections in again: what they write is not lost any more. */
+async function trustAnew(life: Life): Promise<void> {
+  await life.tell('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
+  await renewTrust(life);
+}
+
+async function tellRestored(
+  life: Life,
+  { operationId, snapshotId, keepAs, actor }: RestoreOperation,
+  ssh: SshEndpoint,
+): Promise<void> {
+  await trustAnew(life);
+  await life.tell(
+    'sandbox.restored',
+    { state: 'running', phase: null, ssh, parentSnapshotId: snapshotId, ...NOT_STALLED },
+    { operationId, snapshotId, keptAs: keepAs },
+    actor,
+  );
+}
+
+async function tellFailed(
+  life: Life,
+  { operationId, snapshotId }: RestoreOperation,
+  failure: SandboxFailure,
+  changes: Pick<SandboxRecord, 'state'> & Partial<SandboxRecord>,
+): Promise<void> {
+  await life.tell('sandbox.restore-failed', changes, { operationId, snapshotId, failure });
+}

@@ -1,0 +1,84 @@
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  isCancellation,
+  patched,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import type { Proof } from '../../model/sandbox/proof.ts';
+import type { StopReason } from '../../model/sandbox/sandbox.ts';
+import { Life, now } from '../life/life.ts';
+import { patientControl } from '../saga/control.ts';
+import { failedWith, failureOf } from '../saga/failure.ts';
+import { abandonSnapshots } from '../snapshot/abandon-snapshots.ts';
+import { createBySteps } from './create-by-steps.ts';
+import { createSandbox } from './create-sandbox.ts';
+import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
+import { Operations } from './operations.ts';
+
+/**
+ * One sandbox from its request to the proof that nothing of it is left.
+ *
+ *   requested → creating → running (operations.ts) → destroying → destroyed
+ *                   └──────────────→ destroying → failed, when the create failed
+ *
+ * The end comes by a delete, the TTL or the idle timer; it is heard at any time, also while creating, which it
+ * cancels. The workflow's result is the proof; a failed create fails the workflow, after its cleanup was proved.
+ */
+export async function sandbox(input: SandboxInput): Promise<Proof> {
+  const life = new Life(input);
+  const operations = new Operations(life);
+  await life.begin();
+  const end = life.untilEnd();
+
+  const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
+  if (!failed) await startEnding(life, await operations.untilEnd(end));
+  if (input.begin === 'destroy' && patched('half-made-snapshots')) await abandonSnapshots(life);
+  const proof = failed ? await proveUndone(life) : await destroySandbox(life);
+  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
+  await life.tell(
+    'sandbox.proof',
+    { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
+    { proof, failure },
+  );
+
+  await condition(allHandlersFinished);
+  if (failure) throw failedWith(failure);
+  return proof;
+}
+
+/** Creates, unless the end comes first. Returns what went wrong; its undos have run by then. */
+async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown> {
+  const creating = new CancellationScope();
+  void end.then(() => creating.cancel());
+  const create = life.isOfTurns ? createSandbox : createBySteps;
+  try {
+    await creating.run(() =>
+      create(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
+    );
+  } catch (err) {
+    return err;
+  }
+  await life.tell('sandbox.state', { state: 'running', phase: null, runningAt: now() });
+  life.used();
+  return null;
+}
+
+/** From here on the sandbox only goes away; said before anything of it does. */
+async function startEnding(life: Life, reason: StopReason): Promise<void> {
+  await life.tell(
+    'sandbox.state',
+    { state: 'destroying', phase: null, stopReason: reason },
+    { reason },
+    life.stoppedBy,
+  );
+  // Lives that began before certificates were recorded have none to revoke.
+  if (patched('certificates-end-with-the-sandbox')) await revokeAll(life);
+}
+
+async function revokeAll({ id, stoppedBy }: Life): Promise<void> {
+  const eventId = `${workflowInfo().runId}/certificates`;
+  await patientControl.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
+}

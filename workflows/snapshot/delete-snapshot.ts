@@ -1,0 +1,65 @@
+import { log, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
+import type { HostActivities } from '../../activities/host.ts';
+import { hostQueue } from '../../model/sagas/queues.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
+import { now } from '../life/life.ts';
+import { patiently } from '../life/until-it-holds.ts';
+import { patientControl } from '../saga/control.ts';
+import { failureOf, refusal } from '../saga/failure.ts';
+import { snapshotRecords } from './snapshot-records.ts';
+
+const { rememberEvent } = patientControl;
+
+/** A host that is down gets its work when it is back. */
+const PATIENTLY = patiently('2m');
+
+/**
+ * Takes a snapshot away, whether its sandbox still lives or not:
+ *
+ *   deleting → removeSnapshot, until it holds → deleted
+ *
+ * What leans on it keeps what it needs: then the record says for whom the host still keeps it.
+ */
+export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<SnapshotRecord> {
+  const { snapshotId, actor } = input;
+  const record = await snapshotRecords.recall(snapshotId);
+  if (record.state === 'deleted') return record;
+  if (record.state === 'creating') throw refusal('snapshot_not_ready', `${snapshotId} is still being taken.`);
+  await snapshotRecords.change(snapshotId, { state: 'deleting' });
+  await tell(record, 'snapshot.deleting', actor, {});
+  const { keptFor } = await remove(input);
+  const deleted = await snapshotRecords.change(snapshotId, { state: 'deleted', keptFor });
+  await tell(record, 'snapshot.deleted', actor, { keptFor });
+  return deleted;
+}
+
+async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
+  const { taskPauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
+  const { removeSnapshot } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
+  // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
+  const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
+  for (;;) {
+    try {
+      return await removeSnapshot.executeWithOptions({ ...PATIENTLY, summary: `${snapshotId} on ${hostId}` }, [target]);
+    } catch (err) {
+      const { message } = failureOf(err, 'removeSnapshot');
+      log.warn('a snapshot is not removed yet', { snapshotId, why: message });
+      setCurrentDetails(`waiting for ${hostId}: ${message}`);
+      await sleep(taskPauseMs);
+    }
+  }
+}
+
+async function tell(
+  { id, sandboxId, hostId }: SnapshotRecord,
+  kind: AuditKind,
+  actor: Actor,
+  detail: Record<string, unknown>,
+): Promise<void> {
+  const { runId } = workflowInfo();
+  const event = { eventId: `${runId}/${kind}`, kind, actor, runId, hostId, at: now() };
+  await rememberEvent({ sandboxId, event: { ...event, detail: { snapshotId: id, ...detail } } });
+}

@@ -1,0 +1,74 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  condition,
+  defineSignal,
+  executeChild,
+  ParentClosePolicy,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+} from '@temporalio/workflow';
+import {
+  DELETE_SNAPSHOT_WORKFLOW,
+  type DeleteSnapshotInput,
+  PASSED,
+  type PassingSnapshotInput,
+  type SnapshotRecord,
+  snapshotWorkflowIdOf,
+} from '../../model/snapshots/snapshot.ts';
+import { failureOf } from '../saga/failure.ts';
+import { snapshotRecords } from './snapshot-records.ts';
+
+const passed = defineSignal(PASSED);
+
+/** More than a comparison takes, from the snapshot it needs to the last line: diff/ gives up after two minutes. Milliseconds. */
+const LONGEST_MS = 600_000;
+/** Between two looks at a snapshot that is still being taken, or deleted by somebody else; doubles. Milliseconds. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 60_000;
+
+/**
+ * Sees to it that a snapshot which is taken for a moment goes away, whatever becomes of who needs it:
+ *
+ *   told, or {@link LONGEST_MS} are over → no longer `creating` → deleteSnapshot, until it is gone
+ *
+ * It is started before the snapshot is, so there may never be one: that is not begun any more long before the time is over.
+ */
+export async function passingSnapshot({ withinMs = LONGEST_MS, ...input }: PassingSnapshotInput): Promise<void> {
+  let isPassed = false;
+  setHandler(passed, () => {
+    isPassed = true;
+  });
+  await condition(() => isPassed, withinMs);
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    const record = await present(input.snapshotId);
+    if (!record || record.state === 'failed' || record.state === 'deleted') return;
+    if (record.state !== 'creating' && (await deleted(input))) return;
+    setCurrentDetails(`${input.snapshotId} is ${record.state}`);
+    await sleep(pause);
+  }
+}
+
+async function present(snapshotId: string): Promise<SnapshotRecord | null> {
+  try {
+    return await snapshotRecords.recall(snapshotId);
+  } catch (err) {
+    if (failureOf(err, 'recallSnapshot').code === 'snapshot_not_found') return null;
+    throw err;
+  }
+}
+
+/** @returns false when somebody else is deleting it at this moment */
+async function deleted(input: DeleteSnapshotInput): Promise<boolean> {
+  try {
+    await executeChild(DELETE_SNAPSHOT_WORKFLOW, {
+      workflowId: snapshotWorkflowIdOf(input.snapshotId),
+      args: [input],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+    });
+    return true;
+  } catch (err) {
+    if (err instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw err;
+  }
+}

@@ -1,0 +1,83 @@
+import { isCancellation } from '@temporalio/workflow';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
+import { type Life, now } from '../life/life.ts';
+import type { OperationSteps } from '../life/operation-steps.ts';
+import { endedMeanwhile, failureOf } from '../saga/failure.ts';
+import { saga } from '../saga/saga.ts';
+import { snapshotRecords } from './snapshot-records.ts';
+import { takeBackSave } from './take-back-save.ts';
+
+export interface SnapshotWish {
+  id: string;
+  name: string;
+  kind: SnapshotKind;
+  reason: SnapshotReason;
+  actor: Actor;
+}
+
+/**
+ * From a wish to a snapshot that is known to hold what the disks held:
+ *
+ *   record → saveSnapshot → verifySnapshot → ready
+ *
+ * When a step fails, or the sandbox ends meanwhile, the guest is thawed and what was saved is taken away, each until it
+ * holds; only then is the snapshot called `failed`. The sandbox goes on as it was.
+ * @param onRecorded hears of the record whenever it has changed in the store
+ */
+export async function takeSnapshot(
+  life: Life,
+  host: OperationSteps,
+  wish: SnapshotWish,
+  onRecorded: (record: SnapshotRecord) => void,
+): Promise<SnapshotRecord> {
+  const { id, name, kind, reason, actor } = wish;
+  onRecorded(await snapshotRecords.begin(creating(life, host.hostId, wish)));
+  await life.tell('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
+  const { chainLength = 0, ...saved } = await save(life, host, wish, onRecorded);
+  life.chainLength = chainLength;
+  const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
+  onRecorded(ready);
+  await life.tell('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
+  return ready;
+}
+
+async function save(
+  life: Life,
+  host: OperationSteps,
+  { id, kind }: SnapshotWish,
+  onRecorded: (record: SnapshotRecord) => void,
+): Promise<VerifiedSnapshot> {
+  try {
+    return await saga(async (undo) => {
+      undo('saveSnapshot', () => takeBackSave(life, host, id));
+      await host.saveSnapshot(id, kind);
+      return await host.verifySnapshot(id);
+    });
+  } catch (err) {
+    const failure = isCancellation(err) ? endedMeanwhile(life) : failureOf(err, life.failedStep);
+    onRecorded(await snapshotRecords.change(id, { state: 'failed', failure }));
+    await life.tell('snapshot.failed', {}, { snapshotId: id, failure });
+    throw err;
+  }
+}
+
+function creating(life: Life, hostId: string, { id, name, kind, reason, actor }: SnapshotWish): SnapshotRecord {
+  return {
+    id,
+    sandboxId: life.id,
+    hostId,
+    source: life.record.spec.source,
+    name,
+    kind,
+    state: 'creating',
+    reason,
+    parentId: life.record.parentSnapshotId ?? null,
+    createdBy: actor,
+    createdAt: now(),
+    readyAt: null,
+    saved: null,
+    failure: null,
+    keptFor: null,
+  };
+}

@@ -1,0 +1,61 @@
+import { CancellationScope, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import type { BakedRemembrance } from '../../activities/source/baked-source.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
+import type { BakedSource } from '../../model/snapshots/baked-source.ts';
+import { now } from '../life/life.ts';
+import { patiently } from '../life/until-it-holds.ts';
+import { patientControl } from '../saga/control.ts';
+import { TaskLife } from './task-life.ts';
+
+/** A host, or a store, that is down gets its work when it is back. */
+export const PATIENTLY = patiently('5m');
+
+const { awaitListed } = proxyActivities<ControlActivities>(PATIENTLY);
+
+/** What is done to one baked source, as its workflow knows it. All writes of its record go through here. */
+export class BakeLife extends TaskLife {
+  private events = 0;
+
+  constructor(
+    readonly sourceId: string,
+    readonly hostId: string,
+    readonly name: string,
+    private readonly actor: Actor,
+    timeouts: Partial<Timeouts> = {},
+  ) {
+    super({ ...DEFAULT_TIMEOUTS, ...timeouts }.taskPauseMs);
+  }
+
+  /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */
+  async begin(record: BakedSource): Promise<BakedSource> {
+    const event = this.event('source.baking', { snapshotId: record.snapshotId, builderId: record.builderId });
+    return CancellationScope.nonCancellable(() => patientControl.recordBake({ record, event }));
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  async tell(
+    changes: BakedRemembrance['changes'],
+    said?: { kind: AuditKind; detail: Record<string, unknown> },
+  ): Promise<BakedSource> {
+    setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
+    const event = said ? this.event(said.kind, said.detail) : null;
+    return CancellationScope.nonCancellable(() =>
+      patientControl.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
+    );
+  }
+
+  /** Resolves when its host lists it, or lists it no more. */
+  async listed(isThere: boolean): Promise<void> {
+    const { hostId, name } = this;
+    await this.untilItHolds('awaitListed', () => awaitListed({ hostId, name, isThere }));
+  }
+
+  private event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
+    const { runId } = workflowInfo();
+    const { actor, hostId } = this;
+    return { eventId: `${runId}/${this.events++}`, kind, actor, runId, hostId, at: now(), detail };
+  }
+}

@@ -1,0 +1,57 @@
+import {
+  type BakedImage,
+  type BakedSource,
+  type BakeSourceInput,
+  requestedBake,
+} from '../../model/snapshots/baked-source.ts';
+import { now } from '../life/life.ts';
+import { failedWith, failureOf } from '../saga/failure.ts';
+import { saga } from '../saga/saga.ts';
+import { BakeLife } from './bake-life.ts';
+import { bakeSteps } from './bake-steps.ts';
+import { Builder } from './builder.ts';
+
+/**
+ * From a snapshot to a source that leans on nothing of it:
+ *
+ *   claim the name → builder (a fork, without internet) → cleaned → shut down → copied → published → builder destroyed
+ *
+ * The guest's file systems are changed in the guest, never by the host. The images appear under the source's name in one
+ * rename, checked, and the machine that uses them is made after that. When a step fails, the undos run newest first until
+ * they hold, and nothing of it is left. `ready` is said when the host lists the source.
+ */
+export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
+  const { sourceId, hostId, name, actor, timeouts } = input;
+  const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
+  const begun = await life.begin(requestedBake(input));
+  if (begun.state !== 'baking') return begun;
+  const builder = new Builder(input);
+  const destroyBuilder = () => life.untilItHolds('destroyBuilder', () => builder.destroy());
+  let image: BakedImage;
+  try {
+    const step = bakeSteps(life, input);
+    image = await saga(async (undo) => {
+      undo('claimSourceName', step.discardImages);
+      await step.claimSourceName();
+      undo('startBuilder', destroyBuilder);
+      await life.step('startBuilder', () => builder.start());
+      await step.cleanGuest();
+      await step.shutDownGuest();
+      const made = await step.flattenDisks();
+      undo('publishSource', step.retractSource);
+      await step.publishSource();
+      return made;
+    });
+  } catch (error) {
+    const failure = failureOf(error, life.failedStep);
+    const detail = { failure, snapshotId: input.snapshot.id };
+    await life.tell({ state: 'failed', failure, waitingFor: null }, { kind: 'source.bake-failed', detail });
+    throw failedWith(failure);
+  }
+  await destroyBuilder();
+  await life.listed(true);
+  return life.tell(
+    { state: 'ready', image, readyAt: now(), waitingFor: null },
+    { kind: 'source.baked', detail: { snapshotId: input.snapshot.id, image } },
+  );
+}

@@ -1,0 +1,45 @@
+import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { CaptureRemembrance } from '../../activities/source/capture-record.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
+import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
+import { now } from '../life/life.ts';
+import { patientControl } from '../saga/control.ts';
+import { TaskLife } from './task-life.ts';
+
+const { recordCapture, rememberCapture, recallCapture } = patientControl;
+
+/** One task on the captures of a source, as its workflow knows it. All writes of the capture's record go through here. */
+export class CaptureLife extends TaskLife {
+  constructor(readonly input: CaptureInput) {
+    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+  }
+
+  /** Writes the record of a capture that begins. */
+  async begin(): Promise<void> {
+    const { sourceId } = this.input;
+    await recordCapture({ record: newCapture(this.input), sourceId, event: this.#event('capture.requested', {}) });
+  }
+
+  /** @throws ApplicationFailure capture_not_found */
+  recall(): Promise<CaptureRecord> {
+    return recallCapture({ captureId: this.input.captureId });
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  async tell(
+    changes: CaptureRemembrance['changes'],
+    said?: { kind: AuditKind; detail: Record<string, unknown> },
+  ): Promise<void> {
+    const { captureId, sourceId, task } = this.input;
+    setCurrentDetails([task, changes.state, changes.waitingFor].filter(Boolean).join(' · '));
+    const event = said ? this.#event(said.kind, said.detail) : null;
+    await CancellationScope.nonCancellable(() => rememberCapture({ captureId, sourceId, changes, event }));
+  }
+
+  #event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
+    const { captureId, hostId, actor } = this.input;
+    const { runId } = workflowInfo();
+    return { eventId: `${runId}/${kind}`, kind, actor, runId, hostId, at: now(), detail: { captureId, ...detail } };
+  }
+}

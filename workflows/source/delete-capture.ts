@@ -1,0 +1,30 @@
+import { failureOf, refusal } from '../saga/failure.ts';
+import type { CaptureLife } from './capture-life.ts';
+import { captureSteps } from './capture-steps.ts';
+
+/**
+ * Takes a capture away, or leaves it as it was when something leans on it:
+ *
+ *   deleting → removeCapture → deleted, or back to ready
+ */
+export async function deleteCapture(life: CaptureLife): Promise<void> {
+  const { state } = await life.recall();
+  if (state === 'deleted' || state === 'failed') return;
+  // One that is `creating` has lost its workflow, or this one could not run: what there is of it goes too.
+  await life.tell({ state: 'deleting' }, { kind: 'capture.deleting', detail: {} });
+  try {
+    await captureSteps(life).deleteCapture();
+  } catch (error) {
+    const failure = failureOf(error, life.failedStep);
+    if (failure.code === 'capture_in_use') {
+      await life.tell(
+        { state: 'ready', waitingFor: failure.message },
+        { kind: 'capture.kept', detail: { why: failure.message } },
+      );
+      throw refusal(failure.code, failure.message);
+    }
+    await life.tell({ waitingFor: `removeCapture: ${failure.message}` });
+    await captureSteps(life).removeCapture();
+  }
+  await life.tell({ state: 'deleted', waitingFor: null }, { kind: 'capture.deleted', detail: {} });
+}

@@ -1,0 +1,43 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { HostActivities } from '../../activities/host.ts';
+import type { ErrorCode } from '../../model/errors.ts';
+import { hostQueue } from '../../model/sagas/queues.ts';
+import type { BakedSource, DeleteSourceInput } from '../../model/snapshots/baked-source.ts';
+import { failureOf, refusal } from '../saga/failure.ts';
+import { BakeLife, PATIENTLY } from './bake-life.ts';
+
+/** For these the source stays as it is. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_running', 'source_not_baked']);
+
+/**
+ * Takes away a source that was baked:
+ *
+ *   deleting → removeSource, until it holds → its host lists it no more → deleted
+ *
+ * Refused while something leans on it: only the host knows, and it looks and removes in one.
+ */
+export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
+  const { sourceId, hostId, name, actor, timeouts } = input;
+  const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
+  await life.tell({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
+  const { removeSource } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
+  const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
+  const options = { ...PATIENTLY, summary: `${name} on ${hostId}` };
+  const refused = await life.untilItHolds('removeSource', async () => {
+    try {
+      await removeSource.executeWithOptions(options, [target]);
+      return null;
+    } catch (error) {
+      const failure = failureOf(error, 'removeSource');
+      if (REFUSALS.has(failure.code)) return failure;
+      throw error;
+    }
+  });
+  if (refused) {
+    const state = refused.code === 'source_not_baked' ? 'deleted' : 'ready';
+    await life.tell({ state, failure: refused }, { kind: 'source.delete-refused', detail: { ...refused } });
+    throw refusal(refused.code, refused.message);
+  }
+  await life.listed(false);
+  return life.tell({ state: 'deleted', image: null, waitingFor: null }, { kind: 'source.deleted', detail: {} });
+}

@@ -1,0 +1,75 @@
+import { now } from '../life/life.ts';
+import { control } from '../saga/control.ts';
+import { failedWith, failureOf } from '../saga/failure.ts';
+import { saga } from '../saga/saga.ts';
+import type { SourceLife } from './source-life.ts';
+import { sourceSteps } from './source-steps.ts';
+
+/** What a person would have to undo, in the order in which it is made. */
+const CHANGES = [
+  'folder /var/lib/mayfly-source (what undoing needs to know)',
+  'program /usr/local/lib/mayfly/mayfly-gate',
+  'user and group mayfly-readonly; its shell listed in /etc/shells where pam_shells asks for it',
+  'folder /etc/ssh/mayfly-source (our CA and the one principal)',
+];
+const PLACES = {
+  'drop-in': 'file /etc/ssh/sshd_config.d/00-mayfly-source.conf; sshd was told to read its settings again',
+  block: 'block `mayfly-source` at the end of /etc/ssh/sshd_config; sshd was told to read its settings again',
+};
+
+/**
+ * From a running machine to one that can be looked at, and only looked at:
+ *
+ *   inspect → claim → gate → user → CA → sshd → verified from the network
+ *
+ * Nothing is changed before the inspection says that all of it can be. Each step looks at what it did; its undo stands
+ * on the line above it. When a step fails, the undos run newest first until they hold, and the source is as it was.
+ */
+export async function prepareSource(life: SourceLife): Promise<void> {
+  const step = sourceSteps(life);
+  try {
+    const inspection = await step.inspectSource();
+    await life.tell({ state: 'preparing', sshd: inspection.sshd, failure: null });
+    const gateVersion = await saga(
+      async (undo) => {
+        undo('claimSource', step.releaseSource);
+        await step.claimSource();
+        undo('installGate', step.removeGate);
+        const { gateVersion } = await step.installGate();
+        undo('createReader', step.removeReader);
+        await step.createReader();
+        undo('trustUserCa', step.distrustUserCa);
+        await step.trustUserCa((await control.userCaKeys()).keys);
+        undo('admitReader', step.excludeReader);
+        await step.admitReader(inspection);
+        undo('makeSourceKey', step.forgetSource);
+        const { publicKey } = await step.makeSourceKey();
+        const { certificate } = await step.signCertificate(publicKey);
+        await step.verifyReader(certificate, inspection.sshd);
+        return gateVersion;
+      },
+      async () => life.tell({ state: 'unpreparing' }),
+    );
+    const { actor } = life.input;
+    const changes = [...CHANGES, PLACES[inspection.placement]];
+    await life.tell(
+      { state: 'prepared', gateVersion, changes, preparedAt: now(), preparedBy: actor, waitingFor: null },
+      { kind: 'source.prepared', detail: { ...inspection, gateVersion, changes } },
+    );
+  } catch (error) {
+    await refused(life, error);
+  }
+}
+
+/** What is told is what failed first; where the source was changed, it has been changed back by now. */
+async function refused(life: SourceLife, error: unknown): Promise<never> {
+  const failure = failureOf(error, life.failedStep);
+  const undone = life.failedStep !== 'inspectSource';
+  await life.tell(
+    undone
+      ? { state: 'unprepared', failure, gateVersion: null, changes: [], preparedAt: null, waitingFor: null }
+      : { failure },
+    { kind: 'source.prepare-failed', detail: { failure } },
+  );
+  throw failedWith(failure);
+}

@@ -1,0 +1,33 @@
+import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import type { SourceAccess, SourceInput } from '../../model/snapshots/source-access.ts';
+import { now } from '../life/life.ts';
+import { patientControl } from '../saga/control.ts';
+import { TaskLife } from './task-life.ts';
+
+const { rememberSource } = patientControl;
+
+type Changes = Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'>>;
+
+/** One task on a source, as its workflow knows it. All writes of the source's record go through here. */
+export class SourceLife extends TaskLife {
+  private events = 0;
+
+  constructor(readonly input: SourceInput) {
+    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.sourcePauseMs);
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  async tell(changes: Changes, said?: { kind: AuditKind; detail: Record<string, unknown> }): Promise<void> {
+    const { sourceId: id, hostId, name, actor, task } = this.input;
+    const at = now();
+    const { runId } = workflowInfo();
+    setCurrentDetails([task, changes.state, changes.waitingFor].filter(Boolean).join(' · '));
+    const eventId = `${runId}/${this.events++}`;
+    const event = said && { eventId, ...said, actor, runId, hostId, at };
+    await CancellationScope.nonCancellable(() =>
+      rememberSource({ source: { id, hostId, name }, changes: { ...changes, updatedAt: at }, event: event ?? null }),
+    );
+  }
+}

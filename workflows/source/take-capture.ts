@@ -1,0 +1,43 @@
+import type { SavedCapture } from '../../model/snapshots/capture.ts';
+import { now } from '../life/life.ts';
+import { failedWith, failureOf } from '../saga/failure.ts';
+import { saga } from '../saga/saga.ts';
+import type { CaptureLife } from './capture-life.ts';
+import { captureSteps } from './capture-steps.ts';
+
+/**
+ * From a running source to a copy of one moment of it that is known to be whole:
+ *
+ *   record → reserve → begin (freeze, begin the copy, thaw) → await → verify → keep (its final name) → ready
+ *
+ * The source goes on meanwhile. When a step fails, the source is thawed, the copying ended and what was copied removed,
+ * each until it holds; only then is the capture called `failed`.
+ */
+export async function takeCapture(life: CaptureLife): Promise<void> {
+  await life.begin();
+  try {
+    const saved = await copy(life);
+    await life.tell({ state: 'ready', readyAt: now(), saved }, { kind: 'capture.ready', detail: { ...saved } });
+  } catch (error) {
+    const failure = failureOf(error, life.failedStep);
+    await life.tell({ state: 'failed', failure, waitingFor: null }, { kind: 'capture.failed', detail: { failure } });
+    throw failedWith(failure);
+  }
+}
+
+function copy(life: CaptureLife): Promise<SavedCapture> {
+  const step = captureSteps(life);
+  return saga(async (undo) => {
+    undo('reserveCapture', step.releaseCapture);
+    await step.reserveCapture();
+    undo('beginCapture', step.removeCapture);
+    undo('beginCapture', step.abortCapture);
+    undo('beginCapture', step.thawSource);
+    await step.beginCapture();
+    await step.awaitCapture();
+    const saved = await step.verifyCapture();
+    await step.keepCapture();
+    await step.releaseCapture(); // what it takes is on the disk by now, where everybody sees it
+    return saved;
+  });
+}

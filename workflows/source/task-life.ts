@@ -1,0 +1,45 @@
+import { CancellationScope, sleep, workflowInfo } from '@temporalio/workflow';
+import { failureOf } from '../saga/failure.ts';
+
+/** One task that has a workflow of its own, as that workflow knows it: how far it came, and what must hold. */
+export abstract class TaskLife {
+  /** The step that failed last, before any undo. */
+  failedStep = 'workflow';
+  /**
+   * Later runs are newer than earlier ones, so that an attempt that was given up does not act into the next run; an
+   * undo is newer than its step.
+   */
+  readonly generation = workflowInfo().startTime.getTime();
+
+  /** @param pauseMs between two tries of what must hold */
+  constructor(private readonly pauseMs: number) {}
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  abstract tell(changes: { waitingFor: string | null }): Promise<unknown>;
+
+  async step<T>(name: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      this.failedStep = name;
+      throw error;
+    }
+  }
+
+  /** Repeats what must hold until it does; meanwhile the record says what it waits for. */
+  untilItHolds<T>(what: string, run: () => Promise<T>): Promise<T> {
+    return CancellationScope.nonCancellable(async () => {
+      for (let isTold = false; ; ) {
+        try {
+          const result = await run();
+          if (isTold) await this.tell({ waitingFor: null });
+          return result;
+        } catch (error) {
+          await this.tell({ waitingFor: `${what}: ${failureOf(error, what).message}` });
+          isTold = true;
+          await sleep(this.pauseMs);
+        }
+      }
+    });
+  }
+}
