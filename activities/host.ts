@@ -1,4 +1,4 @@
-import type { Attendances } from '../commands/command-runs.ts';
+import type { CommandRuns } from '../commands/command-runs.ts';
 import type { GuestConnections } from '../host/guest/connections.ts';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
@@ -25,7 +25,7 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps {
   ledger: Ledger;
   room: StorageRoom;
   guests: Pick<GuestConnections, 'close' | 'verify'> & TrustDeps['guests'];
-  attendances: Attendances;
+  commandRuns: CommandRuns;
 }
 
 /** Every activity of one host's queue. */

@@ -11,7 +11,7 @@ import { Samples, type Spread } from './measure/measure.ts';
 
 /** Records that are stored at once before anything is measured. */
 const AT_ONCE = 100;
-const PATIENCE_SECONDS = 240;
+const MAX_WAIT_SECONDS = 240;
 
 export interface DoorBench {
   client: MayflyClient;
@@ -39,7 +39,7 @@ export async function measureDoor(bench: DoorBench): Promise<Record<string, Spre
       client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: 0 }),
     );
     await samples.time('GET, while it is created', () => client.getSandbox(accepted.id));
-    await client.destroySandbox(accepted.id, { waitSeconds: PATIENCE_SECONDS });
+    await client.destroySandbox(accepted.id, { waitSeconds: MAX_WAIT_SECONDS });
     await samples.time('GET, at rest', () => client.getSandbox(accepted.id));
     await samples.time('list, 50 a page', () => client.listSandboxes());
     await samples.time('list, its query alone', () => store.sandboxes.list({ limit: LIMITS.page.default }));
@@ -51,7 +51,7 @@ export async function measureDoor(bench: DoorBench): Promise<Record<string, Spre
 /** Of a sandbox that runs and rests. */
 async function measureLiving(bench: DoorBench, counted: Samples): Promise<void> {
   const { client, store, temporal, source, runs, warmUp } = bench;
-  const { id } = await client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: PATIENCE_SECONDS });
+  const { id } = await client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: MAX_WAIT_SECONDS });
   const connection = await Connection.connect({ address: temporal.address });
   try {
     const { workflow } = new Client({ connection, namespace: temporal.namespace });
@@ -72,7 +72,7 @@ async function measureLiving(bench: DoorBench, counted: Samples): Promise<void> 
     }
   } finally {
     await connection.close();
-    await client.destroySandbox(id, { waitSeconds: PATIENCE_SECONDS });
+    await client.destroySandbox(id, { waitSeconds: MAX_WAIT_SECONDS });
   }
 }
 

@@ -5,7 +5,7 @@ import { Samples, type Spread } from './measure/measure.ts';
 import { type Processor, ProcessorMeter } from './measure/processor.ts';
 
 /** Waiting for one sandbox, at the most. Seconds. */
-const PATIENCE_SECONDS = 240;
+const MAX_WAIT_SECONDS = 240;
 
 export interface SagaFigures {
   spreads: Record<string, Spread>;
@@ -31,13 +31,13 @@ async function measureLives(client: MayflyClient, source: string, runs: number):
   const meter = new ProcessorMeter();
   for (let run = 0; run < runs; run++) {
     const record = await samples.time('create', () =>
-      meter.measure(1, () => client.createSandbox({ source }, { waitSeconds: PATIENCE_SECONDS })),
+      meter.measure(1, () => client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS })),
     );
     assertState(record, 'running');
     for (const { step, startedAt, endedAt } of record.steps)
       samples.add(step, Date.parse(endedAt) - Date.parse(startedAt));
     const gone = await samples.time('destroy', () =>
-      client.destroySandbox(record.id, { waitSeconds: PATIENCE_SECONDS }),
+      client.destroySandbox(record.id, { waitSeconds: MAX_WAIT_SECONDS }),
     );
     assertState(gone, 'destroyed');
   }
@@ -46,7 +46,7 @@ async function measureLives(client: MayflyClient, source: string, runs: number):
 
 /** Many at once through the API. */
 export async function measureBurst(client: MayflyClient, source: string, count: number): Promise<BurstFigures> {
-  const options = { waitSeconds: PATIENCE_SECONDS };
+  const options = { waitSeconds: MAX_WAIT_SECONDS };
   let created: SandboxRecord[] = [];
   let gone: SandboxRecord[] = [];
   const request = { source, memoryMib: BURST_MEMORY_MIB };

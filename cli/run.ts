@@ -73,7 +73,7 @@ async function start(io: Io, client: MayflyClient, sandbox: string, request: Run
 }
 
 /** Prints its output as it comes, and hands over our standard input; a Ctrl-C cancels it and goes on until it has ended. */
-async function attend(
+async function followCommand(
   io: Io,
   client: MayflyClient,
   { id, sandboxId: sandbox }: Command,
@@ -138,7 +138,7 @@ export function runCommand(io: Io) {
         else io.print(accepted.id);
         return EXIT.ok;
       }
-      const ended = await attend(io, client, accepted, args);
+      const ended = await followCommand(io, client, accepted, args);
       if (args.json) io.printJson(ended);
       else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
       return exitCodeOfCommand(ended);

@@ -91,7 +91,7 @@ export class MayflyClient {
   readonly snapshots: Snapshots;
   /** Copies of running sources. */
   readonly captures: Captures;
-  /** Read-only sight of sources. */
+  /** Read-only commands and files of sources. */
   readonly sources: Sources;
   readonly #transport: Transport;
 

@@ -45,7 +45,7 @@ export interface LookAtSource extends OnHost {
 /** What is at a path of a source: the content of a file, to be read to its end or cancelled, or the entries of a directory. */
 export type SourceFile = { kind: 'file'; body: ReadableStream<Uint8Array> } | { kind: 'directory'; items: FileEntry[] };
 
-/** Read-only sight of sources. Throws as {@link MayflyClient} does. */
+/** Read-only commands and files of sources. Throws as {@link MayflyClient} does. */
 export class Sources {
   readonly #transport: Transport;
 

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { AgentRequest, AgentSession } from '../host/guest/agent-session.ts';
 import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
-import { COMMAND_OUTCOMES, type CommandExit, type CommandLaunch, type CommandSpec } from '../model/sandbox/command.ts';
+import { COMMAND_OUTCOMES, type CommandExit, type CommandInputs, type CommandSpec } from '../model/sandbox/command.ts';
 import type { OutputPlace } from '../store/commands/output.ts';
 
 /** A request of a guest's agent, and its answer. */
@@ -68,7 +68,7 @@ export class AgentCommands {
    * @throws MayflyError command_refused, too_many_requests and others when it was not started and is not going to be;
    *   guest_unreachable when that cannot be known
    */
-  async start(id: string, spec: CommandSpec, { env, stdin }: CommandLaunch): Promise<CommandStatus> {
+  async start(id: string, spec: CommandSpec, { env, stdin }: CommandInputs): Promise<CommandStatus> {
     const { command, argv, cwd, user, timeoutSeconds, maxOutputBytes, stdinOpen } = spec;
     const request = { command, argv, env, stdin: Buffer.from(stdin).toString('base64') };
     const body = JSON.stringify({ ...request, stdinOpen, cwd, user, timeoutSeconds, maxOutputBytes });

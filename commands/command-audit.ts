@@ -62,7 +62,7 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
 
     /** When a sandbox was last used, ISO 8601, and whether a command uses it now. */
     async lastUse({ sandboxId }: { sandboxId: string }): Promise<{ usedAt: string; isBusy: boolean }> {
-      const { usedAt, openCommands } = await store.uses.get(sandboxId);
+      const { usedAt, openCommands } = await store.activity.get(sandboxId);
       const open = await Promise.all(openCommands.map((id) => store.commands.get(id)));
       const isBusy = open.some(
         (record) =>

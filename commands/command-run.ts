@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Hypervisor } from '../host/hypervisor.ts';
 import type { StepContext } from '../host/step-context.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
-import type { CommandLaunch, CommandRecord } from '../model/sandbox/command.ts';
+import type { CommandInputs, CommandRecord } from '../model/sandbox/command.ts';
 import { FrameReader } from '../model/sandbox/output-frame.ts';
 import type { SandboxState } from '../model/sandbox/sandbox.ts';
 import type { OutputPlace } from '../store/commands/output.ts';
@@ -13,7 +13,7 @@ import { type Agent, AgentCommands, type CommandStatus, exitOf } from './agent-c
 import { cancelledBeforeStart, type Ending, exited, interrupted, notStarted, unknown } from './command-ending.ts';
 import { type Backlog, OutputWriter } from './output-writer.ts';
 
-export interface AttendanceDeps {
+export interface CommandRunDeps {
   store: Store;
   hypervisor: Pick<Hypervisor, 'whereabouts'>;
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
@@ -37,7 +37,7 @@ const PROGRESS_MS = 2_000;
  * Sees one command to its end: starts it unless it was started, brings its output into the store, writes its record.
  * Whoever stops this at any moment, also by SIGKILL, leaves the command as it is, and another goes on where it was.
  */
-export class Attendance {
+export class CommandRun {
   /** What it is at, for whoever looks at Temporal. */
   detail = 'connecting to the guest';
   readonly #interruption = new AbortController();
@@ -57,7 +57,7 @@ export class Attendance {
   #tidied: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly deps: AttendanceDeps,
+    private readonly deps: CommandRunDeps,
     private readonly commandId: string,
     private readonly backlog: Backlog,
     private readonly stop: AbortSignal,
@@ -70,13 +70,13 @@ export class Attendance {
    * @throws MayflyError what keeps it from going on for now; the signal's reason
    */
   async run(): Promise<CommandRecord> {
-    const { commands, launches } = this.deps.store;
-    // Together, since most often this is its start: a launch is there only as long as it has not started.
-    const [record, launch] = await Promise.all([commands.get(this.commandId), launches.get(this.commandId)]);
+    const { commands, commandInputs } = this.deps.store;
+    // Together, since most often this is its start: its inputs are there only as long as it has not started.
+    const [record, inputs] = await Promise.all([commands.get(this.commandId), commandInputs.get(this.commandId)]);
     if (!record) throw new MayflyError('command_not_found', `The store has no record of ${this.commandId}.`);
     if (record.state === 'ended') return record;
     try {
-      return await this.#end(record, await this.#attend(record, launch));
+      return await this.#end(record, await this.#runInGuest(record, inputs));
     } catch (error) {
       this.stop.throwIfAborted();
       const ending = await this.#endingBy(record, error);
@@ -114,13 +114,13 @@ export class Attendance {
     return this.#tidied;
   }
 
-  async #attend(record: CommandRecord, launch: CommandLaunch | null): Promise<Ending> {
+  async #runInGuest(record: CommandRecord, inputs: CommandInputs | null): Promise<Ending> {
     const alive = (detail: string) => {
       this.detail = detail;
     };
     const agent = await this.deps.guests.agent(record.sandboxId, { signal: this.signal, alive });
     const commands = new AgentCommands(agent, this.signal);
-    const status = await this.#ensureStarted(record, commands, launch);
+    const status = await this.#ensureStarted(record, commands, inputs);
     if ('outcome' in status) return status;
     if (record.state === 'running') {
       this.deps.logger.info({ commandId: this.commandId }, 'goes on with a command that runs');
@@ -129,7 +129,7 @@ export class Attendance {
     this.#startedAt = status.startedAt;
     this.#recordedRunning = this.#recordRunning(record, status);
     // What it needed for its start is forgotten also by whoever goes on, should the one before not have come to it.
-    this.#forgotten = this.#recordedRunning.then(() => this.deps.store.launches.remove(this.commandId));
+    this.#forgotten = this.#recordedRunning.then(() => this.deps.store.commandInputs.remove(this.commandId));
     this.#forgotten.catch(() => undefined); // told when the end is written, or made up for by a sweep
     this.#toldStarted(commands);
     return this.#follow(record, commands, status.output);
@@ -138,11 +138,11 @@ export class Attendance {
   async #ensureStarted(
     { state, spec }: CommandRecord,
     commands: AgentCommands,
-    launch: CommandLaunch | null,
+    inputs: CommandInputs | null,
   ): Promise<CommandStatus | Ending> {
     try {
-      const mayStart = state === 'requested' && launch !== null && !this.#withheld;
-      return await (mayStart ? commands.start(this.commandId, spec, launch) : commands.status(this.commandId));
+      const mayStart = state === 'requested' && inputs !== null && !this.#withheld;
+      return await (mayStart ? commands.start(this.commandId, spec, inputs) : commands.status(this.commandId));
     } catch (error) {
       if (!(error instanceof MayflyError) || NO_ANSWER.has(error.code)) throw error;
       if (state === 'running') return unknown('The guest knows nothing of it any more.');
@@ -225,11 +225,11 @@ export class Attendance {
    * at commands that were not closed, and the guest's copy ends with its sandbox.
    */
   async #tidy(sandboxId: string, isInGuest: boolean): Promise<void> {
-    const { launches, uses } = this.deps.store;
+    const { commandInputs, activity } = this.deps.store;
     const inGuest = async () => isInGuest && (await this.started).forgetOutput(this.commandId);
     const inStore = async () => {
-      await (this.#forgotten ?? launches.remove(this.commandId));
-      await uses.closeCommand(sandboxId, this.commandId);
+      await (this.#forgotten ?? commandInputs.remove(this.commandId));
+      await activity.closeCommand(sandboxId, this.commandId);
     };
     await Promise.allSettled([inGuest()]);
     await Promise.allSettled([inStore()]);

@@ -25,7 +25,7 @@ export interface HostBaking {
   shutDown(request: BakeRequest, context: StepContext): Promise<void>;
   /** The most that {@link flatten} still writes, bytes; 0 when there is no builder. @throws MayflyError bake_failed */
   sizeOf(request: BakeRequest): Promise<number>;
-  /** Copies the builder's disks to images that lean on nothing, under the claimed name's temporary one, and checks them. @throws MayflyError bake_failed */
+  /** Copies the builder's disks to images that refer to nothing, under the claimed name's temporary one, and checks them. @throws MayflyError bake_failed */
   flatten(request: BakeRequest, context: StepContext): Promise<BakedImage>;
   /** Gives the images their name and makes them a source. @throws MayflyError bake_failed, source_exists */
   publish(request: BakeRequest, context: StepContext): Promise<void>;

@@ -94,7 +94,7 @@ export interface Hypervisor {
   /** Of {@link usage} only the disk, which asks nobody but the kernel: for every sandbox, every few seconds. */
   diskBytes(sandboxId: string): Promise<number>;
   /**
-   * What stays of deleted snapshots, since something leans on it: by the sandbox that it counts to, bytes. It is part of
+   * What stays of deleted snapshots, since something refers to it: by the sandbox that it counts to, bytes. It is part of
    * no promise, so it is not in {@link usage}: a sandbox may still grow as far above it.
    */
   heldBytes(): Promise<ReadonlyMap<string, number>>;

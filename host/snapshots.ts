@@ -43,7 +43,7 @@ export interface SavedResources {
 /** A folder in the place of snapshots, as doctor sees it. */
 export interface KeptSnapshot {
   snapshotId: string;
-  /** `half`: a save has not ended. `kept`: it is deleted, and something leans on it. */
+  /** `half`: a save has not ended. `kept`: it is deleted, and something refers to it. */
   state: 'whole' | 'half' | 'kept';
 }
 
@@ -66,7 +66,7 @@ export interface HostSnapshots {
    */
   verify(snapshotId: string, context: StepContext): Promise<SavedSnapshot>;
   /**
-   * Takes a snapshot away. What something else (a workspace, another snapshot) leans on stays, hidden, until that is
+   * Takes a snapshot away. What something else (a workspace, another snapshot) refers to stays, hidden, until that is
    * gone; then whoever removes that frees it.
    */
   remove(snapshotId: string): Promise<{ keptFor: string | null }>;
@@ -76,11 +76,11 @@ export interface HostSnapshots {
    * @throws MayflyError restore_failed, snapshot_not_found
    */
   revert(request: RevertRequest, context: StepContext): Promise<void>;
-  /** How many snapshots the sandbox's disks lean on, one below the other; 0 when it is not there. */
+  /** How many snapshots the sandbox's disks refer to, one below the other; 0 when it is not there. */
   chainLength(sandboxId: string): Promise<number>;
   /**
-   * Makes the disks of a running or paused sandbox lean on its source alone, while it goes on: what they read from
-   * snapshots is copied. The snapshots stay as they are. Stopped by its signal, the disks lean on what they leant on.
+   * Makes the disks of a running or paused sandbox refer to its source alone, while it goes on: what they read from
+   * snapshots is copied. The snapshots stay as they are. Stopped by its signal, the disks refer to what they referred to.
    * @throws MayflyError flatten_failed (no room on the host among it), sandbox_not_running
    */
   flatten(sandboxId: string, context: StepContext): Promise<void>;

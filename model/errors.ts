@@ -286,7 +286,7 @@ export const ERRORS = {
   capture_in_use: {
     status: 409,
     retryable: false,
-    title: 'Something leans on the capture',
+    title: 'Something refers to the capture',
     remedy: 'Remove what `detail` names first.',
   },
   capture_failed: {
@@ -316,7 +316,7 @@ export const ERRORS = {
   source_in_use: {
     status: 409,
     retryable: true,
-    title: 'Something leans on the source',
+    title: 'Something refers to the source',
     remedy: 'Destroy the sandboxes and delete the snapshots and captures that `detail` names, then delete the source.',
   },
   source_not_baked: {

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentCommands } from '../commands/agent-commands.ts';
-import type { Attendances } from '../commands/command-runs.ts';
+import type { CommandRuns } from '../commands/command-runs.ts';
 import type { GuestConnections } from '../host/guest/connections.ts';
 import { MayflyError } from '../model/errors.ts';
 import { isCommandId } from '../model/ids.ts';
@@ -15,7 +15,7 @@ const HANDED_OVER_MS = 10_000;
 export interface CommandsRouteDeps {
   store: Pick<Store, 'commands'>;
   guests: GuestConnections;
-  attendances: Attendances;
+  commandRuns: CommandRuns;
 }
 
 /** `/commands/{id}/start`, `/output` and `/stdin`: commands of this host's sandboxes, as the store knows them. */
@@ -35,15 +35,15 @@ export function commandsRoute(deps: CommandsRouteDeps): Route {
   };
 }
 
-/** Joins the attendance of a command, or begins it. 204: it has ended; 202: it has not within the time. */
-async function start({ attendances }: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
+/** Joins the command run of a command, or begins it. 204: it has ended; 202: it has not within the time. */
+async function start({ commandRuns }: CommandsRouteDeps, exchange: Exchange, commandId: string): Promise<void> {
   allowMethods(exchange, 'POST');
   const seconds = numberOf(exchange, 'waitSeconds', LIMITS.waitSeconds.max);
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, exchange.signal]);
   try {
     const time = sleep(seconds * 1_000, 202, { signal });
-    const status = await Promise.race([attendances.attend(commandId).then(() => 204), time]);
+    const status = await Promise.race([commandRuns.runToEnd(commandId).then(() => 204), time]);
     exchange.response.writeHead(status).end();
   } finally {
     over.abort();
@@ -79,14 +79,14 @@ async function commandsOf(deps: CommandsRouteDeps, { signal }: Exchange, command
 }
 
 /** @throws MayflyError temporal_unavailable when the command is not handed to this worker */
-async function started({ attendances }: CommandsRouteDeps, commandId: string, signal: AbortSignal): Promise<void> {
+async function started({ commandRuns }: CommandsRouteDeps, commandId: string, signal: AbortSignal): Promise<void> {
   const late = new AbortController();
   const timer = setTimeout(() => {
     const why = `Temporal has not handed ${commandId} to its host within ${HANDED_OVER_MS / 1_000} s.`;
     late.abort(new MayflyError('temporal_unavailable', why));
   }, HANDED_OVER_MS);
   try {
-    await attendances.whenStarted(commandId, AbortSignal.any([late.signal, signal]));
+    await commandRuns.whenStarted(commandId, AbortSignal.any([late.signal, signal]));
   } catch (error) {
     late.signal.throwIfAborted();
     throw error;

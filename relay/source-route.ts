@@ -3,7 +3,7 @@ import type { SourceFileAbout } from '../host/source/gate-client.ts';
 import { MayflyError } from '../model/errors.ts';
 import { allowMethods, answerJson, type Exchange, type Route, readSmall } from './exchange.ts';
 import { type ByteRange, rangeOf } from './range.ts';
-import type { SourceFile, SourceLooks } from './sources.ts';
+import type { SourceFile, SourceRelay } from './sources.ts';
 
 /** A parsed command has 4096 characters of text at most; as JSON, with every one escaped, some ten times as much. Bytes. */
 const REQUEST_BYTES = 256 * 1024;
@@ -11,21 +11,21 @@ const REQUEST_BYTES = 256 * 1024;
 const PIECE_BYTES = 4 * 1024 * 1024;
 
 /** `POST /sources/{name}/run`, `GET /sources/{name}/files?path=…` */
-export function sourceRoute(looks: SourceLooks): Route {
+export function sourceRoute(relay: SourceRelay): Route {
   return async (exchange) => {
     const [name = '', part, ...rest] = exchange.segments;
     if (rest.length > 0 || (part !== 'run' && part !== 'files')) {
       throw new MayflyError('not_found', 'The relay has nothing at that path.');
     }
-    if (part === 'run') await run(looks, name, exchange);
-    else await sendFile(looks, name, exchange);
+    if (part === 'run') await run(relay, name, exchange);
+    else await sendFile(relay, name, exchange);
   };
 }
 
-async function run(looks: SourceLooks, name: string, exchange: Exchange): Promise<void> {
+async function run(relay: SourceRelay, name: string, exchange: Exchange): Promise<void> {
   allowMethods(exchange, 'POST');
   const body = await readSmall(exchange.request, REQUEST_BYTES, 'body_too_large');
-  answerJson(exchange.response, 200, await looks.run(name, parsed(body), exchange.signal));
+  answerJson(exchange.response, 200, await relay.run(name, parsed(body), exchange.signal));
 }
 
 function parsed(body: Buffer): unknown {
@@ -37,11 +37,11 @@ function parsed(body: Buffer): unknown {
 }
 
 /** The file as the agent in sandboxes answers it, so that whoever reads the one can read the other. */
-async function sendFile(looks: SourceLooks, name: string, exchange: Exchange): Promise<void> {
+async function sendFile(relay: SourceRelay, name: string, exchange: Exchange): Promise<void> {
   allowMethods(exchange, 'GET');
   const { query, request, response, signal } = exchange;
   const path = query.get('path') ?? '';
-  const ask = (offset: number, length: number) => looks.file(name, { path, offset, length }, signal);
+  const ask = (offset: number, length: number) => relay.file(name, { path, offset, length }, signal);
   const range = rangeOf(request.headers.range);
   // How long the file is must be known before the end of a range can be.
   let first = await ask(range?.first ?? 0, range?.last === undefined ? PIECE_BYTES : lengthOf(range, PIECE_BYTES));

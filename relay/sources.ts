@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import type { GateAnswer, GateRequest, SourceFileAbout } from '../host/source/gate-client.ts';
-import type { SourceSight } from '../host/source/sight.ts';
+import type { SourceReads } from '../host/source/source-reads.ts';
 import { MayflyError } from '../model/errors.ts';
 import { sourceIdOf } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../model/snapshots/source-access.ts';
 import type { Store } from '../store/connect.ts';
 
-export interface SourceLooksDeps {
+export interface SourceRelayDeps {
   hostId: string;
   store: Pick<Store, 'sources'>;
-  sight: SourceSight;
+  sourceReads: SourceReads;
   /** Has a certificate issued for this host's key to a source. @returns one OpenSSH certificate line */
   certify: (sourceId: string, publicKey: string) => Promise<string>;
 }
@@ -42,10 +42,10 @@ export const runRequest = z.strictObject({
 });
 
 /** Looks at the sources of this host, for its relay: bounded in number, time and bytes. */
-export class SourceLooks {
+export class SourceRelay {
   readonly #running = new Map<string, number>();
 
-  constructor(private readonly deps: SourceLooksDeps) {}
+  constructor(private readonly deps: SourceRelayDeps) {}
 
   /**
    * @param request what the API sends, not yet looked at
@@ -87,7 +87,7 @@ export class SourceLooks {
   }
 
   async #ask(name: string, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
-    const { hostId, store, sight, certify } = this.deps;
+    const { hostId, store, sourceReads, certify } = this.deps;
     const id = sourceIdOf(hostId, name);
     const record = await store.sources.get(id);
     if (record?.state !== 'prepared' || !record.sshd) {
@@ -95,7 +95,9 @@ export class SourceLooks {
     }
     const { sshd } = record;
     return this.#inTurn(id, () =>
-      sight.ask({ id, name, sshd, certify: (publicKey) => certify(id, publicKey) }, request, signal).catch(keyLost),
+      sourceReads
+        .ask({ id, name, sshd, certify: (publicKey) => certify(id, publicKey) }, request, signal)
+        .catch(keyLost),
     );
   }
 

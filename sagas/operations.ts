@@ -5,16 +5,16 @@ import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
-  PASSED,
-  PASSING_SNAPSHOT_WORKFLOW,
-  type PassingSnapshotInput,
-  passingSnapshotWorkflowIdOf,
+  EPHEMERAL_SNAPSHOT_WORKFLOW,
+  type EphemeralSnapshotInput,
+  ephemeralSnapshotWorkflowIdOf,
+  RELEASED,
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../model/snapshots/snapshot.ts';
 import { isGone } from './failure.ts';
 
-type PassingSnapshotWorkflow = (input: PassingSnapshotInput) => Promise<void>;
+type PassingSnapshotWorkflow = (input: EphemeralSnapshotInput) => Promise<void>;
 type DeleteSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<SnapshotRecord>;
 
 /** Has the sandbox's own workflow begin an operation; the same id again joins the one that is there. @throws MayflyError sandbox_ended */
@@ -56,9 +56,9 @@ export function snapshotDeleted(client: Client, snapshotId: string): Promise<Sna
 }
 
 /** Returns when Temporal has it. */
-export async function letPass(client: Client, input: PassingSnapshotInput): Promise<void> {
-  await client.workflow.start<PassingSnapshotWorkflow>(PASSING_SNAPSHOT_WORKFLOW, {
-    workflowId: passingSnapshotWorkflowIdOf(input.snapshotId),
+export async function startEphemeral(client: Client, input: EphemeralSnapshotInput): Promise<void> {
+  await client.workflow.start<PassingSnapshotWorkflow>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
+    workflowId: ephemeralSnapshotWorkflowIdOf(input.snapshotId),
     taskQueue: CONTROL_QUEUE,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
@@ -68,6 +68,6 @@ export async function letPass(client: Client, input: PassingSnapshotInput): Prom
 }
 
 /** Returns when Temporal has it. */
-export async function passed(client: Client, snapshotId: string): Promise<void> {
-  await client.workflow.getHandle(passingSnapshotWorkflowIdOf(snapshotId)).signal<[]>(PASSED);
+export async function releaseEphemeral(client: Client, snapshotId: string): Promise<void> {
+  await client.workflow.getHandle(ephemeralSnapshotWorkflowIdOf(snapshotId)).signal<[]>(RELEASED);
 }

@@ -5,7 +5,7 @@ import type { CommandInput } from '../model/sandbox/command.ts';
 import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import type { CaptureInput } from '../model/snapshots/capture.ts';
-import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshots/snapshot.ts';
+import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 
 /**
@@ -46,12 +46,12 @@ export interface Sagas {
   /** Resolves when the deletion has ended. @throws the signal's reason when it fires first */
   snapshotDeleted(snapshotId: string, signal: AbortSignal): Promise<void>;
   /**
-   * Sees to it that a snapshot goes away: when {@link passed} says so, else by itself. To be called before the
+   * Sees to it that a snapshot goes away: when {@link releaseEphemeral} says so, else by itself. To be called before the
    * snapshot is begun. Resolves when Temporal has it.
    */
-  letPass(input: PassingSnapshotInput): Promise<void>;
+  startEphemeral(input: EphemeralSnapshotInput): Promise<void>;
   /** Nobody needs that snapshot any more, or it was never begun. Resolves when Temporal has it. */
-  passed(snapshotId: string): Promise<void>;
+  releaseEphemeral(snapshotId: string): Promise<void>;
   /**
    * Appends to the sandbox's audit trail what no saga does: a file access, for example. Resolves when Temporal has it,
    * which is before it is written; the same `eventId` again changes nothing. Names and counts only, never content.

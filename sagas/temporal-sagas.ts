@@ -9,13 +9,13 @@ import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdO
 import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import { type CaptureInput, captureWorkflowIdOf } from '../model/snapshots/capture.ts';
-import type { DeleteSnapshotInput, PassingSnapshotInput } from '../model/snapshots/snapshot.ts';
+import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
 import { rethrow } from './failure.ts';
-import { deleteSnapshot, letPass, operate, operated, passed, snapshotDeleted } from './operations.ts';
+import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import type { Sagas } from './sagas.ts';
 import {
   beginSandbox,
@@ -93,12 +93,12 @@ export class TemporalSagas implements Sagas {
     await this.#wait(signal, () => snapshotDeleted(this.#client, snapshotId));
   }
 
-  async letPass(input: PassingSnapshotInput): Promise<void> {
-    await this.#call(() => letPass(this.#client, input));
+  async startEphemeral(input: EphemeralSnapshotInput): Promise<void> {
+    await this.#call(() => startEphemeral(this.#client, input));
   }
 
-  async passed(snapshotId: string): Promise<void> {
-    await this.#call(() => passed(this.#client, snapshotId));
+  async releaseEphemeral(snapshotId: string): Promise<void> {
+    await this.#call(() => releaseEphemeral(this.#client, snapshotId));
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {

@@ -7,12 +7,12 @@ import { Idempotency } from './access/idempotency.ts';
 import { Serials } from './access/serials.ts';
 import { Audit } from './audit/audit.ts';
 import { ChainKey } from './audit/audit-chain.ts';
-import { Launches } from './commands/command-inputs.ts';
+import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
 import { bringUpToDate } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
-import { Uses } from './sandboxes/activity.ts';
+import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import { BakedSources } from './snapshots/baked-sources.ts';
@@ -25,7 +25,7 @@ export interface Store {
   snapshots: Snapshots;
   captures: Captures;
   commands: Commands;
-  launches: Launches;
+  commandInputs: StoredCommandInputs;
   output: Output;
   audit: Audit;
   idempotency: Idempotency;
@@ -36,7 +36,7 @@ export interface Store {
   sources: Sources;
   bakedSources: BakedSources;
   certificates: Certificates;
-  uses: Uses;
+  activity: Activities;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -68,7 +68,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     snapshots: new Snapshots(connection),
     captures: new Captures(connection),
     commands: new Commands(connection),
-    launches: new Launches(connection),
+    commandInputs: new StoredCommandInputs(connection),
     output: new Output(connection),
     audit: new Audit(connection, auditKey),
     idempotency: new Idempotency(connection),
@@ -79,7 +79,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     sources: new Sources(connection),
     bakedSources: new BakedSources(connection),
     certificates: new Certificates(connection),
-    uses: new Uses(connection),
+    activity: new Activities(connection),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };

@@ -34,11 +34,11 @@ export async function startHostPart({
   closers.add('connections to guests', () => guests.close());
   const { hypervisor, ledger } = machine;
   const room = new StorageRoom({ hypervisor, store });
-  const { attendances } = guests;
-  const options = { connection, namespace, hostId, failpoints, room, guests: guests.guests, attendances };
+  const { commandRuns } = guests;
+  const options = { connection, namespace, hostId, failpoints, room, guests: guests.guests, commandRuns };
   const worker = runWorker(await createHostWorker({ ...options, ...machine }));
   closers.add('host worker', async () => {
-    const letGo = attendances.stop(); // first, or the worker would wait for commands
+    const letGo = commandRuns.stop(); // first, or the worker would wait for commands
     await worker.stop();
     await letGo;
   });

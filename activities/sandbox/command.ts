@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Attendances } from '../../commands/command-runs.ts';
+import type { CommandRuns } from '../../commands/command-runs.ts';
 
 /** Which command a host's activity is about; what it runs is in the store. */
 export interface CommandTarget {
@@ -11,19 +11,19 @@ export interface CommandTarget {
  * Commands on their host. Not steps of the sandbox: many run side by side, and none waits for its turn or overtakes
  * another.
  */
-export function createCommandActivities({ attendances }: { attendances: Attendances }) {
+export function createCommandActivities({ commandRuns }: { commandRuns: CommandRuns }) {
   return {
     /**
      * Sees a command to its end. Whatever stops this leaves the command as it is; the next attempt goes on with it.
      * @throws MayflyError what keeps it from going on for now
      */
     async runCommand({ commandId }: CommandTarget): Promise<void> {
-      await whileBeating(commandId, attendances, attendances.attend(commandId));
+      await whileBeating(commandId, commandRuns, commandRuns.runToEnd(commandId));
     },
 
     /** Ends a command's process tree, or keeps it from being started. */
     async cancelCommand({ commandId }: CommandTarget): Promise<void> {
-      await whileBeating(commandId, attendances, attendances.cancel(commandId));
+      await whileBeating(commandId, commandRuns, commandRuns.cancel(commandId));
     },
   };
 }
@@ -31,10 +31,10 @@ export function createCommandActivities({ attendances }: { attendances: Attendan
 export type CommandActivities = ReturnType<typeof createCommandActivities>;
 
 /** Heartbeats, and stops waiting, not the command, when the activity is cancelled. */
-async function whileBeating(commandId: string, attendances: Attendances, work: Promise<unknown>): Promise<void> {
+async function whileBeating(commandId: string, commandRuns: CommandRuns, work: Promise<unknown>): Promise<void> {
   const context = Context.current();
   const beat = setInterval(
-    () => context.heartbeat(attendances.detailOf(commandId) ?? 'about to end'),
+    () => context.heartbeat(commandRuns.detailOf(commandId) ?? 'about to end'),
     (context.info.heartbeatTimeoutMs ?? 4_000) / 4,
   );
   try {

@@ -1,4 +1,4 @@
-import type { Attendances } from '../../commands/command-runs.ts';
+import type { CommandRuns } from '../../commands/command-runs.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { SaveRequest } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -14,7 +14,7 @@ export interface SnapshotDeps {
     'kind' | 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake' | 'disk' | 'diskBytes' | 'usage'
   >;
   room: Pick<StorageRoom, 'check' | 'checkFlat'>;
-  attendances: Pick<Attendances, 'interruptAll'>;
+  commandRuns: Pick<CommandRuns, 'interruptAll'>;
   guests: { close(sandboxId: string, why?: MayflyError): void };
 }
 
@@ -23,7 +23,7 @@ export interface SnapshotTarget extends StepTarget {
 }
 
 /** What is done to a sandbox while it lives: saved, put back, halted, hibernated. */
-export function createSnapshotActivities({ hypervisor, attendances, guests, room }: SnapshotDeps) {
+export function createSnapshotActivities({ hypervisor, commandRuns, guests, room }: SnapshotDeps) {
   const { snapshots } = hypervisor;
 
   /** What saving writes: a layer of a disk only changes hands, a tree and a memory are copied. */
@@ -69,7 +69,7 @@ export function createSnapshotActivities({ hypervisor, attendances, guests, room
      */
     async interruptCommands({ sandboxId }: StepTarget): Promise<void> {
       guests.close(sandboxId);
-      await attendances.interruptAll(sandboxId);
+      await commandRuns.interruptAll(sandboxId);
     },
     /** @throws MayflyError restore_failed, snapshot_not_found */
     async revertDisk(request: SnapshotTarget & { restoreId: string }): Promise<void> {

@@ -4,7 +4,7 @@ import { admitReader, excludeReader } from '../../host/source/admission.ts';
 import { claimSource, type Gate, installGate, releaseSource, removeGate } from '../../host/source/gate.ts';
 import { inspectSource } from '../../host/source/inspection.ts';
 import { createReader, removeReader } from '../../host/source/reader.ts';
-import type { SourceSight } from '../../host/source/sight.ts';
+import type { SourceReads } from '../../host/source/source-reads.ts';
 import { distrustUserCa, trustUserCa } from '../../host/source/trust.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -21,7 +21,7 @@ export interface SourceTarget extends StepTarget {
 export interface SourceDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
-  sight: SourceSight;
+  sourceReads: SourceReads;
   /** The gate that belongs to this version of Mayfly. */
   gate: () => Promise<Gate>;
 }
@@ -43,7 +43,7 @@ const PROBE = {
  * repeated, and it looks at what it did. Steps throw prepare_failed, or source_not_running.
  */
 export function createSourceActivities(deps: SourceDeps) {
-  const { hypervisor, credentials, sight } = deps;
+  const { hypervisor, credentials, sourceReads } = deps;
   const consoleOf = async (name: string) => (await hypervisor.runningSource(name)).console;
 
   return {
@@ -84,18 +84,18 @@ export function createSourceActivities(deps: SourceDeps) {
       certificate,
       sshd,
     }: SourceTarget & { certificate: string; sshd: SourceSshd }): Promise<void> {
-      sight.close(sandboxId);
+      sourceReads.close(sandboxId);
       await credentials.storeCertificate(sandboxId, certificate);
       const certify = async () => certificate;
       const { signal } = stepContext();
-      const { end, stdout } = await sight.ask({ id: sandboxId, name: source, sshd, certify }, PROBE, signal);
+      const { end, stdout } = await sourceReads.ask({ id: sandboxId, name: source, sshd, certify }, PROBE, signal);
       if (end.exitCode === 0 && stdout.toString() === 'Linux\n') return;
       const why = end.refusal?.reason ?? end.reason ?? `exit ${end.exitCode ?? end.signal ?? 'unknown'}`;
       throw new MayflyError('prepare_failed', `The gate does not run \`uname -s\`: ${why}.`);
     },
 
     async forgetSource({ sandboxId }: SourceTarget): Promise<void> {
-      sight.close(sandboxId);
+      sourceReads.close(sandboxId);
       await credentials.removeCredentials(sandboxId);
     },
     excludeReader: undo(consoleOf, excludeReader),

@@ -4,7 +4,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { auditQuery, json, problems, sandboxParams } from '../http/schemas.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 
 export const auditPage = z
   .object({
@@ -52,7 +52,7 @@ const ofAny = createRoute({
 export function auditRoutes(app: App, deps: AppDeps): void {
   app.openapi(ofSandbox, async (c) => {
     const { id } = c.req.valid('param');
-    await existingSandbox(deps, id);
+    await requireSandbox(deps, id);
     return c.json(await pageOfChain(deps, id, c.req.valid('query')), 200);
   });
   app.openapi(ofAny, async (c) => {

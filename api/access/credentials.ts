@@ -5,10 +5,10 @@ import type { CertificateRecord, Revocation } from '../../model/sandbox/certific
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { idempotencyHeaders, json, noQuery, preferHeaders, problems, sandboxParams } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import {
   credentialAnswer,
   credentialList,
@@ -78,18 +78,18 @@ const revokeAll = createRoute({
 export function credentialRoutes(app: App, deps: AppDeps): void {
   const { store } = deps;
   app.openapi(issueOne, async (c) => {
-    const record = await existingSandbox(deps, c.req.valid('param').id);
+    const record = await requireSandbox(deps, c.req.valid('param').id);
     return serialised(
       await answerIssue(c, deps, record, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
     );
   });
   app.openapi(listAll, async (c) => {
-    const { id } = await existingSandbox(deps, c.req.valid('param').id);
+    const { id } = await requireSandbox(deps, c.req.valid('param').id);
     return c.json({ items: await store.certificates.of(id), nextCursor: null }, 200);
   });
   app.openapi(revokeOne, async (c) => {
     const { id, credential } = c.req.valid('param');
-    const sandbox = await existingSandbox(deps, id);
+    const sandbox = await requireSandbox(deps, id);
     const { serial } = await revocable(deps, id, credential);
     await revoke(c, deps, sandbox, [serial], c.req.valid('header').prefer);
     const [certificate] = await read(deps, [serial]);
@@ -97,7 +97,7 @@ export function credentialRoutes(app: App, deps: AppDeps): void {
     return c.json(certificate, certificate.refusedAt === null ? 202 : 200);
   });
   app.openapi(revokeAll, async (c) => {
-    const sandbox = await existingSandbox(deps, c.req.valid('param').id);
+    const sandbox = await requireSandbox(deps, c.req.valid('param').id);
     const meant = (await store.certificates.of(sandbox.id)).filter(({ purpose }) => purpose === 'caller');
     if (meant.length > 0) await revoke(c, deps, sandbox, 'all', c.req.valid('header').prefer);
     const items = await read(
@@ -135,11 +135,11 @@ async function revoke(
       `The sandbox ${sandbox.id} is ${sandbox.state}; its certificates have ended with it.`,
     );
   }
-  const patience = patienceOf(prefer);
+  const preference = preferenceOf(prefer);
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
   await deps.sagas.changeTrust(sandbox.id, { serials, actor });
-  await waitWithin(c, deps, patience.seconds, (signal) => deps.sagas.trusted(sandbox.id, signal));
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  await waitWithin(c, deps, preference.seconds, (signal) => deps.sagas.trusted(sandbox.id, signal));
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
 }
 
 async function read({ store }: AppDeps, serials: string[]): Promise<CertificateRecord[]> {

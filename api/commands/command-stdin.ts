@@ -4,7 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { refusalOf, smallJsonOf } from '../http/guests.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 
 const accepted = z.object({ offset: z.int().min(0) });
@@ -22,13 +22,13 @@ export async function answerStdin(
 ): Promise<{ offset: number }> {
   if (record.state === 'ended') throw new MayflyError('command_ended', `The command ${record.id} has ended.`);
   const { store, guests } = deps;
-  await awakeSandbox(c, deps, record.sandboxId, patienceOf(c.req.header('prefer')).seconds);
+  await awakeSandbox(c, deps, record.sandboxId, preferenceOf(c.req.header('prefer')).seconds);
   const body = new Uint8Array(await c.req.arrayBuffer());
   const path = `/commands/${record.id}/stdin?offset=${offset}&close=${close ?? 'false'}`;
   const { signal } = c.req.raw;
   const answer = await guests.request(record.hostId, path, { method: 'POST', body, signal });
   if (!answer.ok) throw await refusalOf(answer);
-  await store.uses.touch(record.sandboxId);
+  await store.activity.touch(record.sandboxId);
   const told = accepted.safeParse(await smallJsonOf(answer));
   if (told.success) return told.data;
   throw new MayflyError('guest_failed', 'The guest did not say how much of standard input it has taken.');

@@ -5,7 +5,7 @@ import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, problems, sandboxParams } from '../http/schemas.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { answerOutput } from './command-output.ts';
 import {
   commandAnswer,
@@ -117,7 +117,7 @@ export function commandRoutes(app: App, deps: AppDeps): void {
   app.openapi(listAll, async (c) => {
     const { id } = c.req.valid('param');
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
-    await existingSandbox(deps, id);
+    await requireSandbox(deps, id);
     const page = await store.commands.list({ sandboxId: id, limit, ...(cursor !== undefined && { cursor }) });
     return c.json({ items: page.items.map(commandView), nextCursor: page.nextCursor }, 200);
   });

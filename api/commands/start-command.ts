@@ -4,18 +4,18 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { commandIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { CommandLaunch, CommandRecord, CommandSpec } from '../../model/sandbox/command.ts';
+import type { CommandInputs, CommandRecord, CommandSpec } from '../../model/sandbox/command.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { type Attempt, answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
-import { type Patience, patienceOf } from '../http/prefer.ts';
+import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { usable } from '../resources/running-sandbox.ts';
-import { beginResume, canBeRoused, roused } from '../sandboxes/awake-sandbox.ts';
+import { beginResume, isResumable, resumedSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
 import { commandView, commandViewWithOutput } from './command-view.ts';
 
@@ -37,16 +37,16 @@ export async function answerStart(
   const asked = { idFrom: commandIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
     const { subjectId: commandId, claim, isFresh } = attempt;
-    const patience = patienceOf(headers.prefer);
+    const preference = preferenceOf(headers.prefer);
     const began = Date.now();
-    const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, patience.seconds) };
+    const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, preference.seconds) };
     const hostId = await start(deps, attempt, sandbox, request, actor);
-    const left = Math.max(0, patience.seconds - Math.floor((Date.now() - began) / 1_000));
+    const left = Math.max(0, preference.seconds - Math.floor((Date.now() - began) / 1_000));
     await waitWithin(c, deps, left, (signal) => ended(deps, { id: commandId, hostId }, left, signal));
     const record = await store.commands.get(commandId);
     if (!record) throw new MayflyError('internal', `The store has lost the record of ${commandId}.`);
     if (!isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
-    const response = await answerFor(c, deps, record, patience);
+    const response = await answerFor(c, deps, record, preference);
     // Of a command that never started the key is free again: the same request may be tried later.
     if (claim && record.outcome === 'not-started') await store.idempotency.release({ ...claim, subjectId: commandId });
     // An answer that says how it ended is given again from the record.
@@ -79,14 +79,14 @@ async function start(
     // What an earlier request has written of it stays; it may have died before it came to the rest.
     await Promise.all([
       store.commands.create(record),
-      store.launches.keep(commandId, launchOf(request)),
-      store.uses.openCommand(sandboxId, commandId),
+      store.commandInputs.keep(commandId, inputsOf(request)),
+      store.activity.openCommand(sandboxId, commandId),
     ]);
   } catch (error) {
     if (claim && isFresh) await store.idempotency.release(claim);
     throw error;
   }
-  await Promise.all([sagas.startCommand({ commandId, sandboxId, hostId }), rouseAgain(deps, sandboxId, createdBy)]);
+  await Promise.all([sagas.startCommand({ commandId, sandboxId, hostId }), resumeAgain(deps, sandboxId, createdBy)]);
   return hostId;
 }
 
@@ -94,8 +94,8 @@ async function start(
  * For a sandbox that went to sleep after it was found awake. What puts it to sleep looks, after it has said so, for what is
  * recorded by now; so one of the two sees the other.
  */
-async function rouseAgain(deps: AppDeps, sandboxId: string, actor: Actor): Promise<void> {
-  if (!canBeRoused(await existingSandbox(deps, sandboxId))) return;
+async function resumeAgain(deps: AppDeps, sandboxId: string, actor: Actor): Promise<void> {
+  if (!isResumable(await requireSandbox(deps, sandboxId))) return;
   try {
     await beginResume(deps, sandboxId, actor);
   } catch (err) {
@@ -106,8 +106,8 @@ async function rouseAgain(deps: AppDeps, sandboxId: string, actor: Actor): Promi
 
 /** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */
 async function awakeHost(c: Context<Env>, deps: AppDeps, sandboxId: string, seconds: number): Promise<string> {
-  const record = await roused(c, deps, sandboxId, seconds);
-  if (canBeRoused(record) && record.hostId !== null) return record.hostId;
+  const record = await resumedSandbox(c, deps, sandboxId, seconds);
+  if (isResumable(record) && record.hostId !== null) return record.hostId;
   return usable(record).hostId;
 }
 
@@ -126,7 +126,7 @@ function specOf(request: Request): CommandSpec {
   };
 }
 
-function launchOf({ env = {}, stdin = '' }: Request): CommandLaunch {
+function inputsOf({ env = {}, stdin = '' }: Request): CommandInputs {
   return { env, stdin: typeof stdin === 'string' ? Buffer.from(stdin) : Buffer.from(stdin.base64, 'base64') };
 }
 
@@ -180,9 +180,9 @@ async function answerFor(
   c: Context<Env>,
   { store }: AppDeps,
   record: CommandRecord,
-  patience: Patience,
+  preference: Preference,
 ): Promise<Response> {
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
   c.header('Location', `/v1/sandboxes/${record.sandboxId}/commands/${record.id}`);
   if (record.state !== 'ended') return c.json(commandView(record), 202);
   const { failure } = record;

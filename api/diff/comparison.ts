@@ -6,8 +6,8 @@ import { grants } from '../../model/scopes.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
-import { existingSnapshot } from '../resources/snapshot-view.ts';
-import { PassingSnapshot } from '../snapshots/passing-snapshot.ts';
+import { requireSnapshot } from '../resources/snapshot-view.ts';
+import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import { CURRENT } from './diff-schemas.ts';
 
 /** How it is asked for, in the audit. */
@@ -24,17 +24,17 @@ export class Comparison {
     private readonly signal: AbortSignal,
     readonly before: SnapshotRecord,
     readonly after: SnapshotRecord,
-    private readonly passing: PassingSnapshot | null,
+    private readonly passing: EphemeralSnapshot | null,
   ) {}
 
   /**
    * Told to the audit before anything is read.
    * @param b a snapshot id, or `current`
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, invalid_request (two hosts), forbidden, and what
-   * {@link PassingSnapshot.take} throws
+   * {@link EphemeralSnapshot.take} throws
    */
   static async begin(c: Context<Env>, deps: AppDeps, a: string, b: string, question: Question): Promise<Comparison> {
-    const before = readyOne(await existingSnapshot(deps, a));
+    const before = readyOne(await requireSnapshot(deps, a));
     if (b === CURRENT) {
       const { id, scopes } = c.get('apiKey');
       if (!grants(scopes, 'sandboxes:write')) {
@@ -42,10 +42,10 @@ export class Comparison {
         throw new MayflyError('forbidden', why);
       }
     }
-    const other = b === CURRENT ? null : readyOne(await existingSnapshot(deps, b));
+    const other = b === CURRENT ? null : readyOne(await requireSnapshot(deps, b));
     if (other && other.hostId !== before.hostId) throw onTwoHosts(before, other);
     await remember(c, deps, question, before, other);
-    const passing = other ? null : await PassingSnapshot.take(c, deps, before.sandboxId);
+    const passing = other ? null : await EphemeralSnapshot.take(c, deps, before.sandboxId);
     return new Comparison(deps, c.req.raw.signal, before, other ?? passing?.record ?? before, passing);
   }
 
@@ -68,7 +68,7 @@ export class Comparison {
   }
 
   async close(): Promise<void> {
-    await this.passing?.passed();
+    await this.passing?.release();
   }
 }
 

@@ -4,7 +4,7 @@ import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { type GuestRequest, refusalOf } from '../http/guests.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 
 /** What an access is, in the audit. */
@@ -26,8 +26,8 @@ export class FileAccess {
   /** @throws MayflyError invalid_request, temporal_unavailable, and as {@link awakeSandbox} */
   static async begin(c: Context<Env>, deps: AppDeps, sandboxId: string, access: Access): Promise<FileAccess> {
     const path = FilePath.of(c.req.path);
-    const { hostId } = await awakeSandbox(c, deps, sandboxId, patienceOf(c.req.header('prefer')).seconds);
-    await deps.store.uses.touch(sandboxId);
+    const { hostId } = await awakeSandbox(c, deps, sandboxId, preferenceOf(c.req.header('prefer')).seconds);
+    await deps.store.activity.touch(sandboxId);
     await deps.sagas.recordEvent(sandboxId, {
       eventId: randomUUID(),
       kind: access.kind,
@@ -67,7 +67,7 @@ export class FileAccess {
     const { deps, sandboxId } = this;
     async function* touching() {
       for await (const chunk of bytes) {
-        deps.store.uses.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
+        deps.store.activity.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
         yield chunk;
       }
     }

@@ -1,7 +1,7 @@
 import { createMiddleware } from 'hono/factory';
 import { routePath } from 'hono/route';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { SANDBOX_STATES, STALL_CAUSES } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
 import { sumOf } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
@@ -86,7 +86,7 @@ function storageGauges(store: Store, registry: Registry): () => Promise<void> {
       if (diskBytes !== null) quotas.set({ api_key: id }, diskBytes);
     }
     for (const { id, capacity } of hosts) free.set({ host: id }, capacity.diskAvailableBytes);
-    for (const cause of STALL_CAUSES) {
+    for (const cause of SPACE_SUSPENSION_CAUSES) {
       stalled.set({ cause }, paused.filter(({ stalledBy }) => stalledBy === cause).length);
     }
   };

@@ -3,7 +3,7 @@ import { ERRORS } from '../../model/errors.ts';
 import { isCaptureId, isSandboxId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
-import { SANDBOX_PHASES, SANDBOX_STATES, STALL_CAUSES } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
 import { SCOPES } from '../../model/scopes.ts';
 
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
@@ -182,7 +182,7 @@ export const sandboxAnswer = z
     expiresAt: instant,
     stopReason: z.enum(['deleted', 'ttl', 'idle', 'create-failed']).nullable(),
     failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
-    stalledBy: z.enum(STALL_CAUSES).nullable(),
+    stalledBy: z.enum(SPACE_SUSPENSION_CAUSES).nullable(),
     waitingFor: z.string().nullable(),
     proof: z
       .object({

@@ -35,7 +35,7 @@ function savedView({
 }
 
 /** @throws MayflyError capture_not_found */
-export async function existingCapture({ store }: Pick<AppDeps, 'store'>, id: string): Promise<CaptureRecord> {
+export async function requireCapture({ store }: Pick<AppDeps, 'store'>, id: string): Promise<CaptureRecord> {
   const record = await store.captures.get(id);
   if (record) return record;
   throw new MayflyError('capture_not_found', `There is no capture ${id}.`);

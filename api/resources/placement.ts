@@ -5,8 +5,8 @@ import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
-import { existingCapture } from './capture-view.ts';
-import { existingSnapshot } from './snapshot-view.ts';
+import { requireCapture } from './capture-view.ts';
+import { requireSnapshot } from './snapshot-view.ts';
 
 /** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
 export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'> {
@@ -33,7 +33,7 @@ export async function placeableOrigin(
   { source, snapshotId, captureId, cpus, memoryMib }: OriginRequest,
 ): Promise<Origin> {
   if (snapshotId !== undefined) {
-    const snapshot = await existingSnapshot({ store }, snapshotId);
+    const snapshot = await requireSnapshot({ store }, snapshotId);
     if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
     const forkable = await forkableSource(store, snapshot);
     return { source: forkable, snapshotId, captureId: null, hostIds: [snapshot.hostId] };
@@ -75,7 +75,7 @@ async function forkableSource(store: Store, snapshot: SnapshotRecord): Promise<s
 
 /** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
 async function cloneable(store: Store, { live }: Known, captureId: string, source: string): Promise<CaptureRecord> {
-  const capture = await existingCapture({ store }, captureId);
+  const capture = await requireCapture({ store }, captureId);
   if (capture.source !== source) {
     const problem = `is of the source ${JSON.stringify(capture.source)}`;
     throw new MayflyError('invalid_request', `captureId ${problem}.`, { fields: [{ field: 'captureId', problem }] });

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import { isAsleep, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps } from '../http/context.ts';
-import { existingSandbox } from './existing-sandbox.ts';
+import { requireSandbox } from './require-sandbox.ts';
 
 export type RunningSandbox = SandboxRecord & { hostId: string };
 
@@ -10,7 +10,7 @@ export type RunningSandbox = SandboxRecord & { hostId: string };
  * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running
  */
 export async function runningSandbox(deps: Pick<AppDeps, 'store'>, id: string): Promise<RunningSandbox> {
-  return usable(await existingSandbox(deps, id));
+  return usable(await requireSandbox(deps, id));
 }
 
 /** @throws MayflyError sandbox_ended, sandbox_not_running */

@@ -33,7 +33,7 @@ function savedView({ kind, disks, memoryBytes, sizeBytes, quiesced, savedAt }: N
 }
 
 /** @throws MayflyError snapshot_not_found */
-export async function existingSnapshot({ store }: Pick<AppDeps, 'store'>, id: string): Promise<SnapshotRecord> {
+export async function requireSnapshot({ store }: Pick<AppDeps, 'store'>, id: string): Promise<SnapshotRecord> {
   const record = await store.snapshots.get(id);
   if (record) return record;
   throw new MayflyError('snapshot_not_found', `There is no snapshot ${id}.`);

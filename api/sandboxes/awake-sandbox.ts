@@ -8,7 +8,7 @@ import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isAsleep } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { type RunningSandbox, usable } from '../resources/running-sandbox.ts';
 
 /** How often a sandbox is looked at with which something else is being done. Milliseconds. */
@@ -26,21 +26,26 @@ export async function awakeSandbox(
   id: string,
   seconds: number = LIMITS.waitSeconds.default,
 ): Promise<RunningSandbox> {
-  return usable(await roused(c, deps, id, seconds));
+  return usable(await resumedSandbox(c, deps, id, seconds));
 }
 
 /** As {@link awakeSandbox}, but whatever it is when the wait is over: perhaps still about to be resumed. */
-export async function roused(c: Context<Env>, deps: AppDeps, id: string, seconds: number): Promise<SandboxRecord> {
-  const record = await existingSandbox(deps, id);
-  if (!canBeRoused(record)) return record;
+export async function resumedSandbox(
+  c: Context<Env>,
+  deps: AppDeps,
+  id: string,
+  seconds: number,
+): Promise<SandboxRecord> {
+  const record = await requireSandbox(deps, id);
+  if (!isResumable(record)) return record;
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
   const operationId = await beginResume(deps, id, actor);
   await waitWithin(c, deps, seconds, (signal) => resumed(deps, { id, operationId, actor }, signal));
-  return existingSandbox(deps, id);
+  return requireSandbox(deps, id);
 }
 
 /** Whether it sleeps, and a use of it is to end that. */
-export function canBeRoused({ state, spec }: Pick<SandboxRecord, 'state' | 'spec'>): boolean {
+export function isResumable({ state, spec }: Pick<SandboxRecord, 'state' | 'spec'>): boolean {
   return isAsleep(state) && spec.autoResume;
 }
 
@@ -65,7 +70,7 @@ async function resumed(
   let own = operationId;
   while (own === null) {
     await sleep(POLL_MS, undefined, { signal });
-    if (!canBeRoused(await existingSandbox(deps, id))) return;
+    if (!isResumable(await requireSandbox(deps, id))) return;
     own = await beginResume(deps, id, actor);
   }
   const failure = await deps.sagas.operated(id, own, signal);

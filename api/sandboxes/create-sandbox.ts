@@ -8,7 +8,7 @@ import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
-import { type Patience, patienceOf } from '../http/prefer.ts';
+import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { createSandbox, IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -27,11 +27,11 @@ export async function answerCreate(
   const { store, sagas } = deps;
   const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
-    const patience = patienceOf(headers.prefer);
-    const begun = await start(c, deps, attempt, request, patience);
-    await waitWithin(c, deps, patience.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
+    const preference = preferenceOf(headers.prefer);
+    const begun = await start(c, deps, attempt, request, preference);
+    await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
     const record = begun ?? (await recorded(deps, attempt.subjectId));
-    return { response: answerFor(c, record, patience), isKept: isHeard(c) };
+    return { response: answerFor(c, record, preference), isKept: isHeard(c) };
   });
 }
 
@@ -61,12 +61,12 @@ async function start(
   deps: AppDeps,
   attempt: Attempt,
   request: Request,
-  patience: Patience,
+  preference: Preference,
 ): Promise<SandboxRecord | null> {
   const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
   const origin = await freedWhenRefused(deps.store, attempt, () => placeableOrigin(deps.store, request));
-  return beginSaga(deps, inputOf(c, id, request, origin), patience);
+  return beginSaga(deps, inputOf(c, id, request, origin), preference);
 }
 
 /**
@@ -78,7 +78,7 @@ async function start(
 export async function beginSaga(
   { store, sagas }: Pick<AppDeps, 'store' | 'sagas'>,
   input: SandboxInput,
-  { seconds }: Patience,
+  { seconds }: Preference,
 ): Promise<SandboxRecord | null> {
   if (seconds === 0) return (await sagas.begin(input)) ? store.sandboxes.create(requestedRecord(input)) : null;
   await sagas.create(input);
@@ -108,8 +108,8 @@ export async function recorded({ store, sagas }: AppDeps, id: string): Promise<S
   throw new MayflyError('internal', `The saga of ${id} was accepted, but the store has no record of it.`);
 }
 
-function answerFor(c: Context<Env>, record: SandboxRecord, patience: Patience): Response {
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+function answerFor(c: Context<Env>, record: SandboxRecord, preference: Preference): Response {
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
   c.header('Location', `/v1/sandboxes/${record.id}`);
   if (record.state === 'running') return c.json(sandboxView(record), 201);
   const failure = failureOf(record);

@@ -5,7 +5,7 @@ import { sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
-import { type Patience, patienceOf } from '../http/prefer.ts';
+import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemOf } from '../http/problem.ts';
 import type { forksAnswer, IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -34,15 +34,15 @@ export async function answerForks(
     const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
       furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
     );
-    const patience = patienceOf(headers.prefer);
-    const refused = await startAll(c, deps, attempt, ids, request, patience);
+    const preference = preferenceOf(headers.prefer);
+    const refused = await startAll(c, deps, attempt, ids, request, preference);
     const started = ids.filter((id) => !refused.has(id));
-    await waitWithin(c, deps, patience.seconds, async (signal) => {
+    await waitWithin(c, deps, preference.seconds, async (signal) => {
       await Promise.all(started.map((id) => sagas.settled(id, signal)));
     });
     const records = new Map<string, SandboxRecord>();
     for (const id of started) records.set(id, await recorded(deps, id));
-    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    if (preference.applied) c.header('Preference-Applied', preference.applied);
     const response = c.json({ items: ids.map((id) => itemOf(c, id, refused, records)) }, statusOf(ids, records));
     // What Temporal did not take is begun by the next request with the same key.
     return { response, isKept: refused.size === 0 && isHeard(c) };
@@ -60,7 +60,7 @@ async function startAll(
   attempt: Attempt,
   ids: string[],
   request: Request,
-  patience: Patience,
+  preference: Preference,
 ): Promise<Map<string, MayflyError>> {
   const { store } = deps;
   const refused = new Map<string, MayflyError>();
@@ -70,7 +70,7 @@ async function startAll(
   const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
   const begin = async (id: string) => {
     try {
-      await beginSaga(deps, inputOf(c, id, request, origin), patience);
+      await beginSaga(deps, inputOf(c, id, request, origin), preference);
     } catch (error) {
       if (!(error instanceof MayflyError)) throw error;
       refused.set(id, error);

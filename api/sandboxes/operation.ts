@@ -4,7 +4,7 @@ import type { Operation } from '../../model/sagas/messages.ts';
 import { isFinal, type SandboxFailure, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, freedWhenRefused } from '../http/idempotency.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { waitWithin } from '../http/waiting.ts';
 
 /** What is known of an operation when the wait for it is over. */
@@ -32,12 +32,12 @@ export async function awaitOperation(
   prefer: string | undefined,
 ): Promise<Outcome> {
   const { sandboxId, operationId } = operation;
-  const patience = patienceOf(prefer);
+  const preference = preferenceOf(prefer);
   let outcome: Outcome = { isOver: false, failure: null };
-  await waitWithin(c, deps, patience.seconds, async (signal) => {
+  await waitWithin(c, deps, preference.seconds, async (signal) => {
     outcome = { isOver: true, failure: await deps.sagas.operated(sandboxId, operationId, signal) };
   });
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
   return outcome;
 }
 

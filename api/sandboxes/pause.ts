@@ -15,7 +15,7 @@ import {
   sandboxAnswer,
   sandboxParams,
 } from '../http/schemas.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { awaitOperation, beginOperation, failureOf } from './operation.ts';
 
@@ -74,14 +74,14 @@ async function answer(
   sandboxId: string,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
-  await existingSandbox(deps, sandboxId);
+  await requireSandbox(deps, sandboxId);
   const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: null };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const operationId = attempt.subjectId;
     const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
     await beginOperation(deps, attempt, sandboxId, { kind, operationId, actor });
     const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
-    const sandbox = await existingSandbox(deps, sandboxId);
+    const sandbox = await requireSandbox(deps, sandboxId);
     c.header('Location', `/v1/sandboxes/${sandboxId}`);
     const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
     const response = error

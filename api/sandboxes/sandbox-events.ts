@@ -5,7 +5,7 @@ import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
 import { noQuery, problems, sandboxParams } from '../http/schemas.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 
 /** How often the store is asked while somebody listens: three reads by id, about 3 ms of the embedded store. */
@@ -46,7 +46,7 @@ export function sandboxEventRoutes(app: App, deps: AppDeps): void {
   app.openapi(events, async (c) => {
     const { id } = c.req.valid('param');
     const last = c.req.valid('header')['last-event-id'];
-    await existingSandbox(deps, id);
+    await requireSandbox(deps, id);
     if (listeners >= MAX_LISTENERS) {
       throw new MayflyError('too_many_requests', `${MAX_LISTENERS} event streams are open already.`);
     }
@@ -72,7 +72,7 @@ async function follow({ store }: AppDeps, stream: SSEStreamingApi, id: string, f
   let silentSince = Date.now();
   while (!stream.aborted) {
     // Read before the entries: when this says that it is over, the entries read next are all there are.
-    const record = await existingSandbox({ store }, id);
+    const record = await requireSandbox({ store }, id);
     const entries = await store.audit.entries(id, { after, limit: ENTRIES_PER_POLL });
     for (const { seq, body } of entries) {
       await stream.writeSSE({ id: String(seq), event: 'audit', data: body });

@@ -5,7 +5,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import {
   createSandbox,
   forksAnswer,
@@ -21,7 +21,7 @@ import {
   sandboxParams,
 } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { answerCreate } from './create-sandbox.ts';
 import { answerForks } from './fork-sandboxes.ts';
@@ -112,7 +112,7 @@ export function sandboxRoutes(app: App, deps: AppDeps): void {
     });
     return c.json({ items: page.items.map(sandboxView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(sandboxView(await existingSandbox(deps, c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) => c.json(sandboxView(await requireSandbox(deps, c.req.valid('param').id)), 200));
   app.openapi(patchOne, async (c) => {
     const { id } = c.req.valid('param');
     const { ttlSeconds, idleSeconds, autoResume, metadata } = c.req.valid('json');
@@ -126,7 +126,7 @@ export function sandboxRoutes(app: App, deps: AppDeps): void {
     try {
       return c.json(sandboxView(await sagas.patch(id, patch)), 200);
     } catch (error) {
-      refuseEnded(await existingSandbox(deps, id)); // of one that never was there is no saga either
+      refuseEnded(await requireSandbox(deps, id)); // of one that never was there is no saga either
       throw error;
     }
   });
@@ -142,16 +142,16 @@ function refuseEnded({ id, state }: SandboxRecord): void {
 
 async function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
   const { sagas } = deps;
-  const patience = patienceOf(prefer);
-  const before = await existingSandbox(deps, id);
+  const preference = preferenceOf(prefer);
+  const before = await requireSandbox(deps, id);
   if (!isFinal(before.state)) {
     const { spec, createdBy, createdAt } = before;
     const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
     await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor });
-    await waitWithin(c, deps, patience.seconds, (signal) => sagas.ended(id, signal));
+    await waitWithin(c, deps, preference.seconds, (signal) => sagas.ended(id, signal));
   }
-  const record = await existingSandbox(deps, id);
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  const record = await requireSandbox(deps, id);
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
   if (isFinal(record.state)) return c.json(sandboxView(record), 200);
   c.header('Location', `/v1/sandboxes/${id}`);
   return c.json(sandboxView(record), 202);

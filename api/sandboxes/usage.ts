@@ -4,7 +4,7 @@ import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { instant, json, noQuery, problems, sandboxParams } from '../http/schemas.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 
 const tags = ['storage'];
 const middleware = [requires('sandboxes:read')];
@@ -60,7 +60,7 @@ const ofKey = createRoute({
 export function usageRoutes(app: App, deps: AppDeps): void {
   const { store } = deps;
   app.openapi(ofSandbox, async (c) => {
-    const { id, createdBy } = await existingSandbox(deps, c.req.valid('param').id);
+    const { id, createdBy } = await requireSandbox(deps, c.req.valid('param').id);
     const [parts, key] = await Promise.all([storedParts(store), store.apiKeys.get(createdBy.apiKeyId)]);
     const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(
       parts.filter(({ sandboxId }) => sandboxId === id),

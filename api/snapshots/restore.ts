@@ -14,10 +14,10 @@ import {
   problems,
   sandboxParams,
 } from '../http/schemas.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { restoreAnswer, restoreSandbox } from '../resources/snapshot-schemas.ts';
-import { existingSnapshot } from '../resources/snapshot-view.ts';
+import { requireSnapshot } from '../resources/snapshot-view.ts';
 import { awaitOperation, beginOperation, failureOf } from '../sandboxes/operation.ts';
 
 type Request = z.output<typeof restoreSandbox>;
@@ -63,7 +63,7 @@ async function answerRestore(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { snapshotId, keepCurrent = true } = request;
-  await existingSandbox(deps, sandboxId);
+  await requireSandbox(deps, sandboxId);
   await refuseForeign(deps, sandboxId, snapshotId);
   const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, deps.store, asked, async (attempt) => {
@@ -72,7 +72,7 @@ async function answerRestore(
     const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
     await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
     const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
-    const sandbox = await existingSandbox(deps, sandboxId);
+    const sandbox = await requireSandbox(deps, sandboxId);
     c.header('Location', `/v1/sandboxes/${sandboxId}`);
     const error = outcome.isOver ? failureOf(outcome, sandbox) : null;
     const answer = { operationId, snapshotId, keptAs: keepAs, sandbox: sandboxView(sandbox) };
@@ -85,7 +85,7 @@ async function answerRestore(
 
 /** Another sandbox's disks belong to another identity: that is a fork. @throws MayflyError snapshot_not_found, invalid_request */
 async function refuseForeign(deps: AppDeps, sandboxId: string, snapshotId: string): Promise<void> {
-  const snapshot = await existingSnapshot(deps, snapshotId);
+  const snapshot = await requireSnapshot(deps, snapshotId);
   if (snapshot.sandboxId === sandboxId) return;
   const problem = `is of ${snapshot.sandboxId}; fork it with POST /v1/sandboxes {"snapshotId": …}`;
   throw new MayflyError('invalid_request', `The snapshot ${snapshotId} ${problem}.`, {

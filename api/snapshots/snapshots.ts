@@ -5,12 +5,12 @@ import { LIMITS } from '../../model/limits.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, problems, sandboxParams } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { snapshotAnswer, snapshotParams, snapshotQuery, takeSnapshot } from '../resources/snapshot-schemas.ts';
-import { existingSnapshot, snapshotView } from '../resources/snapshot-view.ts';
+import { requireSnapshot, snapshotView } from '../resources/snapshot-view.ts';
 import { answerTake } from './take-snapshot.ts';
 
 const OF_SANDBOX = '/v1/sandboxes/{id}/snapshots';
@@ -60,7 +60,7 @@ const deleteOne = createRoute({
   method: 'delete',
   path: ONE,
   tags,
-  summary: 'Delete a snapshot; what others lean on is freed with the last of them',
+  summary: 'Delete a snapshot; what others refer to is freed with the last of them',
   middleware: [requires('sandboxes:write')],
   request: { params: snapshotParams, query: noQuery, headers: preferHeaders },
   responses: {
@@ -76,12 +76,12 @@ export function snapshotRoutes(app: App, deps: AppDeps): void {
     return serialised(await answerTake(c, deps, id, c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
-    const { id: sandboxId } = await existingSandbox(deps, c.req.valid('param').id);
+    const { id: sandboxId } = await requireSandbox(deps, c.req.valid('param').id);
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
     const page = await deps.store.snapshots.list({ sandboxId, limit, ...(cursor !== undefined && { cursor }) });
     return c.json({ items: page.items.map(snapshotView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(snapshotView(await existingSnapshot(deps, c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) => c.json(snapshotView(await requireSnapshot(deps, c.req.valid('param').id)), 200));
   app.openapi(deleteOne, async (c) => {
     return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
   });
@@ -90,18 +90,18 @@ export function snapshotRoutes(app: App, deps: AppDeps): void {
 /** @throws MayflyError snapshot_not_found, sandbox_busy */
 async function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
   const { sagas } = deps;
-  const patience = patienceOf(prefer);
-  const before = await existingSnapshot(deps, id);
+  const preference = preferenceOf(prefer);
+  const before = await requireSnapshot(deps, id);
   if (before.state === 'creating') {
     throw new MayflyError('sandbox_busy', `The snapshot ${id} is being taken; it can be deleted when that has ended.`);
   }
   if (!isGone(before.state)) {
     const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
     await sagas.deleteSnapshot({ snapshotId: id, hostId: before.hostId, actor });
-    await waitWithin(c, deps, patience.seconds, (signal) => sagas.snapshotDeleted(id, signal));
+    await waitWithin(c, deps, preference.seconds, (signal) => sagas.snapshotDeleted(id, signal));
   }
-  const record = await existingSnapshot(deps, id);
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  const record = await requireSnapshot(deps, id);
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
   if (isGone(record.state)) return c.json(snapshotView(record), 200);
   c.header('Location', `/v1/snapshots/${id}`);
   return c.json(snapshotView(record), 202);

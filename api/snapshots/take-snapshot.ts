@@ -7,9 +7,9 @@ import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import type { takeSnapshot } from '../resources/snapshot-schemas.ts';
-import { existingSnapshot, snapshotView } from '../resources/snapshot-view.ts';
+import { requireSnapshot, snapshotView } from '../resources/snapshot-view.ts';
 import { awaitOperation, beginOperation } from '../sandboxes/operation.ts';
 
 type Request = z.output<typeof takeSnapshot>;
@@ -25,12 +25,12 @@ export async function answerTake(
   request: Request,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
-  await existingSandbox(deps, sandboxId);
+  await requireSandbox(deps, sandboxId);
   const asked = { idFrom: snapshotIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     await begin(deps, attempt, sandboxId, request, c.get('apiKey').id);
     await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);
-    const record = await existingSnapshot(deps, attempt.subjectId);
+    const record = await requireSnapshot(deps, attempt.subjectId);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
 }

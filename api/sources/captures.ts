@@ -4,7 +4,7 @@ import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, problems } from '../http/schemas.ts';
 import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
-import { captureView, existingCapture } from '../resources/capture-view.ts';
+import { captureView, requireCapture } from '../resources/capture-view.ts';
 import { sourceParams, sourceTask } from './source-schemas.ts';
 import { answerCapture, answerDeletion } from './take-capture.ts';
 
@@ -58,7 +58,7 @@ const deleteOne = createRoute({
   method: 'delete',
   path: ONE,
   tags,
-  summary: 'Delete a capture that nothing leans on',
+  summary: 'Delete a capture that nothing refers to',
   middleware: [requires('admin')],
   request: { params: captureParams, query: noQuery, headers: preferHeaders },
   responses: {
@@ -79,7 +79,7 @@ export function captureRoutes(app: App, deps: AppDeps): void {
     const page = await deps.store.captures.list({ source, limit, ...(cursor !== undefined && { cursor }) });
     return c.json({ items: page.items.map(captureView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(captureView(await existingCapture(deps, c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) => c.json(captureView(await requireCapture(deps, c.req.valid('param').id)), 200));
   app.openapi(deleteOne, async (c) => {
     return serialised(await answerDeletion(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
   });

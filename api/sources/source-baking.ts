@@ -7,7 +7,7 @@ import { type BakedSource, type BakeSourceInput, requestedBake } from '../../mod
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import {
   type IdempotencyHeaders,
@@ -19,7 +19,7 @@ import {
 } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { placeableOrigin } from '../resources/placement.ts';
-import { existingSnapshot } from '../resources/snapshot-view.ts';
+import { requireSnapshot } from '../resources/snapshot-view.ts';
 import { bakedView } from './baked-view.ts';
 import { bakedSourceOf } from './source-host.ts';
 import { bakedSource, bakeSource, onHost, sourceParams } from './source-schemas.ts';
@@ -52,7 +52,7 @@ const deleteOne = createRoute({
   path: '/v1/sources/{name}',
   tags: ['sources'],
   summary: 'Delete a source that was made of a snapshot',
-  description: 'Refused while a sandbox or a snapshot leans on its images, and for sources that Mayfly did not make.',
+  description: 'Refused while a sandbox or a snapshot refers to its images, and for sources that Mayfly did not make.',
   middleware: [requires('admin')],
   request: { params: sourceParams, query: onHost, headers: preferHeaders },
   responses: {
@@ -85,13 +85,13 @@ async function answerBake(
   const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
     const input = await begin(deps, attempt, request, apiKeyId);
-    const patience = patienceOf(headers.prefer);
-    const isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.bakeEnded(input, signal));
+    const preference = preferenceOf(headers.prefer);
+    const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.bakeEnded(input, signal));
     const known = await store.bakedSources.get(input.sourceId);
     const isMine = known?.bakeId === input.bakeId;
     if (isOver && !isMine) throw new MayflyError('source_exists', `${input.hostId} has made ${input.name} meanwhile.`);
     const record = known && isMine ? known : requestedBake(input);
-    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    if (preference.applied) c.header('Preference-Applied', preference.applied);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
 }
@@ -116,7 +116,7 @@ async function inputOf(
   apiKeyId: string,
 ): Promise<BakeSourceInput> {
   await placeableOrigin(store, { snapshotId: fromSnapshot });
-  const { id, sandboxId, hostId, source } = await existingSnapshot({ store }, fromSnapshot);
+  const { id, sandboxId, hostId, source } = await requireSnapshot({ store }, fromSnapshot);
   return {
     bakeId,
     sourceId: sourceIdOf(hostId, name),
@@ -155,14 +155,14 @@ async function answerDelete(
   prefer: string | undefined,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const patience = patienceOf(prefer);
+  const preference = preferenceOf(prefer);
   let isOver = false;
   if (!isGone(state)) {
     await sagas.deleteSource({ sourceId, hostId, name, actor: { apiKeyId: c.get('apiKey').id, agentId: null } });
-    isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.bakeEnded({ hostId, name }, signal));
+    isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.bakeEnded({ hostId, name }, signal));
   }
   const record = await bakedSourceOf(store, name, hostId);
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
   if (isOver && record.state === 'ready' && record.failure) {
     return problemResponse(c, new MayflyError(record.failure.code, record.failure.message));
   }

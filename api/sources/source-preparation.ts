@@ -5,7 +5,7 @@ import type { SourceAccess, SourceTask } from '../../model/snapshots/source-acce
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, problems } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -69,9 +69,9 @@ async function answerTask(
   const asked = { idFrom: () => sourceId, key: headers['idempotency-key'], body: { hostId } };
   return answerOnce(c, store, asked, async () => {
     await sagas.sourceTask({ task, sourceId, hostId, name, actor });
-    const patience = patienceOf(headers.prefer);
-    const isOver = await waitWithin(c, deps, patience.seconds, (signal) => sagas.sourceTaskEnded(source, signal));
-    if (patience.applied) c.header('Preference-Applied', patience.applied);
+    const preference = preferenceOf(headers.prefer);
+    const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.sourceTaskEnded(source, signal));
+    if (preference.applied) c.header('Preference-Applied', preference.applied);
     c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
     const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
     const response = isOver ? answerFor(c, task, record) : c.json(record, 202);

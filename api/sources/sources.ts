@@ -9,8 +9,8 @@ import { refuseUnplaceable } from '../resources/placement.ts';
 import { bakedView } from './baked-view.ts';
 import { sourceBakingRoutes } from './source-baking.ts';
 import { auditedSource } from './source-host.ts';
-import { sourceLookRoutes } from './source-looks.ts';
 import { sourcePreparationRoutes } from './source-preparation.ts';
+import { sourceReadRoutes } from './source-reads.ts';
 import { sourceAnswer, sourceAuditQuery, sourceDetail, sourceParams } from './source-schemas.ts';
 
 type SourceView = z.infer<typeof sourceAnswer>;
@@ -48,7 +48,7 @@ const auditOfOne = createRoute({
 export function sourceRoutes(app: App, deps: AppDeps): void {
   const { store } = deps;
   sourcePreparationRoutes(app, deps);
-  sourceLookRoutes(app, deps);
+  sourceReadRoutes(app, deps);
   sourceBakingRoutes(app, deps);
   app.openapi(getOne, async (c) => {
     const { name } = c.req.valid('param');

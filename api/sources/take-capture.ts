@@ -6,11 +6,11 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
-import { patienceOf } from '../http/prefer.ts';
+import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { captureView, existingCapture } from '../resources/capture-view.ts';
+import { captureView, requireCapture } from '../resources/capture-view.ts';
 import { placeSource } from './source-host.ts';
 import type { sourceTask } from './source-schemas.ts';
 
@@ -65,7 +65,7 @@ export async function answerDeletion(
   captureId: string,
   prefer: string | undefined,
 ): Promise<Response> {
-  const before = await existingCapture(deps, captureId);
+  const before = await requireCapture(deps, captureId);
   if (isGone(before)) return c.json(captureView(before), 200);
   const { hostId, source } = before;
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
@@ -81,16 +81,16 @@ export async function answerDeletion(
   return c.json(captureView(record), 202);
 }
 
-/** The record when nothing is done to its source's captures any more (`isOver`), or when the caller's patience ends. */
+/** The record when nothing is done to its source's captures any more (`isOver`), or when the caller's preference ends. */
 async function settled(
   c: Context<Env>,
   deps: AppDeps,
   record: CaptureRecord,
   prefer: string | undefined,
 ): Promise<{ record: CaptureRecord; isOver: boolean }> {
-  const patience = patienceOf(prefer);
-  const isOver = await waitWithin(c, deps, patience.seconds, (signal) => deps.sagas.captureEnded(record, signal));
-  if (patience.applied) c.header('Preference-Applied', patience.applied);
+  const preference = preferenceOf(prefer);
+  const isOver = await waitWithin(c, deps, preference.seconds, (signal) => deps.sagas.captureEnded(record, signal));
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
   return { record: (await deps.store.captures.get(record.id)) ?? record, isOver };
 }
 

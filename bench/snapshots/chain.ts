@@ -10,7 +10,7 @@ const ROUNDS = 9;
 
 /**
  * Takes many snapshots in a row, flattening as the entity does, and reads the same bytes in three of them, through all
- * that they lean on: the medians of rounds in which they take turns.
+ * that they refer to: the medians of rounds in which they take turns.
  */
 export async function measureChain(
   { host, sandboxesDir, chain }: SnapshotBench,

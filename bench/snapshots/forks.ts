@@ -1,6 +1,6 @@
 import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { round } from '../measure/measure.ts';
-import { PATIENCE_SECONDS, type SnapshotBench } from './snapshot-bench.ts';
+import { MAX_WAIT_SECONDS, type SnapshotBench } from './snapshot-bench.ts';
 
 const FORKS = 8;
 
@@ -22,7 +22,7 @@ export async function measureForks(
 ): Promise<ForkFigures> {
   const { id: snapshotId } = await client.snapshots.take(sandboxId, { kind }, { waitSeconds: 120 });
   const began = performance.now();
-  const options = { waitSeconds: PATIENCE_SECONDS };
+  const options = { waitSeconds: MAX_WAIT_SECONDS };
   const forks = await client.snapshots.fork({ snapshotId, count: FORKS }, options);
   const seconds = round((performance.now() - began) / 1_000);
   const made = forks.flatMap((fork) => ('sandbox' in fork ? [fork.sandbox] : []));

@@ -3,7 +3,7 @@ import type { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
 import type { StepContext } from '../../host/step-context.ts';
 
 /** Waiting for one sandbox, or for all the forks, at the most. Seconds. */
-export const PATIENCE_SECONDS = 600;
+export const MAX_WAIT_SECONDS = 600;
 
 export interface SnapshotBench {
   client: MayflyClient;
@@ -18,5 +18,5 @@ export interface SnapshotBench {
 
 /** Of a step that is called directly. */
 export function context(): StepContext {
-  return { signal: AbortSignal.timeout(PATIENCE_SECONDS * 1_000), alive: () => {} };
+  return { signal: AbortSignal.timeout(MAX_WAIT_SECONDS * 1_000), alive: () => {} };
 }

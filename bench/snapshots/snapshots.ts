@@ -7,7 +7,7 @@ import { measureChain } from './chain.ts';
 import { type ForkFigures, measureForks } from './forks.ts';
 import { measureFull } from './full-snapshots.ts';
 import { takePlainSnapshot } from './plain-snapshot.ts';
-import { context, PATIENCE_SECONDS, type SnapshotBench } from './snapshot-bench.ts';
+import { context, MAX_WAIT_SECONDS, type SnapshotBench } from './snapshot-bench.ts';
 
 const FILES = 10_000;
 
@@ -26,7 +26,7 @@ export interface SnapshotFigures {
 export async function measureSnapshots(bench: SnapshotBench): Promise<SnapshotFigures> {
   const { client, host, source } = bench;
   const made = await Promise.all(
-    ['ours', 'direct', 'plain'].map(() => client.createSandbox({ source }, { waitSeconds: PATIENCE_SECONDS })),
+    ['ours', 'direct', 'plain'].map(() => client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS })),
   );
   const [ours = '', direct = '', plain = ''] = made.map(({ id }) => id);
   const taken: string[] = [];
@@ -50,7 +50,7 @@ export async function measureSnapshots(bench: SnapshotBench): Promise<SnapshotFi
     const forks = { disk: await measureForks(bench, ours, 'disk'), full: await measureForks(bench, ours, 'full') };
     return { snapshots, diff, chain, full, forks };
   } finally {
-    for (const { id } of made) await client.destroySandbox(id, { waitSeconds: PATIENCE_SECONDS });
+    for (const { id } of made) await client.destroySandbox(id, { waitSeconds: MAX_WAIT_SECONDS });
     for (const id of taken) await host.snapshots.remove(id);
     await deleteAll(client, ours);
   }
@@ -87,7 +87,7 @@ async function dirty(client: MayflyClient, sandboxId: string): Promise<void> {
 }
 
 async function run(client: MayflyClient, sandboxId: string, command: string): Promise<void> {
-  const { outcome, exitCode } = await client.commands.run(sandboxId, { command }, { waitSeconds: PATIENCE_SECONDS });
+  const { outcome, exitCode } = await client.commands.run(sandboxId, { command }, { waitSeconds: MAX_WAIT_SECONDS });
   if (exitCode !== 0) throw new Error(`${command} in ${sandboxId}: ${outcome}, ${exitCode}`);
 }
 

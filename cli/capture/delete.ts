@@ -11,10 +11,10 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-/** `mayfly capture delete`: refused while something leans on it. */
+/** `mayfly capture delete`: refused while something refers to it. */
 export function deleteCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'delete', description: 'Delete a capture that no sandbox, snapshot or later capture leans on' },
+    meta: { name: 'delete', description: 'Delete a capture that no sandbox, snapshot or later capture refers to' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

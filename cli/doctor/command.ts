@@ -10,7 +10,7 @@ import { type Check, checkMachine } from './checks.ts';
 import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
 import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
-import { lookForStalled, stalledLines } from './stalled.ts';
+import { lookForSuspended, suspendedLines } from './suspended-for-space.ts';
 
 const ARGS = {
   fix: {
@@ -52,14 +52,14 @@ export function doctorCommand(io: Io) {
       const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
       const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, args.fix);
       // They wait for somebody to make room, which is no fault of this machine.
-      const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForStalled(config);
+      const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
       const clean =
         'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
       const healthy = clean && missing.length === 0;
       if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting });
       else {
         const left = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
-        for (const line of [...left.flat(), ...stalledLines(io, waiting)]) io.print(line);
+        for (const line of [...left.flat(), ...suspendedLines(io, waiting)]) io.print(line);
       }
       return healthy ? EXIT.ok : EXIT.failed;
     },

@@ -24,7 +24,7 @@ export async function lookForSnapshots(config: Config, fix: boolean): Promise<Sn
   return { snapshots: snapshots.map((snapshot) => ({ ...snapshot, removed: !left.has(snapshot.snapshotId) })) };
 }
 
-/** Whether nothing is there that should not be: what is kept for what leans on it should. */
+/** Whether nothing is there that should not be: what is kept for what refers to it should. */
 export function isClean(look: SnapshotLook): boolean {
   return (
     'snapshots' in look && look.snapshots.every(({ removed, state, isSafe }) => removed || (state === 'kept' && isSafe))
@@ -49,7 +49,7 @@ function verdict(io: Io, { removed, isSafe, state, recorded }: FoundSnapshot): s
 
 function about({ state, recorded, isSafe }: FoundSnapshot): string {
   const says = recorded === null ? 'the store has no record of it' : `the store says that it is ${recorded}`;
-  if (state === 'kept' && isSafe) return `deleted, but a sandbox or another snapshot leans on it; ${says}`;
+  if (state === 'kept' && isSafe) return `deleted, but a sandbox or another snapshot refers to it; ${says}`;
   if (isSafe) return `${state === 'half' ? 'half made or half removed' : 'whole'}; ${says}`;
   if (recorded === null) return `whole, but ${says}: it may be another store's. It is not removed`;
   return `${state}, but ${says}: it cannot be restored. Delete it with \`mayfly snapshot delete\``;

@@ -11,10 +11,10 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-/** `mayfly snapshot delete`: says what its content is still needed for, when something leans on it. */
+/** `mayfly snapshot delete`: says what its content is still needed for, when something refers to it. */
 export function deleteCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'delete', description: 'Delete a snapshot; what others lean on is freed with the last of them' },
+    meta: { name: 'delete', description: 'Delete a snapshot; what others refer to is freed with the last of them' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

@@ -15,7 +15,10 @@ const ARGS = {
 /** `mayfly source bake`: done when sandboxes can be made of it. */
 export function bakeCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'bake', description: 'Make a source of a snapshot, cleaned of its identity and leaning on nothing' },
+    meta: {
+      name: 'bake',
+      description: 'Make a source of a snapshot, cleaned of its identity and referring to nothing',
+    },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

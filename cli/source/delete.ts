@@ -13,7 +13,7 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-/** `mayfly source delete`: refused while something leans on it. */
+/** `mayfly source delete`: refused while something refers to it. */
 export function deleteCommand(io: Io) {
   return defineCommand({
     meta: { name: 'delete', description: 'Delete a source that was baked, with its images' },

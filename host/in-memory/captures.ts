@@ -5,7 +5,7 @@ import type { Failpoints } from '../failpoints.ts';
 import type { StepContext } from '../step-context.ts';
 import { describeDisk, type Files, type Image, type InMemoryMachine, type StoredCapture, sizeOf } from './machine.ts';
 
-/** Captures of a machine in memory: copies, so nothing leans on one. */
+/** Captures of a machine in memory: copies, so nothing refers to one. */
 export class InMemoryCaptures implements HostCaptures {
   constructor(
     private readonly machine: InMemoryMachine,

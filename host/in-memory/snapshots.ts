@@ -7,7 +7,7 @@ import type { HostSnapshots, KeptSnapshot, RevertRequest, SaveRequest } from '..
 import type { StepContext } from '../step-context.ts';
 import { describeDisk, type Files, type InMemoryMachine } from './machine.ts';
 
-/** Snapshots of a machine in memory: copies, so nothing leans on one. Their file systems cannot be compared. */
+/** Snapshots of a machine in memory: copies, so nothing refers to one. Their file systems cannot be compared. */
 export class InMemorySnapshots implements HostSnapshots {
   constructor(
     private readonly machine: InMemoryMachine,

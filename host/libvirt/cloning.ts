@@ -13,7 +13,7 @@ import type { LibvirtCaptures } from './capture/captures.ts';
 import { buildXml } from './client/xml.ts';
 import { type DiskPlan, planDisks } from './domain-xml/clone-disks.ts';
 import { cloneXml, parseDomain } from './domain-xml/clone-xml.ts';
-import type { Leaning } from './layers/leaning.ts';
+import type { References } from './layers/references.ts';
 import type { Sources } from './layers/sources.ts';
 import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
 import type { NetworkPlans } from './network/network-plan.ts';
@@ -25,7 +25,7 @@ export interface CloningDeps {
   state: StateDir;
   sources: Sources;
   digests: BaseDigests;
-  leaning: Leaning;
+  references: References;
   captures: LibvirtCaptures;
   networks: NetworkPlans;
   accelerator: 'kvm' | 'tcg';
@@ -34,7 +34,7 @@ export interface CloningDeps {
 /** What a clone is made of: a source, or the machine that a snapshot or a capture describes. */
 interface Origin {
   xml: string;
-  /** Ids of the snapshots that it leans on, the newest first. */
+  /** Ids of the snapshots that it refers to, the newest first. */
   snapshots: string[];
   /** The snapshot whose memory it wakes up with; null: it boots. */
   wakesFrom: string | null;
@@ -45,7 +45,7 @@ export async function cloneDisk(deps: CloningDeps, request: CloneRequest, contex
   const finished = await new Workspace(deps.state, request.sandboxId).spec();
   if (finished) return finished.clone;
   if (request.snapshotId) {
-    return await deps.leaning.on(request.snapshotId, async ({ snapshotId, domain, spec }) => {
+    return await deps.references.on(request.snapshotId, async ({ snapshotId, domain, spec }) => {
       const snapshots = [snapshotId, ...spec.snapshots];
       const wakesFrom = spec.kind === 'full' ? snapshotId : null;
       return await cloneOrigin(deps, request, { xml: buildXml(domain), snapshots, wakesFrom }, context);

@@ -64,7 +64,7 @@ export class LibvirtHypervisor implements Hypervisor {
     await refuseUnsearchable(this.state.root);
     this.accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
     await ensureNetworks(this.parts.virsh, this.parts.networks);
-    await this.parts.leaning.sweep();
+    await this.parts.references.sweep();
     await this.captures.thawAll();
   }
 
@@ -188,7 +188,7 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async removeWorkspace(sandboxId: string): Promise<void> {
     await rm(this.state.workspace(sandboxId), { recursive: true, force: true });
-    await this.parts.leaning.sweep();
+    await this.parts.references.sweep();
   }
 
   async look(sandboxId: string): Promise<Observation[]> {

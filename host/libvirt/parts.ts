@@ -11,13 +11,13 @@ import { Virsh } from './client/virsh.ts';
 import { Freezer } from './guest/freezer.ts';
 import { GuestAgent } from './guest/guest-agent.ts';
 import { BlockPull } from './layers/block-pull.ts';
+import { DiskSwitch } from './layers/disk-switch.ts';
 import { Flattening } from './layers/flattening.ts';
-import { Leaning } from './layers/leaning.ts';
-import { LostMoves } from './layers/lost-moves.ts';
-import { Moving } from './layers/moving.ts';
+import { OrphanedSwitches } from './layers/orphaned-switches.ts';
+import { References } from './layers/references.ts';
 import { SourceUse } from './layers/source-use.ts';
 import { Sources } from './layers/sources.ts';
-import { Thawing } from './layers/thawing.ts';
+import { Unquiescing } from './layers/unquiescing.ts';
 import { Hibernation } from './memory/hibernation.ts';
 import { SavedMemory, savedMemoryFolder } from './memory/saved-memory.ts';
 import { Waking } from './memory/waking.ts';
@@ -48,7 +48,7 @@ export interface LibvirtParts {
   sources: Sources;
   digests: BaseDigests;
   agent: GuestAgent;
-  leaning: Leaning;
+  references: References;
   flattening: Flattening;
   residue: Residue;
   use: SourceUse;
@@ -73,22 +73,22 @@ export function partsOf(options: LibvirtOptions): LibvirtParts {
   const leases = new Leases(leaseFolder, [networks.isolated.bridge, networks.internet.bridge]);
   const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
   const digests = new BaseDigests(state.images);
-  const leaning = new Leaning(state, digests);
+  const references = new References(state, digests);
   const use = new SourceUse();
-  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, monitor), leaning });
+  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, monitor), references });
   const freezer = new Freezer(virsh, domains);
-  const thawing = new Thawing({ domains, agent, freezer, jobs, disk: () => diskOf(state.root) });
-  const lostMoves = new LostMoves(virsh, monitor);
-  const moving = new Moving({ state, virsh, domains, jobs, freezer, thawing, lostMoves });
+  const unquiescing = new Unquiescing({ domains, agent, freezer, jobs, disk: () => diskOf(state.root) });
+  const orphanedSwitches = new OrphanedSwitches(virsh, monitor);
+  const diskSwitch = new DiskSwitch({ state, virsh, domains, jobs, freezer, unquiescing, orphanedSwitches });
   const builder = new Builder(virsh, domains, agent);
-  const common = { state, virsh, domains, sources, digests, agent, leases, saved, leaning, flattening, use };
+  const common = { state, virsh, domains, sources, digests, agent, leases, saved, references, flattening, use };
   return {
     ...common,
     networks,
     residue: new Residue(common),
     waking: new Waking(common),
     hibernation: new Hibernation({ ...common, jobs }),
-    snapshots: new LibvirtSnapshots({ ...common, jobs, thawing, moving, diffProgram }),
+    snapshots: new LibvirtSnapshots({ ...common, jobs, unquiescing, diskSwitch, diffProgram }),
     baking: new LibvirtBaking({ ...common, builder }),
     captures: new LibvirtCaptures(common),
   };

@@ -40,7 +40,7 @@ interface SnapshotsDeps {
   machine: SavedMachine;
 }
 
-/** Snapshots of a simulated host: whole copies of the sandbox's tree, so nothing ever leans on one. */
+/** Snapshots of a simulated host: whole copies of the sandbox's tree, so nothing ever refers to one. */
 export class SimulatedSnapshots implements HostSnapshots {
   readonly #comparing: Comparing;
 
@@ -148,7 +148,7 @@ export class SimulatedSnapshots implements HostSnapshots {
     await wholeOne(folder, snapshotId);
   }
 
-  /** Copies lean on nothing. */
+  /** Copies refer to nothing. */
   async chainLength(): Promise<number> {
     return 0;
   }

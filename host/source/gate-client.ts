@@ -33,7 +33,7 @@ const COMPLAINT_BYTES = 2_048;
 /** What a stream's buffer begins with. */
 const LEAST_BYTES = 4_096;
 /** The gate keeps the command's own time; this is how much longer we listen. Milliseconds. */
-const PATIENCE_MS = 15_000;
+const ANSWER_WITHIN_MS = 15_000;
 const FILE_TIMEOUT_MS = 60_000;
 
 const Summary = z.object({ bytes: z.int().min(0), kept: z.int().min(0) });
@@ -79,7 +79,7 @@ export interface GateAnswer {
 export async function askGate(client: CertClient, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
   signal.throwIfAborted();
   const bound = 'file' in request ? Math.max(request.file.length, LISTING_BYTES) : request.maxOutputBytes;
-  const timeoutMs = 'file' in request ? FILE_TIMEOUT_MS : request.timeoutSeconds * 1_000 + PATIENCE_MS;
+  const timeoutMs = 'file' in request ? FILE_TIMEOUT_MS : request.timeoutSeconds * 1_000 + ANSWER_WITHIN_MS;
   const channel = await open(client);
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(failed(`it gave no end within ${timeoutMs / 1000} s`)), timeoutMs);

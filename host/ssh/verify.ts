@@ -13,7 +13,7 @@ const CONNECT_TIMEOUT_MS = 200;
 const LOGIN_TIMEOUT_MS = 10_000;
 const PAUSE_MS = 25;
 /** sshd may accept connections before the guest has written its principals; after this a "no" is a "no". Milliseconds. */
-const REJECTION_PATIENCE_MS = 5_000;
+const REJECTED_FOR_MS = 5_000;
 
 export interface VerifyRequest {
   endpoint: SshEndpoint;
@@ -47,7 +47,7 @@ export async function verifySsh(request: VerifyRequest): Promise<CertClient> {
     if (outcome.stage === 'host-key') throw hostKeyMismatch(endpoint);
     if (outcome.stage === 'auth' && !outcome.lost) {
       firstRejection ??= Date.now();
-      if (Date.now() - firstRejection >= REJECTION_PATIENCE_MS) throw rejected(endpoint, outcome.message);
+      if (Date.now() - firstRejection >= REJECTED_FOR_MS) throw rejected(endpoint, outcome.message);
     }
     seen = outcome.message;
     await sleep(PAUSE_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -74,6 +74,6 @@ function rejected(endpoint: SshEndpoint, reason: string): MayflyError {
   return new MayflyError(
     'ssh_timeout',
     `The sshd on ${endpoint.address}:${endpoint.port} has the right host key but has rejected the certificate of ` +
-      `${endpoint.user} for ${REJECTION_PATIENCE_MS / 1000} s: ${reason}`,
+      `${endpoint.user} for ${REJECTED_FOR_MS / 1000} s: ${reason}`,
   );
 }

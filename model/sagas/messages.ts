@@ -5,8 +5,8 @@ import type {
   SandboxPhase,
   SandboxRecord,
   SandboxSpec,
+  SpaceSuspensionCause,
   SshEndpoint,
-  StallCause,
   StepTiming,
 } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
@@ -91,17 +91,22 @@ export interface PauseOperation extends OperationBase {
   kind: 'pause' | 'hibernate' | 'resume';
 }
 /** The host of the sandbox keeps it from growing, until there is room; or lets it go on. Nobody else asks for that. */
-export interface StallOperation extends Pick<OperationBase, 'operationId'> {
+export interface SuspendForSpaceOperation extends Pick<OperationBase, 'operationId'> {
   kind: 'stall';
-  cause: StallCause;
+  cause: SpaceSuspensionCause;
   /** What it waits for, in words for a person. */
   why: string;
 }
-export interface UnstallOperation extends Pick<OperationBase, 'operationId'> {
+export interface ResumeWithSpaceOperation extends Pick<OperationBase, 'operationId'> {
   kind: 'unstall';
 }
 /** What can be done to a sandbox while it lives, one at a time. */
-export type Operation = SnapshotOperation | RestoreOperation | PauseOperation | StallOperation | UnstallOperation;
+export type Operation =
+  | SnapshotOperation
+  | RestoreOperation
+  | PauseOperation
+  | SuspendForSpaceOperation
+  | ResumeWithSpaceOperation;
 
 /** An operation as it stands. */
 export interface OperationReport {

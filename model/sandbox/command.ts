@@ -34,7 +34,7 @@ export interface CommandSpec {
   command: string | null;
   /** Run without any shell; the first is looked up on PATH unless it has a slash. */
   argv: string[] | null;
-  /** Names only: the values are kept apart and forgotten once the command has started, see {@link CommandLaunch}. */
+  /** Names only: the values are kept apart and forgotten once the command has started, see {@link CommandInputs}. */
   envNames: string[];
   /** Absolute; null: the user's home. */
   cwd: string | null;
@@ -49,7 +49,7 @@ export interface CommandSpec {
 }
 
 /** What the guest needs to start it and nobody needs to keep: removed from the store after the start. */
-export interface CommandLaunch {
+export interface CommandInputs {
   env: Record<string, string>;
   /** Written to standard input first. */
   stdin: Uint8Array;

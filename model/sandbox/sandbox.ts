@@ -85,8 +85,8 @@ export interface Actor {
 export type StopReason = 'deleted' | 'ttl' | 'idle' | 'create-failed';
 
 /** Why a host has stopped a sandbox that grows. */
-export const STALL_CAUSES = ['quota_exceeded', 'host_disk_full'] as const satisfies readonly ErrorCode[];
-export type StallCause = (typeof STALL_CAUSES)[number];
+export const SPACE_SUSPENSION_CAUSES = ['quota_exceeded', 'host_disk_full'] as const satisfies readonly ErrorCode[];
+export type SpaceSuspensionCause = (typeof SPACE_SUSPENSION_CAUSES)[number];
 
 export interface SandboxFailure {
   code: ErrorCode;
@@ -122,7 +122,7 @@ export interface SandboxRecord {
   /** Who asked for it. */
   createdBy: Actor;
   hostId: string | null;
-  /** The snapshot its disks lean on now; null: the source itself. */
+  /** The snapshot its disks refer to now; null: the source itself. */
   parentSnapshotId: string | null;
   ssh: SshEndpoint | null;
   macAddress: string | null;
@@ -134,7 +134,7 @@ export interface SandboxRecord {
   stopReason: StopReason | null;
   failure: SandboxFailure | null;
   /** Set while it is `paused` by its host, which lets it go on as soon as there is room; `waitingFor` says the rest. */
-  stalledBy: StallCause | null;
+  stalledBy: SpaceSuspensionCause | null;
   /** What a saga that can't go on waits for, e.g. `host kvm-2 to come back`. */
   waitingFor: string | null;
   proof: Proof | null;

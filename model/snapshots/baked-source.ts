@@ -12,7 +12,7 @@ import type { SavedDisk } from './snapshot.ts';
 export const BAKED_SOURCE_STATES = ['baking', 'ready', 'failed', 'deleting', 'deleted'] as const;
 export type BakedSourceState = (typeof BAKED_SOURCE_STATES)[number];
 
-/** What a host made of a snapshot: images that lean on nothing. */
+/** What a host made of a snapshot: images that refer to nothing. */
 export interface BakedImage {
   disks: SavedDisk[];
   /** What all of it takes on the host, bytes. */

@@ -5,7 +5,7 @@ import type { SavedDisk } from './snapshot.ts';
 /**
  * creating → ready → deleting → deleted, or creating → failed
  *
- * `ready` is said only of a copy that was checked. `deleting` goes back to `ready` when something turns out to lean on it.
+ * `ready` is said only of a copy that was checked. `deleting` goes back to `ready` when something turns out to refer to it.
  * A record is never removed.
  */
 export const CAPTURE_STATES = ['creating', 'ready', 'failed', 'deleting', 'deleted'] as const;
@@ -20,7 +20,7 @@ export interface SavedCapture {
   quiesced: boolean;
   /** The moment that the copy is of, ISO 8601. */
   capturedAt: string;
-  /** The capture it leans on: only what changed since that was copied. Null: all was copied. */
+  /** The capture it refers to: only what changed since that was copied. Null: all was copied. */
   parentId: string | null;
   /** Why all was copied. Null when only changes were. */
   fullBecause: string | null;

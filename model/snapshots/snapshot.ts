@@ -38,7 +38,7 @@ export interface SavedDisk {
   sha256: string;
   /** What the guest sees, bytes. */
   virtualBytes: number;
-  /** What it takes on the host by itself, without what it leans on, bytes. */
+  /** What it takes on the host by itself, without what it refers to, bytes. */
   storedBytes: number;
 }
 
@@ -61,7 +61,7 @@ export interface SavedSnapshot {
 
 /** What was found of a snapshot, and of the sandbox that it was taken of. */
 export interface VerifiedSnapshot extends SavedSnapshot {
-  /** Snapshots that the sandbox leans on now, this one among them. Missing in lives of before chains were bounded. */
+  /** Snapshots that the sandbox refers to now, this one among them. Missing in lives of before chains were bounded. */
   chainLength?: number;
 }
 
@@ -85,7 +85,7 @@ export interface SnapshotRecord {
   /** Set once `ready`. */
   saved: SavedSnapshot | null;
   failure: SandboxFailure | null;
-  /** Why the host still keeps it though it is `deleted`: what leans on it. Null when nothing does. */
+  /** Why the host still keeps it though it is `deleted`: what refers to it. Null when nothing does. */
   keptFor: string | null;
 }
 
@@ -107,14 +107,14 @@ export function snapshotWorkflowIdOf(snapshotId: string): string {
  * The workflow that sees to it that a snapshot taken for a moment goes away: as soon as it is told, else by itself. It is
  * started before the snapshot is taken.
  */
-export const PASSING_SNAPSHOT_WORKFLOW = 'passingSnapshot';
-export interface PassingSnapshotInput extends DeleteSnapshotInput {
+export const EPHEMERAL_SNAPSHOT_WORKFLOW = 'passingSnapshot';
+export interface EphemeralSnapshotInput extends DeleteSnapshotInput {
   /** When it goes away by itself, milliseconds. `@default` ten minutes: a comparison takes two at most */
   withinMs?: number;
 }
 /** Signal, no arguments: nobody needs the snapshot any more, or it was never begun. */
-export const PASSED = 'passed';
+export const RELEASED = 'passed';
 
-export function passingSnapshotWorkflowIdOf(snapshotId: string): string {
+export function ephemeralSnapshotWorkflowIdOf(snapshotId: string): string {
   return `passing-snapshot/${snapshotId}`;
 }

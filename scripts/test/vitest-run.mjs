@@ -128,9 +128,9 @@ export class VitestRun {
     const hasBegun = this.#current !== null || this.#ended.size > 0;
     const boundMs = this.#current?.boundMs ?? 0;
     const hangsAfter = boundMs > 0 ? Math.max(silenceMs, boundMs + graceMs) : silenceMs;
-    const patience = this.#isOver || signal.aborted ? endMs : hasBegun ? hangsAfter : defaultSilenceMs;
-    if (this.#hung !== null || Date.now() - this.#lastSaid < patience) return;
-    this.#hung = `nothing happened for ${patience / 1_000} s`;
+    const preference = this.#isOver || signal.aborted ? endMs : hasBegun ? hangsAfter : defaultSilenceMs;
+    if (this.#hung !== null || Date.now() - this.#lastSaid < preference) return;
+    this.#hung = `nothing happened for ${preference / 1_000} s`;
     child.kill('SIGKILL');
     place.endAll('SIGKILL');
   }

@@ -1,11 +1,11 @@
 import type { Connection, Model } from 'mongoose';
-import type { CommandLaunch } from '../../model/sandbox/command.ts';
+import type { CommandInputs } from '../../model/sandbox/command.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
 
 /** Values as a list, like metadata: a variable's name would be the name of a field otherwise. */
-interface LaunchDocument {
+interface CommandInputsDocument {
   _id: string;
   env: { name: string; value: string }[];
   stdin: StoredBytes;
@@ -15,20 +15,20 @@ interface LaunchDocument {
  * What commands need for their start and nobody may read later: values of the environment, and standard input.
  * `_id` = command id; removed when the command has started, or never will.
  */
-export class Launches {
-  readonly #model: Model<LaunchDocument>;
+export class StoredCommandInputs {
+  readonly #model: Model<CommandInputsDocument>;
 
   constructor(connection: Connection) {
-    const schema = strictSchema<LaunchDocument>({
+    const schema = strictSchema<CommandInputsDocument>({
       _id: NAME,
       env: [strictPart({ name: NAME, value: TEXT })],
       stdin: { type: Buffer }, // also when it is empty, which `required` would refuse
     });
-    this.#model = connection.model<LaunchDocument>('Launch', schema, 'launches');
+    this.#model = connection.model<CommandInputsDocument>('Launch', schema, 'launches');
   }
 
   /** Keeps what one command needs; what is there already (a repeated request) stays. */
-  async keep(commandId: string, { env, stdin }: CommandLaunch): Promise<void> {
+  async keep(commandId: string, { env, stdin }: CommandInputs): Promise<void> {
     const values = Object.entries(env).map(([name, value]) => ({ name, value }));
     try {
       await reaching('keep what a command needs', () =>
@@ -40,9 +40,9 @@ export class Launches {
   }
 
   /** Null once it was removed. */
-  async get(commandId: string): Promise<CommandLaunch | null> {
+  async get(commandId: string): Promise<CommandInputs | null> {
     const found = await reaching('read what a command needs', () =>
-      this.#model.findById(commandId).lean<LaunchDocument>(),
+      this.#model.findById(commandId).lean<CommandInputsDocument>(),
     );
     if (!found) return null;
     const env = Object.fromEntries(found.env.map(({ name, value }) => [name, value]));

@@ -5,14 +5,14 @@ import { reaching } from '../mongo/failure.ts';
 import { NAME, NUMBER, strictSchema, TEXT } from '../mongo/schema.ts';
 
 /** When a sandbox was last used, and what still uses it. */
-export interface Use {
+export interface Activity {
   /** Milliseconds since 1970; 0: never. */
   usedAt: number;
   /** Ids of commands that have not ended. */
   openCommands: string[];
 }
 
-interface UseDocument extends Partial<Use> {
+interface ActivityDocument extends Partial<Activity> {
   _id: string;
   /** Set while there may be open commands, which are found by it; taken away by whoever looks and finds none. */
   busy?: typeof BUSY;
@@ -29,13 +29,13 @@ const REMEMBERED = 10_000;
  * What keeps a sandbox from being idle; `_id` = sandbox id. Only atomic operators write here, so that every process may.
  * Its workflow asks when the idle timer fires: a signal a use would fill its history.
  */
-export class Uses {
-  readonly #model: Model<UseDocument>;
+export class Activities {
+  readonly #model: Model<ActivityDocument>;
   readonly #touched = new Map<string, number>();
 
   constructor(connection: Connection) {
-    const schema = strictSchema<UseDocument>({ _id: NAME, usedAt: NUMBER, openCommands: [String], busy: TEXT });
-    this.#model = connection.model<UseDocument>('Use', schema, 'uses');
+    const schema = strictSchema<ActivityDocument>({ _id: NAME, usedAt: NUMBER, openCommands: [String], busy: TEXT });
+    this.#model = connection.model<ActivityDocument>('Use', schema, 'uses');
   }
 
   /** The sandbox is being used now. Written at most once a second by one process. */
@@ -59,10 +59,10 @@ export class Uses {
     await this.#update(sandboxId, { $max: { usedAt: Date.now() }, $pull: { openCommands: commandId } });
   }
 
-  async get(sandboxId: string): Promise<Use> {
+  async get(sandboxId: string): Promise<Activity> {
     checkId(sandboxId);
     const found = await reaching('read the use of a sandbox', () =>
-      this.#model.findById(sandboxId).lean<UseDocument>(),
+      this.#model.findById(sandboxId).lean<ActivityDocument>(),
     );
     return { usedAt: found?.usedAt ?? 0, openCommands: found?.openCommands ?? [] };
   }
@@ -70,7 +70,7 @@ export class Uses {
   /** All commands that have not ended. */
   async openCommands(): Promise<{ sandboxId: string; commandId: string }[]> {
     const found = await reaching('read the uses of sandboxes', () =>
-      this.#model.find({ busy: BUSY }).lean<UseDocument[]>(),
+      this.#model.find({ busy: BUSY }).lean<ActivityDocument[]>(),
     );
     for (const { _id, openCommands } of found) if (!openCommands?.length) await this.#markIdle(_id);
     return found.flatMap(({ _id: sandboxId, openCommands }) =>

@@ -16,7 +16,7 @@ export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocumen
 }
 
 /**
- * Records that were written before there were snapshots lean on none; before there was auto-resume, none wanted it;
+ * Records that were written before there were snapshots refer to none; before there was auto-resume, none wanted it;
  * before there were quotas, none was stalled.
  */
 export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {

@@ -114,7 +114,7 @@ describe('deleting', () => {
     expect(door.sagas.started).toEqual(['delete short']);
   });
 
-  it('is refused while something leans on it, and for what Mayfly did not make', async () => {
+  it('is refused while something refers to it, and for what Mayfly did not make', async () => {
     await bake({ name: 'used', fromSnapshot });
     door.sagas.outcome = 'failed';
     expect(await problemOf(await remove('used'))).toMatchObject({ status: 409, code: 'source_in_use' });

@@ -89,14 +89,14 @@ describe('deleting a capture', () => {
     }
   });
 
-  it('answers 409 with who leans on it, and 202 when the wait is over first', async () => {
+  it('answers 409 with who refers to it, and 202 when the wait is over first', async () => {
     const { id } = await taken();
     door.sagas.outcome = 'failed';
     const refused = await door.call('DELETE', `/v1/captures/${id}`);
     expect(await refused.json()).toMatchObject({
       code: 'capture_in_use',
       status: 409,
-      detail: expect.stringContaining('sbx-0123456789abcdef leans on it'),
+      detail: expect.stringContaining('sbx-0123456789abcdef refers to it'),
     });
     const response = await door.call('DELETE', `/v1/captures/${id}`, undefined, { Prefer: 'wait=0' });
     expect([response.status, response.headers.get('Location')]).toEqual([202, `/v1/captures/${id}`]);

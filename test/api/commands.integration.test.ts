@@ -74,8 +74,8 @@ describe('a command', () => {
     expect(view).toMatchObject({ state: 'requested', spec: { envNames: ['TOKEN'], timeoutSeconds: 600 } });
     expect(door.sagas.commands).toContain(view.id);
     expect(JSON.stringify(await door.store.commands.get(view.id))).not.toMatch(/hush|secret/);
-    expect(await door.store.launches.get(view.id)).toMatchObject({ env: { TOKEN: 'hush' } });
-    expect((await door.store.uses.get(id)).openCommands).toContain(view.id);
+    expect(await door.store.commandInputs.get(view.id)).toMatchObject({ env: { TOKEN: 'hush' } });
+    expect((await door.store.activity.get(id)).openCommands).toContain(view.id);
   });
 
   it('that Temporal did not get is handed over by the repetition, under the same id', async () => {
@@ -100,11 +100,11 @@ describe('a command', () => {
     door.sagas.failing = null;
     const { items } = await jsonOf<{ items: { id: string }[] }>(door.call('GET', path));
     const half = items[0]?.id ?? '';
-    await door.store.launches.remove(half);
-    await door.store.uses.closeCommand(id, half);
+    await door.store.commandInputs.remove(half);
+    await door.store.activity.closeCommand(id, half);
     expect(await jsonOf(door.call('POST', path, request, headers))).toMatchObject({ id: half });
-    expect(await door.store.launches.get(half)).toMatchObject({ env: { TOKEN: 'hush' } });
-    expect((await door.store.uses.get(id)).openCommands).toContain(half);
+    expect(await door.store.commandInputs.get(half)).toMatchObject({ env: { TOKEN: 'hush' } });
+    expect((await door.store.activity.get(id)).openCommands).toContain(half);
   });
 
   it('that was not started leaves its key free, also when only a repetition hears of it', async () => {

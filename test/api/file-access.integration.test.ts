@@ -27,11 +27,11 @@ describe('an access', () => {
         detail: { operation, path: `${folder()}/a%0Ab` },
       })),
     );
-    expect((await files().door.store.uses.get(id())).usedAt).toBeGreaterThan(Date.now() - 60_000);
+    expect((await files().door.store.activity.get(id())).usedAt).toBeGreaterThan(Date.now() - 60_000);
   });
 
   it('is a use of the sandbox for as long as bytes move', async () => {
-    const touch = vi.spyOn(files().door.store.uses, 'touch');
+    const touch = vi.spyOn(files().door.store.activity, 'touch');
     try {
       await client().files.write(id(), at('large'), new Uint8Array(4 * MIB));
       expect(touch.mock.calls.length).toBeGreaterThan(4);

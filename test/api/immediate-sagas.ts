@@ -126,12 +126,12 @@ export class ImmediateSagas implements Sagas {
     await this.#store.snapshots.update(snapshotId, { state: 'deleted', keptFor: 'sbx-0123456789abcdef' });
   }
 
-  async letPass({ snapshotId }: DeleteSnapshotInput): Promise<void> {
+  async startEphemeral({ snapshotId }: DeleteSnapshotInput): Promise<void> {
     if (this.failing) throw this.failing;
     this.passing.push(snapshotId);
   }
 
-  async passed(snapshotId: string): Promise<void> {
+  async releaseEphemeral(snapshotId: string): Promise<void> {
     this.passing = this.passing.filter((id) => id !== snapshotId);
   }
 
@@ -196,7 +196,7 @@ export class ImmediateSagas implements Sagas {
       if (state === 'deleting' && this.outcome === 'failed') {
         await this.#store.captures.update(id, {
           state: 'ready',
-          waitingFor: 'sandbox sbx-0123456789abcdef leans on it',
+          waitingFor: 'sandbox sbx-0123456789abcdef refers to it',
         });
       }
     }

@@ -297,7 +297,7 @@ describe('prepared', () => {
     const machine = mayfly().host?.machine;
     const id = sourceIdOf('test', NAME);
     const path = join(machine?.credentials.directory(id) ?? '', CERTIFICATE_FILE);
-    machine?.sight.close(id);
+    machine?.sourceReads.close(id);
     await writeFile(path, endingSoon(await readFile(path, 'utf8')));
     expect(await ran('uname -s')).toMatchObject({ exitCode: 0 });
     expect(validBefore(await readFile(path, 'utf8'))).toBeGreaterThan(Date.now() + 600_000);
@@ -307,7 +307,7 @@ describe('prepared', () => {
     const machine = mayfly().host?.machine;
     const id = sourceIdOf('test', NAME);
     await machine?.credentials.removeCredentials(id);
-    machine?.sight.close(id);
+    machine?.sourceReads.close(id);
     const refused = await run('uname -s');
     expect([refused.status, await refused.json()]).toMatchObject([409, { code: 'source_not_prepared' }]);
     expect((await prepare(NAME)).status).toBe(200);

@@ -14,6 +14,7 @@ let root: string;
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'mayfly-program-'));
+  await run(['--version']);
 });
 afterAll(() => rm(root, { recursive: true }));
 

@@ -56,10 +56,10 @@ it('captures a source, and says what was copied and why all of it', async () => 
 it('ends with 124 when the wait is over first, and with 1 when it failed', async () => {
   expect((await run(['capture', 'create', 'web'], { ...capture, state: 'creating', saved: null })).code).toBe(124);
   expect((await run(['capture', 'delete', ID], { ...capture, state: 'deleting' })).code).toBe(124);
-  const problem = { code: 'capture_in_use', status: 409, title: 'x', detail: 'sandbox leans on it', retryable: false };
+  const problem = { code: 'capture_in_use', status: 409, title: 'x', detail: 'sandbox refers to it', retryable: false };
   const { code, err } = await run(['capture', 'delete', ID], problem, 409);
   expect(code).toBe(1);
-  expect(err).toContain('sandbox leans on it');
+  expect(err).toContain('sandbox refers to it');
 });
 
 it('lists and shows, refuses what is no id, and names a capture for a sandbox', async () => {

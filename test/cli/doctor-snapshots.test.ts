@@ -14,7 +14,7 @@ const lost = { snapshotId: snapshotId(4), state: 'half', recorded: 'ready', isSa
 
 test('says of each what it is, and what helps', () => {
   expect(snapshotLines(io, { snapshots: [kept, half, unknown, lost] })).toEqual([
-    `kept ${kept.snapshotId} deleted, but a sandbox or another snapshot leans on it; the store says that it is deleted`,
+    `kept ${kept.snapshotId} deleted, but a sandbox or another snapshot refers to it; the store says that it is deleted`,
     `residue ${half.snapshotId} half made or half removed; the store says that it is failed`,
     `unknown ${unknown.snapshotId} whole, but the store has no record of it: it may be another store's. It is not removed`,
     `broken ${lost.snapshotId} half, but the store says that it is ready: it cannot be restored. Delete it with \`mayfly snapshot delete\``,

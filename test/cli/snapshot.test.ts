@@ -105,9 +105,9 @@ describe('mayfly snapshot', () => {
     const one = `/v1/snapshots/${SNAPSHOT}`;
     const shown = await cli(['snapshot', 'get', SNAPSHOT, '--json'], { [`GET ${one}`]: [200, snapshotRecord()] });
     expect(JSON.parse(shown.out)).toEqual(snapshotRecord());
-    const gone = snapshotRecord({ state: 'deleted', keptFor: `${ID} leans on it` });
+    const gone = snapshotRecord({ state: 'deleted', keptFor: `${ID} refers to it` });
     const deleted = await cli(['snapshot', 'delete', SNAPSHOT], { [`DELETE ${one}`]: [200, gone] });
-    expect([deleted.code, deleted.out.includes('leans on it')]).toEqual([0, true]);
+    expect([deleted.code, deleted.out.includes('refers to it')]).toEqual([0, true]);
     const going = await cli(['snapshot', 'delete', SNAPSHOT], {
       [`DELETE ${one}`]: [202, { ...gone, state: 'deleting' }],
     });

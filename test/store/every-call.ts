@@ -71,9 +71,9 @@ const cursorOf = (id: string) => Buffer.from(`${at} ${id}`).toString('base64url'
 
 /** In an order in which there is something to be found. */
 export function callsOf(store: Store): Calls {
-  const { sandboxes, snapshots, captures, commands, launches, output, audit, idempotency, apiKeys } = store;
+  const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
-  const { hosts, measuredDisks, serials, sources, bakedSources, certificates, uses } = store;
+  const { hosts, measuredDisks, serials, sources, bakedSources, certificates, activity } = store;
   return {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
@@ -127,10 +127,10 @@ export function callsOf(store: Store): Calls {
         ]),
       between: () => commands.between({ sandboxId: sandboxId(1), from: at, to: at, limit: 5 }),
     },
-    launches: {
-      keep: () => launches.keep(commandId(1), { env: {}, stdin: Buffer.alloc(0) }),
-      get: () => launches.get(commandId(1)),
-      remove: () => launches.remove(commandId(1)),
+    commandInputs: {
+      keep: () => commandInputs.keep(commandId(1), { env: {}, stdin: Buffer.alloc(0) }),
+      get: () => commandInputs.get(commandId(1)),
+      remove: () => commandInputs.remove(commandId(1)),
     },
     output: {
       put: () => output.put(commandId(1), 'stdout', 0, chunk),
@@ -197,12 +197,12 @@ export function callsOf(store: Store): Calls {
       refused: () => certificates.refused(['7'], at),
       prune: () => certificates.prune('2025-01-01T00:00:00.000Z'),
     },
-    uses: {
-      touch: () => uses.touch(sandboxId(1)),
-      openCommand: () => uses.openCommand(sandboxId(1), commandId(1)),
-      closeCommand: () => uses.closeCommand(sandboxId(1), commandId(1)),
-      openCommands: () => uses.openCommands(),
-      get: () => uses.get(sandboxId(1)),
+    activity: {
+      touch: () => activity.touch(sandboxId(1)),
+      openCommand: () => activity.openCommand(sandboxId(1), commandId(1)),
+      closeCommand: () => activity.closeCommand(sandboxId(1), commandId(1)),
+      openCommands: () => activity.openCommands(),
+      get: () => activity.get(sandboxId(1)),
     },
   };
 }

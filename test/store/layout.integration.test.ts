@@ -50,7 +50,7 @@ describe('a store that an earlier version has written', () => {
     expect((await store.sandboxes.all(['destroyed', 'failed'])).length).toBe(120);
     expect(await store.sandboxes.get(sandboxId(7))).toEqual(record(7, { state: 'destroyed' }));
     expect((await store.sandboxes.countByState()).get('failed')).toBe(60);
-    expect(await store.uses.openCommands()).toEqual([{ sandboxId: sandboxId(1_000), commandId: commandId(1) }]);
+    expect(await store.activity.openCommands()).toEqual([{ sandboxId: sandboxId(1_000), commandId: commandId(1) }]);
     expect(await store.idempotency.prune()).toBe(1);
     expect(await collection('idempotency').countDocuments()).toBe(1);
     await Promise.all(stores.map((one) => one.close()));

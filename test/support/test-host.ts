@@ -46,7 +46,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   const { hypervisor, ledger } = machine;
   const logger = pino({ level: 'silent' });
   const guests = new HostGuests({ config, machine, store, client, logger });
-  const { attendances } = guests;
+  const { commandRuns } = guests;
   const room = new StorageRoom({ hypervisor, store });
   const worker = runWorker(
     await createHostWorker({
@@ -56,7 +56,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       failpoints,
       ...machine,
       room,
-      attendances,
+      commandRuns,
       shutdownGraceMs: SHUTDOWN_GRACE_MS,
       guests: memory ? new InMemoryGuests(memory) : guests.guests,
     }),
@@ -76,7 +76,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
     guests,
     stop: async () => {
       await description.stop();
-      const letGo = attendances.stop();
+      const letGo = commandRuns.stop();
       await worker.stop();
       await letGo;
       await guests.close();

@@ -36,6 +36,7 @@ describe('bundleWorkflows', () => {
     'bundles each time where nothing can be kept, and says so; old bundles go when a new one comes',
     FULL,
     async () => {
+      await bundleWorkflows(logger);
       const folder = join(root, 'mayfly', 'workflows');
       await rm(workflowBundlePath());
       await writeFile(join(folder, 'old.js'), '');

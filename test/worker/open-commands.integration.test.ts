@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Attendances } from '../../commands/command-runs.ts';
+import { CommandRuns } from '../../commands/command-runs.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { OpenCommands, type OpenCommandsDeps } from '../../worker/machine/open-commands.ts';
 import { command, commandId, sandboxId } from '../store/support.ts';
@@ -17,8 +17,8 @@ beforeAll(async () => {
   const noGuest = { whereabouts: () => Promise.reject(new Error('nobody asks for a machine')) };
   const guests = { agent: () => Promise.reject(new Error('nobody asks for a guest')) };
   const logger = pino({ level: 'silent' });
-  const attendances = new Attendances({ store, hypervisor: noGuest, guests, logger });
-  deps = { hostId: 'kvm-1', store, attendances, logger };
+  const commandRuns = new CommandRuns({ store, hypervisor: noGuest, guests, logger });
+  deps = { hostId: 'kvm-1', store, commandRuns, logger };
 });
 afterAll(async () => {
   await store?.close();
@@ -26,8 +26,8 @@ afterAll(async () => {
 });
 
 async function kept(n: number): Promise<string> {
-  await store.launches.keep(commandId(n), { env: { TOKEN: 'hush' }, stdin: Buffer.alloc(0) });
-  await store.uses.openCommand(SANDBOX, commandId(n));
+  await store.commandInputs.keep(commandId(n), { env: { TOKEN: 'hush' }, stdin: Buffer.alloc(0) });
+  await store.activity.openCommand(SANDBOX, commandId(n));
   return commandId(n);
 }
 
@@ -42,10 +42,10 @@ it('forgets what a command needed that has ended, or was never recorded', async 
   await store.commands.create(command(2, { requestedAt: new Date().toISOString() }));
   const open = new OpenCommands(deps);
   await sweep(open);
-  expect(await store.launches.get(ended)).toBeNull();
-  expect(await store.launches.get(unrecorded)).not.toBeNull(); // its record may be on its way
+  expect(await store.commandInputs.get(ended)).toBeNull();
+  expect(await store.commandInputs.get(unrecorded)).not.toBeNull(); // its record may be on its way
   await sweep(open);
-  expect(await store.launches.get(unrecorded)).toBeNull();
-  expect(await store.launches.get(requested)).not.toBeNull();
-  expect((await store.uses.get(SANDBOX)).openCommands).toEqual([requested]);
+  expect(await store.commandInputs.get(unrecorded)).toBeNull();
+  expect(await store.commandInputs.get(requested)).not.toBeNull();
+  expect((await store.activity.get(SANDBOX)).openCommands).toEqual([requested]);
 });

@@ -69,7 +69,7 @@ it('a private libvirtd leaves files only; residue in them is seen without it, an
   expect(await traces()).toEqual(nothing);
 });
 
-it('snapshots that were cut off, or that nothing leans on any more, are seen without a libvirtd, and removed', async () => {
+it('snapshots that were cut off, or that nothing refers to any more, are seen without a libvirtd, and removed', async () => {
   const snapshots = join(config.stateDir, 'snapshots');
   const [half, kept] = [snapshotId(1), snapshotId(2)];
   for (const id of [half, kept]) await mkdir(join(snapshots, id), { recursive: true });

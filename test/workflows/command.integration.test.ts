@@ -32,9 +32,9 @@ describe.concurrent('a command', () => {
       stdout: { bytes: 3, kept: 3 },
       output: { stdout: { text: 'hi\n', truncated: false }, stderr: { text: 'oops\n', truncated: false } },
     });
-    expect(await mayfly.store.launches.get(command.id)).toBeNull();
+    expect(await mayfly.store.commandInputs.get(command.id)).toBeNull();
     await mayfly.client.workflow.getHandle(`command/${command.id}`).result();
-    expect(await mayfly.store.uses.get(id)).toMatchObject({ openCommands: [] });
+    expect(await mayfly.store.activity.get(id)).toMatchObject({ openCommands: [] });
     const audit = await auditOf(id);
     expect(audit.map(({ kind }) => kind)).toEqual(['command.requested', 'command.started', 'command.ended']);
     expect(audit[0]?.detail).toMatchObject({ commandId: command.id, env: ['GREETING'] });

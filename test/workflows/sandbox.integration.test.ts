@@ -10,11 +10,11 @@ const actor = { apiKeyId: 'test', agentId: null };
 // Promise: who asks again joins, also when the one before is between Temporal and the store. Costs 1 s.
 test('whoever begins a saga may write its record, and whoever joins it leaves that to the saga', async ({ mayfly }) => {
   const [store, sagas] = [mayfly.store, mayfly.sagas];
-  const patience = { seconds: 0, applied: null };
+  const preference = { seconds: 0, applied: null };
   const input = mayfly.input();
   const later = { ...input, requestedAt: new Date(Date.parse(input.requestedAt) + 1_000).toISOString() };
-  expect(await beginSaga({ store, sagas }, input, patience)).toMatchObject({ createdAt: input.requestedAt });
-  expect(await beginSaga({ store, sagas }, later, patience)).toBeNull();
+  expect(await beginSaga({ store, sagas }, input, preference)).toMatchObject({ createdAt: input.requestedAt });
+  expect(await beginSaga({ store, sagas }, later, preference)).toBeNull();
   await sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', createdAt: input.requestedAt });
   const entries = (await store.audit.entries(input.id, { limit: 10 })).map(

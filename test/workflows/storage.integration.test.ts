@@ -209,7 +209,7 @@ describe.concurrent('a quota', () => {
     await wroteAll(operations, command);
   });
 
-  test('counts what stays of deleted snapshots, which is no growth of whoever leans on it', {
+  test('counts what stays of deleted snapshots, which is no growth of whoever refers to it', {
     ...FULL,
     timeout: 60_000,
   }, async ({ mayfly, operations }) => {

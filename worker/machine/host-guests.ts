@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import { Attendances } from '../../commands/command-runs.ts';
+import { CommandRuns } from '../../commands/command-runs.ts';
 import { GuestConnections } from '../../host/guest/connections.ts';
 import type { Identity } from '../../host/guest/dial.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -12,7 +12,7 @@ import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../../relay/server.ts';
 import { snapshotsRoute } from '../../relay/snapshots.ts';
 import { sourceRoute } from '../../relay/source-route.ts';
-import { SourceLooks } from '../../relay/sources.ts';
+import { SourceRelay } from '../../relay/sources.ts';
 import { signKey } from '../../sagas/certificates.ts';
 import type { Store } from '../../store/connect.ts';
 import { guestBinaries } from '../config/artifacts.mjs';
@@ -31,7 +31,7 @@ export interface HostGuestsDeps {
 /** A host worker's way into its sandboxes: their connections, the commands in them, and the relay for the API. */
 export class HostGuests {
   readonly guests: GuestConnections;
-  readonly attendances: Attendances;
+  readonly commandRuns: CommandRuns;
   readonly #deps: HostGuestsDeps;
   readonly #openCommands: OpenCommands;
   #relay: Relay | null = null;
@@ -48,22 +48,22 @@ export class HostGuests {
       identify: (sandboxId) => identify(store, sandboxId),
       renew: (sandboxId) => this.#renew(sandboxId),
     });
-    this.attendances = new Attendances({ store, hypervisor, guests: this.guests, logger });
-    this.#openCommands = new OpenCommands({ hostId: config.hostId, store, attendances: this.attendances, logger });
+    this.commandRuns = new CommandRuns({ store, hypervisor, guests: this.guests, logger });
+    this.#openCommands = new OpenCommands({ hostId: config.hostId, store, commandRuns: this.commandRuns, logger });
   }
 
   /** Goes on with the commands that run, and lets the API in. */
   async open(): Promise<void> {
     const { config, machine, store, logger } = this.#deps;
-    const { guests, attendances } = this;
+    const { guests, commandRuns } = this;
     await this.#openCommands.start();
     this.#relay = await startRelay({
       ...config.relay,
       routes: {
-        commands: commandsRoute({ store, guests, attendances }),
+        commands: commandsRoute({ store, guests, commandRuns }),
         sandboxes: sandboxAgentRoute(guests),
         snapshots: snapshotsRoute(machine.hypervisor.snapshots),
-        sources: sourceRoute(this.#looks()),
+        sources: sourceRoute(this.#sourceRelay()),
       },
       logger,
     });
@@ -73,16 +73,16 @@ export class HostGuests {
 
   /** Commands run on, and are gone on with by the next worker. */
   async close(): Promise<void> {
-    await this.attendances.stop();
+    await this.commandRuns.stop();
     await this.#openCommands.stop();
     this.guests.closeAll();
     await this.#relay?.close();
   }
 
-  #looks(): SourceLooks {
+  #sourceRelay(): SourceRelay {
     const { config, machine, store } = this.#deps;
     const certify = (sourceId: string, publicKey: string) => this.#certify(sourceId, publicKey);
-    return new SourceLooks({ hostId: config.hostId, store, sight: machine.sight, certify });
+    return new SourceRelay({ hostId: config.hostId, store, sourceReads: machine.sourceReads, certify });
   }
 
   /** A certificate for the key that is there. */

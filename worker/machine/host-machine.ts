@@ -5,7 +5,7 @@ import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { Ledger } from '../../host/ledger.ts';
 import { type Gate, readGate } from '../../host/source/gate.ts';
-import { SourceSight } from '../../host/source/sight.ts';
+import { SourceReads } from '../../host/source/source-reads.ts';
 import { Credentials } from '../../host/ssh/credentials.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -19,7 +19,7 @@ export interface HostMachine {
   ledger: Ledger;
   credentials: Credentials;
   /** Its way to the sources that are looked at. */
-  sight: SourceSight;
+  sourceReads: SourceReads;
   /** What is put on a source that is prepared. @throws MayflyError host_unavailable when it is not built */
   gate(): Promise<Gate>;
   state: StateDir;
@@ -50,18 +50,18 @@ export async function openHostMachine(
     await ledger.open();
     await credentials.open();
     const { hypervisor, ...opened } = await open(config, state, failpoints);
-    const sight = new SourceSight({ hypervisor, credentials });
+    const sourceReads = new SourceReads({ hypervisor, credentials });
     return {
       hypervisor,
       ledger,
       credentials,
-      sight,
+      sourceReads,
       gate: builtGate,
       state,
       isNew: opened.isNew,
       end: () => opened.end(),
       async close() {
-        sight.closeAll();
+        sourceReads.closeAll();
         await hypervisor.close();
         await unlock(lock);
       },

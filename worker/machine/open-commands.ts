@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { ABANDONED_AFTER_MS } from '../../commands/command-audit.ts';
-import type { Attendances } from '../../commands/command-runs.ts';
+import type { CommandRuns } from '../../commands/command-runs.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
 
 export interface OpenCommandsDeps {
   hostId: string;
   store: Store;
-  attendances: Attendances;
+  commandRuns: CommandRuns;
   logger: Logger;
 }
 
@@ -44,7 +44,7 @@ export class OpenCommands {
     const before = this.#unrecorded;
     this.#unrecorded = new Set();
     try {
-      for (const { sandboxId, commandId } of await store.uses.openCommands()) {
+      for (const { sandboxId, commandId } of await store.activity.openCommands()) {
         await this.#look(sandboxId, commandId, before.has(commandId));
       }
     } catch (err) {
@@ -53,24 +53,22 @@ export class OpenCommands {
   }
 
   async #look(sandboxId: string, commandId: string, wasUnrecorded: boolean): Promise<void> {
-    const { hostId, store, attendances } = this.#deps;
+    const { hostId, store, commandRuns } = this.#deps;
     const record = await store.commands.get(commandId);
     if (!record && !wasUnrecorded) this.#unrecorded.add(commandId);
     // Whoever ended it was killed before it could tidy up; or whoever asked for it, before it was recorded.
     if (record ? record.state === 'ended' : wasUnrecorded) {
-      await store.launches.remove(commandId);
-      await store.uses.closeCommand(sandboxId, commandId);
+      await store.commandInputs.remove(commandId);
+      await store.activity.closeCommand(sandboxId, commandId);
     }
-    if (record?.hostId !== hostId || attendances.isAttended(commandId)) return;
-    if (record.state === 'running') this.#goOn(commandId, attendances.attend(commandId));
+    if (record?.hostId !== hostId || commandRuns.isUnderWay(commandId)) return;
+    if (record.state === 'running') this.#goOn(commandId, commandRuns.runToEnd(commandId));
     const age = Date.now() - Date.parse(record.requestedAt);
-    if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, attendances.settle(commandId));
+    if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, commandRuns.settle(commandId));
   }
 
   /** Its failure is no end: Temporal asks for the command again, and so does the next sweep. */
-  #goOn(commandId: string, attended: Promise<unknown>): void {
-    attended.catch((err: unknown) =>
-      this.#deps.logger.info({ err, commandId }, 'a command is to be gone on with later'),
-    );
+  #goOn(commandId: string, ended: Promise<unknown>): void {
+    ended.catch((err: unknown) => this.#deps.logger.info({ err, commandId }, 'a command is to be gone on with later'));
   }
 }

@@ -10,7 +10,7 @@ import { withMachine } from './residue.ts';
 export interface SnapshotResidue extends KeptSnapshot {
   /** What the store says of it; null: nothing. */
   recorded: SnapshotState | null;
-  /** Nobody can ask for it any more: removing it loses nothing, and frees what nothing leans on. */
+  /** Nobody can ask for it any more: removing it loses nothing, and frees what nothing refers to. */
   isSafe: boolean;
 }
 
@@ -46,7 +46,7 @@ export async function findSnapshotResidue(config: Config): Promise<SnapshotResid
 }
 
 /**
- * Removes what {@link findSnapshotResidue} finds and calls safe; what something leans on stays.
+ * Removes what {@link findSnapshotResidue} finds and calls safe; what something refers to stays.
  * @throws MayflyError host_unavailable while a host worker serves this machine; store_unavailable
  */
 export async function removeSnapshotResidue(config: Config): Promise<void> {

@@ -8,7 +8,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import { DEFAULT_INTERVALS, type Intervals } from '../../model/intervals.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
-import type { StallCause } from '../../model/sandbox/sandbox.ts';
+import type { SpaceSuspensionCause } from '../../model/sandbox/sandbox.ts';
 import { fullness, type HostDisk, hasRoomAgain, isFull } from '../../model/snapshots/storage.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
@@ -43,7 +43,7 @@ interface Measured {
 
 /** Why a sandbox is to be stopped. */
 interface Trouble {
-  cause: StallCause;
+  cause: SpaceSuspensionCause;
   why: string;
 }
 
@@ -57,7 +57,7 @@ export class StorageWatch {
   readonly #stopped = new AbortController();
   readonly #growth = new Growth();
   /** Sandboxes that may wait for room; their records say whether they do. */
-  #stalled = new Set<string>();
+  #suspended = new Set<string>();
   readonly #asked = new Map<string, Promise<void>>();
   readonly #measured = new Map<string, Measured>();
   #told = { text: '', at: -Infinity };
@@ -72,7 +72,7 @@ export class StorageWatch {
   async start(): Promise<void> {
     const { store, hostId } = this.#deps;
     const paused = await store.sandboxes.all(['paused']);
-    this.#stalled = new Set(paused.filter((one) => one.hostId === hostId && one.stalledBy).map(({ id }) => id));
+    this.#suspended = new Set(paused.filter((one) => one.hostId === hostId && one.stalledBy).map(({ id }) => id));
     const before = (await store.measuredDisks.list()).find((one) => one.hostId === hostId);
     for (const { id, bytes } of before?.sandboxes ?? []) this.#measured.set(id, { bytes, at: -Infinity });
     await this.#look();
@@ -100,9 +100,9 @@ export class StorageWatch {
       const disk = await hypervisor.disk();
       const sizes = await this.#measure(limited.length > 0 || !hasRoomAgain(disk));
       const troubles = await this.#troubles(sizes, disk, limited);
-      for (const [sandboxId, trouble] of troubles) await this.#stall(sandboxId, trouble);
+      for (const [sandboxId, trouble] of troubles) await this.#suspend(sandboxId, trouble);
       if (!hasRoomAgain(disk)) return;
-      for (const sandboxId of this.#stalled) if (!troubles.has(sandboxId)) await this.#goOn(sandboxId);
+      for (const sandboxId of this.#suspended) if (!troubles.has(sandboxId)) await this.#resume(sandboxId);
     } catch (err) {
       logger.warn({ err }, 'the disk of this host could not be watched; it is tried again');
     } finally {
@@ -195,19 +195,19 @@ export class StorageWatch {
     return troubles;
   }
 
-  async #stall(sandboxId: string, { cause, why }: Trouble): Promise<void> {
+  async #suspend(sandboxId: string, { cause, why }: Trouble): Promise<void> {
     const record = await this.#deps.store.sandboxes.get(sandboxId);
-    if (record?.state === 'paused' && record.stalledBy) this.#stalled.add(sandboxId);
+    if (record?.state === 'paused' && record.stalledBy) this.#suspended.add(sandboxId);
     if (record?.state !== 'running') return;
     this.#deps.logger.warn({ sandboxId, cause, why }, 'a sandbox is stopped until there is room');
     this.#begin(sandboxId, { kind: 'stall', operationId: newOperationId(), cause, why });
   }
 
-  async #goOn(sandboxId: string): Promise<void> {
+  async #resume(sandboxId: string): Promise<void> {
     const { store, room, logger } = this.#deps;
     const record = await store.sandboxes.get(sandboxId);
     if (!(record?.state === 'paused' && record.stalledBy)) {
-      this.#stalled.delete(sandboxId);
+      this.#suspended.delete(sandboxId);
       return;
     }
     try {
@@ -232,7 +232,7 @@ export class StorageWatch {
     const { sagas, logger } = this.#deps;
     const { kind, operationId } = operation;
     const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(OPERATION_MS)]);
-    if (kind === 'stall') this.#stalled.add(sandboxId);
+    if (kind === 'stall') this.#suspended.add(sandboxId);
     try {
       await sagas.operate(sandboxId, operation);
       const failure = await sagas.operated(sandboxId, operationId, signal);

@@ -84,7 +84,7 @@ async function inTurn<T extends { steps: StepTiming[] }>(
   setHandler(atStep, async ({ phase, steps, ssh }: StepUnderWay) => {
     if (isOver) return;
     life.steps = [...before, ...steps];
-    await life.tell('sandbox.state', { state: 'creating', phase, ...(ssh && { ssh }) });
+    await life.recordChange('sandbox.state', { state: 'creating', phase, ...(ssh && { ssh }) });
   });
   try {
     const turn = await run();

@@ -85,7 +85,7 @@ export class Life {
    * Changes the record and appends to the audit trail, shielded from cancellation: what happened is written down
    * also when the sandbox is being cancelled.
    */
-  async tell(
+  async recordChange(
     kind: AuditKind,
     changed: Changes = {},
     detail: Record<string, unknown> = {},
@@ -118,7 +118,7 @@ export class Life {
       });
       result.catch(() => undefined); // thrown below, when the condition has not been cancelled before
       const isQuick = await condition(() => isOver, SHOWN_AFTER_MS);
-      if (!isQuick && Object.keys(this.unwritten).length > 0) await this.tell('sandbox.state');
+      if (!isQuick && Object.keys(this.unwritten).length > 0) await this.recordChange('sandbox.state');
       return result;
     });
   }
@@ -230,7 +230,7 @@ export class Life {
     const spec = { ...this.record.spec, ...wished };
     const expiresAt =
       ttlSeconds === undefined ? this.record.expiresAt : new Date(Date.now() + ttlSeconds * 1000).toISOString();
-    await this.tell('sandbox.patched', { spec, expiresAt }, { ...wished, expiresAt }, actor);
+    await this.recordChange('sandbox.patched', { spec, expiresAt }, { ...wished, expiresAt }, actor);
     this.used();
     return this.record;
   }

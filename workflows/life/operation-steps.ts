@@ -10,8 +10,8 @@ import { hostQueue } from '../../model/sagas/queues.ts';
 import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';
 import type { Life } from './life.ts';
+import { retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
 import { hostSteps, stepOptions } from './steps.ts';
-import { untilItHolds, untilItHoldsOrIsLeft } from './until-it-holds.ts';
 
 /** The steps of an operation, or of its undo, on the host that has the sandbox. */
 export function stepsOn(life: Life, generation: number): OperationSteps {
@@ -34,7 +34,7 @@ function operationSteps(life: Life, hostId: string, generation: number) {
   const target = { sandboxId: id, generation };
   const step = (withinMs: number, what: string) => stepOptions(life, withinMs, what);
   const undo =
-    (name: string, run: (options: ActivityOptions) => Promise<unknown>, hold = untilItHolds): (() => Promise<void>) =>
+    (name: string, run: (options: ActivityOptions) => Promise<unknown>, hold = retryUntilDone): (() => Promise<void>) =>
     () =>
       life.timed(name, async () => void (await hold(life, `${name} on host ${hostId}`, run)));
   const newer = { ...target, generation: generation + 1 };
@@ -62,14 +62,14 @@ function operationSteps(life: Life, hostId: string, generation: number) {
     thaw: undo(
       'thaw',
       (options) => host.thaw.executeWithOptions({ ...options, summary: id }, [newer]),
-      untilItHoldsOrIsLeft,
+      retryUntilDoneOrLeft,
     ),
     removeSnapshot: (snapshotId: string) =>
       undo(
         'removeSnapshot',
         (options) =>
           host.removeSnapshot.executeWithOptions({ ...options, summary: snapshotId }, [{ ...newer, snapshotId }]),
-        untilItHoldsOrIsLeft,
+        retryUntilDoneOrLeft,
       )(),
     takeDomainAway: undo('removeDomain', (options) =>
       host.removeDomain.executeWithOptions({ ...options, summary: id }, [newer]),

@@ -7,7 +7,7 @@ import type { Observation } from '../../model/sandbox/proof.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import type { Life } from './life.ts';
-import { untilItHolds } from './until-it-holds.ts';
+import { retryUntilDone } from './retry-until-done.ts';
 
 export const CREATE_GENERATION = 1;
 /** Beyond all operations, also for a workflow that takes over and does not know how many there were. */
@@ -63,7 +63,7 @@ export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERA
   const cleanup =
     (step: 'removeCredentials' | 'removeDomain' | 'releaseLease' | 'removeWorkspace' | 'releaseReservation') => () =>
       life.timed(step, () =>
-        untilItHolds(life, `${step} on host ${hostId}`, (options) =>
+        retryUntilDone(life, `${step} on host ${hostId}`, (options) =>
           host[step].executeWithOptions({ ...options, summary: `${id} · ${hostId}` }, [gone]),
         ),
       );
@@ -120,7 +120,7 @@ export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERA
     removeWorkspace: cleanup('removeWorkspace'),
     releaseReservation: cleanup('releaseReservation'),
     lookAgain: async (): Promise<Observation[]> => {
-      const { observations } = await untilItHolds(life, `lookAgain on host ${hostId}`, (options) =>
+      const { observations } = await retryUntilDone(life, `lookAgain on host ${hostId}`, (options) =>
         host.lookAgain.executeWithOptions({ ...options, summary: `${id} · ${hostId}: is anything left?` }, [gone]),
       );
       return observations;

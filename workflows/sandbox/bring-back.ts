@@ -62,7 +62,7 @@ export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt:
       if (isCancellation(err)) throw err;
       const { step, message } = failureOf(err, life.failedStep);
       const waitingFor = `${step} on host ${host.hostId}: ${message}`;
-      if (waitingFor !== told) await life.tell('sandbox.cleanup', { waitingFor }, { step, message });
+      if (waitingFor !== told) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
       told = waitingFor;
       await sleep(pauseMs);
     }

@@ -42,7 +42,7 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
   );
   let refusal: unknown;
   for (const hostId of hostIds) {
-    await life.tell('sandbox.state', { hostId }); // written before the host is touched: a cleanup must find it
+    await life.recordChange('sandbox.state', { hostId }); // written before the host is touched: a cleanup must find it
     const host = hostSteps(life, hostId);
     const withdraw = undo('reserve', host.releaseReservation);
     try {
@@ -54,7 +54,7 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
       refusal = err;
     }
   }
-  await life.tell('sandbox.state', { hostId: null });
+  await life.recordChange('sandbox.state', { hostId: null });
   throw refusal;
 }
 

@@ -44,7 +44,7 @@ async function prepareSomewhere(
     for (const hostId of await propose()) {
       if (asked.has(hostId)) continue;
       asked.add(hostId);
-      if (hostId !== life.record.hostId) await life.tell('sandbox.state', { hostId }); // before the host is touched: a cleanup must find it
+      if (hostId !== life.record.hostId) await life.recordChange('sandbox.state', { hostId }); // before the host is touched: a cleanup must find it
       const host = hostTurns(life, hostId);
       const undos = [host.releaseReservation, host.removeCredentials, host.removeWorkspace];
       const withdrawals = undos.map((each, n) => undo(n === 0 ? 'reserve' : 'cloneDisk', each));
@@ -59,7 +59,7 @@ async function prepareSomewhere(
       }
     }
   }
-  await life.tell('sandbox.state', { hostId: null });
+  await life.recordChange('sandbox.state', { hostId: null });
   throw refusal;
 }
 

@@ -44,7 +44,7 @@ async function prove(life: Life, host: HostSteps): Promise<Proof> {
     const left = unprovenLayers(observations);
     if (left.length === 0) return proofOf(life, observations);
     const found = observations.filter((o) => !o.absent).map((o) => `${o.layer}: ${o.found ?? o.lookedAt}`);
-    await life.tell(
+    await life.recordChange(
       'sandbox.cleanup',
       { waitingFor: `${left.join(', ')} to be gone from host ${host.hostId}` },
       { left, found },

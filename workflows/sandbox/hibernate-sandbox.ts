@@ -5,7 +5,7 @@ import type { OperationRun } from '../life/operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from '../life/operation-steps.ts';
 import { patientControl } from '../saga/control.ts';
 import { startAgain, untilItWorks } from './bring-back.ts';
-import { NOT_STALLED } from './stall-sandbox.ts';
+import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
 const { lastUse } = patientControl;
 
@@ -35,8 +35,8 @@ export async function hibernateSandbox(
     if (!isCancellation(err)) await takeBack(life, generation, (back) => unlessOff(back.wake(before)));
     throw err;
   }
-  const change = { state: 'hibernated', ...(life.record.stalledBy && NOT_STALLED) } as const;
-  await life.tell('sandbox.hibernated', change, {}, operation.actor);
+  const change = { state: 'hibernated', ...(life.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
+  await life.recordChange('sandbox.hibernated', change, {}, operation.actor);
   await host.yieldMemory();
   // Who asked for a command meanwhile found it awake, and would wait until the next one comes.
   if (life.record.spec.autoResume && (await wasUsedAfter(life, began))) await wakeSandbox(life, operation, generation);
@@ -54,7 +54,7 @@ export async function wakeSandbox(life: Life, { actor }: PauseOperation, generat
   try {
     await host.retakeMemory();
     const ssh = await startAgain(life, host, () => host.wake('running'));
-    await life.tell('sandbox.resumed', { state: 'running', ssh }, {}, actor);
+    await life.recordChange('sandbox.resumed', { state: 'running', ssh }, {}, actor);
   } catch (err) {
     if (isCancellation(err)) throw err;
     await takeBack(life, generation, async (back) => {
@@ -74,5 +74,5 @@ async function wasUsedAfter({ id }: Life, time: number): Promise<boolean> {
 async function takeBack(life: Life, generation: number, run: (host: OperationSteps) => Promise<void>): Promise<void> {
   const host = stepsOn(life, generation + 1);
   await untilItWorks(life, host, () => run(host));
-  if (life.record.waitingFor !== null) await life.tell('sandbox.cleanup', { waitingFor: null });
+  if (life.record.waitingFor !== null) await life.recordChange('sandbox.cleanup', { waitingFor: null });
 }

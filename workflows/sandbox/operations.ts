@@ -11,7 +11,7 @@ import { snapshotSandbox } from '../snapshot/snapshot-sandbox.ts';
 import { hibernateSandbox } from './hibernate-sandbox.ts';
 import { pauseSandbox, resumeSandbox } from './pause-sandbox.ts';
 import { restoreSandbox } from './restore-sandbox.ts';
-import { stallSandbox, unstallSandbox } from './stall-sandbox.ts';
+import { resumeWithSpace, suspendForSpace } from './suspend-for-space.ts';
 
 /**
  * What is done to a sandbox between its create and its end: snapshots, restores, pauses, hibernation, one at a time, so that they
@@ -121,8 +121,8 @@ async function perform(life: Life, run: OperationRun, generation: number): Promi
     case 'resume':
       return resumeSandbox(life, run, operation, generation);
     case 'stall':
-      return stallSandbox(life, run, operation, generation);
+      return suspendForSpace(life, run, operation, generation);
     case 'unstall':
-      return unstallSandbox(life, run, operation, generation);
+      return resumeWithSpace(life, run, operation, generation);
   }
 }

@@ -3,7 +3,7 @@ import { pauseCpus, resumeCpus } from '../life/cpus.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationRun } from '../life/operation-run.ts';
 import { wakeSandbox } from './hibernate-sandbox.ts';
-import { NOT_STALLED } from './stall-sandbox.ts';
+import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
 /** Halts its CPUs; memory, disks and address are kept. A paused one stays so, and one that its host stalled is not let go on by it. */
 export async function pauseSandbox(
@@ -13,10 +13,10 @@ export async function pauseSandbox(
   generation: number,
 ): Promise<void> {
   run.accept();
-  if (life.record.stalledBy) return life.tell('sandbox.paused', NOT_STALLED, {}, actor);
+  if (life.record.stalledBy) return life.recordChange('sandbox.paused', NOT_SUSPENDED_FOR_SPACE, {}, actor);
   if (life.record.state === 'paused') return;
   await pauseCpus(life, generation);
-  await life.tell('sandbox.paused', { state: 'paused' }, {}, actor);
+  await life.recordChange('sandbox.paused', { state: 'paused' }, {}, actor);
 }
 
 /** Lets it go on where it was, from its memory, if its host finds room for it, or from its host's disk. A running one just runs. */
@@ -30,6 +30,6 @@ export async function resumeSandbox(
   if (life.record.state === 'running') return;
   if (life.record.state === 'hibernated') return wakeSandbox(life, operation, generation);
   await resumeCpus(life, generation);
-  const change = { state: 'running', ...(life.record.stalledBy && NOT_STALLED) } as const;
-  await life.tell('sandbox.resumed', change, {}, operation.actor);
+  const change = { state: 'running', ...(life.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
+  await life.recordChange('sandbox.resumed', change, {}, operation.actor);
 }

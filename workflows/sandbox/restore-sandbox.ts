@@ -9,7 +9,7 @@ import { failureOf } from '../saga/failure.ts';
 import { snapshotRecords } from '../snapshot/snapshot-records.ts';
 import { takeSnapshot } from '../snapshot/take-snapshot.ts';
 import { bringBack, type Disks, startAgain } from './bring-back.ts';
-import { NOT_STALLED } from './stall-sandbox.ts';
+import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
 /**
  * Puts a sandbox back to one of its snapshots; id, name, address and credentials stay:
@@ -30,7 +30,7 @@ export async function restoreSandbox(
   const { state } = life.record;
   const host = stepsOn(life, generation);
   await snapshotRecords.checkRestorable(snapshotId, life.id);
-  await life.tell('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
+  await life.recordChange('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
   run.accept();
   try {
     if (keepAs !== null) await keep(life, run, host, keepAs, operation);
@@ -75,7 +75,7 @@ async function putBack(
     const ssh = await bringBack(life, stepsOn(life, generation + 1), disks);
     if (disks?.snapshotId === snapshotId) return tellRestored(life, operation, ssh);
     await trustAnew(life);
-    await tellFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_STALLED });
+    await tellFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_SUSPENDED_FOR_SPACE });
     throw err;
   }
 }
@@ -93,7 +93,7 @@ function disksAfter(
 
 /** From here on the host lets its own connections in again: what they write is not lost any more. */
 async function trustAnew(life: Life): Promise<void> {
-  await life.tell('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
+  await life.recordChange('sandbox.state', { state: 'restoring', phase: 'renewing-trust' });
   await renewTrust(life);
 }
 
@@ -103,9 +103,9 @@ async function tellRestored(
   ssh: SshEndpoint,
 ): Promise<void> {
   await trustAnew(life);
-  await life.tell(
+  await life.recordChange(
     'sandbox.restored',
-    { state: 'running', phase: null, ssh, parentSnapshotId: snapshotId, ...NOT_STALLED },
+    { state: 'running', phase: null, ssh, parentSnapshotId: snapshotId, ...NOT_SUSPENDED_FOR_SPACE },
     { operationId, snapshotId, keptAs: keepAs },
     actor,
   );
@@ -117,5 +117,5 @@ async function tellFailed(
   failure: SandboxFailure,
   changes: Pick<SandboxRecord, 'state'> & Partial<SandboxRecord>,
 ): Promise<void> {
-  await life.tell('sandbox.restore-failed', changes, { operationId, snapshotId, failure });
+  await life.recordChange('sandbox.restore-failed', changes, { operationId, snapshotId, failure });
 }

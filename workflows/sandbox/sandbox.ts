@@ -38,7 +38,7 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
   if (input.begin === 'destroy' && patched('half-made-snapshots')) await abandonSnapshots(life);
   const proof = failed ? await proveUndone(life) : await destroySandbox(life);
   const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
-  await life.tell(
+  await life.recordChange(
     'sandbox.proof',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
     { proof, failure },
@@ -61,14 +61,14 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
   } catch (err) {
     return err;
   }
-  await life.tell('sandbox.state', { state: 'running', phase: null, runningAt: now() });
+  await life.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: now() });
   life.used();
   return null;
 }
 
 /** From here on the sandbox only goes away; said before anything of it does. */
 async function startEnding(life: Life, reason: StopReason): Promise<void> {
-  await life.tell(
+  await life.recordChange(
     'sandbox.state',
     { state: 'destroying', phase: null, stopReason: reason },
     { reason },

@@ -12,6 +12,6 @@ export async function abandonSnapshots(life: Life): Promise<void> {
     await takeBackSave(life, host, id);
     const failure = endedMeanwhile(life);
     await snapshotRecords.change(id, { state: 'failed', failure });
-    await life.tell('snapshot.failed', {}, { snapshotId: id, failure });
+    await life.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
   }
 }

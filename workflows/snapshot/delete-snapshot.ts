@@ -6,7 +6,7 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { now } from '../life/life.ts';
-import { patiently } from '../life/until-it-holds.ts';
+import { patiently } from '../life/retry-until-done.ts';
 import { patientControl } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { snapshotRecords } from './snapshot-records.ts';
@@ -21,7 +21,7 @@ const PATIENTLY = patiently('2m');
  *
  *   deleting → removeSnapshot, until it holds → deleted
  *
- * What leans on it keeps what it needs: then the record says for whom the host still keeps it.
+ * What refers to it keeps what it needs: then the record says for whom the host still keeps it.
  */
 export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<SnapshotRecord> {
   const { snapshotId, actor } = input;

@@ -15,7 +15,7 @@ export function takeBackSave(life: Life, host: OperationSteps, snapshotId: strin
     if (isTakenBack) return;
     await host.takeDomainAway();
     await host.removeSnapshot(snapshotId);
-    if (life.record.waitingFor !== null) await life.tell('sandbox.cleanup', { waitingFor: null });
+    if (life.record.waitingFor !== null) await life.recordChange('sandbox.cleanup', { waitingFor: null });
   });
 }
 

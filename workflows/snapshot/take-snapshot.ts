@@ -33,12 +33,12 @@ export async function takeSnapshot(
 ): Promise<SnapshotRecord> {
   const { id, name, kind, reason, actor } = wish;
   onRecorded(await snapshotRecords.begin(creating(life, host.hostId, wish)));
-  await life.tell('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
+  await life.recordChange('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
   const { chainLength = 0, ...saved } = await save(life, host, wish, onRecorded);
   life.chainLength = chainLength;
   const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
   onRecorded(ready);
-  await life.tell('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
+  await life.recordChange('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
   return ready;
 }
 
@@ -57,7 +57,7 @@ async function save(
   } catch (err) {
     const failure = isCancellation(err) ? endedMeanwhile(life) : failureOf(err, life.failedStep);
     onRecorded(await snapshotRecords.change(id, { state: 'failed', failure }));
-    await life.tell('snapshot.failed', {}, { snapshotId: id, failure });
+    await life.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
     throw err;
   }
 }

@@ -6,7 +6,7 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { now } from '../life/life.ts';
-import { patiently } from '../life/until-it-holds.ts';
+import { patiently } from '../life/retry-until-done.ts';
 import { patientControl } from '../saga/control.ts';
 import { TaskLife } from './task-life.ts';
 

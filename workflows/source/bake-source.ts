@@ -12,7 +12,7 @@ import { bakeSteps } from './bake-steps.ts';
 import { Builder } from './builder.ts';
 
 /**
- * From a snapshot to a source that leans on nothing of it:
+ * From a snapshot to a source that refers to nothing of it:
  *
  *   claim the name → builder (a fork, without internet) → cleaned → shut down → copied → published → builder destroyed
  *

@@ -1,7 +1,7 @@
 import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
-import { patiently } from '../life/until-it-holds.ts';
+import { patiently } from '../life/retry-until-done.ts';
 import type { CaptureLife } from './capture-life.ts';
 
 type Step = 'reserveCapture' | 'beginCapture' | 'awaitCapture' | 'keepCapture' | 'removeCapture';

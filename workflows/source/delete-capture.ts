@@ -3,7 +3,7 @@ import type { CaptureLife } from './capture-life.ts';
 import { captureSteps } from './capture-steps.ts';
 
 /**
- * Takes a capture away, or leaves it as it was when something leans on it:
+ * Takes a capture away, or leaves it as it was when something refers to it:
  *
  *   deleting → removeCapture → deleted, or back to ready
  */

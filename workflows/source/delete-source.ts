@@ -14,7 +14,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_runni
  *
  *   deleting → removeSource, until it holds → its host lists it no more → deleted
  *
- * Refused while something leans on it: only the host knows, and it looks and removes in one.
+ * Refused while something refers to it: only the host knows, and it looks and removes in one.
  */
 export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
   const { sourceId, hostId, name, actor, timeouts } = input;

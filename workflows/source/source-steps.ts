@@ -3,7 +3,7 @@ import type { SignedCertificate } from '../../activities/access/certificate.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { SourceInspection, SourceSshd } from '../../model/snapshots/source-access.ts';
-import { patiently } from '../life/until-it-holds.ts';
+import { patiently } from '../life/retry-until-done.ts';
 import { control } from '../saga/control.ts';
 import type { SourceLife } from './source-life.ts';
 

@@ -19,7 +19,7 @@ import { buildXml } from '../client/xml.ts';
 import { bakedXml, bootFiles } from '../domain-xml/baked-xml.ts';
 import { planDisks } from '../domain-xml/clone-disks.ts';
 import { layeredDisks } from '../layers/disk-layers.ts';
-import type { Leaning } from '../layers/leaning.ts';
+import type { References } from '../layers/references.ts';
 import type { SourceUse } from '../layers/source-use.ts';
 import type { Sources } from '../layers/sources.ts';
 import { Workspace } from '../layers/workspace.ts';
@@ -32,7 +32,7 @@ export interface BakingDeps {
   domains: Domains;
   sources: Sources;
   digests: BaseDigests;
-  leaning: Leaning;
+  references: References;
   use: SourceUse;
   builder: Builder;
 }
@@ -44,7 +44,7 @@ const ROOT_DISK = 'disk.qcow2';
 
 /**
  * Sources of libvirt are persistent domains. The guest is cleaned from inside, where its file systems are mounted anyway:
- * the host reads none of them. What is then copied is the whole chain, below which nothing is left to lean on.
+ * the host reads none of them. What is then copied is the whole chain, below which nothing is left to refer to.
  */
 export class LibvirtBaking implements HostBaking {
   constructor(private readonly deps: BakingDeps) {}
@@ -137,8 +137,8 @@ export class LibvirtBaking implements HostBaking {
     const folder = this.folder(name);
     await this.deps.use.without(name, async () => {
       await folder.isThere(sourceId);
-      const leaners = await this.deps.leaning.onFiles(folder.path);
-      if (leaners !== null) throw new MayflyError('source_in_use', `${name} is leant on by ${leaners}.`);
+      const referrers = await this.deps.references.onFiles(folder.path);
+      if (referrers !== null) throw new MayflyError('source_in_use', `${name} is referred to by ${referrers}.`);
       await this.undefine(domainUuid(sourceId), name);
       await folder.drop();
       await this.deps.digests.forget(folder.path);

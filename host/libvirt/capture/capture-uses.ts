@@ -2,17 +2,17 @@ import { dirname } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { allCaptures, type CaptureFolder } from '../layers/capture-folder.ts';
-import { Coming } from '../layers/coming.ts';
-import { MAY_LEAN, unlessUnreadable } from '../layers/leaning.ts';
+import { ReferenceCounts } from '../layers/reference-counts.ts';
+import { MAY_REFER, unlessUnreadable } from '../layers/references.ts';
 import { snapshotFolders } from '../layers/snapshot-folder.ts';
 import { Workspace, workspaceIds } from '../layers/workspace.ts';
 
 /**
- * Who leans on which capture, looked up as for snapshots ({@link Leaning}); who is about to, and which captures are about
+ * Who refers to which capture, looked up as for snapshots ({@link Leaning}); who is about to, and which captures are about
  * to go, is remembered here.
  */
 export class CaptureUses {
-  private readonly coming = new Coming();
+  private readonly counts = new ReferenceCounts();
   private readonly leaving = new Set<string>();
 
   constructor(private readonly state: StateDir) {}
@@ -20,16 +20,16 @@ export class CaptureUses {
   /** Does something with a capture that stays as long as that takes. @throws MayflyError capture_not_found when it is being removed */
   async during<T>(captureId: string, use: () => Promise<T>): Promise<T> {
     if (this.leaving.has(captureId)) throw new MayflyError('capture_not_found', `${captureId} is being deleted.`);
-    this.coming.come(captureId);
+    this.counts.acquire(captureId);
     try {
       return await use();
     } finally {
-      this.coming.leave(captureId);
+      this.counts.release(captureId);
     }
   }
 
   /**
-   * Removes a capture that nothing leans on, and that nobody begins to use meanwhile.
+   * Removes a capture that nothing refers to, and that nobody begins to use meanwhile.
    * @throws MayflyError capture_in_use
    */
   async without(folder: CaptureFolder, remove: () => Promise<void>): Promise<void> {
@@ -38,7 +38,7 @@ export class CaptureUses {
     try {
       const users = await this.of(folder);
       if (users !== null) {
-        throw new MayflyError('capture_in_use', `${captureId} is still needed: ${users} leans on it.`);
+        throw new MayflyError('capture_in_use', `${captureId} is still needed: ${users} refers to it.`);
       }
       await remove();
     } finally {
@@ -46,22 +46,22 @@ export class CaptureUses {
     }
   }
 
-  /** What leans on a capture, in words for a person; null when nothing does. */
+  /** What refers to a capture, in words for a person; null when nothing does. */
   private async of({ captureId, path }: CaptureFolder): Promise<string | null> {
     const found: string[] = [];
-    if (this.coming.has(captureId)) found.push('a sandbox that is being made of it');
+    if (this.counts.has(captureId)) found.push('a sandbox that is being made of it');
     for (const id of await workspaceIds(this.state)) {
       const workspace = new Workspace(this.state, id);
       const isLeaning = async () => leansOn(path, (await workspace.spec())?.bases);
-      if (await unlessUnreadable(isLeaning, MAY_LEAN)) found.push(`sandbox ${id}`);
+      if (await unlessUnreadable(isLeaning, MAY_REFER)) found.push(`sandbox ${id}`);
     }
     for (const snapshot of await snapshotFolders(this.state)) {
       const isLeaning = async () => leansOn(path, (await snapshot.spec())?.bases);
-      if (await unlessUnreadable(isLeaning, MAY_LEAN)) found.push(`snapshot ${snapshot.snapshotId}`);
+      if (await unlessUnreadable(isLeaning, MAY_REFER)) found.push(`snapshot ${snapshot.snapshotId}`);
     }
     for (const capture of await allCaptures(this.state)) {
       const isChild = async () => ((await capture.plan()) ?? (await capture.spec())?.plan)?.parentId === captureId;
-      if (await unlessUnreadable(isChild, MAY_LEAN)) found.push(`capture ${capture.captureId}`);
+      if (await unlessUnreadable(isChild, MAY_REFER)) found.push(`capture ${capture.captureId}`);
     }
     return found.length === 0 ? null : found.join(', ');
   }

@@ -161,7 +161,7 @@ export class LibvirtCaptures implements HostCaptures {
     });
   }
 
-  /** Compares the content of a capture's images with their names. @returns what they lean on */
+  /** Compares the content of a capture's images with their names. @returns what they refer to */
   private async checkedParent(folder: CaptureFolder): Promise<CaptureFolder | null> {
     const spec = await folder.spec();
     for (const disk of spec?.saved.disks ?? []) {

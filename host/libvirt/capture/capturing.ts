@@ -23,7 +23,7 @@ export interface CapturingDeps {
   checkpoints: Checkpoints;
 }
 
-/** So many captures may lean on each other: every one more is one more file that a clone's read may have to look in. */
+/** So many captures may refer to each other: every one more is one more file that a clone's read may have to look in. */
 const LONGEST_CHAIN = 16;
 
 /** The source as it runs: what a capture of it will be made of. */
@@ -93,7 +93,7 @@ export class Capturing {
     if (!plan.checkpoint || !(await this.deps.checkpoints.has(domain, id))) return none(`${id} has no checkpoint`);
     let length = 1;
     for (let next = parents.get(id) ?? null; next !== null; next = parents.get(next) ?? null) length++;
-    if (length >= LONGEST_CHAIN) return none(`${LONGEST_CHAIN} captures lean on each other already`);
+    if (length >= LONGEST_CHAIN) return none(`${LONGEST_CHAIN} captures refer to each other already`);
     return { parentId: id, whyNone: null };
   }
 

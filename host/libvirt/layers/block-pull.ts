@@ -15,7 +15,7 @@ export class BlockPull {
   ) {}
 
   /**
-   * Copies all that lies above `base`, and returns when the disk leans on `base` alone. Aborted, it goes on in QEMU: see
+   * Copies all that lies above `base`, and returns when the disk refers to `base` alone. Aborted, it goes on in QEMU: see
    * {@link abort}.
    * @param base path of the file that stays the base
    * @throws VirshError when libvirt refuses, or the copy fails; MayflyError host_unavailable

@@ -10,7 +10,7 @@ import type { Element } from '../client/xml.ts';
 import type { Layer } from '../domain-xml/clone-disks.ts';
 import type { BlockPull } from './block-pull.ts';
 import { type LayeredDisk, layeredDisks, putLayers } from './disk-layers.ts';
-import type { Leaning } from './leaning.ts';
+import type { References } from './references.ts';
 import { Workspace } from './workspace.ts';
 
 /** What must stay free on the host beside the copy. Bytes. */
@@ -19,10 +19,10 @@ const SPARE_BYTES = 1_073_741_824;
 export interface FlatteningDeps {
   state: StateDir;
   blockPull: BlockPull;
-  leaning: Leaning;
+  references: References;
 }
 
-/** A disk that leans on snapshots, and the file of its source on which it shall lean. */
+/** A disk that refers to snapshots, and the file of its source on which it shall lean. */
 interface Pull {
   target: string;
   active: Layer;
@@ -33,7 +33,7 @@ interface Pull {
 }
 
 /**
- * Makes the disks of a living sandbox lean on its source alone: what they read from snapshots is copied into the layer
+ * Makes the disks of a living sandbox refer to its source alone: what they read from snapshots is copied into the layer
  * they write to, while the sandbox goes on. docs/decisions/0024-bounded-chains.md says what a crash leaves at each point.
  */
 export class Flattening {
@@ -69,11 +69,11 @@ export class Flattening {
     }
     await this.stop(sandboxId);
     if ((await workspace.spec())?.snapshots.length === 0) return;
-    throw new MayflyError('flatten_failed', `The disks of ${sandboxId} are copied, but it still leans on snapshots.`);
+    throw new MayflyError('flatten_failed', `The disks of ${sandboxId} are copied, but it still refers to snapshots.`);
   }
 
   /**
-   * Ends what a flatten left under way, also one of a worker that was killed: a disk whose copy was whole leans on its
+   * Ends what a flatten left under way, also one of a worker that was killed: a disk whose copy was whole refers to its
    * source from then on, another's copy is given up. QEMU does not save while it copies, so a save begins with this.
    * Of a machine that is off, the images are made to name what lies below them again. Costs nothing when there is none.
    */
@@ -87,11 +87,11 @@ export class Flattening {
     const isFlat = await this.settle(workspace, domain, pulls, live);
     if (live.length === 0) await mend(pulls);
     await workspace.unmarkPulling();
-    if (isFlat) await this.deps.leaning.sweep();
+    if (isFlat) await this.deps.references.sweep();
   }
 
   /**
-   * Writes down which disks lean on their source alone, as the living domain has it. When all do by domain.xml, only
+   * Writes down which disks refer to their source alone, as the living domain has it. When all do by domain.xml, only
    * spec.json was not written any more: that is made up for, whether there is a domain or not.
    */
   private async settle(
@@ -139,7 +139,7 @@ export class Flattening {
     const [wanted, free] = [needed + SPARE_BYTES, bavail * bsize].map((bytes) => Math.ceil(bytes / 1_048_576));
     throw new MayflyError(
       'flatten_failed',
-      `The disks of ${sandboxId} lean on ${pulls[0]?.snapshots.length} snapshots, and stay so: to copy what they read ` +
+      `The disks of ${sandboxId} refer to ${pulls[0]?.snapshots.length} snapshots, and stay so: to copy what they read ` +
         `from these the host needs ${wanted} MiB, and has ${free}. Delete snapshots or sandboxes, or give it more room.`,
     );
   }

@@ -1,12 +1,12 @@
 import { allocatedIn } from '../../disk/host-disk.ts';
 import type { StateDir } from '../../state-dir.ts';
-import { unlessUnreadable } from './leaning.ts';
+import { unlessUnreadable } from './references.ts';
 import { snapshotFolders } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
 /**
- * What stays of deleted snapshots, since something leans on it: by the sandbox that it counts to, bytes. Each counts
- * once: to the sandbox that it was taken of when that leans on it, else to another that does; where only snapshots lean
+ * What stays of deleted snapshots, since something refers to it: by the sandbox that it counts to, bytes. Each counts
+ * once: to the sandbox that it was taken of when that refers to it, else to another that does; where only snapshots lean
  * on it, to the sandbox that it was taken of. One that nothing but snapshots of ended sandboxes needs counts to nobody.
  * Opens one file for each snapshot, and, where one is deleted and kept, one for each sandbox.
  */
@@ -22,8 +22,8 @@ export async function heldBytes(state: StateDir): Promise<Map<string, number>> {
   }
   for (const folder of deleted) {
     const origin = (await unlessUnreadable(() => folder.spec(), null))?.sandboxId ?? '';
-    const leaners = [...leantOn].filter(([, snapshots]) => snapshots.includes(folder.snapshotId)).map(([id]) => id);
-    const [first = origin] = leaners.includes(origin) ? [origin] : leaners.toSorted();
+    const referrers = [...leantOn].filter(([, snapshots]) => snapshots.includes(folder.snapshotId)).map(([id]) => id);
+    const [first = origin] = referrers.includes(origin) ? [origin] : referrers.toSorted();
     if (leantOn.has(first)) held.set(first, (held.get(first) ?? 0) + (await allocatedIn(folder.path)));
   }
   return held;

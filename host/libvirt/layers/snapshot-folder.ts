@@ -48,9 +48,9 @@ const Spec = z.strictObject({
   quiesced: z.boolean(),
   /** ISO 8601. */
   savedAt: z.iso.datetime(),
-  /** The files of sources that it leans on, with the content they had (null: a block device). */
+  /** The files of sources that it refers to, with the content they had (null: a block device). */
   bases: z.array(z.strictObject({ path: z.string(), sha256: z.string().nullable() })),
-  /** Ids of the snapshots that it leans on, the newest first. */
+  /** Ids of the snapshots that it refers to, the newest first. */
   snapshots: z.array(z.string().refine(isSnapshotId)),
   /** What it was found to be; null until it was looked at. */
   saved: Saved.nullable(),
@@ -128,7 +128,7 @@ export class SnapshotFolder {
     await writeFileAtomic(join(this.path, 'domain.xml'), buildXml(domain), 0o600);
   }
 
-  /** Whether it is deleted, and stays only for what leans on it. */
+  /** Whether it is deleted, and stays only for what refers to it. */
   async isRemoved(): Promise<boolean> {
     return (await this.#read('removed.json')) !== null;
   }

@@ -15,9 +15,9 @@ import { layeredDisks } from './disk-layers.ts';
 export interface CloneSpec {
   request: CloneRequest;
   clone: Clone;
-  /** The disks it leans on, with the content they had (null: a block device). */
+  /** The disks it refers to, with the content they had (null: a block device). */
   bases: { path: string; sha256: string | null }[];
-  /** Ids of the snapshots that its disks lean on, the newest first. */
+  /** Ids of the snapshots that its disks refer to, the newest first. */
   snapshots: string[];
   /** The restore that gave it the disks which it has; null: none did. */
   restoreId: string | null;
@@ -100,7 +100,7 @@ export class Workspace {
     return await readFile(this.domainXml, 'utf8');
   }
 
-  /** Gives a clone that is there other disks; what none of them leans on any more goes. */
+  /** Gives a clone that is there other disks; what none of them refers to any more goes. */
   async change(spec: CloneSpec, domain: Element): Promise<void> {
     await this.finish(spec, buildXml(domain));
     const used = new Set(layeredDisks(domain).map(({ layers: [active] }) => active.path));

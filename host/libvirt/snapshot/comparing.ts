@@ -8,13 +8,13 @@ import { FileSystemDiff } from '../../disk/file-system-diff.ts';
 import type { Comparison, SavedFileRequest } from '../../snapshots.ts';
 import { rootTarget } from '../domain-xml/clone-disks.ts';
 import { layeredDisks } from '../layers/disk-layers.ts';
-import type { Foundation, Leaning } from '../layers/leaning.ts';
+import type { Foundation, References } from '../layers/references.ts';
 
 /** The file systems in snapshots, as they are on the frozen layers; these stay while they are read. */
 export class Comparing {
   /** @param program path of mayfly-diff; null where set-up has not built it */
   constructor(
-    private readonly leaning: Leaning,
+    private readonly references: References,
     private readonly program: string | null,
   ) {}
 
@@ -39,12 +39,12 @@ export class Comparing {
     const read = async (foundation: Foundation) =>
       await this.#diff().content(rootDisk(foundation), bytesOfGuestName(path), maxBytes, { signal });
     try {
-      return await this.leaning.on(snapshotId, read);
+      return await this.references.on(snapshotId, read);
     } catch (error) {
       signal.throwIfAborted();
       throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
     } finally {
-      await this.leaning.sweep(); // it may have been deleted meanwhile
+      await this.references.sweep(); // it may have been deleted meanwhile
     }
   }
 
@@ -55,7 +55,7 @@ export class Comparing {
   ): AsyncGenerator<T> {
     const ids = [sides.before, sides.after] as const;
     try {
-      yield* this.leaning.whileRead(ids, (foundations) => {
+      yield* this.references.whileRead(ids, (foundations) => {
         const [before, after] = foundations.map(rootDisk);
         if (!before || !after) throw new TypeError('two snapshots have fewer than two disks');
         return make(before, after);

@@ -8,19 +8,19 @@ import type { Jobs } from '../client/jobs.ts';
 import { child, type Element, textOf } from '../client/xml.ts';
 import type { GuestAgent } from '../guest/guest-agent.ts';
 import { layeredDisks, putLayers } from '../layers/disk-layers.ts';
-import { type Move, makeOverlays, movesOf } from '../layers/disk-moves.ts';
+import type { DiskSwitch } from '../layers/disk-switch.ts';
 import type { Flattening } from '../layers/flattening.ts';
-import type { Moving } from '../layers/moving.ts';
 import { SnapshotFolder } from '../layers/snapshot-folder.ts';
-import type { Thawing } from '../layers/thawing.ts';
+import { makeOverlays, type SwitchedDisk, switchedDisksOf } from '../layers/switched-disks.ts';
+import type { Unquiescing } from '../layers/unquiescing.ts';
 import { Workspace } from '../layers/workspace.ts';
 
 export interface SavingDeps {
   state: StateDir;
   jobs: Jobs;
   agent: GuestAgent;
-  thawing: Thawing;
-  moving: Moving;
+  unquiescing: Unquiescing;
+  diskSwitch: DiskSwitch;
   flattening: Flattening;
 }
 
@@ -41,14 +41,14 @@ export class Saving {
     const answered = Promise.allSettled([asked]);
     try {
       const frozen = described ?? (await this.describe(folder, sandboxId, context));
-      const moves = movesOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
+      const switched = switchedDisksOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
       if (described !== null) await this.deps.jobs.ended(sandboxId, context);
-      const hasMoved = await this.deps.moving.hasMoved(sandboxId, moves);
-      await this.deps.thawing.thaw(await folder.attempt());
-      if (!hasMoved) {
-        const answers = await this.prepare(folder, sandboxId, moves, asked, context.signal);
-        if (kind === 'full') await this.deps.moving.moveWithMemory(folder, sandboxId, moves, answers);
-        else await this.deps.moving.moveDisks(folder, sandboxId, moves, answers);
+      const hasSwitched = await this.deps.diskSwitch.hasSwitched(sandboxId, switched);
+      await this.deps.unquiescing.thaw(await folder.attempt());
+      if (!hasSwitched) {
+        const answers = await this.prepare(folder, sandboxId, switched, asked, context.signal);
+        if (kind === 'full') await this.deps.diskSwitch.switchWithMemory(folder, sandboxId, switched, answers);
+        else await this.deps.diskSwitch.switchDisks(folder, sandboxId, switched, answers);
       }
       await this.settle(folder, sandboxId, frozen);
     } finally {
@@ -64,17 +64,20 @@ export class Saving {
     const frozen = await folder.domain();
     if (frozen === null) return await folder.drop();
     const sandboxId = textOf(child(frozen, 'name'));
-    await this.deps.thawing.thaw(await folder.attempt());
+    await this.deps.unquiescing.thaw(await folder.attempt());
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
-    if (spec !== null && (await this.deps.moving.hasMoved(sandboxId, movesOf(frozen, folder, workspace)))) {
+    if (
+      spec !== null &&
+      (await this.deps.diskSwitch.hasSwitched(sandboxId, switchedDisksOf(frozen, folder, workspace)))
+    ) {
       return await this.settle(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
     await folder.drop();
   }
 
-  /** libvirt saves no disk that is being flattened, and none that leans on too many files. */
+  /** libvirt saves no disk that is being flattened, and none that refers to too many files. */
   private async boundChain(sandboxId: string, context: StepContext): Promise<void> {
     const { flattening, state } = this.deps;
     await flattening.stop(sandboxId);
@@ -108,7 +111,7 @@ export class Saving {
   private async prepare(
     folder: SnapshotFolder,
     sandboxId: string,
-    moves: readonly Move[],
+    switched: readonly SwitchedDisk[],
     asked: Promise<boolean> | null,
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -117,7 +120,7 @@ export class Saving {
       if (writable) await folder.adopt(layers[0].path, target);
     }
     const answering = asked ?? this.deps.agent.answers(sandboxId);
-    const [answers] = await allEnded(answering, makeOverlays(moves, signal));
+    const [answers] = await allEnded(answering, makeOverlays(switched, signal));
     signal.throwIfAborted();
     return answers;
   }

@@ -21,7 +21,7 @@ import type { Domains } from '../client/domains.ts';
 import { child } from '../client/xml.ts';
 import { cpuCount, memoryKib } from '../domain-xml/clone-resources.ts';
 import { layeredDisks, putLayers } from '../layers/disk-layers.ts';
-import type { Foundation, Leaning } from '../layers/leaning.ts';
+import type { Foundation, References } from '../layers/references.ts';
 import { MEMORY_MODE, SnapshotFolder, snapshotFolders } from '../layers/snapshot-folder.ts';
 import { Workspace } from '../layers/workspace.ts';
 import { readSaveImage } from '../memory/save-image.ts';
@@ -32,7 +32,7 @@ import { Saving, type SavingDeps } from './saving.ts';
 export interface LibvirtSnapshotsDeps extends SavingDeps {
   domains: Domains;
   digests: BaseDigests;
-  leaning: Leaning;
+  references: References;
   /** Path of mayfly-diff; null where set-up has not built it. */
   diffProgram: string | null;
 }
@@ -44,7 +44,7 @@ export class LibvirtSnapshots implements HostSnapshots {
 
   constructor(private readonly deps: LibvirtSnapshotsDeps) {
     this.saving = new Saving(deps);
-    this.comparing = new Comparing(deps.leaning, deps.diffProgram);
+    this.comparing = new Comparing(deps.references, deps.diffProgram);
   }
 
   async save(request: SaveRequest, context: StepContext): Promise<void> {
@@ -55,7 +55,7 @@ export class LibvirtSnapshots implements HostSnapshots {
     for (const folder of await snapshotFolders(this.deps.state)) {
       const attempt = await folder.attempt();
       if (attempt?.sandboxId !== sandboxId || (await folder.spec()) !== null) continue;
-      await this.deps.thawing.thaw(attempt);
+      await this.deps.unquiescing.thaw(attempt);
     }
   }
 
@@ -91,8 +91,8 @@ export class LibvirtSnapshots implements HostSnapshots {
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     if ((await folder.exists()) && (await folder.spec()) === null) await this.saving.takeBack(folder);
     if (await folder.exists()) await folder.markRemoved();
-    await this.deps.leaning.sweep();
-    return { keptFor: (await folder.exists()) ? await this.deps.leaning.leaners(snapshotId) : null };
+    await this.deps.references.sweep();
+    return { keptFor: (await folder.exists()) ? await this.deps.references.referrers(snapshotId) : null };
   }
 
   async revert(request: RevertRequest, context: StepContext): Promise<void> {
@@ -107,9 +107,9 @@ export class LibvirtSnapshots implements HostSnapshots {
           `${sandboxId} is ${state}: its disks are in use, and stay as they are.`,
         );
       }
-      await this.deps.leaning.on(snapshotId, (to) => this.revertDisks(workspace, to, restoreId, context.signal));
+      await this.deps.references.on(snapshotId, (to) => this.revertDisks(workspace, to, restoreId, context.signal));
     }
-    await this.deps.leaning.sweep();
+    await this.deps.references.sweep();
   }
 
   async chainLength(sandboxId: string): Promise<number> {

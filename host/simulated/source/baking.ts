@@ -92,7 +92,7 @@ export class SimulatedBaking implements HostBaking {
     await this.#folder(request.name).discard(request);
   }
 
-  /** Clones are copies: nothing leans on it. */
+  /** Clones are copies: nothing refers to it. */
   async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
     const folder = this.#folder(name);
     if (!(await folder.isThere(sourceId))) return folder.sweep();

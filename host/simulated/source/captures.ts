@@ -20,7 +20,7 @@ interface CapturesDeps {
   sources: SimulatedSources;
 }
 
-/** Captures of a simulated host: copies of the source's tree, made while nothing of it moves; nothing leans on one. */
+/** Captures of a simulated host: copies of the source's tree, made while nothing of it moves; nothing refers to one. */
 export class SimulatedCaptures implements HostCaptures {
   constructor(private readonly deps: CapturesDeps) {}
 

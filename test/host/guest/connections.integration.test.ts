@@ -7,7 +7,7 @@ import { dial } from '../../../host/guest/dial.ts';
 import { exec } from '../../../host/os/exec.ts';
 import { validBefore } from '../../../host/ssh/certificate-validity.ts';
 import { CERTIFICATE_FILE } from '../../../host/ssh/credentials.ts';
-import { newId, patience } from '../simulated/machine.ts';
+import { newId, stepContext } from '../simulated/machine.ts';
 import { builtAgent, GuestMachine, readGuestFile } from './machine.ts';
 
 let machine: GuestMachine;
@@ -75,7 +75,7 @@ test('sandboxes that swap addresses: each request goes to the right one, before 
   const before = await Promise.all([one, other].map((id) => hypervisor.whereabouts(id)));
   await Promise.all([hypervisor.removeDomain(one), hypervisor.removeDomain(other)]);
   await swapLeases(one, other);
-  await Promise.all([hypervisor.bootDomain(one, patience()), hypervisor.bootDomain(other, patience())]);
+  await Promise.all([hypervisor.bootDomain(one, stepContext()), hypervisor.bootDomain(other, stepContext())]);
   const after = await Promise.all([one, other].map((id) => hypervisor.whereabouts(id)));
   expect(after.map(({ lease }) => lease?.address)).toEqual(before.map(({ lease }) => lease?.address).reverse());
   for (const id of [one, other]) expect(await readGuestFile(await machine.agent(id), '/etc/hostname')).toBe(`${id}\n`);
@@ -93,7 +93,7 @@ test('a lease that points to another machine: what is connected stays, what is n
   const alive = () => {
     if (++failures === 1) void swapLeases(one, other);
   };
-  const found = await machine.agent(other, { signal: patience().signal, alive });
+  const found = await machine.agent(other, { signal: stepContext().signal, alive });
   expect(failures).toBeGreaterThan(0);
   expect(await readGuestFile(found, '/etc/hostname')).toBe(`${other}\n`);
 });
@@ -105,7 +105,7 @@ test('a machine that is off, or not there, is said so at once', async () => {
   await machine.host.hypervisor.removeDomain(id);
   await closed;
   const failures: string[] = [];
-  const context = { signal: patience().signal, alive: (detail: string) => void failures.push(detail) };
+  const context = { signal: stepContext().signal, alive: (detail: string) => void failures.push(detail) };
   await expect(machine.agent(id, context)).rejects.toMatchObject({ code: 'guest_unreachable', message: /is off/ });
   await machine.host.hypervisor.removeWorkspace(id);
   await expect(machine.agent(id, context)).rejects.toMatchObject({ code: 'sandbox_ended' });
@@ -135,7 +135,7 @@ test('a certificate near its end is replaced before the login, one that is rejec
 
   await writeFile(join(rootOf(id), 'etc', 'ssh', 'mayfly_principals'), `${newId()}\n`);
   const failures: string[] = [];
-  const context = { signal: patience().signal, alive: (detail: string) => void failures.push(detail) };
+  const context = { signal: stepContext().signal, alive: (detail: string) => void failures.push(detail) };
   await expect(machine.agent(id, context)).rejects.toMatchObject({
     code: 'guest_unreachable',
     message: /ended at auth/,
@@ -235,7 +235,7 @@ test('a guest that does not listen yet is tried again after two seconds, unless 
   const said: string[] = [];
   const alive = (detail: string) => said.push(detail);
   const began = performance.now();
-  const { client } = await dial(deps, id, { signal: patience().signal, alive });
+  const { client } = await dial(deps, id, { signal: stepContext().signal, alive });
   client.end();
   expect(performance.now() - began).toBeGreaterThan(1_600);
   expect(said).toEqual([expect.stringMatching(/attempt 1 failed \(tcp\): .*ECONNREFUSED/)]);

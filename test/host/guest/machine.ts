@@ -7,7 +7,7 @@ import { CERTIFICATE_FILE } from '../../../host/ssh/credentials.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { guestBinaries } from '../../../worker/config/artifacts.mjs';
-import { patience, TestMachine } from '../simulated/machine.ts';
+import { stepContext, TestMachine } from '../simulated/machine.ts';
 
 /** The agent that set-up has built. */
 export function builtAgent(): { version: string; path: string } {
@@ -63,7 +63,7 @@ export class GuestMachine {
     return endpoint;
   }
 
-  agent(sandboxId: string, context: StepContext = patience()): Promise<AgentSession> {
+  agent(sandboxId: string, context: StepContext = stepContext()): Promise<AgentSession> {
     return this.guests.agent(sandboxId, context);
   }
 

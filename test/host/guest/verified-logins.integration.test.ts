@@ -12,7 +12,7 @@ import { verifySsh } from '../../../host/ssh/verify.ts';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { FULL } from '../../support/sweep.ts';
-import { newId, patience } from '../simulated/machine.ts';
+import { newId, stepContext } from '../simulated/machine.ts';
 import { builtAgent, GuestMachine, readGuestFile } from './machine.ts';
 
 /** Where a login costs a second the agent is spoken to at once; both are tested on guests that boot in no time. */
@@ -55,7 +55,7 @@ function connections(kind: (typeof KINDS)[number], whereabouts?: () => Promise<W
 }
 
 const notRunning = () => new MayflyError('sandbox_not_running', 'It is creating.');
-const hostnameOf = async (id: string) => readGuestFile(await guests.agent(id, patience()), '/etc/hostname');
+const hostnameOf = async (id: string) => readGuestFile(await guests.agent(id, stepContext()), '/etc/hostname');
 const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
 const noneIsOpen = () => vi.waitUntil(() => sockets() === 0, { timeout: 10_000, interval: 10 });
 
@@ -73,7 +73,7 @@ async function boot(): Promise<{ id: string; endpoint: SshEndpoint; running: () 
 
 async function verified(id: string, endpoint: SshEndpoint): Promise<void> {
   const credentialsDir = machine.host.credentials.directory(id);
-  await guests.verify(id, { endpoint, credentialsDir, ...patience() });
+  await guests.verify(id, { endpoint, credentialsDir, ...stepContext() });
 }
 
 test.each(KINDS)(
@@ -129,8 +129,8 @@ test.each(KINDS)('%s: another guest at the same address is never taken for it', 
   const lines = (await readFile(leases, 'utf8')).split('\n').filter((line) => !line.endsWith(one.id));
   const { address } = one.endpoint;
   await writeFile(leases, lines.map((line) => (line.endsWith(other.id) ? moved(line, address) : line)).join('\n'));
-  await hypervisor.bootDomain(other.id, patience());
-  expect(await hypervisor.awaitLease(other.id, patience())).toMatchObject({ address });
+  await hypervisor.bootDomain(other.id, stepContext());
+  expect(await hypervisor.awaitLease(other.id, stepContext())).toMatchObject({ address });
   await expect(hostnameOf(one.id)).rejects.toMatchObject({ code: 'guest_unreachable' });
   expect(await hostnameOf(other.id)).toBe(`${other.id}\n`);
 });
@@ -185,7 +185,7 @@ test.each(KINDS)('%s: nobody needs it: it is closed after a minute', FULL, async
   const { id, endpoint } = await boot();
   const logins = new VerifiedLogins({ kind, whereabouts: () => Promise.reject(new Error('not asked')) }, 'none');
   const credentialsDir = machine.host.credentials.directory(id);
-  logins.keep(id, { client: await verifySsh({ endpoint, credentialsDir, ...patience() }), endpoint });
+  logins.keep(id, { client: await verifySsh({ endpoint, credentialsDir, ...stepContext() }), endpoint });
   logins.closeUnused(Date.now());
   expect(logins.has(id)).toBe(true);
   logins.closeUnused(Date.now() + 61_000);
@@ -208,7 +208,7 @@ test('a create that is cancelled after its login was verified, or during it, lea
   await expect(asStep(cancelled, () => activities.verifySsh(input))).rejects.toThrow('cancelled');
   await noneIsOpen();
 
-  await asStep(patience(), () => activities.verifySsh(input));
+  await asStep(stepContext(), () => activities.verifySsh(input));
   expect(sockets()).toBe(1);
   await activities.removeCredentials({ sandboxId: id, generation: 2 });
   await noneIsOpen();

@@ -9,7 +9,7 @@ import { buildXml, parseXml } from '../../../host/libvirt/client/xml.ts';
 import { BlockPull } from '../../../host/libvirt/layers/block-pull.ts';
 import { putLayers } from '../../../host/libvirt/layers/disk-layers.ts';
 import { Flattening } from '../../../host/libvirt/layers/flattening.ts';
-import { Leaning } from '../../../host/libvirt/layers/leaning.ts';
+import { References } from '../../../host/libvirt/layers/references.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../../model/ids.ts';
 import { newId } from '../simulated/machine.ts';
@@ -20,8 +20,8 @@ test('killed when domain.xml is flat and spec.json not yet, the spec is made so 
   onTestFinished(remove);
   await mkdir(state.snapshots);
   const virsh = new Virsh('test:///default'); // libvirt's own pretence of a host, which has no sandbox
-  const leaning = new Leaning(state, new BaseDigests(state.images));
-  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, new QemuMonitor(virsh)), leaning });
+  const references = new References(state, new BaseDigests(state.images));
+  const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, new QemuMonitor(virsh)), references });
   const workspace = new Workspace(state, newId());
   await workspace.make();
   await writeFile(workspace.overlay, '');

@@ -152,7 +152,7 @@ describe('a restore or a delete that is cut off', () => {
     expect((await snapshotsLeft()).sort()).toEqual([first, ...later].sort());
   });
 
-  test('leaves nothing, also of what others leant on', async () => {
+  test('leaves nothing, also of what others referred to', async () => {
     const { snapshots } = machine().host;
     await killedAfter(machine(), 10, 'removeSnapshot', guest.id, first);
     for (const id of [first, ...later]) await snapshots.remove(id);

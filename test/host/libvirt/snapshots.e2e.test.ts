@@ -98,7 +98,7 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   expect(await guest.run(`sync; ${FROM_DISK}; cat second third`)).toBe('second\nthird');
   expect((await host.snapshots.list()).map((kept) => kept.state).sort()).toEqual(['kept', 'kept', 'whole']);
   await guest.remove();
-  expect(await host.snapshots.list()).toHaveLength(3); // `before` leans on the others
+  expect(await host.snapshots.list()).toHaveLength(3); // `before` refers to the others
 
   const last = await start(before);
   expect(await last.run(`${FROM_DISK}; cat second third`)).toBe('second\nthird');

@@ -10,7 +10,7 @@ import { DEFAULT_NETWORKS } from '../../../host/libvirt/network/network-plan.ts'
 import { exec } from '../../../host/os/exec.ts';
 import { type Gate, readGate } from '../../../host/source/gate.ts';
 import type { GateAnswer, GateRequest } from '../../../host/source/gate-client.ts';
-import { SourceSight } from '../../../host/source/sight.ts';
+import { SourceReads } from '../../../host/source/source-reads.ts';
 import { Credentials } from '../../../host/ssh/credentials.ts';
 import { sourceIdOf } from '../../../model/ids.ts';
 import type { SourceInspection } from '../../../model/snapshots/source-access.ts';
@@ -25,7 +25,7 @@ let machine: TestMachine;
 let keys: string;
 let ca: UserCa;
 let credentials: Credentials;
-let sight: SourceSight;
+let sourceReads: SourceReads;
 let gate: Gate;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   ca = await UserCa.open(keys);
   credentials = new Credentials(machine.state);
   await credentials.open();
-  sight = new SourceSight({ hypervisor: machine.host, credentials });
+  sourceReads = new SourceReads({ hypervisor: machine.host, credentials });
   const built = guestBinaries();
   if (!built) throw new Error('The gate is not built: run `npm run setup`.');
   gate = await readGate(built.gate);
@@ -42,7 +42,7 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
-  sight?.closeAll();
+  sourceReads?.closeAll();
   await machine?.end();
   if (keys) await rm(keys, { recursive: true, force: true });
 }, 60_000);
@@ -83,7 +83,7 @@ async function ask(request: GateRequest, { sshd }: SourceInspection): Promise<Ga
     const actor = { apiKeyId: 'test', agentId: null };
     return (await ca.sign({ sandboxId: ID, publicKey, actor, source: NAME, serial: 1n })).certificate;
   };
-  return sight.ask({ id: ID, name: NAME, sshd, certify }, request, AbortSignal.timeout(60_000));
+  return sourceReads.ask({ id: ID, name: NAME, sshd, certify }, request, AbortSignal.timeout(60_000));
 }
 
 function run(text: string, inspection: SourceInspection): Promise<GateAnswer> {
@@ -124,7 +124,7 @@ test('a real machine is prepared through its guest agent, looked at over SSH, an
     `prepare ${(took / 1000).toFixed(1)} s, look ${look.toFixed(0)} ms, unprepare ${((performance.now() - ending) / 1000).toFixed(1)} s\n`,
   );
   expect(await contentOf(console)).toBe(before);
-  sight.close(ID);
+  sourceReads.close(ID);
   await expect(run('uname -s', inspection)).rejects.toMatchObject({ code: 'source_not_prepared' });
 }, 400_000);
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sweep } from '../../support/sweep.ts';
-import { newId, patience, TestMachine } from './machine.ts';
+import { newId, stepContext, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
 
@@ -106,7 +106,7 @@ describe('a simulated sandbox', () => {
     }
     const processes = async () => (await machine.hypervisor.look(id))[0];
     await expect.poll(processes, { timeout: 60_000 }).toMatchObject({ absent: true });
-    await expect(machine.hypervisor.awaitLease(id, patience())).rejects.toMatchObject({ code: 'boot_failed' });
+    await expect(machine.hypervisor.awaitLease(id, stepContext())).rejects.toMatchObject({ code: 'boot_failed' });
     expect(await machine.boot(id)).toEqual(endpoint);
     await machine.verify(endpoint, id);
     expect(await machine.run(endpoint, id, 'ls')).toContain('kept');
@@ -115,9 +115,9 @@ describe('a simulated sandbox', () => {
 
   test('two boots at once make one domain', async () => {
     const id = newId();
-    await machine.hypervisor.cloneDisk(machine.request(id), patience());
-    await Promise.all([1, 2, 3].map(() => machine.hypervisor.bootDomain(id, patience())));
-    await machine.hypervisor.awaitLease(id, patience());
+    await machine.hypervisor.cloneDisk(machine.request(id), stepContext());
+    await Promise.all([1, 2, 3].map(() => machine.hypervisor.bootDomain(id, stepContext())));
+    await machine.hypervisor.awaitLease(id, stepContext());
     const roots = (await tracesOf(id)).filter((trace) => trace.includes('unshare'));
     expect(roots).toHaveLength(1);
     await machine.destroy(id);
@@ -127,15 +127,15 @@ describe('a simulated sandbox', () => {
   test('a source that is missing, a name that is a path, a broken image, a disk that is gone', async () => {
     const id = newId();
     for (const source of ['nothing', '../sandboxes', '.', 'golden-debian12/root']) {
-      const clone = machine.hypervisor.cloneDisk({ ...machine.request(id), source }, patience());
+      const clone = machine.hypervisor.cloneDisk({ ...machine.request(id), source }, stepContext());
       await expect(clone).rejects.toMatchObject({ code: 'source_not_found' });
     }
     const broken = join(machine.state.images, 'broken');
     await mkdir(broken);
     await writeFile(join(broken, 'source.json'), '{}');
-    const clone = machine.hypervisor.cloneDisk({ ...machine.request(id), source: 'broken' }, patience());
+    const clone = machine.hypervisor.cloneDisk({ ...machine.request(id), source: 'broken' }, stepContext());
     await expect(clone).rejects.toMatchObject({ code: 'source_unsafe' });
-    await expect(machine.hypervisor.bootDomain(id, patience())).rejects.toMatchObject({ code: 'boot_failed' });
+    await expect(machine.hypervisor.bootDomain(id, stepContext())).rejects.toMatchObject({ code: 'boot_failed' });
     await expectNothingOf(id);
   });
 

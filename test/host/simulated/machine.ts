@@ -41,7 +41,7 @@ export async function answers({ address, port }: SshEndpoint, withinMs = 60_000)
   }
 }
 
-export function patience(ms = 120_000): StepContext {
+export function stepContext(ms = 120_000): StepContext {
   return { signal: AbortSignal.timeout(ms), alive: () => {} };
 }
 
@@ -76,9 +76,9 @@ export class TestMachine {
 
   /** Clone, of a snapshot if one is named, boot, address. */
   async boot(sandboxId: string, snapshotId: string | null = null): Promise<SshEndpoint> {
-    const clone = await this.hypervisor.cloneDisk({ ...this.request(sandboxId), snapshotId }, patience());
-    await this.hypervisor.bootDomain(sandboxId, patience());
-    const { address, port } = await this.hypervisor.awaitLease(sandboxId, patience());
+    const clone = await this.hypervisor.cloneDisk({ ...this.request(sandboxId), snapshotId }, stepContext());
+    await this.hypervisor.bootDomain(sandboxId, stepContext());
+    const { address, port } = await this.hypervisor.awaitLease(sandboxId, stepContext());
     return { address, port, user: clone.user, hostKey: clone.hostKey };
   }
 
@@ -92,7 +92,7 @@ export class TestMachine {
   }
 
   /** Logs in with the credentials of a sandbox, its own or another's. */
-  async verify(endpoint: SshEndpoint, credentialsOf: string, context = patience()): Promise<void> {
+  async verify(endpoint: SshEndpoint, credentialsOf: string, context = stepContext()): Promise<void> {
     const client = await verifySsh({ endpoint, credentialsDir: this.credentials.directory(credentialsOf), ...context });
     client.end();
   }
@@ -107,13 +107,13 @@ export class TestMachine {
 
   /** Boots it again, until it lets its own credentials in. */
   async reboot(sandboxId: string, endpoint: SshEndpoint): Promise<void> {
-    await this.hypervisor.bootDomain(sandboxId, patience());
-    await this.hypervisor.awaitLease(sandboxId, patience());
+    await this.hypervisor.bootDomain(sandboxId, stepContext());
+    await this.hypervisor.awaitLease(sandboxId, stepContext());
     await this.verify(endpoint, sandboxId);
   }
 
   async save(sandboxId: string, snapshotId = newSnapshotId()): Promise<string> {
-    await this.hypervisor.snapshots.save({ snapshotId, sandboxId, kind: 'disk' }, patience());
+    await this.hypervisor.snapshots.save({ snapshotId, sandboxId, kind: 'disk' }, stepContext());
     return snapshotId;
   }
 

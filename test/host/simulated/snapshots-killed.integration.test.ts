@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { SimulatedHypervisor } from '../../../host/simulated/driver.ts';
 import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { sweep } from '../../support/sweep.ts';
-import { answers, newId, newSnapshotId, patience, SILENCE_MS, TestMachine } from './machine.ts';
+import { answers, newId, newSnapshotId, SILENCE_MS, stepContext, TestMachine } from './machine.ts';
 
 const program = fileURLToPath(new URL('./snapshot-process.ts', import.meta.url));
 
@@ -64,7 +64,7 @@ async function savedIsGoneOnWith(): Promise<void> {
   await machine.save(id, snapshotId);
   expect(await machine.run(endpoint, id, 'cat file')).toBe('before');
   expect(await stateOf(snapshotId)).toBe('whole');
-  await machine.hypervisor.snapshots.verify(snapshotId, patience());
+  await machine.hypervisor.snapshots.verify(snapshotId, stepContext());
 }
 
 async function endedWhileStill(): Promise<void> {
@@ -79,8 +79,8 @@ async function verifiedAgain(): Promise<void> {
   const { id } = await sandbox();
   const snapshotId = await machine.save(id);
   await killedIn('verifySnapshot', id, snapshotId);
-  const saved = await machine.hypervisor.snapshots.verify(snapshotId, patience());
-  expect(await machine.hypervisor.snapshots.verify(snapshotId, patience())).toEqual(saved);
+  const saved = await machine.hypervisor.snapshots.verify(snapshotId, stepContext());
+  expect(await machine.hypervisor.snapshots.verify(snapshotId, stepContext())).toEqual(saved);
 }
 
 async function restIsRemoved(): Promise<void> {
@@ -102,7 +102,7 @@ async function restored(isRepeated: boolean, content: string): Promise<void> {
   await machine.hypervisor.removeDomain(id);
   await killedIn('revertDisk', id, snapshotId);
   const request = { sandboxId: id, snapshotId, restoreId: 'killed' };
-  if (isRepeated) await machine.hypervisor.snapshots.revert(request, patience());
+  if (isRepeated) await machine.hypervisor.snapshots.revert(request, stepContext());
   await machine.reboot(id, endpoint);
   expect(await machine.run(endpoint, id, 'cat file')).toBe(content);
 }

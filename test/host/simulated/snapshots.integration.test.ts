@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { FULL } from '../../support/sweep.ts';
-import { answers, newId, newSnapshotId, patience, SILENCE_MS, TestMachine } from './machine.ts';
+import { answers, newId, newSnapshotId, SILENCE_MS, stepContext, TestMachine } from './machine.ts';
 
 let machine: TestMachine;
 
@@ -25,7 +25,7 @@ describe('a snapshot', () => {
     await machine.run(endpoint, parent, 'echo first > first; ln first linked; mkfifo pipe');
     const snapshotId = await save(parent);
     await machine.run(endpoint, parent, 'echo second > second; echo changed > first');
-    const saved = await machine.hypervisor.snapshots.verify(snapshotId, patience());
+    const saved = await machine.hypervisor.snapshots.verify(snapshotId, stepContext());
     expect(saved).toMatchObject({ kind: 'disk', quiesced: true, disks: [{ target: 'root' }] });
     expect(saved.sizeBytes).toBeGreaterThan(0);
     await machine.destroy(parent);
@@ -36,9 +36,9 @@ describe('a snapshot', () => {
     );
     expect(forked.hostKey).not.toBe(endpoint.hostKey);
     await machine.certify(parent);
-    await expect(machine.verify(forked, parent, patience(3_000))).rejects.toThrow();
+    await expect(machine.verify(forked, parent, stepContext(3_000))).rejects.toThrow();
     await machine.credentials.removeCredentials(parent);
-    expect(await machine.hypervisor.snapshots.verify(snapshotId, patience())).toEqual(saved);
+    expect(await machine.hypervisor.snapshots.verify(snapshotId, stepContext())).toEqual(saved);
   });
 
   test('two forks differ in machine id and host key', FULL, async () => {
@@ -70,11 +70,11 @@ describe('a snapshot', () => {
     const endpoint = await login(id);
     const snapshotId = await save(id);
     await machine.run(endpoint, id, 'touch later');
-    await snapshots.save({ snapshotId, sandboxId: id, kind: 'disk' }, patience());
+    await snapshots.save({ snapshotId, sandboxId: id, kind: 'disk' }, stepContext());
     expect(await readdir(join(machine.state.snapshot(snapshotId), 'root/home/sandbox'))).toEqual(['README']);
 
     const refused = (request: object) =>
-      snapshots.save({ snapshotId, sandboxId: id, kind: 'disk', ...request }, patience()).then(
+      snapshots.save({ snapshotId, sandboxId: id, kind: 'disk', ...request }, stepContext()).then(
         () => 'saved',
         (error: { code?: string }) => error.code,
       );
@@ -82,16 +82,16 @@ describe('a snapshot', () => {
     expect(await refused({ kind: 'full' })).toBe('snapshot_unsupported');
     await machine.hypervisor.removeDomain(id);
     expect(await refused({ snapshotId: newSnapshotId() })).toBe('sandbox_not_running');
-    await expect(snapshots.verify(newSnapshotId(), patience())).rejects.toMatchObject({ code: 'snapshot_failed' });
+    await expect(snapshots.verify(newSnapshotId(), stepContext())).rejects.toMatchObject({ code: 'snapshot_failed' });
   });
 
   test('that was changed is found out', async () => {
     const id = newId();
     await login(id);
     const snapshotId = await save(id);
-    await machine.hypervisor.snapshots.verify(snapshotId, patience());
+    await machine.hypervisor.snapshots.verify(snapshotId, stepContext());
     await writeFile(join(machine.state.snapshot(snapshotId), 'root/home/sandbox/README'), 'changed');
-    const again = machine.hypervisor.snapshots.verify(snapshotId, patience());
+    const again = machine.hypervisor.snapshots.verify(snapshotId, stepContext());
     await expect(again).rejects.toMatchObject({ code: 'snapshot_failed' });
   });
 
@@ -117,7 +117,7 @@ describe('a snapshot', () => {
     expect(await readdir(machine.state.snapshots)).not.toContain(`${half}.new`);
     await expect(machine.boot(fork, one)).rejects.toMatchObject({ code: 'snapshot_not_found' });
     await machine.destroy(fork);
-    const revert = snapshots.revert({ sandboxId: id, snapshotId: one, restoreId: 'r' }, patience());
+    const revert = snapshots.revert({ sandboxId: id, snapshotId: one, restoreId: 'r' }, stepContext());
     await expect(revert).rejects.toMatchObject({ code: 'restore_failed' });
   });
 });
@@ -132,7 +132,7 @@ describe('a restore', () => {
     await machine.run(endpoint, id, 'echo two > file');
     const second = await save(id);
     const revert = (snapshotId: string, restoreId: string) =>
-      snapshots.revert({ sandboxId: id, snapshotId, restoreId }, patience());
+      snapshots.revert({ sandboxId: id, snapshotId, restoreId }, stepContext());
     await expect(revert(first, 'there')).rejects.toMatchObject({ code: 'restore_failed' });
 
     await machine.hypervisor.removeDomain(id);
@@ -157,7 +157,7 @@ describe('a restore', () => {
     await machine.run(endpoint, other, 'touch mine');
     const snapshotId = await save(id);
     await machine.hypervisor.removeDomain(other);
-    const revert = machine.hypervisor.snapshots.revert({ sandboxId: other, snapshotId, restoreId: 'r' }, patience());
+    const revert = machine.hypervisor.snapshots.revert({ sandboxId: other, snapshotId, restoreId: 'r' }, stepContext());
     await expect(revert).rejects.toMatchObject({ code: 'restore_failed' });
     await reboot(other, endpoint);
     expect(await machine.run(endpoint, other, 'ls')).toContain('mine');
@@ -206,7 +206,7 @@ describe('a paused sandbox', () => {
     for (const step of [machine.hypervisor.pause(id), machine.hypervisor.resume(id)]) {
       await expect(step).rejects.toMatchObject({ code: 'sandbox_not_running' });
     }
-    await machine.hypervisor.snapshots.revert({ sandboxId: id, snapshotId, restoreId: 'r' }, patience());
+    await machine.hypervisor.snapshots.revert({ sandboxId: id, snapshotId, restoreId: 'r' }, stepContext());
     await reboot(id, endpoint);
     expect((await machine.hypervisor.whereabouts(id)).domain).toBe('running');
   });
@@ -258,7 +258,7 @@ describe('what a guest has made of its disk', () => {
       await writeFile(Buffer.concat([Buffer.from(join(tree, 'tmp/')), Buffer.from([0xff, 0x0a, 0x1b])]), 'x');
       await mkdir(join(tree, 'tmp', ...Array.from({ length: 100 }, () => 'deep')), { recursive: true });
     });
-    const { disks } = await machine.hypervisor.snapshots.verify(snapshotId, patience());
+    const { disks } = await machine.hypervisor.snapshots.verify(snapshotId, stepContext());
     expect(disks[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
 });

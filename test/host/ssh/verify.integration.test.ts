@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKeyPair } from '../../../host/ssh/key-pair.ts';
 import type { SshEndpoint } from '../../../model/sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
-import { newId, patience, TestMachine } from '../simulated/machine.ts';
+import { newId, stepContext, TestMachine } from '../simulated/machine.ts';
 
 /** The sockets of this process that lead to the port. */
 function openSockets(port: number): string[] {
@@ -60,7 +60,7 @@ describe('verifySsh against a real sshd', () => {
 
   test('another host key is not retried (caa-029)', async () => {
     let tries = 0;
-    const context = { ...patience(), alive: () => void tries++ };
+    const context = { ...stepContext(), alive: () => void tries++ };
     const hostKey = makeKeyPair('impostor').publicKey;
     const mismatch = machine.verify({ ...endpoint, hostKey }, id, context);
     await expect(mismatch).rejects.toMatchObject({ code: 'host_key_mismatch', retryable: false });
@@ -98,7 +98,7 @@ describe('verifySsh against a real sshd', () => {
     const lease = await machine.hypervisor.look(late);
     expect(lease.find((look) => look.layer === 'lease')?.absent).toBe(false);
     const address = lease.find((look) => look.layer === 'lease')?.found ?? '';
-    const clone = await machine.hypervisor.cloneDisk(machine.request(late), patience());
+    const clone = await machine.hypervisor.cloneDisk(machine.request(late), stepContext());
     let sawRefusal = () => {};
     const refused = new Promise<void>((resolve) => {
       sawRefusal = resolve;
@@ -107,9 +107,9 @@ describe('verifySsh against a real sshd', () => {
       if (detail.includes('ECONNREFUSED')) sawRefusal();
     };
     const target = { address, port: endpoint.port, user: clone.user, hostKey: clone.hostKey };
-    const verified = machine.verify(target, late, { ...patience(), alive });
+    const verified = machine.verify(target, late, { ...stepContext(), alive });
     await refused;
-    await machine.hypervisor.bootDomain(late, patience());
+    await machine.hypervisor.bootDomain(late, stepContext());
     await verified;
   });
 });

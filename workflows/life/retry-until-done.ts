@@ -14,19 +14,19 @@ import type { Life } from './life.ts';
  * waits for, and the step stays queued or is retried for as long as it takes: a host that is down gets its work
  * when it is back. Temporal keeps retries of one activity out of the history, so a long outage costs no events.
  */
-export async function untilItHolds<T>(
+export async function retryUntilDone<T>(
   life: Life,
   what: string,
   run: (options: ActivityOptions) => Promise<T>,
 ): Promise<T> {
-  return CancellationScope.nonCancellable(() => untilItHoldsOrIsLeft(life, what, run));
+  return CancellationScope.nonCancellable(() => retryUntilDoneOrLeft(life, what, run));
 }
 
 /**
- * As {@link untilItHolds}, but left off when the scope that it is called in is cancelled.
+ * As {@link retryUntilDone}, but left off when the scope that it is called in is cancelled.
  * @throws CancelledFailure
  */
-export async function untilItHoldsOrIsLeft<T>(
+export async function retryUntilDoneOrLeft<T>(
   life: Life,
   what: string,
   run: (options: ActivityOptions) => Promise<T>,
@@ -36,12 +36,16 @@ export async function untilItHoldsOrIsLeft<T>(
   } catch (err) {
     if (isLeft()) throw err;
     log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
-    await life.tell('sandbox.cleanup', { waitingFor: `${what}: ${reasonOf(err)}` }, { what, reason: reasonOf(err) });
+    await life.recordChange(
+      'sandbox.cleanup',
+      { waitingFor: `${what}: ${reasonOf(err)}` },
+      { what, reason: reasonOf(err) },
+    );
   }
   for (;;) {
     try {
       const result = await run(patiently(life.timeouts.cleanupMs, life.timeouts.heartbeatMs));
-      await life.tell('sandbox.cleanup', { waitingFor: null }, { what, held: true });
+      await life.recordChange('sandbox.cleanup', { waitingFor: null }, { what, held: true });
       return result;
     } catch (err) {
       if (isLeft()) throw err;

@@ -13,13 +13,13 @@ import { CERTIFICATE_FILE, type Credentials, KEY_FILE } from '../ssh/credentials
 import { LoginFailure, login } from '../ssh/login.ts';
 import { askGate, type GateAnswer, type GateRequest } from './gate-client.ts';
 
-export interface SightDeps {
+export interface SourceReadsDeps {
   hypervisor: Pick<Hypervisor, 'runningSource'>;
   credentials: Credentials;
 }
 
 /** A source as its host's worker can look at it. */
-export interface LookTarget {
+export interface ReadTarget {
   id: string;
   name: string;
   sshd: Pick<SourceSshd, 'port' | 'hostKey'>;
@@ -42,7 +42,7 @@ const SSH_PORT = 22;
 interface Kept {
   client: CertClient;
   /** Looks under way on it. */
-  looks: number;
+  reads: number;
   idle: NodeJS.Timeout | null;
 }
 
@@ -50,24 +50,24 @@ interface Kept {
  * The way to the gates of this machine's sources: SSH as the read-only user, with a certificate for this one source, to
  * whoever has the host key that was read on it. One connection each, kept for as long as it is used.
  */
-export class SourceSight {
+export class SourceReads {
   readonly #kept = new Map<string, Kept>();
 
-  constructor(private readonly deps: SightDeps) {}
+  constructor(private readonly deps: SourceReadsDeps) {}
 
   /**
    * Asks the gate once. Nothing is repeated once it was asked.
    * @throws MayflyError source_not_running, source_not_prepared, host_key_mismatch, guest_unreachable, guest_failed
    */
-  async ask(target: LookTarget, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
+  async ask(target: ReadTarget, request: GateRequest, signal: AbortSignal): Promise<GateAnswer> {
     const kept = await this.#connection(target, signal);
-    kept.looks++;
+    kept.reads++;
     if (kept.idle) clearTimeout(kept.idle);
     try {
       return await askGate(kept.client, request, signal);
     } finally {
-      kept.looks--;
-      if (kept.looks === 0) kept.idle = setTimeout(() => this.#letGo(target.id, kept), IDLE_MS).unref();
+      kept.reads--;
+      if (kept.reads === 0) kept.idle = setTimeout(() => this.#letGo(target.id, kept), IDLE_MS).unref();
     }
   }
 
@@ -88,7 +88,7 @@ export class SourceSight {
     kept.client.destroy();
   }
 
-  async #connection(target: LookTarget, signal: AbortSignal): Promise<Kept> {
+  async #connection(target: ReadTarget, signal: AbortSignal): Promise<Kept> {
     const present = this.#kept.get(target.id);
     if (present) return present;
     const client = await this.#connect(target, signal);
@@ -97,7 +97,7 @@ export class SourceSight {
       client.end(); // two looks came at once: one connection is enough
       return other;
     }
-    const kept: Kept = { client, looks: 0, idle: null };
+    const kept: Kept = { client, reads: 0, idle: null };
     this.#kept.set(target.id, kept);
     client.on('error', () => {}); // its end is told by 'close'
     client.on('close', () => {
@@ -106,7 +106,7 @@ export class SourceSight {
     return kept;
   }
 
-  async #connect(target: LookTarget, signal: AbortSignal): Promise<CertClient> {
+  async #connect(target: ReadTarget, signal: AbortSignal): Promise<CertClient> {
     const source = await this.deps.hypervisor.runningSource(target.name);
     const key = await this.#currentKey(target);
     let failure: LoginFailure | null = null;
@@ -131,7 +131,7 @@ export class SourceSight {
   }
 
   /** This host's key to the source, with a certificate that is valid for a while. */
-  async #currentKey({ id, certify }: LookTarget): Promise<ParsedKey> {
+  async #currentKey({ id, certify }: ReadTarget): Promise<ParsedKey> {
     const { credentials } = this.deps;
     const { publicKey } = await credentials.makeCredentials(id);
     const directory = credentials.directory(id);

@@ -11,15 +11,15 @@ import {
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
-  PASSED,
-  type PassingSnapshotInput,
+  type EphemeralSnapshotInput,
+  RELEASED,
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../../model/snapshots/snapshot.ts';
 import { failureOf } from '../saga/failure.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
-const passed = defineSignal(PASSED);
+const passed = defineSignal(RELEASED);
 
 /** More than a comparison takes, from the snapshot it needs to the last line: diff/ gives up after two minutes. Milliseconds. */
 const LONGEST_MS = 600_000;
@@ -34,12 +34,12 @@ const LONGEST_PAUSE_MS = 60_000;
  *
  * It is started before the snapshot is, so there may never be one: that is not begun any more long before the time is over.
  */
-export async function passingSnapshot({ withinMs = LONGEST_MS, ...input }: PassingSnapshotInput): Promise<void> {
-  let isPassed = false;
+export async function passingSnapshot({ withinMs = LONGEST_MS, ...input }: EphemeralSnapshotInput): Promise<void> {
+  let isReleased = false;
   setHandler(passed, () => {
-    isPassed = true;
+    isReleased = true;
   });
-  await condition(() => isPassed, withinMs);
+  await condition(() => isReleased, withinMs);
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const record = await present(input.snapshotId);
     if (!record || record.state === 'failed' || record.state === 'deleted') return;

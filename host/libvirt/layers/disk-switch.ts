@@ -11,68 +11,68 @@ import { type Virsh, VirshError } from '../client/virsh.ts';
 import type { Freezer } from '../guest/freezer.ts';
 import { isAgentSilent, isQuiesceRefused } from '../guest/guest-agent.ts';
 import { driveTargets } from './disk-layers.ts';
-import { type Move, snapshotCommand } from './disk-moves.ts';
-import type { LostMoves } from './lost-moves.ts';
+import type { OrphanedSwitches } from './orphaned-switches.ts';
 import type { Attempt, SnapshotFolder } from './snapshot-folder.ts';
-import type { Thawing } from './thawing.ts';
+import { type SwitchedDisk, snapshotCommand } from './switched-disks.ts';
+import type { Unquiescing } from './unquiescing.ts';
 import { Workspace } from './workspace.ts';
 
-export interface MovingDeps {
+export interface DiskSwitchDeps {
   state: StateDir;
   virsh: Virsh;
   domains: Domains;
   jobs: Jobs;
   freezer: Freezer;
-  thawing: Thawing;
-  lostMoves: LostMoves;
+  unquiescing: Unquiescing;
+  orphanedSwitches: OrphanedSwitches;
 }
 
 /** Writing a large memory to a slow disk takes longest. Milliseconds. */
 const SAVE_TIMEOUT_MS = 110_000;
 
 /** Has all disks of a domain go over to their new layers at one moment, and knows whether they have. */
-export class Moving {
-  constructor(private readonly deps: MovingDeps) {}
+export class DiskSwitch {
+  constructor(private readonly deps: DiskSwitchDeps) {}
 
   /**
    * Whether the disks have gone over: all of them have, or none. Asked when libvirt is at nothing any more: while it
-   * saves memory it answers, and moves the disks afterwards. When libvirtd was killed between QEMU's deed and its own
+   * saves memory it answers, and switches the disks afterwards. When libvirtd was killed between QEMU's deed and its own
    * note of it, the deed is taken back; the lock on a layer is QEMU's.
    */
-  async hasMoved(sandboxId: string, moves: readonly Move[]): Promise<boolean> {
-    const overlays = moves.map(({ overlay }) => overlay);
+  async hasSwitched(sandboxId: string, switched: readonly SwitchedDisk[]): Promise<boolean> {
+    const overlays = switched.map(({ overlay }) => overlay);
     const there = await Promise.all(overlays.map((overlay) => orAbsent(stat(overlay))));
     if (!there.some((file) => file !== null)) return false;
     const files = await this.deps.domains.diskFiles(sandboxId);
     if (files !== null && overlays.every((overlay) => files.includes(overlay))) return true;
     const left = overlays.filter((_, n) => there[n] !== null);
     if ((await Promise.all(left.map(isBeingWritten))).includes(true)) {
-      await this.deps.lostMoves.takeBack(sandboxId, moves);
+      await this.deps.orphanedSwitches.takeBack(sandboxId, switched);
     }
     return false;
   }
 
   /** With the guest's file systems frozen, where it can. @throws MayflyError snapshot_failed, sandbox_not_running */
-  async moveDisks(
+  async switchDisks(
     folder: SnapshotFolder,
     sandboxId: string,
-    moves: readonly Move[],
+    switched: readonly SwitchedDisk[],
     canQuiesce: boolean,
   ): Promise<void> {
     const attempt = { sandboxId, kind: 'disk', quiesce: false } as const;
-    if (canQuiesce && (await this.moveAtOnce(folder, { ...attempt, quiesce: true, at: now() }, moves))) return;
+    if (canQuiesce && (await this.switchAtOnce(folder, { ...attempt, quiesce: true, at: now() }, switched))) return;
     await this.checkOn(sandboxId);
-    await this.moveAtOnce(folder, { ...attempt, at: now() }, moves);
+    await this.switchAtOnce(folder, { ...attempt, at: now() }, switched);
   }
 
   /**
    * The processes are frozen, not the file systems: what is not on the disks yet is in the memory, or has been written.
    * @throws MayflyError snapshot_failed, snapshot_unsupported, sandbox_not_running
    */
-  async moveWithMemory(
+  async switchWithMemory(
     folder: SnapshotFolder,
     sandboxId: string,
-    moves: readonly Move[],
+    switched: readonly SwitchedDisk[],
     answers: boolean,
   ): Promise<void> {
     if (!answers) {
@@ -91,7 +91,7 @@ export class Moving {
       if (error instanceof MayflyError && error.code === 'snapshot_unsupported') await folder.forgetAttempt();
       throw error;
     }
-    await this.moveAtOnce(folder, attempt, moves);
+    await this.switchAtOnce(folder, attempt, switched);
     await allEnded(this.deps.freezer.thaw(attempt), flushFile(folder.memory)); // which verify would wait for
   }
 
@@ -99,22 +99,26 @@ export class Moving {
    * Without a signal: a virsh that is killed leaves libvirtd at work, so it is let end.
    * @returns false when the guest can't quiesce, and nothing has happened
    */
-  private async moveAtOnce(folder: SnapshotFolder, attempt: Attempt, moves: readonly Move[]): Promise<boolean> {
+  private async switchAtOnce(
+    folder: SnapshotFolder,
+    attempt: Attempt,
+    switched: readonly SwitchedDisk[],
+  ): Promise<boolean> {
     const { sandboxId, kind, quiesce } = attempt;
     await folder.writeAttempt(attempt);
     const targets = driveTargets(await new Workspace(this.deps.state, sandboxId).domain());
     const memory = kind === 'full' ? folder.memory : null;
     try {
-      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, moves, { quiesce, memory }), {
+      await this.deps.virsh.run(snapshotCommand(sandboxId, targets, switched, { quiesce, memory }), {
         timeoutMs: SAVE_TIMEOUT_MS,
       });
       return true;
     } catch (error) {
       // libvirtd goes on with what a virsh that ran out of time had asked for
       if (kind === 'full') await this.deps.jobs.stopSnapshot(sandboxId);
-      const hasMoved = await this.hasMoved(sandboxId, moves);
-      await this.deps.thawing.thaw(attempt);
-      if (hasMoved) return true;
+      const hasSwitched = await this.hasSwitched(sandboxId, switched);
+      await this.deps.unquiescing.thaw(attempt);
+      if (hasSwitched) return true;
       if (quiesce && isQuiesceRefused(error)) return false;
       if (!(error instanceof VirshError) && !isAgentSilent(error)) throw error;
       throw new MayflyError('snapshot_failed', `libvirt took no snapshot of ${sandboxId}: ${messageOf(error)}`, {

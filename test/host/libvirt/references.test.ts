@@ -6,7 +6,7 @@ import { BaseDigests } from '../../../host/disk/base-digest.ts';
 import { parseXml } from '../../../host/libvirt/client/xml.ts';
 import { CaptureFolder } from '../../../host/libvirt/layers/capture-folder.ts';
 import { heldBytes } from '../../../host/libvirt/layers/held-layers.ts';
-import { Leaning } from '../../../host/libvirt/layers/leaning.ts';
+import { References } from '../../../host/libvirt/layers/references.ts';
 import { SnapshotFolder, snapshotFolders } from '../../../host/libvirt/layers/snapshot-folder.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
 import { Comparing } from '../../../host/libvirt/snapshot/comparing.ts';
@@ -18,13 +18,13 @@ import { temporaryState } from '../temporary-state.ts';
 let state: StateDir;
 let remove: () => Promise<void>;
 let digests: BaseDigests;
-let leaning: Leaning;
+let references: References;
 
 beforeEach(async () => {
   ({ state, remove } = await temporaryState());
   await mkdir(state.snapshots);
   digests = new BaseDigests(state.images);
-  leaning = new Leaning(state, digests);
+  references = new References(state, digests);
 });
 afterEach(async () => {
   await remove();
@@ -84,11 +84,11 @@ async function sandboxNamed(id: string, ...snapshots: string[]): Promise<Workspa
 
 async function deleted(folder: SnapshotFolder): Promise<string | null> {
   await folder.markRemoved();
-  await leaning.sweep();
-  return await leaning.leaners(folder.snapshotId);
+  await references.sweep();
+  return await references.referrers(folder.snapshotId);
 }
 
-test('a deleted snapshot stays for the sandbox and the snapshot that lean on it, and goes with the last of them', async () => {
+test('a deleted snapshot stays for the sandbox and the snapshot that refer to it, and goes with the last of them', async () => {
   const first = await snapshot();
   const second = await snapshot(first.snapshotId);
   const user = await sandbox(second.snapshotId, first.snapshotId);
@@ -96,12 +96,12 @@ test('a deleted snapshot stays for the sandbox and the snapshot that lean on it,
   expect(await deleted(second)).toBe(`sandbox ${user.sandboxId}`);
   expect(await present()).toEqual([first.snapshotId, second.snapshotId].sort());
   await rm(user.folder, { recursive: true });
-  await leaning.sweep();
+  await references.sweep();
   expect(await present()).toEqual([]);
   expect(await readFile(join(state.images, 'digests.json'), 'utf8')).toBe('{}');
 });
 
-test('what is not deleted stays, whether something leans on it or not', async () => {
+test('what is not deleted stays, whether something refers to it or not', async () => {
   const kept = await snapshot();
   const other = await snapshot();
   expect(await deleted(other)).toBeNull();
@@ -110,12 +110,14 @@ test('what is not deleted stays, whether something leans on it or not', async ()
 
 test('a snapshot that a sandbox is being made of stays, deleted or not, and nobody else may begin with it', async () => {
   const folder = await snapshot();
-  await leaning.on(folder.snapshotId, async ({ bases }) => {
+  await references.on(folder.snapshotId, async ({ bases }) => {
     expect(bases.map(({ path }) => path)).toEqual([folder.layerOf('vda')]);
     expect(await deleted(folder)).toMatch(/being made/);
-    await expect(leaning.on(folder.snapshotId, async () => {})).rejects.toMatchObject({ code: 'snapshot_not_found' });
+    await expect(references.on(folder.snapshotId, async () => {})).rejects.toMatchObject({
+      code: 'snapshot_not_found',
+    });
   });
-  await leaning.sweep();
+  await references.sweep();
   expect(await present()).toEqual([]);
 });
 
@@ -127,12 +129,12 @@ test('a snapshot that is deleted while a file of it is read goes when that is ov
     return protect(...file);
   });
   const request = { snapshotId: folder.snapshotId, path: '/etc/hostname', maxBytes: 1 };
-  const read = new Comparing(leaning, null).readFile(request, AbortSignal.timeout(120_000));
+  const read = new Comparing(references, null).readFile(request, AbortSignal.timeout(120_000));
   await expect(read).rejects.toMatchObject({ code: 'diff_failed' });
   expect(await present()).toEqual([]);
 });
 
-test('what stays of a deleted snapshot counts once: to its sandbox, to a fork that leans on it, to nobody', async () => {
+test('what stays of a deleted snapshot counts once: to its sandbox, to a fork that refers to it, to nobody', async () => {
   const [a, b] = [newId(), newId()];
   const [first, kept] = [await snapshotOf(a), await snapshotOf(a)];
   await writeFile(first.memory, Buffer.alloc(65_536, 'memory'));
@@ -160,34 +162,34 @@ test('what stays of a deleted snapshot counts once: to its sandbox, to a fork th
 test('what was not checked, and what is no longer what was checked, is nothing to build on', async () => {
   const half = new SnapshotFolder(state, newSnapshotId());
   await half.make();
-  await expect(leaning.on(half.snapshotId, async () => {})).rejects.toMatchObject({ code: 'snapshot_not_ready' });
-  await expect(leaning.on(newSnapshotId(), async () => {})).rejects.toMatchObject({ code: 'snapshot_not_found' });
+  await expect(references.on(half.snapshotId, async () => {})).rejects.toMatchObject({ code: 'snapshot_not_ready' });
+  await expect(references.on(newSnapshotId(), async () => {})).rejects.toMatchObject({ code: 'snapshot_not_found' });
   const below = await snapshot();
   const top = await snapshot(below.snapshotId);
   await writeFile(below.layerOf('vda'), 'something else');
-  await expect(leaning.on(top.snapshotId, async () => {})).rejects.toMatchObject({ code: 'source_changed' });
+  await expect(references.on(top.snapshotId, async () => {})).rejects.toMatchObject({ code: 'source_changed' });
 });
 
-test('a workspace that cannot be read is believed to lean on everything', async () => {
+test('a workspace that cannot be read is believed to refer to everything', async () => {
   const folder = await snapshot();
   const broken = await sandbox();
   await writeFile(join(broken.folder, 'spec.json'), '{"request"');
   expect(await deleted(folder)).toBe(`sandbox ${broken.sandboxId}`);
   await rm(broken.folder, { recursive: true });
-  await leaning.sweep();
+  await references.sweep();
   expect(await present()).toEqual([]);
 });
 
 test('what a crash left of a snapshot that was going is swept', async () => {
   await mkdir(join(state.snapshots, `${newSnapshotId()}.gone`));
-  await leaning.sweep();
+  await references.sweep();
   expect(await snapshotFolders(state)).toEqual([]);
 });
 
-test('what boots from a kernel of a source leans on it, though its disks are its own', async () => {
+test('what boots from a kernel of a source refers to it, though its disks are its own', async () => {
   const source = join(state.images, 'baked', 'tools');
   const boots = (folder: string) => `<domain><os><kernel>${folder}/kernel</kernel></os></domain>`;
-  expect(await leaning.onFiles(source)).toBeNull();
+  expect(await references.onFiles(source)).toBeNull();
   const user = await sandbox();
   await writeFile(user.domainXml, boots(source));
   const saved = await snapshot();
@@ -200,7 +202,7 @@ test('what boots from a kernel of a source leans on it, though its disks are its
   await writeFile((await sandbox()).domainXml, boots(`${source}-2`));
   await new Workspace(state, newId()).make();
   const captures = [making, whole].map(({ captureId }) => `capture ${captureId}`).sort();
-  expect((await leaning.onFiles(source))?.split(', ')).toEqual([
+  expect((await references.onFiles(source))?.split(', ')).toEqual([
     `sandbox ${user.sandboxId}`,
     `snapshot ${saved.snapshotId}`,
     ...captures,

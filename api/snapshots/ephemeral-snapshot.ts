@@ -6,16 +6,16 @@ import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { existingSandbox } from '../resources/existing-sandbox.ts';
-import { existingSnapshot } from '../resources/snapshot-view.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
+import { requireSnapshot } from '../resources/snapshot-view.ts';
 
 /** A disk snapshot is over in less than a second; one of a guest that does not answer takes half a minute. */
 const LONGEST_SECONDS = 120;
 /** It is not begun later than this: half of what its workflow waits until it is told. Milliseconds. */
 const BEGUN_WITHIN_MS = 300_000;
 
-/** The present state of a sandbox as a snapshot, until {@link PassingSnapshot.passed}, or for ten minutes. */
-export class PassingSnapshot {
+/** The present state of a sandbox as a snapshot, until {@link EphemeralSnapshot.release}, or for ten minutes. */
+export class EphemeralSnapshot {
   private constructor(
     private readonly deps: AppDeps,
     private readonly id: string,
@@ -23,12 +23,12 @@ export class PassingSnapshot {
   ) {}
 
   /** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_busy, snapshot_failed and its kin */
-  static async take(c: Context<Env>, deps: AppDeps, sandboxId: string): Promise<PassingSnapshot> {
-    const hostId = hostOf(await existingSandbox(deps, sandboxId));
+  static async take(c: Context<Env>, deps: AppDeps, sandboxId: string): Promise<EphemeralSnapshot> {
+    const hostId = hostOf(await requireSandbox(deps, sandboxId));
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
     const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
     // First, so that whatever becomes of this process there is somebody who removes it.
-    await deps.sagas.letPass({ snapshotId: id, hostId, actor });
+    await deps.sagas.startEphemeral({ snapshotId: id, hostId, actor });
     try {
       const wish = {
         kind: 'snapshot',
@@ -43,7 +43,7 @@ export class PassingSnapshot {
       await waitWithin(c, deps, LONGEST_SECONDS, async (signal) => {
         await deps.sagas.operated(sandboxId, id, signal);
       });
-      return new PassingSnapshot(deps, id, ready(await existingSnapshot(deps, id)));
+      return new EphemeralSnapshot(deps, id, ready(await requireSnapshot(deps, id)));
     } catch (error) {
       // With Temporal away nobody knows whether it will be taken: then only time can tell that it is not needed.
       if (!(error instanceof MayflyError && error.code === 'temporal_unavailable')) await passed(deps, id);
@@ -52,14 +52,14 @@ export class PassingSnapshot {
   }
 
   /** Nobody needs it any more. */
-  async passed(): Promise<void> {
+  async release(): Promise<void> {
     await passed(this.deps, this.id);
   }
 }
 
 async function passed({ sagas, logger }: AppDeps, snapshotId: string): Promise<void> {
   try {
-    await sagas.passed(snapshotId);
+    await sagas.releaseEphemeral(snapshotId);
   } catch (err) {
     logger.warn({ err, snapshotId }, 'a snapshot that was needed for a moment stays for some minutes');
   }

@@ -7,12 +7,12 @@ import type { BaseDigests } from '../../disk/base-digest.ts';
 import type { StateDir } from '../../state-dir.ts';
 import { type Element, namesFileIn } from '../client/xml.ts';
 import { allCaptures } from './capture-folder.ts';
-import { Coming } from './coming.ts';
+import { ReferenceCounts } from './reference-counts.ts';
 import { SnapshotFolder, type SnapshotSpec, snapshotFolders, sweepDropped } from './snapshot-folder.ts';
 import { Workspace, workspaceIds } from './workspace.ts';
 
-/** What can't be read may lean on anything. */
-export const MAY_LEAN = true;
+/** What can't be read may refer to anything. */
+export const MAY_REFER = true;
 
 /** A snapshot that can be built on: checked, and not deleted. */
 export interface Foundation {
@@ -25,12 +25,12 @@ export interface Foundation {
 }
 
 /**
- * Who leans on which snapshot. Nothing is counted, since a count would be wrong after a crash: the workspaces and the
- * snapshots that are there say what they lean on. Only who is about to lean is remembered, as long as it takes.
+ * Who refers to which snapshot. Nothing is counted, since a count would be wrong after a crash: the workspaces and the
+ * snapshots that are there say what they refer to. Only who is about to lean is remembered, as long as it takes.
  */
-export class Leaning {
-  /** Comes before it is asked whether it is deleted, as a removal marks it deleted before it asks who is coming. */
-  private readonly coming = new Coming();
+export class References {
+  /** Comes before it is asked whether it is deleted, as a removal marks it deleted before it asks who is about to refer to it. */
+  private readonly counts = new ReferenceCounts();
   private readonly sweeping = new Mutex();
 
   constructor(
@@ -43,11 +43,11 @@ export class Leaning {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, source_changed
    */
   async on<T>(snapshotId: string, use: (foundation: Foundation) => Promise<T>): Promise<T> {
-    this.coming.come(snapshotId);
+    this.counts.acquire(snapshotId);
     try {
       return await use(await this.foundation(snapshotId));
     } finally {
-      this.coming.leave(snapshotId);
+      this.counts.release(snapshotId);
     }
   }
 
@@ -59,30 +59,30 @@ export class Leaning {
     snapshotIds: readonly string[],
     make: (foundations: Foundation[]) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
-    for (const id of snapshotIds) this.coming.come(id);
+    for (const id of snapshotIds) this.counts.acquire(id);
     try {
       yield* make(await Promise.all(snapshotIds.map((id) => this.foundation(id))));
     } finally {
-      for (const id of snapshotIds) this.coming.leave(id);
+      for (const id of snapshotIds) this.counts.release(id);
       await this.sweep();
     }
   }
 
-  /** What leans on a snapshot, in words for a person; null when nothing does. */
-  async leaners(snapshotId: string): Promise<string | null> {
+  /** What refers to a snapshot, in words for a person; null when nothing does. */
+  async referrers(snapshotId: string): Promise<string | null> {
     const found: string[] = [];
     for (const id of await workspaceIds(this.state)) {
-      if (await leans(new Workspace(this.state, id), snapshotId)) found.push(`sandbox ${id}`);
+      if (await refersTo(new Workspace(this.state, id), snapshotId)) found.push(`sandbox ${id}`);
     }
     for (const folder of await snapshotFolders(this.state)) {
-      if (await leans(folder, snapshotId)) found.push(`snapshot ${folder.snapshotId}`);
+      if (await refersTo(folder, snapshotId)) found.push(`snapshot ${folder.snapshotId}`);
     }
-    if (this.coming.has(snapshotId)) found.push('what is being made of it, or compared with it');
+    if (this.counts.has(snapshotId)) found.push('what is being made of it, or compared with it');
     return found.length === 0 ? null : found.join(', ');
   }
 
   /**
-   * What leans on the files of a source in that folder, in words for a person; null when nothing does. Disks may have been
+   * What refers to the files of a source in that folder, in words for a person; null when nothing does. Disks may have been
    * copied meanwhile; what else a machine needs, as its kernel, is named by its domain alone.
    */
   async onFiles(folder: string): Promise<string | null> {
@@ -92,26 +92,26 @@ export class Leaning {
       names(await orAbsent(thing.domain()));
     const found: string[] = [];
     for (const id of await workspaceIds(this.state)) {
-      if (await unlessUnreadable(() => isBelow(new Workspace(this.state, id)), MAY_LEAN)) found.push(`sandbox ${id}`);
+      if (await unlessUnreadable(() => isBelow(new Workspace(this.state, id)), MAY_REFER)) found.push(`sandbox ${id}`);
     }
     for (const layer of await snapshotFolders(this.state)) {
-      if (await unlessUnreadable(() => isBelow(layer), MAY_LEAN)) found.push(`snapshot ${layer.snapshotId}`);
+      if (await unlessUnreadable(() => isBelow(layer), MAY_REFER)) found.push(`snapshot ${layer.snapshotId}`);
     }
     for (const capture of await allCaptures(this.state)) {
       const isNamed = async () => names(await capture.domain());
-      if (await unlessUnreadable(isNamed, MAY_LEAN)) found.push(`capture ${capture.captureId}`);
+      if (await unlessUnreadable(isNamed, MAY_REFER)) found.push(`capture ${capture.captureId}`);
     }
     return found.length === 0 ? null : found.join(', ');
   }
 
-  /** Frees every deleted snapshot that nothing leans on any more, and then those which only it leaned on. */
+  /** Frees every deleted snapshot that nothing refers to any more, and then those which only it leaned on. */
   async sweep(): Promise<void> {
     await this.sweeping.runExclusive(async () => {
       await sweepDropped(this.state);
       for (let freed = true; freed; ) {
         freed = false;
         for (const folder of await snapshotFolders(this.state)) {
-          if (!(await folder.isRemoved()) || (await this.leaners(folder.snapshotId)) !== null) continue;
+          if (!(await folder.isRemoved()) || (await this.referrers(folder.snapshotId)) !== null) continue;
           await folder.drop();
           await this.digests.forget(folder.path);
           freed = true;
@@ -137,14 +137,14 @@ export class Leaning {
     }
     for (const [path, sha256] of bases) {
       if (sha256 === null || (await this.digests.protect(path)) === sha256) continue;
-      throw new MayflyError('source_changed', `${path} has changed since ${snapshotId} was saved, which leans on it.`);
+      throw new MayflyError('source_changed', `${path} has changed since ${snapshotId} was saved, which refers to it.`);
     }
     return { snapshotId, domain, spec, bases: [...bases].map(([path, sha256]) => ({ path, sha256 })) };
   }
 }
 
-async function leans(thing: Workspace | SnapshotFolder, snapshotId: string): Promise<boolean> {
-  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false, MAY_LEAN);
+async function refersTo(thing: Workspace | SnapshotFolder, snapshotId: string): Promise<boolean> {
+  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false, MAY_REFER);
 }
 
 /** @param otherwise what holds for a thing whose files are not what was written there */

@@ -65,7 +65,7 @@ const readOne = createRoute({
   },
 });
 
-export function sourceLookRoutes(app: App, deps: AppDeps): void {
+export function sourceReadRoutes(app: App, deps: AppDeps): void {
   app.openapi(runOne, async (c) => {
     const { name } = c.req.valid('param');
     return serialised(

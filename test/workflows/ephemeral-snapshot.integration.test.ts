@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
-import { passingSnapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
+import { ephemeralSnapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
@@ -19,7 +19,7 @@ async function begin(operations: TestOperations, sandboxId: string, withinMs?: n
 }
 
 async function letPass(snapshotId: string, withinMs?: number): Promise<void> {
-  await all().sagas.letPass({
+  await all().sagas.startEphemeral({
     snapshotId,
     hostId: 'test',
     actor,
@@ -28,7 +28,8 @@ async function letPass(snapshotId: string, withinMs?: number): Promise<void> {
   });
 }
 
-const over = (snapshotId: string) => all().client.workflow.getHandle(passingSnapshotWorkflowIdOf(snapshotId)).result();
+const over = (snapshotId: string) =>
+  all().client.workflow.getHandle(ephemeralSnapshotWorkflowIdOf(snapshotId)).result();
 
 test('it goes away when it is told to, and no list has it', async ({ mayfly, operations }) => {
   const { id } = await mayfly.create();
@@ -37,11 +38,11 @@ test('it goes away when it is told to, and no list has it', async ({ mayfly, ope
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'ready', reason: 'diff', name: snapshotId });
   expect((await mayfly.store.snapshots.list({ sandboxId: id, limit: 9 })).items).toEqual([]);
   mayfly.arm('removeSnapshot.before=1*error', snapshotId);
-  await mayfly.sagas.passed(snapshotId);
+  await mayfly.sagas.releaseEphemeral(snapshotId);
   await over(snapshotId);
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'deleted' });
   expect(await operations.onHost()).toEqual([]);
-  await mayfly.keepHistory('snapshot-passed', '', passingSnapshotWorkflowIdOf(snapshotId));
+  await mayfly.keepHistory('snapshot-passed', '', ephemeralSnapshotWorkflowIdOf(snapshotId));
 });
 
 test('it goes away by itself when nobody is left who could tell it', async ({ mayfly, operations }) => {
@@ -51,7 +52,7 @@ test('it goes away by itself when nobody is left who could tell it', async ({ ma
   await over(snapshotId);
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'deleted' });
   expect(await operations.onHost()).toEqual([]);
-  await mayfly.keepHistory('snapshot-passed-by-time', '', passingSnapshotWorkflowIdOf(snapshotId));
+  await mayfly.keepHistory('snapshot-passed-by-time', '', ephemeralSnapshotWorkflowIdOf(snapshotId));
 });
 
 test('it is over with a snapshot that failed, that was never begun, or that somebody else deletes', async ({
@@ -70,7 +71,7 @@ test('it is over with a snapshot that failed, that was never begun, or that some
   mayfly.arm('removeSnapshot.before=1*delay(1000)', deleted);
   await operations.beginDelete(await operations.record(deleted));
   for (const snapshotId of [failed, never, deleted]) {
-    await mayfly.sagas.passed(snapshotId);
+    await mayfly.sagas.releaseEphemeral(snapshotId);
     await over(snapshotId);
   }
   expect(await operations.record(deleted)).toMatchObject({ state: 'deleted' });
@@ -94,7 +95,7 @@ test('it goes away with a sandbox that ends while it is taken', async ({ mayfly,
   await mayfly.create(input);
   mayfly.arm('saveSnapshot.during=hang', input.id);
   const snapshotId = await begin(operations, input.id);
-  await mayfly.sagas.passed(snapshotId);
+  await mayfly.sagas.releaseEphemeral(snapshotId);
   await mayfly.destroy(input);
   await over(snapshotId);
   expect(await operations.record(snapshotId)).toMatchObject({ state: 'failed' });

@@ -5,7 +5,7 @@ import type { QemuMonitor } from '../client/qemu-monitor.ts';
 import type { Virsh } from '../client/virsh.ts';
 import { parseXml } from '../client/xml.ts';
 import { sourceIndex } from './disk-layers.ts';
-import { type Move, removeTakenBack, takenBackMark } from './disk-moves.ts';
+import { removeTakenBack, type SwitchedDisk, takenBackMark } from './switched-disks.ts';
 
 /** What was written since the move is little, but its disk may be slow. Milliseconds. */
 const COMMIT_TIMEOUT_MS = 100_000;
@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 20;
  * each later snapshot and each copy. What was written to the new layer meanwhile is put back where libvirt believes it
  * to be, while the machine goes on.
  */
-export class LostMoves {
+export class OrphanedSwitches {
   constructor(
     private readonly virsh: Virsh,
     private readonly monitor: QemuMonitor,
@@ -27,8 +27,8 @@ export class LostMoves {
    * Returns when QEMU has nothing of these layers, and their files are gone. Can be repeated from any point.
    * @throws MayflyError host_unavailable when QEMU does not do it
    */
-  async takeBack(sandboxId: string, moves: readonly Move[]): Promise<void> {
-    for (const { target, overlay } of moves) {
+  async takeBack(sandboxId: string, switched: readonly SwitchedDisk[]): Promise<void> {
+    for (const { target, overlay } of switched) {
       const node = await this.monitor.driveNode(sandboxId, overlay);
       if (node !== null) await this.commit(sandboxId, target, node, takenBackMark(overlay));
       for (const { name, file } of await this.monitor.nodes(sandboxId)) {

@@ -6,7 +6,7 @@ import type { Freezer } from '../guest/freezer.ts';
 import type { GuestAgent } from '../guest/guest-agent.ts';
 import type { Attempt } from './snapshot-folder.ts';
 
-export interface ThawingDeps {
+export interface UnquiescingDeps {
   domains: Pick<Domains, 'isStoppedByError' | 'bring'>;
   agent: Pick<GuestAgent, 'thaw'>;
   freezer: Pick<Freezer, 'thaw'>;
@@ -16,8 +16,8 @@ export interface ThawingDeps {
 }
 
 /** Ends what an attempt to save may have frozen in its guest. No memory is saved of one that is not frozen any more. */
-export class Thawing {
-  constructor(private readonly deps: ThawingDeps) {}
+export class Unquiescing {
+  constructor(private readonly deps: UnquiescingDeps) {}
 
   /** @throws MayflyError guest_unreachable when it can't be known, host_disk_full when the guest stands still for that */
   async thaw(attempt: Attempt | null): Promise<void> {

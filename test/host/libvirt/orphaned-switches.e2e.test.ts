@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect } from 'vitest';
 import { QemuMonitor } from '../../../host/libvirt/client/qemu-monitor.ts';
-import { LostMoves } from '../../../host/libvirt/layers/lost-moves.ts';
+import { OrphanedSwitches } from '../../../host/libvirt/layers/orphaned-switches.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
 import { exec } from '../../../host/os/exec.ts';
 import { sweep } from '../../support/sweep.ts';
@@ -49,20 +49,20 @@ async function takenBackFromAnyPoint(): Promise<void> {
   const guest = await LivingGuest.wake(machine());
   const known = await activeFile(guest);
   const before = await guest.run(write('before'));
-  const moves = async () => [{ target: 'vda', frozen: known, overlay: await overlayOver(guest, known) }];
-  const lost = new LostMoves(machine().virsh, monitor);
+  const switched = async () => [{ target: 'vda', frozen: known, overlay: await overlayOver(guest, known) }];
+  const lost = new OrphanedSwitches(machine().virsh, monitor);
 
-  const opened = await moves();
+  const opened = await switched();
   await open(guest, opened[0]?.overlay ?? '');
   await lost.takeBack(guest.id, opened);
 
-  const moved = await moves();
+  const moved = await switched();
   await moveUnseen(guest, known, moved[0]?.overlay ?? '');
   const since = await guest.run(write('since'));
   await lost.takeBack(guest.id, moved);
   await lost.takeBack(guest.id, moved);
 
-  const again = await moves();
+  const again = await switched();
   await moveUnseen(guest, known, again[0]?.overlay ?? '');
   const last = await guest.run(write('last'));
   const job = { 'job-id': 'mayfly-vda', device: 'unseen-format', 'base-node': await knownNode(guest) };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { snapshotCommand } from '../../../host/libvirt/layers/disk-moves.ts';
+import { snapshotCommand } from '../../../host/libvirt/layers/switched-disks.ts';
 
 const move = { target: 'vda', frozen: '/s/vda.qcow2', overlay: '/w/a,b.qcow2' };
 

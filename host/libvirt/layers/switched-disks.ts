@@ -8,14 +8,14 @@ import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { Workspace } from './workspace.ts';
 
 /** A disk that goes over from its present layer, by then the snapshot's, to an empty one. */
-export interface Move {
+export interface SwitchedDisk {
   target: string;
   frozen: string;
   overlay: string;
 }
 
 /** @param frozen the machine with the layers of the snapshot as its disks */
-export function movesOf(frozen: Element, folder: SnapshotFolder, workspace: Workspace): Move[] {
+export function switchedDisksOf(frozen: Element, folder: SnapshotFolder, workspace: Workspace): SwitchedDisk[] {
   return layeredDisks(frozen)
     .filter(({ writable }) => writable)
     .map(({ target, layers: [layer] }) => ({
@@ -37,9 +37,9 @@ export function takenBackMark(overlay: string): string {
 }
 
 /** One that is there is empty, unless marked, and stays: a libvirtd that was asked before may be about to open it. */
-export async function makeOverlays(moves: readonly Move[], signal: AbortSignal): Promise<void> {
+export async function makeOverlays(switched: readonly SwitchedDisk[], signal: AbortSignal): Promise<void> {
   await Promise.all(
-    moves.map(async ({ overlay, frozen }) => {
+    switched.map(async ({ overlay, frozen }) => {
       if (await orAbsent(stat(takenBackMark(overlay)))) await removeTakenBack(overlay);
       const bytes = await virtualBytesOf(frozen);
       await ensureOverlay(overlay, frozen, 'qcow2', signal, 'snapshot_failed', bytes);
@@ -48,19 +48,19 @@ export async function makeOverlays(moves: readonly Move[], signal: AbortSignal):
 }
 
 /**
- * The virsh command that moves all disks at one moment, with the memory of that moment where a file is given for it.
+ * The virsh command that switches all disks at one moment, with the memory of that moment where a file is given for it.
  * @param targets of all drives of the domain: libvirt would else save those that are not named, too
  */
 export function snapshotCommand(
   sandboxId: string,
   targets: readonly string[],
-  moves: readonly Move[],
+  switched: readonly SwitchedDisk[],
   { quiesce, memory }: { quiesce: boolean; memory: string | null },
 ): string[] {
   const what = memory === null ? ['--disk-only'] : ['--live', '--memspec', `file=${escaped(memory)},snapshot=external`];
   const flags = ['--no-metadata', '--atomic', '--reuse-external', ...what, ...(quiesce ? ['--quiesce'] : [])];
   const disks = targets.flatMap((target) => {
-    const move = moves.find((m) => m.target === target);
+    const move = switched.find((m) => m.target === target);
     return ['--diskspec', `${target},${move ? `file=${escaped(move.overlay)}` : 'snapshot=no'}`];
   });
   return ['snapshot-create-as', sandboxId, ...flags, ...disks];

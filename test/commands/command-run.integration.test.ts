@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttendanceDeps } from '../../commands/command-run.ts';
-import { Attendances } from '../../commands/command-runs.ts';
+import type { CommandRunDeps } from '../../commands/command-run.ts';
+import { CommandRuns } from '../../commands/command-runs.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
@@ -15,7 +15,7 @@ const logger = pino({ level: 'silent' });
 let server: StoreServer;
 let store: Store;
 let machine: GuestMachine;
-let deps: AttendanceDeps;
+let deps: CommandRunDeps;
 
 beforeAll(async () => {
   server = await startStoreServer();
@@ -34,8 +34,8 @@ afterAll(async () => {
 async function requested(n: number, spec: Partial<CommandRecord['spec']>): Promise<string> {
   const { spec: defaults, ...rest } = command(n);
   await store.commands.create({ ...rest, spec: { ...defaults, ...spec } });
-  await store.launches.keep(commandId(n), { env: { NUMBER: String(n) }, stdin: Buffer.from('in\n') });
-  await store.uses.openCommand(SANDBOX, commandId(n));
+  await store.commandInputs.keep(commandId(n), { env: { NUMBER: String(n) }, stdin: Buffer.from('in\n') });
+  await store.activity.openCommand(SANDBOX, commandId(n));
   return commandId(n);
 }
 
@@ -54,7 +54,7 @@ function mortal<T extends object>(target: T, step: <R>(call: () => Promise<R>) =
  * A worker that dies with its n-th call of the store or the guest: before that call is made, or after it was made and
  * before its answer came.
  */
-function dyingWorker(n: number, isMade: boolean): { attendances: Attendances; calls: () => number } {
+function dyingWorker(n: number, isMade: boolean): { commandRuns: CommandRuns; calls: () => number } {
   let calls = 0;
   const step = async <R>(call: () => Promise<R>): Promise<R> => {
     calls++;
@@ -62,23 +62,23 @@ function dyingWorker(n: number, isMade: boolean): { attendances: Attendances; ca
     if (calls >= n) throw new Error('killed');
     return call();
   };
-  const parts = ['commands', 'launches', 'output', 'uses', 'sandboxes'] as const;
+  const parts = ['commands', 'commandInputs', 'output', 'activity', 'sandboxes'] as const;
   const dying = Object.assign({}, store, Object.fromEntries(parts.map((part) => [part, mortal(store[part], step)])));
   const guests = {
-    agent: async (...args: Parameters<AttendanceDeps['guests']['agent']>) => {
+    agent: async (...args: Parameters<CommandRunDeps['guests']['agent']>) => {
       const agent = await machine.guests.agent(...args);
       return { request: (...request: Parameters<typeof agent.request>) => step(() => agent.request(...request)) };
     },
   };
   const hypervisor = mortal(machine.host.hypervisor, step);
-  return { attendances: new Attendances({ store: dying, hypervisor, guests, logger }), calls: () => calls };
+  return { commandRuns: new CommandRuns({ store: dying, hypervisor, guests, logger }), calls: () => calls };
 }
 
 async function linesOf(path: string): Promise<string> {
   return readGuestFile(await machine.agent(SANDBOX), path);
 }
 
-describe('an attendance', () => {
+describe('an commandRun', () => {
   it.each([false, true])(
     'killed at any of its steps leaves one start and a whole output (step made: %s)',
     async (isMade) => {
@@ -89,13 +89,13 @@ describe('an attendance', () => {
           command: `echo start >> /tmp/starts-$NUMBER; cat; seq 1 2000; echo e >&2; exit 7`,
         });
         const first = dyingWorker(n, isMade);
-        isSurvived = await first.attendances.attend(id).then(
+        isSurvived = await first.commandRuns.runToEnd(id).then(
           () => first.calls() < n,
           () => false,
         );
-        await first.attendances.stop();
-        const next = new Attendances(deps);
-        expect(await next.attend(id), `killed at step ${n}`).toMatchObject({
+        await first.commandRuns.stop();
+        const next = new CommandRuns(deps);
+        expect(await next.runToEnd(id), `killed at step ${n}`).toMatchObject({
           state: 'ended',
           outcome: 'exited',
           exitCode: 7,
@@ -106,27 +106,27 @@ describe('an attendance', () => {
         expect(await linesOf(`/tmp/starts-${number}`)).toBe('start\n');
         const stdout = Buffer.from(await store.output.read(id, 'stdout', 0, 10_000)).toString();
         expect(stdout).toBe(`in\n${Array.from({ length: 2_000 }, (_, line) => `${line + 1}\n`).join('')}`);
-        expect(await store.launches.get(id)).toBeNull();
+        expect(await store.commandInputs.get(id)).toBeNull();
       }
-      expect(n).toBeGreaterThan(7); // the steps of one attendance
+      expect(n).toBeGreaterThan(7); // the steps of one commandRun
     },
   );
 
   it('is one, however many ask', async () => {
     const id = await requested(1, { command: 'echo start >> /tmp/starts-$NUMBER' });
-    const attendances = new Attendances(deps);
-    const records = await Promise.all(Array.from({ length: 10 }, () => attendances.attend(id)));
+    const commandRuns = new CommandRuns(deps);
+    const records = await Promise.all(Array.from({ length: 10 }, () => commandRuns.runToEnd(id)));
     expect(new Set(records).size).toBe(1);
-    await attendances.stop();
+    await commandRuns.stop();
     expect(await linesOf('/tmp/starts-1')).toBe('start\n');
   });
 
   it('of a command that was cancelled before does not start it', async () => {
     const id = await requested(2, { command: 'touch /tmp/was-cancelled' });
-    const attendances = new Attendances(deps);
-    await attendances.cancel(id);
-    expect(await attendances.attend(id)).toMatchObject({ outcome: 'cancelled', startedAt: null });
-    await attendances.stop();
+    const commandRuns = new CommandRuns(deps);
+    await commandRuns.cancel(id);
+    expect(await commandRuns.runToEnd(id)).toMatchObject({ outcome: 'cancelled', startedAt: null });
+    await commandRuns.stop();
     await expect(linesOf('/tmp/was-cancelled')).rejects.toThrow(/404/);
   });
 
@@ -141,41 +141,41 @@ describe('an attendance', () => {
         return { status: 202, headers: {}, body: Readable.from([]) };
       },
     };
-    const attendances = new Attendances({ ...deps, guests: { agent: async () => agent } });
-    attendances.attend(id).catch(() => {});
-    await attendances.whenStarted(id, new AbortController().signal);
-    await expect(attendances.cancel(id)).rejects.toMatchObject({ code: 'guest_unreachable' });
-    await attendances.cancel(id);
+    const commandRuns = new CommandRuns({ ...deps, guests: { agent: async () => agent } });
+    commandRuns.runToEnd(id).catch(() => {});
+    await commandRuns.whenStarted(id, new AbortController().signal);
+    await expect(commandRuns.cancel(id)).rejects.toMatchObject({ code: 'guest_unreachable' });
+    await commandRuns.cancel(id);
     expect(cancels).toBe(2);
-    const stopped = attendances.stop();
+    const stopped = commandRuns.stop();
     output.destroy(new Error('closed'));
     await stopped;
   });
 
   it('of a command that nobody handed over ends it, unless it runs', async () => {
     const orphan = await requested(3, { command: 'true' });
-    const attendances = new Attendances(deps);
-    await attendances.settle(orphan);
+    const commandRuns = new CommandRuns(deps);
+    await commandRuns.settle(orphan);
     expect(await store.commands.get(orphan)).toMatchObject({
       outcome: 'not-started',
       failure: { code: 'temporal_unavailable' },
     });
     const running = await requested(4, { command: 'cat; echo done' });
-    await attendances.attend(running);
+    await commandRuns.runToEnd(running);
     await store.commands.update(running, { state: 'requested', outcome: null });
-    await attendances.settle(running);
+    await commandRuns.settle(running);
     expect(await store.commands.get(running)).toMatchObject({ outcome: 'exited', exitCode: 0 });
-    await attendances.stop();
+    await commandRuns.stop();
   });
 });
 
 describe('a guest that is not to be trusted', () => {
-  async function attended(n: number, status: number, content: Buffer): Promise<CommandRecord> {
+  async function runAgainst(n: number, status: number, content: Buffer): Promise<CommandRecord> {
     const id = await requested(n, { command: 'true', maxOutputBytes: 100 });
     const agent = { request: async () => ({ status, headers: {}, body: Readable.from([content]) }) };
-    const attendances = new Attendances({ ...deps, guests: { agent: async () => agent } });
-    const ended = await attendances.attend(id);
-    await attendances.stop();
+    const commandRuns = new CommandRuns({ ...deps, guests: { agent: async () => agent } });
+    const ended = await commandRuns.runToEnd(id);
+    await commandRuns.stop();
     return ended;
   }
 
@@ -188,7 +188,7 @@ describe('a guest that is not to be trusted', () => {
     ['no frames', Buffer.alloc(40, 255)],
     ['an end that is none', Buffer.concat([Buffer.alloc(20), Buffer.from([2]), Buffer.from('{}')])],
   ])('sends %s: then nobody knows how its command ended', async (_, output) => {
-    const ended = await attended(900 + output.length, 201, output);
+    const ended = await runAgainst(900 + output.length, 201, output);
     expect(ended).toMatchObject({ state: 'ended', outcome: 'unknown' });
     expect(ended.reason).toMatch(/guest/);
   });
@@ -197,7 +197,7 @@ describe('a guest that is not to be trusted', () => {
     [401, 'unauthenticated'],
     [422, 'idempotency_key_reused'],
   ])('answers %i %s to a start: those are not its to say', async (status, code) => {
-    const ended = await attended(1_000 + status, status, Buffer.from(JSON.stringify({ code, message: 'x' })));
+    const ended = await runAgainst(1_000 + status, status, Buffer.from(JSON.stringify({ code, message: 'x' })));
     expect(ended).toMatchObject({ outcome: 'unknown', failure: null });
   });
 
@@ -210,12 +210,12 @@ describe('a guest that is not to be trusted', () => {
           ? { status: 404, headers: {}, body: Readable.from([gone]) }
           : { status: 200, headers: {}, body: Readable.from([Buffer.from('{"startedAt":null}')]) },
     };
-    const attendances = new Attendances({ ...deps, guests: { agent: async () => agent } });
-    expect(await attendances.attend(id)).toMatchObject({ outcome: 'unknown', reason: 'The output was deleted.' });
-    await attendances.stop();
+    const commandRuns = new CommandRuns({ ...deps, guests: { agent: async () => agent } });
+    expect(await commandRuns.runToEnd(id)).toMatchObject({ outcome: 'unknown', reason: 'The output was deleted.' });
+    await commandRuns.stop();
   });
 
   it('answers nonsense to a start', async () => {
-    expect(await attended(990, 200, Buffer.from('<html>'))).toMatchObject({ outcome: 'unknown' });
+    expect(await runAgainst(990, 200, Buffer.from('<html>'))).toMatchObject({ outcome: 'unknown' });
   });
 });

@@ -4,13 +4,13 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Config } from '../config/config.ts';
 import { withPresentStore } from '../servers/local-store.ts';
 
-export type StalledSandbox = Pick<SandboxRecord, 'id' | 'hostId' | 'stalledBy' | 'waitingFor'>;
+export type SuspendedForSpace = Pick<SandboxRecord, 'id' | 'hostId' | 'stalledBy' | 'waitingFor'>;
 
 /**
  * Sandboxes of the installation that wait for room; none is looked for on a machine without any sandbox.
  * @throws MayflyError store_unavailable
  */
-export async function findStalled(config: Config): Promise<StalledSandbox[]> {
+export async function findSuspendedForSpace(config: Config): Promise<SuspendedForSpace[]> {
   const here = await entriesOf(new StateDir(config.stateDir).sandboxes);
   if (here === null || here.length === 0) return [];
   const paused = await withPresentStore(config, (store) => store.sandboxes.all(['paused']));
