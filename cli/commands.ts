@@ -20,6 +20,11 @@ export function createCommands(io: Io) {
       demo: async () => (await import('./demo/command.ts')).demoCommand(io),
       doctor: async () => (await import('./doctor/command.ts')).doctorCommand(io),
       sandbox,
+      // As docker and kubectl call them.
+      ps: async () => (await import('./sandbox/list.ts')).listCommand(io),
+      ls: async () => (await import('./sandbox/list.ts')).listCommand(io),
+      rm: async () => (await import('./sandbox/destroy.ts')).destroyCommand(io),
+      exec: async () => (await import('./run.ts')).runCommand(io),
       pause: async () => (await import('./pause.ts')).pauseCommand(io),
       hibernate: async () => (await import('./pause.ts')).hibernateCommand(io),
       resume: async () => (await import('./pause.ts')).resumeCommand(io),

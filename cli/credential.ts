@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Credential } from '../client/credentials.ts';
 import { LIMITS } from '../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds, wholeNumber } from './terminal/arguments.ts';
+import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { columns } from './terminal/columns.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 import { printable } from './terminal/printable.ts';
+import { seconds } from './terminal/quantities.ts';
 
 const ID = { type: 'positional', description: 'Sandbox id', required: true } as const;
 const ISSUE = {
@@ -46,7 +47,7 @@ function issue(io: Io) {
       const { min, max } = LIMITS.certificateSeconds;
       const request = {
         publicKey: await publicKeyIn(args.key),
-        ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, min, max) }),
+        ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, { min, max }) }),
       };
       const issued = await connect(io).credentials.issue(id, request, { signal: io.signal });
       if (args.json) {

@@ -5,15 +5,21 @@ import { createCommands } from './commands.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import { Io } from './terminal/io.ts';
-import { leafOf, runLeaf } from './terminal/leaf.ts';
+import { leafOf, runLeaf, unknownCommand } from './terminal/leaf.ts';
 import { exitCodeOf, reportError } from './terminal/report-error.ts';
+
+/** These end with the code of what they run in a sandbox, so that ours has to be one that is not taken for it. */
+const ENDS_AS_ITS_COMMAND = new Set(['run', 'exec']);
 
 /** Runs one command line, with results and errors already printed. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const options = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
+  let isOfCommand = false;
   try {
-    const leaf = await leafOf(createCommands(io), argv);
+    const root = createCommands(io);
+    const leaf = await leafOf(root, argv);
     const { path, command, rest } = leaf;
+    isOfCommand = path.length === 2 && ENDS_AS_ITS_COMMAND.has(path[1] ?? '');
     if (options.includes('--help') || options.includes('-h')) {
       io.print(await usage(io, path, command));
       return EXIT.ok;
@@ -23,16 +29,19 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
       return EXIT.ok;
     }
     if (command.subCommands) {
+      const [given] = rest;
+      if (given !== undefined) throw await unknownCommand(root, leaf, given);
       io.note(await usage(io, path, command));
-      const given = rest[0];
-      throw usageError(given === undefined ? 'a command is missing' : `there is no command ${JSON.stringify(given)}`);
+      throw usageError('a command is missing');
     }
     return await runLeaf(leaf);
   } catch (error) {
     const interrupted = io.signal.aborted && !(error instanceof CliError);
     const shown = interrupted ? interruption(error) : error;
-    reportError(io, shown, options.includes('--json'));
-    return exitCodeOf(shown);
+    const code = exitCodeOf(shown);
+    const told = isOfCommand && code !== EXIT.interrupted ? EXIT.notItsCommand : code;
+    reportError(io, shown, options.includes('--json'), told);
+    return told;
   }
 }
 

@@ -5,12 +5,13 @@ import type { MayflyClient } from '../client/mayfly-client.ts';
 import { LIMITS } from '../model/limits.ts';
 import { exitCodeOfCommand } from './command/command-text.ts';
 import { StdinPump } from './command/stdin-pump.ts';
-import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from './terminal/arguments.ts';
+import { checkArguments, JSON_OPTION, sandboxId } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 import { printable } from './terminal/printable.ts';
+import { seconds } from './terminal/quantities.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
@@ -18,7 +19,7 @@ const ARGS = {
   env: { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
   cwd: { type: 'string', description: "Absolute path, else the user's home" },
   user: { type: 'string', description: 'User of the guest, else its login user' },
-  timeout: { type: 'string', valueHint: 'seconds', description: 'Then it is ended (server default: 600)' },
+  timeout: { type: 'string', valueHint: '10m', description: 'Then it is ended (server default: 10m)' },
   stdin: { type: 'boolean', description: 'Send what comes on standard input', default: false },
   detach: { type: 'boolean', description: 'Do not wait: print its id', default: false },
   ...JSON_OPTION,
@@ -43,7 +44,7 @@ function requestFrom(args: RunArgs, argv: string[], env: string[]): RunCommand {
     ...(args.cwd !== undefined && { cwd: args.cwd }),
     ...(args.user !== undefined && { user: args.user }),
     ...(args.timeout !== undefined && {
-      timeoutSeconds: wholeNumber('timeout', args.timeout, timeoutSeconds.min, timeoutSeconds.max),
+      timeoutSeconds: seconds('timeout', args.timeout, timeoutSeconds),
     }),
     ...(args.stdin && { stdinOpen: true }),
   };
@@ -53,6 +54,17 @@ function variableOf(text: string): [string, string] {
   const [name, ...rest] = text.split('=');
   if (!name || rest.length === 0) throw usageError(`--env must be NAME=value, not ${JSON.stringify(text)}`);
   return [name, rest.join('=')];
+}
+
+/** @returns what was given more than once. @throws CliError which says where the program belongs, when it is not behind `--` */
+function checkOwn(own: string[], hasSplit: boolean): Map<string, string[]> {
+  try {
+    return checkArguments(own, ARGS, ['env']);
+  } catch (error) {
+    const [id, ...words] = own.filter((word) => !word.startsWith('-'));
+    if (hasSplit || !id || words.length === 0) throw error;
+    throw usageError('the program goes behind `--`', `mayfly run ${id} -- ${own.slice(own.indexOf(id) + 1).join(' ')}`);
+  }
 }
 
 /** After a Ctrl-C, for the answer that says what is to be cancelled. Milliseconds. */
@@ -126,22 +138,24 @@ export function runCommand(io: Io) {
   return defineCommand({
     meta: { name: 'run', description: 'Run a command in a sandbox: mayfly run sbx-… -- program arguments' },
     args: ARGS,
-    async run({ args, rawArgs }) {
-      const split = rawArgs.indexOf('--');
-      const [own, argv] = split === -1 ? [rawArgs, []] : [rawArgs.slice(0, split), rawArgs.slice(split + 1)];
-      const env = checkArguments(own, ARGS, ['env']).get('env') ?? [];
-      const request = requestFrom(args, argv, env);
-      const client = connect(io);
-      const accepted = await start(io, client, sandboxId(args.id), request);
-      if (args.detach) {
-        if (args.json) io.printJson(accepted);
-        else io.print(accepted.id);
-        return EXIT.ok;
-      }
-      const ended = await followCommand(io, client, accepted, args);
-      if (args.json) io.printJson(ended);
-      else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
-      return exitCodeOfCommand(ended);
-    },
+    run: ({ args, rawArgs }) => runIt(io, args, rawArgs),
   });
+}
+
+async function runIt(io: Io, args: RunArgs & { id: string; detach: boolean; json: boolean }, rawArgs: string[]) {
+  const split = rawArgs.indexOf('--');
+  const [own, argv] = split === -1 ? [rawArgs, []] : [rawArgs.slice(0, split), rawArgs.slice(split + 1)];
+  const env = checkOwn(own, split !== -1).get('env') ?? [];
+  const request = requestFrom(args, argv, env);
+  const client = connect(io);
+  const accepted = await start(io, client, sandboxId(args.id), request);
+  if (args.detach) {
+    if (args.json) io.printJson(accepted);
+    else io.print(accepted.id);
+    return EXIT.ok;
+  }
+  const ended = await followCommand(io, client, accepted, args);
+  if (args.json) io.printJson(ended);
+  else if (ended.outcome !== 'exited') io.note(`mayfly: ${howItEnded(ended)}`);
+  return exitCodeOfCommand(ended);
 }

@@ -111,9 +111,11 @@ export class MayflyClient {
     return this.#transport.json({ method: 'POST', path: '/v1/sandboxes', body: request, headers }, options);
   }
 
-  listSandboxes(options: PageOptions & { state?: SandboxState } = {}): Promise<Page<SandboxRecord>> {
-    const { limit, cursor, state } = options;
-    return this.#transport.json({ method: 'GET', path: '/v1/sandboxes', query: { limit, cursor, state } }, options);
+  /** Newest first. @param options.alive only those that have not ended */
+  listSandboxes(options: PageOptions & { state?: SandboxState; alive?: true } = {}): Promise<Page<SandboxRecord>> {
+    const { limit, cursor, state, alive } = options;
+    const query = { limit, cursor, state, ...(alive && { alive: 'true' }) };
+    return this.#transport.json({ method: 'GET', path: '/v1/sandboxes', query }, options);
   }
 
   getSandbox(id: string, options: CallOptions = {}): Promise<SandboxRecord> {

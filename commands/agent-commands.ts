@@ -46,6 +46,8 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'command_not_found',
   'command_ended',
   'command_refused',
+  'program_not_found',
+  'program_not_executable',
   'stdin_conflict',
   'guest_disk_full',
   'too_many_requests',

@@ -158,7 +158,19 @@ export const ERRORS = {
     status: 422,
     retryable: false,
     title: 'The guest cannot start that command',
-    remedy: 'Mend what `detail` names: a user, a working directory or a program that the guest does not have.',
+    remedy: 'Mend what `detail` names: a user or a working directory that the guest does not have.',
+  },
+  program_not_found: {
+    status: 422,
+    retryable: false,
+    title: 'The guest has no such program',
+    remedy: 'Install it, or give the path of one that is there.',
+  },
+  program_not_executable: {
+    status: 422,
+    retryable: false,
+    title: 'The guest cannot run that program',
+    remedy: 'Mend what `detail` names: its permissions, or what it is.',
   },
   stdin_conflict: {
     status: 409,

@@ -1,9 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { ERRORS } from '../model/errors.ts';
+import { architecturePicture } from './docs/architecture-picture.ts';
 import { readOnlyPage } from './docs/read-only.ts';
 
-/** Writes docs/errors.md and the table in docs/read-only.md from the tables that the code uses: `npm run docs`. */
+/** Writes docs/errors.md, docs/architecture.svg and the table in docs/read-only.md: `npm run docs`. */
 const rows = Object.entries(ERRORS).map(
   ([code, { status, retryable, title, remedy }]) =>
     `| <a id="${code}"></a>\`${code}\` | ${status} | ${retryable ? 'yes' : 'no'} | ${cell(title)} | ${cell(remedy)} |`,
@@ -26,6 +27,8 @@ await writeFile(fileURLToPath(new URL('../docs/errors.md', import.meta.url)), pa
 
 const readOnly = fileURLToPath(new URL('../docs/read-only.md', import.meta.url));
 await writeFile(readOnly, readOnlyPage(await readFile(readOnly, 'utf8')));
+
+await writeFile(fileURLToPath(new URL('../docs/architecture.svg', import.meta.url)), architecturePicture());
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');

@@ -140,6 +140,7 @@ export const listQuery = z.strictObject({
   limit,
   cursor: z.string().max(256).optional(),
   state: z.enum(SANDBOX_STATES).optional(),
+  alive: z.enum(['true']).optional().openapi({ description: 'Only those that have not ended' }),
 });
 export const auditQuery = z.strictObject({ limit, cursor: wholeText(0, 999_999_999).optional() });
 

@@ -104,11 +104,12 @@ export function sandboxRoutes(app: App, deps: AppDeps): void {
     return serialised(await answer(c, deps, request, c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
-    const { limit = LIMITS.page.default, cursor, state } = c.req.valid('query');
+    const { limit = LIMITS.page.default, cursor, state, alive } = c.req.valid('query');
     const page = await store.sandboxes.list({
       limit,
       ...(cursor !== undefined && { cursor }),
       ...(state && { state }),
+      alive: alive !== undefined,
     });
     return c.json({ items: page.items.map(sandboxView), nextCursor: page.nextCursor }, 200);
   });

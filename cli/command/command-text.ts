@@ -1,14 +1,14 @@
 import { constants } from 'node:os';
 import type { Command } from '../../client/commands.ts';
 import { between, duration } from '../terminal/duration.ts';
-import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
 
 /** What ssh ends with when it is not the remote program's own code (ssh(1), EXIT STATUS). */
 const NOT_ITS_OWN = 255;
 
 /**
  * The exit code to end with: the command's own; 128 and the signal's number as a shell has it; timeout(1)'s 124; 130
- * when it was cancelled; 255, as ssh, when what became of it is not known.
+ * when it was cancelled; 125 to 127, as docker run, when it was not started; 255, as ssh, when what became of it is not known.
  */
 export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Command): number {
   switch (outcome) {
@@ -21,7 +21,9 @@ export function exitCodeOfCommand({ outcome, exitCode, signal, failure }: Comman
     case 'cancelled':
       return EXIT.interrupted;
     case 'not-started':
-      return failure ? exitCodeOfCode(failure.code) : NOT_ITS_OWN;
+      if (failure?.code === 'program_not_found') return EXIT.programNotFound;
+      if (failure?.code === 'program_not_executable') return EXIT.notExecutable;
+      return EXIT.notItsCommand;
     case 'interrupted':
     case 'unknown':
     case null:

@@ -16,6 +16,7 @@ import { CliError, usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { mebibytes, seconds } from '../terminal/quantities.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
@@ -23,9 +24,14 @@ const ARGS = {
   source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
   capture: { type: 'string', description: 'Capture of a running source, else its newest (`mayfly capture list`)' },
   cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
-  'memory-mib': { type: 'string', valueHint: 'MiB', description: "Memory, else the source's" },
-  ttl: { type: 'string', valueHint: 'seconds', description: 'Seconds until it ends by itself (server default: 3600)' },
-  idle: { type: 'string', valueHint: 'seconds', description: 'Seconds without use until it ends by itself' },
+  memory: { type: 'string', valueHint: '512M', description: "Memory, such as 512M or 2G, else the source's" },
+  'memory-mib': { type: 'string', valueHint: 'MiB', description: 'The same in MiB' },
+  ttl: {
+    type: 'string',
+    valueHint: '1h',
+    description: 'When it ends by itself, such as 90s or 1h30m (server default: 1h)',
+  },
+  idle: { type: 'string', valueHint: '15m', description: 'How long it may be unused until it ends by itself' },
   'auto-resume': { type: 'boolean', description: 'Resume it when it is used while paused or hibernated' },
   egress: {
     type: 'enum',
@@ -43,6 +49,7 @@ interface CreateArgs {
   source: string;
   capture?: string | undefined;
   cpus?: string | undefined;
+  memory?: string | undefined;
   'memory-mib'?: string | undefined;
   ttl?: string | undefined;
   idle?: string | undefined;
@@ -52,20 +59,25 @@ interface CreateArgs {
 }
 
 function requestFrom(args: CreateArgs, metadata: string[]): CreateSandbox {
-  const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
-  const memory = args['memory-mib'];
+  const { cpus, ttlSeconds, idleSeconds } = LIMITS;
   return {
     source: args.source,
     ...(args.capture && { captureId: captureId(args.capture) }),
     ...(args.cpus && { cpus: wholeNumber('cpus', args.cpus, cpus.min, cpus.max) }),
-    ...(memory && { memoryMib: wholeNumber('memory-mib', memory, memoryMib.min, memoryMib.max) }),
-    ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, ttlSeconds.min, ttlSeconds.max) }),
-    ...(args.idle && { idleSeconds: wholeNumber('idle', args.idle, idleSeconds.min, idleSeconds.max) }),
+    ...memoryFrom(args),
+    ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, ttlSeconds) }),
+    ...(args.idle && { idleSeconds: seconds('idle', args.idle, idleSeconds) }),
     ...(args['auto-resume'] && { autoResume: true }),
     ...(args.egress && { network: { egress: args.egress } }),
     ...(args.agent && { agentId: args.agent }),
     ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata.map(pairOf)) }),
   };
+}
+
+function memoryFrom({ memory, 'memory-mib': mib }: CreateArgs): { memoryMib?: number } {
+  if (memory && mib) throw usageError('--memory and --memory-mib are the same; give one of them');
+  if (memory) return { memoryMib: mebibytes('memory', memory, LIMITS.memoryMib) };
+  return mib ? { memoryMib: wholeNumber('memory-mib', mib, LIMITS.memoryMib.min, LIMITS.memoryMib.max) } : {};
 }
 
 function pairOf(text: string): [string, string] {
@@ -111,13 +123,13 @@ export function createCommand(io: Io) {
     async run({ args, rawArgs }) {
       const metadata = checkArguments(rawArgs, ARGS, ['metadata']).get('metadata') ?? [];
       const request = requestFrom(args, metadata);
-      const seconds = waitSeconds(args.wait);
+      const within = waitSeconds(args.wait);
       const client = connect(io);
       const accepted = await ask(io, client, request, args['idempotency-key'] ?? randomUUID());
       io.note(`${accepted.id} from ${io.paint('bold', args.source)}`);
-      const { signal } = waitSignal(io, seconds);
+      const { signal } = waitSignal(io, within);
       const record = await follow(client, accepted, settled, new StepPrinter(io), signal).catch((error: unknown) => {
-        throw signal.aborted ? stillGoing(io, accepted, seconds) : error;
+        throw signal.aborted ? stillGoing(io, accepted, within) : error;
       });
       if (args.json) io.printJson(record);
       else for (const line of sandboxLines(io, record)) io.print(line);

@@ -1,4 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
@@ -6,11 +7,12 @@ import { CliError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { exitCodeOf, reportError } from '../terminal/report-error.ts';
 import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Sandbox ids, one or more', required: true },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -24,29 +26,63 @@ function verdict(record: SandboxRecord): ExitCode {
 /** `mayfly sandbox destroy`: done when the proof is there, in whatever state the sandbox was. */
 export function destroyCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'destroy', description: 'End a sandbox and wait for the proof that nothing is left' },
+    meta: { name: 'destroy', description: 'End sandboxes and wait for the proof that nothing is left' },
     args: ARGS,
     async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
-      const id = sandboxId(args.id);
-      const seconds = waitSeconds(args.wait);
+      const ids = (checkArguments(rawArgs, ARGS, ['id']).get('id') ?? []).map(sandboxId);
+      const within = waitSeconds(args.wait);
       const client = connect(io);
-      const before = await client.getSandbox(id, { signal: io.signal });
-      const asked = await client.destroySandbox(id, { waitSeconds: 0, signal: io.signal });
-      const { signal } = waitSignal(io, seconds);
-      const printer = new StepPrinter(io, before.steps.length);
-      const record = await follow(client, asked, (r) => isFinal(r.state), printer, signal).catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-        throw new CliError(
-          io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,
-          io.signal.aborted ? `Stopped watching ${id}` : `${id} is not proved to be gone after ${seconds} s`,
-          'its saga goes on removing it without anybody watching',
-          `See what it waits for with \`mayfly sandbox get ${id}\`.`,
+      const { signal } = waitSignal(io, within);
+      // All are asked to end before the first is waited for.
+      const asked = await Promise.allSettled(ids.map((id) => end(io, client, id)));
+      let worst: ExitCode = EXIT.ok;
+      for (const [n, id] of ids.entries()) {
+        const code = await finish(io, client, asked[n], { id, within, signal, json: args.json }).catch(
+          (error: unknown) => {
+            if (ids.length === 1) throw error;
+            reportError(io, error, args.json);
+            return exitCodeOf(error);
+          },
         );
-      });
-      if (args.json) io.printJson(record);
-      else for (const line of sandboxLines(io, record)) io.print(line);
-      return verdict(record);
+        if (worst === EXIT.ok) worst = code;
+      }
+      return worst;
     },
   });
+}
+
+interface Ending {
+  record: SandboxRecord;
+  /** How many steps were over before. */
+  printed: number;
+}
+
+async function end(io: Io, client: MayflyClient, id: string): Promise<Ending> {
+  const before = await client.getSandbox(id, { signal: io.signal });
+  const record = await client.destroySandbox(id, { waitSeconds: 0, signal: io.signal });
+  return { record, printed: before.steps.length };
+}
+
+/** Waits for the proof of one, and prints it. */
+async function finish(
+  io: Io,
+  client: MayflyClient,
+  asked: PromiseSettledResult<Ending> | undefined,
+  { id, within, signal, json }: { id: string; within: number; signal: AbortSignal; json: boolean },
+): Promise<ExitCode> {
+  if (asked?.status !== 'fulfilled') throw asked?.reason;
+  const printer = new StepPrinter(io, asked.value.printed);
+  const isOver = ({ state }: SandboxRecord) => isFinal(state);
+  const record = await follow(client, asked.value.record, isOver, printer, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    throw new CliError(
+      io.signal.aborted ? EXIT.interrupted : EXIT.waitedTooLong,
+      io.signal.aborted ? `Stopped watching ${id}` : `${id} is not proved to be gone after ${within} s`,
+      'its saga goes on removing it without anybody watching',
+      `See what it waits for with \`mayfly sandbox get ${id}\`.`,
+    );
+  });
+  if (json) io.printJson(record);
+  else for (const line of sandboxLines(io, record)) io.print(line);
+  return verdict(record);
 }

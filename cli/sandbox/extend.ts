@@ -1,16 +1,17 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId, wholeNumber } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION, sandboxId } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { seconds } from '../terminal/quantities.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
-  ttl: { type: 'string', valueHint: 'seconds', description: 'Seconds from now to its new end' },
-  idle: { type: 'string', valueHint: 'seconds|off', description: 'Seconds without use until it ends' },
+  ttl: { type: 'string', valueHint: '1h', description: 'From now to its new end, such as 90s or 1h30m' },
+  idle: { type: 'string', valueHint: '15m|off', description: 'How long it may be unused until it ends' },
   'auto-resume': {
     type: 'enum',
     options: ['on', 'off'],
@@ -20,7 +21,7 @@ const ARGS = {
 } as const satisfies ArgsDef;
 
 function idleFrom(text: string): number | null {
-  return text === 'off' ? null : wholeNumber('idle', text, LIMITS.idleSeconds.min, LIMITS.idleSeconds.max);
+  return text === 'off' ? null : seconds('idle', text, LIMITS.idleSeconds);
 }
 
 /** `mayfly sandbox extend`: moves the end of a sandbox, or says whether it is resumed by being used. */
@@ -33,9 +34,8 @@ export function extendCommand(io: Io) {
       const id = sandboxId(args.id);
       const autoResume = args['auto-resume'];
       if (!args.ttl && !args.idle && !autoResume) throw usageError('give --ttl, --idle or --auto-resume');
-      const { min, max } = LIMITS.ttlSeconds;
       const change = {
-        ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, min, max) }),
+        ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
         ...(args.idle && { idleSeconds: idleFrom(args.idle) }),
         ...(autoResume && { autoResume: autoResume === 'on' }),
       };

@@ -8,6 +8,7 @@ import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 
 const ARGS = {
+  all: { type: 'boolean', alias: 'a', description: 'Those that have ended too', default: false },
   state: { type: 'enum', options: [...SANDBOX_STATES], description: 'Only those in this state' },
   json: { type: 'boolean', description: 'Print NDJSON on stdout, one sandbox a line', default: false },
 } as const satisfies ArgsDef;
@@ -17,10 +18,10 @@ function row(record: SandboxRecord): string[] {
   return [record.id, state, record.spec.source, record.hostId ?? '-', record.ssh?.address ?? '-', record.createdAt];
 }
 
-/** `mayfly sandbox list`: newest first, all pages. */
+/** `mayfly sandbox list`: newest first, all pages; those that live, unless told otherwise. */
 export function listCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'list', description: 'List sandboxes, newest first' },
+    meta: { name: 'list', description: 'List the sandboxes that live, newest first' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
@@ -31,7 +32,7 @@ export function listCommand(io: Io) {
         const page = await client.listSandboxes({
           limit: LIMITS.page.max,
           signal: io.signal,
-          ...(state && { state }),
+          ...(state ? { state } : !args.all && { alive: true as const }),
           ...(cursor && { cursor }),
         });
         if (args.json) for (const record of page.items) io.printJson(record);

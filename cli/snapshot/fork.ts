@@ -18,6 +18,7 @@ import { columns } from '../terminal/columns.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { seconds } from '../terminal/quantities.ts';
 
 const { count } = LIMITS.fork;
 const ARGS = {
@@ -25,8 +26,8 @@ const ARGS = {
   count: { type: 'string', description: `How many, ${count.min} to ${count.max}`, default: '1' },
   ttl: {
     type: 'string',
-    valueHint: 'seconds',
-    description: 'Seconds until each ends by itself (server default: 3600)',
+    valueHint: '1h',
+    description: 'When each ends by itself, such as 90s or 1h30m (server default: 1h)',
   },
   'idempotency-key': { type: 'string', description: 'The same key makes the same sandboxes, however often it is sent' },
   ...WAIT_OPTION,
@@ -40,19 +41,18 @@ export function forkCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const { min, max } = LIMITS.ttlSeconds;
       const request = {
         snapshotId: snapshotId(args.snapshot),
         count: wholeNumber('count', args.count, count.min, count.max),
-        ...(args.ttl && { ttlSeconds: wholeNumber('ttl', args.ttl, min, max) }),
+        ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
       };
-      const seconds = waitSeconds(args.wait);
+      const within = waitSeconds(args.wait);
       const client = connect(io);
       const idempotencyKey = args['idempotency-key'] ?? randomUUID();
       const forks = await client.snapshots.fork(request, { waitSeconds: 0, idempotencyKey, signal: io.signal });
-      const { signal } = waitSignal(io, seconds);
+      const { signal } = waitSignal(io, within);
       const ended = await settle(io, client, forks, signal).catch((error: unknown) => {
-        throw signal.aborted ? stillGoing(io, forks, seconds) : error;
+        throw signal.aborted ? stillGoing(io, forks, within) : error;
       });
       if (args.json) io.printJson({ items: ended });
       else for (const line of columns(['ID', 'STATE', 'ADDRESS', 'FAILURE'], ended.map(row))) io.print(line);

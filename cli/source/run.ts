@@ -2,9 +2,10 @@ import { constants } from 'node:os';
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
-import { checkArguments, JSON_OPTION, wholeNumber } from '../terminal/arguments.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
+import { seconds } from '../terminal/quantities.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {
@@ -27,7 +28,7 @@ export function runCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const { min, max } = LIMITS.sourceCommand.timeoutSeconds;
-      const timeout = args.timeout === undefined ? null : wholeNumber('timeout', args.timeout, min, max);
+      const timeout = args.timeout === undefined ? null : seconds('timeout', args.timeout, { min, max });
       const request = { command: args.command, ...onHost(args), ...(timeout !== null && { timeoutSeconds: timeout }) };
       const result = await connect(io).sources.run(args.name, request, { signal: io.signal });
       if (args.json) {

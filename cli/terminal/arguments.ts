@@ -3,6 +3,7 @@ import type { ArgsDef } from 'citty';
 import { isCaptureId, isSandboxId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { usageError } from './cli-error.ts';
+import { seconds } from './quantities.ts';
 
 /** The option every command takes. */
 export const JSON_OPTION = {
@@ -13,7 +14,7 @@ export const JSON_OPTION = {
 export const WAIT_OPTION = {
   wait: {
     type: 'string',
-    valueHint: 'seconds',
+    valueHint: 'duration',
     description: 'How long to wait; what was asked for goes on in any case (exit 124)',
     default: String(LIMITS.waitSeconds.max),
   },
@@ -62,7 +63,7 @@ export function wholeNumber(name: string, text: string, min: number, max: number
 }
 
 export function waitSeconds(text: string): number {
-  return wholeNumber('wait', text, 0, LIMITS.waitSeconds.max);
+  return seconds('wait', text, { min: 0, max: LIMITS.waitSeconds.max });
 }
 
 /** @throws CliError when `text` is not a sandbox id */

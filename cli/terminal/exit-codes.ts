@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 
-/** What `mayfly` ends with; README.md and docs/operations.md show this table. 124 is timeout(1)'s, 130 the shell's for SIGINT. */
+/** What `mayfly` ends with; README.md shows this table. 124 is timeout(1)'s, 130 the shell's for SIGINT. */
 export const EXIT = {
   ok: 0,
   /** It was tried and failed. */
@@ -12,6 +12,12 @@ export const EXIT = {
   refused: 4,
   /** Not now: no answer, no host, no room. The same command can succeed later. */
   unavailable: 5,
+  /** `mayfly run`: what failed is Mayfly and not the command, whose codes are its own; docker run's. */
+  notItsCommand: 125,
+  /** `mayfly run`: the program is there, but cannot be run; the shell's. */
+  notExecutable: 126,
+  /** `mayfly run`: the guest has no such program; the shell's. */
+  programNotFound: 127,
   /** `--wait` was over first; what was asked for goes on. */
   waitedTooLong: 124,
   interrupted: 130,

@@ -47,9 +47,9 @@ function reportOf(error: unknown): Report {
 }
 
 /** Says what went wrong; with `json` as the one document on stdout. Stack traces only with MAYFLY_DEBUG=1. */
-export function reportError(io: Io, error: unknown, json: boolean): void {
+export function reportError(io: Io, error: unknown, json: boolean, exitCode = exitCodeOf(error)): void {
   const report = reportOf(error);
-  if (json) io.printJson({ error: { exitCode: exitCodeOf(error), ...report } });
+  if (json) io.printJson({ error: { exitCode, ...report } });
   io.note(`${io.paint('red', 'mayfly:')} ${printable(report.what)}`);
   io.note(`  why:  ${printable(report.why)}`);
   for (const { field, problem } of report.errors ?? []) io.note(`        ${printable(field)}: ${printable(problem)}`);

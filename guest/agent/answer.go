@@ -8,21 +8,23 @@ import (
 
 // statuses holds the HTTP status of every code of model/errors.ts that the agent answers with.
 var statuses = map[string]int{
-	"invalid_request":       http.StatusUnprocessableEntity,
-	"invalid_id":            http.StatusBadRequest,
-	"body_too_large":        http.StatusRequestEntityTooLarge,
-	"not_found":             http.StatusNotFound,
-	"command_not_found":     http.StatusNotFound,
-	"command_ended":         http.StatusConflict,
-	"command_refused":       http.StatusUnprocessableEntity,
-	"stdin_conflict":        http.StatusConflict,
-	"file_not_found":        http.StatusNotFound,
-	"file_conflict":         http.StatusConflict,
-	"file_forbidden":        http.StatusForbidden,
-	"guest_disk_full":       http.StatusInsufficientStorage,
-	"range_not_satisfiable": http.StatusRequestedRangeNotSatisfiable,
-	"too_many_requests":     http.StatusTooManyRequests,
-	"internal":              http.StatusInternalServerError,
+	"invalid_request":        http.StatusUnprocessableEntity,
+	"invalid_id":             http.StatusBadRequest,
+	"body_too_large":         http.StatusRequestEntityTooLarge,
+	"not_found":              http.StatusNotFound,
+	"command_not_found":      http.StatusNotFound,
+	"command_ended":          http.StatusConflict,
+	"command_refused":        http.StatusUnprocessableEntity,
+	"program_not_found":      http.StatusUnprocessableEntity,
+	"program_not_executable": http.StatusUnprocessableEntity,
+	"stdin_conflict":         http.StatusConflict,
+	"file_not_found":         http.StatusNotFound,
+	"file_conflict":          http.StatusConflict,
+	"file_forbidden":         http.StatusForbidden,
+	"guest_disk_full":        http.StatusInsufficientStorage,
+	"range_not_satisfiable":  http.StatusRequestedRangeNotSatisfiable,
+	"too_many_requests":      http.StatusTooManyRequests,
+	"internal":               http.StatusInternalServerError,
 }
 
 // refusal is an error that the other side is told as it is: a code of model/errors.ts and a sentence.

@@ -14,7 +14,7 @@ import (
 func (l *launch) find(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		if err := l.executable(name); err != nil {
-			return "", refused("command_refused", "The program %q cannot be run: %s.", name, reasonOf(err))
+			return "", refused(codeOf(err), "The program %q cannot be run: %s.", name, reasonOf(err))
 		}
 		return name, nil
 	}
@@ -36,14 +36,22 @@ func (l *launch) find(name string) (string, error) {
 			return candidate, nil
 		}
 		if errors.Is(err, fs.ErrPermission) && denied == nil {
-			denied = refused("command_refused", "The program %q on PATH cannot be run: %s.", name, reasonOf(err))
+			denied = refused("program_not_executable", "The program %q on PATH cannot be run: %s.", name, reasonOf(err))
 		}
 	}
 	if denied != nil {
 		return "", denied
 	}
 	// Without what PATH is: it may be the caller's, whose values are not recorded.
-	return "", refused("command_refused", "There is no program %q on PATH.", name)
+	return "", refused("program_not_found", "There is no program %q on PATH.", name)
+}
+
+// codeOf tells a program that is not there from one that cannot be run, as shells do with 127 and 126.
+func codeOf(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "program_not_found"
+	}
+	return "program_not_executable"
 }
 
 // executable says why the command's user could not execute the file; only exec itself knows everything.

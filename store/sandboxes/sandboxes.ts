@@ -94,13 +94,14 @@ export class Sandboxes {
 
   /**
    * One page, newest first. Records made meanwhile do not move the following pages.
+   * @param query.alive only those that have not ended
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
-  async list(query: { limit: number; cursor?: string; state?: SandboxState }): Promise<SandboxPage> {
-    const { limit, cursor, state } = query;
+  async list(query: { limit: number; cursor?: string; state?: SandboxState; alive?: boolean }): Promise<SandboxPage> {
+    const { limit, cursor, state, alive } = query;
     const filter = { ...(state && { state }), ...(cursor !== undefined && olderThan(cursor)) };
     // The living first: one that ends in between is then in both, and not in none.
-    const homes = state ? [this.#homeOf(state)] : [this.#alive, this.#ended];
+    const homes = state ? [this.#homeOf(state)] : alive ? [this.#alive] : [this.#alive, this.#ended];
     const found = new Map<string, SandboxDocument>();
     for (const home of homes) {
       const part = await reaching('list sandboxes', () =>

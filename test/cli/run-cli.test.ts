@@ -177,6 +177,62 @@ describe('mayfly', () => {
     expect(server.seen).toEqual([]);
   });
 
+  it.each([
+    [['sandbx', 'list'], 'mayfly sandbox'],
+    [['sandbox', 'lst'], 'mayfly sandbox list'],
+    [['create', 'golden'], 'mayfly sandbox create'],
+    [['destory', ID], 'mayfly sandbox destroy'],
+    [['source', 'prepar'], 'mayfly source prepare'],
+  ])('suggests what %j may mean, and prints no list of commands', async (args, meant) => {
+    const { code, err } = await cli(args);
+    expect(code).toBe(2);
+    expect(err).toContain(`Did you mean \`${meant}\`?`);
+    expect(err.split('\n').length).toBeLessThan(6);
+  });
+
+  it.each([[['frobnicate']], [['sandbox', 'frobnicate']]])('suggests nothing for %j', async (args) => {
+    expect((await cli(args)).err).toContain('--help');
+  });
+
+  it('takes times and sizes as people write them', async () => {
+    server.answers((_request, response) => answerJson(response, 202, sandboxRecord()));
+    await cli(['sandbox', 'create', 'golden', '--ttl', '1h30m', '--idle', '15m', '--memory', '2G']);
+    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({
+      source: 'golden',
+      ttlSeconds: 5_400,
+      idleSeconds: 900,
+      memoryMib: 2_048,
+    });
+    expect((await cli(['sandbox', 'create', 'golden', '--memory', '2G', '--memory-mib', '64'])).code).toBe(2);
+  });
+
+  it('lists those that live, by any of its names, and all when told so', async () => {
+    server.answers((_request, response) => answerJson(response, 200, { items: [sandboxRecord()], nextCursor: null }));
+    for (const words of [['sandbox', 'list'], ['ps'], ['ls'], ['ps', '-a'], ['ls', '--all']]) {
+      expect((await cli(words)).out).toContain(ID);
+    }
+    expect(server.seen.map(({ path }) => path.includes('alive=true'))).toEqual([true, true, true, false, false]);
+  });
+
+  it('destroys several, goes on after one that is not there, and ends with its code', async () => {
+    const other = ID.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
+    const gone = { type: 'about:blank', title: 'gone', status: 404, code: 'sandbox_not_found' };
+    server.answers((request, response) => {
+      if (request.path.includes(other)) answerJson(response, 404, gone);
+      else answerJson(response, 200, destroyed);
+    });
+    const { code, out, err } = await cli(['rm', other, ID, '--json']);
+    expect(code).toBe(3);
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).state ?? 'error'),
+    ).toEqual(['error', 'destroyed']);
+    expect(err).toContain('gone');
+    expect((await cli(['rm'])).code).toBe(2);
+  });
+
   it('ends with 5 and says what to do when nothing listens', async () => {
     const env = { MAYFLY_URL: 'http://127.0.0.1:1', MAYFLY_API_KEY: 'k' };
     const { code, err } = await cli(['key', 'create', 'ci'], { env });

@@ -71,9 +71,27 @@ describe('mayfly run', () => {
     [{ outcome: 'timed-out', exitCode: null }, 124],
     [{ outcome: 'cancelled', exitCode: null }, 130],
     [{ outcome: 'unknown', exitCode: null, reason: 'the machine is gone' }, 255],
-    [{ outcome: 'not-started', exitCode: null, failure: { code: 'command_refused', message: 'no user x' } }, 2],
+    [{ outcome: 'not-started', exitCode: null, failure: { code: 'command_refused', message: 'no user x' } }, 125],
+    [{ outcome: 'not-started', exitCode: null, failure: { code: 'program_not_executable', message: 'x' } }, 126],
+    [{ outcome: 'not-started', exitCode: null, failure: { code: 'program_not_found', message: 'x' } }, 127],
   ] as [Partial<Command>, number][])('ends as the command ended: %j → %i', async (ended, code) => {
     expect((await run(['run', ID, '--', 'x'], ended)).code).toBe(code);
+  });
+
+  it.each([
+    [['run', ID]],
+    [['exec', ID]],
+    [['run', 'no-id', '--', 'x']],
+    [['run']],
+    [['run', ID, '--timeout', 'x', '--', 'x']],
+  ])('ends with 125 when it is Mayfly that fails: %j', async (args) => {
+    expect((await run(args, {})).code).toBe(125);
+  });
+
+  it('says where the program belongs', async () => {
+    const { code, err } = await run(['run', ID, 'echo', 'hi'], {});
+    expect(code).toBe(125);
+    expect(err).toContain(`mayfly run ${ID} -- echo hi`);
   });
 
   it('says why a command was not started', async () => {
@@ -151,7 +169,7 @@ describe('mayfly run', () => {
   it.each([[[]], [['--command', 'x', '--', 'y']], [['--env', 'A', '--', 'x']], [['--timeout', '0', '--', 'x']]])(
     'refuses %j before anything is asked',
     async (args) => {
-      expect((await run(['run', ID, ...args], {})).code).toBe(2);
+      expect((await run(['run', ID, ...args], {})).code).toBe(125);
       expect(server.seen).toEqual([]);
     },
   );

@@ -81,22 +81,23 @@ describe('what is run', () => {
 });
 
 describe('what is refused before the start, and leaves no marker', () => {
-  const refusals: [string, Parameters<typeof put>[2], string][] = [
+  const refusals: [string, Parameters<typeof put>[2], string, string?][] = [
     ['a user', { command: 'true', user: 'nosuchuser' }, 'no user named "nosuchuser"'],
     ['a user like an option', { command: 'true', user: '-oProxyCommand=x' }, 'no user named'],
     ['a directory', { command: 'true', cwd: '/nowhere' }, '"/nowhere" cannot be used: no such file'],
     ['a file as directory', { command: 'true', cwd: '/etc/passwd' }, 'is not a directory'],
     ['a directory that is not its user’s', { command: 'true', cwd: '/root', user: 'nobody' }, 'permission denied'],
-    ['a program', { argv: ['no-such-program'] }, 'no program "no-such-program" on PATH'],
-    ['a path', { argv: ['/etc/passwd'] }, '"/etc/passwd" cannot be run: permission denied'],
+    ['a program', { argv: ['no-such-program'] }, 'no program "no-such-program" on PATH', 'program_not_found'],
+    ['a path to nothing', { argv: ['/nowhere'] }, '"/nowhere" cannot be run: no such file', 'program_not_found'],
+    ['a path', { argv: ['/etc/passwd'] }, '"/etc/passwd" cannot be run: permission denied', 'program_not_executable'],
     ['too long an argument', { argv: ['/bin/echo', 'x'.repeat(131_072)] }, 'argument list too long'],
   ];
-  test.each(refusals)('%s', async (_name, request, message) => {
+  test.each(refusals)('%s', async (_name, request, message, code = 'command_refused') => {
     const id = newCommandId();
     const answer = await put(agent, id, request);
     expect(answer.status).toBe(422);
     expect(JSON.parse(answer.body.toString())).toMatchObject({
-      code: 'command_refused',
+      code,
       message: expect.stringContaining(message) as string,
     });
     await expect(access(join(agent.folder, 'state', 'commands', id))).rejects.toThrow('ENOENT');

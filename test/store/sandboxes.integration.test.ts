@@ -115,6 +115,15 @@ describe('those that have ended', () => {
     expect(items.filter(({ id }) => id === sandboxId(12)).map(({ state }) => state)).toEqual(['destroyed']);
   });
 
+  it('are left out of a list of the living', async () => {
+    await store.sandboxes.create(record(16));
+    await store.sandboxes.create(record(17));
+    await store.sandboxes.update(sandboxId(17), { state: 'destroyed' });
+    const ids = (await store.sandboxes.list({ limit: 200, alive: true })).items.map(({ id }) => id);
+    expect(ids).toContain(sandboxId(16));
+    expect(ids).not.toContain(sandboxId(17));
+  });
+
   it('do not come back by a late repetition of their request', async () => {
     await store.sandboxes.create(record(13));
     await store.sandboxes.update(sandboxId(13), { state: 'destroyed' });

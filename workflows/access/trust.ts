@@ -47,7 +47,7 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
     }
     const guest = await patientControl.trustOf({ sandboxId });
     if (!guest) return false;
-    const held = await tellGuest(sandboxId, guest);
+    const held = await pushToGuest(sandboxId, guest);
     if (held && !isNew && !guest.hasMore) return true;
     if (held) continue;
     await condition(() => isNew, PAUSE);
@@ -55,7 +55,7 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
   }
 }
 
-async function tellGuest(sandboxId: string, guest: GuestTrust): Promise<boolean> {
+async function pushToGuest(sandboxId: string, guest: GuestTrust): Promise<boolean> {
   const { hostId, userCaKeys, revokedKeys, revokedSerials } = guest;
   const host = proxyActivities<HostActivities>({
     taskQueue: hostQueue(hostId),

@@ -12,6 +12,7 @@ import {
   type StopReason,
 } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
+import { assertTransition } from '../../model/sandbox/transitions.ts';
 import { patientControl } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { accepted, destroy, patch, settled, touch } from '../saga/messages.ts';
@@ -98,6 +99,7 @@ export class Life {
     show(this.record, changes, this.isOfTurns);
     await CancellationScope.nonCancellable(() => {
       const write = this.writing.then(async () => {
+        if (state) assertTransition(this.id, this.record.state, state);
         const written = { ...changes, steps: this.steps, updatedAt: event.at };
         this.record = await remember({ sandboxId: this.id, changes: written, event });
       });

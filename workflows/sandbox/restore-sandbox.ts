@@ -35,7 +35,7 @@ export async function restoreSandbox(
   try {
     if (keepAs !== null) await keep(life, run, host, keepAs, operation);
   } catch (err) {
-    if (!isCancellation(err)) await tellFailed(life, operation, failureOf(err, life.failedStep), { state });
+    if (!isCancellation(err)) await recordFailed(life, operation, failureOf(err, life.failedStep), { state });
     throw err;
   }
   await host.interruptCommands();
@@ -67,15 +67,15 @@ async function putBack(
     await host.removeDomain();
     await host.revertDisk({ snapshotId, restoreId });
     const ssh = await startAgain(life, host);
-    await tellRestored(life, operation, ssh);
+    await recordRestored(life, operation, ssh);
   } catch (err) {
     if (isCancellation(err)) throw err;
     const failure = failureOf(err, life.failedStep);
     const disks = disksAfter(failure, operation);
     const ssh = await bringBack(life, stepsOn(life, generation + 1), disks);
-    if (disks?.snapshotId === snapshotId) return tellRestored(life, operation, ssh);
+    if (disks?.snapshotId === snapshotId) return recordRestored(life, operation, ssh);
     await trustAnew(life);
-    await tellFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_SUSPENDED_FOR_SPACE });
+    await recordFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_SUSPENDED_FOR_SPACE });
     throw err;
   }
 }
@@ -97,7 +97,7 @@ async function trustAnew(life: Life): Promise<void> {
   await renewTrust(life);
 }
 
-async function tellRestored(
+async function recordRestored(
   life: Life,
   { operationId, snapshotId, keepAs, actor }: RestoreOperation,
   ssh: SshEndpoint,
@@ -111,7 +111,7 @@ async function tellRestored(
   );
 }
 
-async function tellFailed(
+async function recordFailed(
   life: Life,
   { operationId, snapshotId }: RestoreOperation,
   failure: SandboxFailure,

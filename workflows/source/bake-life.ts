@@ -36,7 +36,7 @@ export class BakeLife extends TaskLife {
   }
 
   /** Changes the record; also when the workflow is being cancelled. */
-  async tell(
+  async recordChange(
     changes: BakedRemembrance['changes'],
     said?: { kind: AuditKind; detail: Record<string, unknown> },
   ): Promise<BakedSource> {

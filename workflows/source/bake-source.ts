@@ -45,12 +45,12 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     const detail = { failure, snapshotId: input.snapshot.id };
-    await life.tell({ state: 'failed', failure, waitingFor: null }, { kind: 'source.bake-failed', detail });
+    await life.recordChange({ state: 'failed', failure, waitingFor: null }, { kind: 'source.bake-failed', detail });
     throw failedWith(failure);
   }
   await destroyBuilder();
   await life.listed(true);
-  return life.tell(
+  return life.recordChange(
     { state: 'ready', image, readyAt: now(), waitingFor: null },
     { kind: 'source.baked', detail: { snapshotId: input.snapshot.id, image } },
   );

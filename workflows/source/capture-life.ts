@@ -27,7 +27,7 @@ export class CaptureLife extends TaskLife {
   }
 
   /** Changes the record; also when the workflow is being cancelled. */
-  async tell(
+  async recordChange(
     changes: CaptureRemembrance['changes'],
     said?: { kind: AuditKind; detail: Record<string, unknown> },
   ): Promise<void> {

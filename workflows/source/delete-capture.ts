@@ -11,20 +11,20 @@ export async function deleteCapture(life: CaptureLife): Promise<void> {
   const { state } = await life.recall();
   if (state === 'deleted' || state === 'failed') return;
   // One that is `creating` has lost its workflow, or this one could not run: what there is of it goes too.
-  await life.tell({ state: 'deleting' }, { kind: 'capture.deleting', detail: {} });
+  await life.recordChange({ state: 'deleting' }, { kind: 'capture.deleting', detail: {} });
   try {
     await captureSteps(life).deleteCapture();
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     if (failure.code === 'capture_in_use') {
-      await life.tell(
+      await life.recordChange(
         { state: 'ready', waitingFor: failure.message },
         { kind: 'capture.kept', detail: { why: failure.message } },
       );
       throw refusal(failure.code, failure.message);
     }
-    await life.tell({ waitingFor: `removeCapture: ${failure.message}` });
+    await life.recordChange({ waitingFor: `removeCapture: ${failure.message}` });
     await captureSteps(life).removeCapture();
   }
-  await life.tell({ state: 'deleted', waitingFor: null }, { kind: 'capture.deleted', detail: {} });
+  await life.recordChange({ state: 'deleted', waitingFor: null }, { kind: 'capture.deleted', detail: {} });
 }

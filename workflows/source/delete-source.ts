@@ -19,7 +19,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_runni
 export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
   const { sourceId, hostId, name, actor, timeouts } = input;
   const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
-  await life.tell({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
+  await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
   const { removeSource } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
   const options = { ...PATIENTLY, summary: `${name} on ${hostId}` };
@@ -35,9 +35,9 @@ export async function deleteSource(input: DeleteSourceInput): Promise<BakedSourc
   });
   if (refused) {
     const state = refused.code === 'source_not_baked' ? 'deleted' : 'ready';
-    await life.tell({ state, failure: refused }, { kind: 'source.delete-refused', detail: { ...refused } });
+    await life.recordChange({ state, failure: refused }, { kind: 'source.delete-refused', detail: { ...refused } });
     throw refusal(refused.code, refused.message);
   }
   await life.listed(false);
-  return life.tell({ state: 'deleted', image: null, waitingFor: null }, { kind: 'source.deleted', detail: {} });
+  return life.recordChange({ state: 'deleted', image: null, waitingFor: null }, { kind: 'source.deleted', detail: {} });
 }

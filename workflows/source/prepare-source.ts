@@ -29,7 +29,7 @@ export async function prepareSource(life: SourceLife): Promise<void> {
   const step = sourceSteps(life);
   try {
     const inspection = await step.inspectSource();
-    await life.tell({ state: 'preparing', sshd: inspection.sshd, failure: null });
+    await life.recordChange({ state: 'preparing', sshd: inspection.sshd, failure: null });
     const gateVersion = await saga(
       async (undo) => {
         undo('claimSource', step.releaseSource);
@@ -48,11 +48,11 @@ export async function prepareSource(life: SourceLife): Promise<void> {
         await step.verifyReader(certificate, inspection.sshd);
         return gateVersion;
       },
-      async () => life.tell({ state: 'unpreparing' }),
+      async () => life.recordChange({ state: 'unpreparing' }),
     );
     const { actor } = life.input;
     const changes = [...CHANGES, PLACES[inspection.placement]];
-    await life.tell(
+    await life.recordChange(
       { state: 'prepared', gateVersion, changes, preparedAt: now(), preparedBy: actor, waitingFor: null },
       { kind: 'source.prepared', detail: { ...inspection, gateVersion, changes } },
     );
@@ -65,7 +65,7 @@ export async function prepareSource(life: SourceLife): Promise<void> {
 async function refused(life: SourceLife, error: unknown): Promise<never> {
   const failure = failureOf(error, life.failedStep);
   const undone = life.failedStep !== 'inspectSource';
-  await life.tell(
+  await life.recordChange(
     undone
       ? { state: 'unprepared', failure, gateVersion: null, changes: [], preparedAt: null, waitingFor: null }
       : { failure },

@@ -19,7 +19,7 @@ export class SourceLife extends TaskLife {
   }
 
   /** Changes the record; also when the workflow is being cancelled. */
-  async tell(changes: Changes, said?: { kind: AuditKind; detail: Record<string, unknown> }): Promise<void> {
+  async recordChange(changes: Changes, said?: { kind: AuditKind; detail: Record<string, unknown> }): Promise<void> {
     const { sourceId: id, hostId, name, actor, task } = this.input;
     const at = now();
     const { runId } = workflowInfo();

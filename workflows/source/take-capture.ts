@@ -17,10 +17,13 @@ export async function takeCapture(life: CaptureLife): Promise<void> {
   await life.begin();
   try {
     const saved = await copy(life);
-    await life.tell({ state: 'ready', readyAt: now(), saved }, { kind: 'capture.ready', detail: { ...saved } });
+    await life.recordChange({ state: 'ready', readyAt: now(), saved }, { kind: 'capture.ready', detail: { ...saved } });
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
-    await life.tell({ state: 'failed', failure, waitingFor: null }, { kind: 'capture.failed', detail: { failure } });
+    await life.recordChange(
+      { state: 'failed', failure, waitingFor: null },
+      { kind: 'capture.failed', detail: { failure } },
+    );
     throw failedWith(failure);
   }
 }

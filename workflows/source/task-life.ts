@@ -15,7 +15,7 @@ export abstract class TaskLife {
   constructor(private readonly pauseMs: number) {}
 
   /** Changes the record; also when the workflow is being cancelled. */
-  abstract tell(changes: { waitingFor: string | null }): Promise<unknown>;
+  abstract recordChange(changes: { waitingFor: string | null }): Promise<unknown>;
 
   async step<T>(name: string, run: () => Promise<T>): Promise<T> {
     try {
@@ -32,10 +32,10 @@ export abstract class TaskLife {
       for (let isTold = false; ; ) {
         try {
           const result = await run();
-          if (isTold) await this.tell({ waitingFor: null });
+          if (isTold) await this.recordChange({ waitingFor: null });
           return result;
         } catch (error) {
-          await this.tell({ waitingFor: `${what}: ${failureOf(error, what).message}` });
+          await this.recordChange({ waitingFor: `${what}: ${failureOf(error, what).message}` });
           isTold = true;
           await sleep(this.pauseMs);
         }

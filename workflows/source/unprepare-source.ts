@@ -7,14 +7,14 @@ import { sourceSteps } from './source-steps.ts';
  */
 export async function unprepareSource(life: SourceLife): Promise<void> {
   const step = sourceSteps(life);
-  await life.tell({ state: 'unpreparing' });
+  await life.recordChange({ state: 'unpreparing' });
   await step.forgetSource();
   await step.excludeReader();
   await step.distrustUserCa();
   await step.removeReader();
   await step.removeGate();
   await step.releaseSource();
-  await life.tell(
+  await life.recordChange(
     { state: 'unprepared', gateVersion: null, changes: [], preparedAt: null, failure: null, waitingFor: null },
     { kind: 'source.unprepared', detail: {} },
   );

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { isFinal, SANDBOX_STATES, type SandboxState } from '../../../model/sandbox/sandbox.ts';
+import { assertTransition, TRANSITIONS } from '../../../model/sandbox/transitions.ts';
+
+const ID = 'sbx-0123456789abcdef';
+
+/** All states that a sandbox can come to from there. */
+function reachable(from: SandboxState): Set<SandboxState> {
+  const found = new Set<SandboxState>();
+  const open = [from];
+  for (let state = open.pop(); state; state = open.pop()) {
+    for (const next of TRANSITIONS[state]) {
+      if (found.has(next)) continue;
+      found.add(next);
+      open.push(next);
+    }
+  }
+  return found;
+}
+
+// Promise: design §4, a sandbox ends only through `destroying`, and can always end. Costs nothing.
+test('every state but warm, which nothing makes yet, is come to from a request, and each can end', () => {
+  expect([...reachable('requested'), 'requested', 'warm'].toSorted()).toEqual([...SANDBOX_STATES].toSorted());
+  for (const state of SANDBOX_STATES) expect(reachable(state)).toContain('destroyed');
+});
+
+test('only what is being destroyed has ended, and nothing comes back from there', () => {
+  for (const state of SANDBOX_STATES) {
+    const ends = TRANSITIONS[state].some(isFinal);
+    expect([state, ends]).toEqual([state, state === 'destroying']);
+  }
+  for (const state of ['destroying', 'destroyed', 'failed'] as const) {
+    expect([...reachable(state)].toSorted()).toEqual(['destroyed', 'destroying', 'failed']);
+  }
+});
+
+test.each([
+  ['destroying', 'running'],
+  ['destroyed', 'running'],
+  ['running', 'destroyed'],
+  ['running', 'creating'],
+  ['hibernated', 'paused'],
+] as const)('%s is not followed by %s', (from, to) => {
+  expect(() => assertTransition(ID, from, to)).toThrow(`${ID} cannot go from ${from} to ${to}.`);
+});
+
+test('a record may stay as it is', () => {
+  for (const state of SANDBOX_STATES) assertTransition(ID, state, state);
+});
