@@ -72,8 +72,9 @@ export const ERRORS = {
   sandbox_not_running: {
     status: 409,
     retryable: true,
-    title: 'The sandbox is not running yet',
-    remedy: 'Wait until its state is `running`; see GET /v1/sandboxes/{id}/events.',
+    title: 'The sandbox is not running',
+    remedy:
+      'Wait until its state is `running` (GET /v1/sandboxes/{id}/events); let one that is paused go on (POST /v1/sandboxes/{id}/resume).',
   },
   sandbox_busy: {
     status: 409,

@@ -3,6 +3,7 @@ import { ERRORS } from '../../model/errors.ts';
 import { size } from '../snapshot/snapshot-text.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { remedyOf } from '../terminal/remedies.ts';
 
 /** A capture as a person reads it; null fields are left out. */
 export function captureLines(io: Io, capture: Capture): string[] {
@@ -18,7 +19,7 @@ export function captureLines(io: Io, capture: Capture): string[] {
     ['waits for', capture.waitingFor],
     ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
     ['reason', failure?.message ?? null],
-    ['do', failure && ERRORS[failure.code].remedy],
+    ['do', failure && remedyOf(failure.code)],
   ];
   const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   const digests = saved?.disks.map(({ target, sha256 }) => `  ${target.padEnd(10)}sha256 ${sha256}`) ?? [];

@@ -5,6 +5,7 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { sizeText } from '../../model/snapshots/storage.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { remedyOf } from '../terminal/remedies.ts';
 
 /** A sandbox as a person reads it; null and empty fields are left out. */
 export function sandboxLines(io: Io, record: SandboxRecord): string[] {
@@ -23,7 +24,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['waits for', record.waitingFor],
     ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
     ['why', failure?.message ?? null],
-    ['do', failure && ERRORS[failure.code].remedy],
+    ['do', failure && remedyOf(failure.code)],
   ];
   const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   return [io.paint('bold', record.id), ...shown, ...(record.proof ? proofLines(io, record.proof) : [])];

@@ -2,6 +2,7 @@ import type { Snapshot } from '../../client/snapshots.ts';
 import { ERRORS } from '../../model/errors.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { remedyOf } from '../terminal/remedies.ts';
 
 /** Powers of 1024, as IEC 80000-13 names them. */
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -39,7 +40,7 @@ export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
     ['kept for', snapshot.keptFor],
     ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
     ['reason', failure?.message ?? null],
-    ['do', failure && ERRORS[failure.code].remedy],
+    ['do', failure && remedyOf(failure.code)],
   ];
   const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   const digests = saved?.disks.map(({ target, sha256 }) => `  ${target.padEnd(10)}sha256 ${sha256}`) ?? [];

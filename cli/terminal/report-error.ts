@@ -4,6 +4,7 @@ import { CliError } from './cli-error.ts';
 import { EXIT, type ExitCode, exitCodeOfCode } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { printable } from './printable.ts';
+import { remedyOf } from './remedies.ts';
 
 /** An error taken apart for a person and, with `--json`, for a program. */
 interface Report {
@@ -22,7 +23,7 @@ function reportOf(error: unknown): Report {
     return {
       what: title,
       why: detail ?? `the API answered ${error.status} ${code}`,
-      remedy: ERRORS[code].remedy,
+      remedy: remedyOf(code),
       code,
       ...(requestId !== undefined && { requestId }),
       ...(errors && { errors }),
@@ -36,8 +37,7 @@ function reportOf(error: unknown): Report {
     };
   }
   if (error instanceof MayflyError) {
-    const { title, remedy } = ERRORS[error.code];
-    return { what: title, why: error.message, remedy, code: error.code };
+    return { what: ERRORS[error.code].title, why: error.message, remedy: remedyOf(error.code), code: error.code };
   }
   return {
     what: 'Mayfly failed in a way it does not know',

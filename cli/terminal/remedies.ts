@@ -1,0 +1,22 @@
+import { ERRORS, type ErrorCode } from '../../model/errors.ts';
+
+/** What to do at this door, where the table speaks of routes. */
+const REMEDIES: Partial<Record<ErrorCode, string>> = {
+  sandbox_not_found: 'List them with `mayfly sandbox list --all`.',
+  sandbox_not_running:
+    'See its state with `mayfly sandbox get`; `mayfly resume` lets a paused or hibernated one go on.',
+  snapshot_not_found: 'List them with `mayfly snapshot list`.',
+  command_not_found: 'List them with `mayfly command list`.',
+  certificate_not_found: 'List them with `mayfly credential list`.',
+  source_not_found: 'List them with `mayfly source list`.',
+  source_not_prepared: 'Prepare it first with `mayfly source prepare`.',
+  source_running:
+    'Capture it with `mayfly capture create`, or shut it down; a disk that is being written cannot be cloned.',
+  capture_not_found: 'List them with `mayfly capture list`.',
+  no_host: 'Start a host worker; see `mayfly host list`.',
+};
+
+/** What a person at the command line is told to do. */
+export function remedyOf(code: ErrorCode): string {
+  return REMEDIES[code] ?? ERRORS[code].remedy;
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { createCommands } from '../../../cli/commands.ts';
+import { Io } from '../../../cli/terminal/io.ts';
+import { leafOf } from '../../../cli/terminal/leaf.ts';
+import { remedyOf } from '../../../cli/terminal/remedies.ts';
+import { ERRORS, type ErrorCode } from '../../../model/errors.ts';
+
+const sink = { write: () => {} };
+const { signal } = new AbortController();
+const io = new Io({ stdout: sink, stderr: sink, env: {}, signal, force: signal });
+
+const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
+
+// Promise: errors speak the language of the door. Costs nothing.
+test('no remedy at the command line names a route', () => {
+  for (const code of ERROR_CODES) expect(remedyOf(code), code).not.toMatch(/\/v1\/|\b(GET|POST|PATCH|DELETE) /);
+});
+
+test('each command that a remedy names is there', async () => {
+  for (const code of ERROR_CODES) {
+    for (const [, words = ''] of remedyOf(code).matchAll(/`mayfly ([^`]+)`/g)) {
+      const { command, rest } = await leafOf(createCommands(io), words.split(' '));
+      expect([code, command.subCommands, rest.filter((word) => !word.startsWith('-'))]).toEqual([code, undefined, []]);
+    }
+  }
+});
