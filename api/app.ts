@@ -21,6 +21,7 @@ import { refuseUnknownMethod } from './http/methods.ts';
 import { measureRequests, metricsRoutes } from './http/metrics.ts';
 import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
+import { openApiDocument } from './openapi.ts';
 import { pauseRoutes } from './sandboxes/pause.ts';
 import { sandboxEventRoutes } from './sandboxes/sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes/sandboxes.ts';
@@ -67,14 +68,4 @@ export function createApp(deps: AppDeps): App {
     throw new MayflyError('not_found', 'Nothing is at that path.');
   });
   return app;
-}
-
-/** The API's description (OpenAPI 3.1), made from the very schemas that requests are checked with. */
-export function openApiDocument(app: App, version: string) {
-  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' });
-  return app.getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: { title: 'Mayfly', version, description: 'Disposable virtual machines for AI agents.' },
-    security: [{ bearer: [] }],
-  });
 }

@@ -24,6 +24,10 @@ export class StateDir {
   get snapshots(): string {
     return join(this.root, 'snapshots');
   }
+  /** Documents on their way to a program. */
+  get scratch(): string {
+    return join(this.root, 'scratch');
+  }
   workspace(sandboxId: string): string {
     return join(this.sandboxes, checked(sandboxId));
   }

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { isSandboxId } from '../../model/ids.ts';
+import { ID_PATTERNS, isSandboxId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CERTIFICATE_PURPOSES } from '../../model/sandbox/certificate.ts';
 
@@ -21,7 +21,7 @@ export const issueCredential = z
   .openapi('IssueCredential');
 
 export const credentialParams = z.strictObject({
-  id: z.string().refine(isSandboxId, 'is not a sandbox id'),
+  id: z.string().refine(isSandboxId, 'is not a sandbox id').openapi({ pattern: ID_PATTERNS.sandbox }),
   credential: z
     .string()
     .min(1)

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { isCommandId } from '../../model/ids.ts';
+import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
 import { actor, instant, limit, sandboxParams, whole } from '../http/schemas.ts';
@@ -80,7 +80,11 @@ export const commandParams = sandboxParams.extend({
   commandId: z
     .string()
     .refine(isCommandId, 'is not a command id')
-    .openapi({ param: { name: 'commandId', in: 'path' }, example: 'cmd-0123456789abcdef' }),
+    .openapi({
+      pattern: ID_PATTERNS.command,
+      param: { name: 'commandId', in: 'path' },
+      example: 'cmd-0123456789abcdef',
+    }),
 });
 
 export const commandListQuery = z.strictObject({ limit, cursor: z.string().max(256).optional() });

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { FILE_ASPECTS, FILE_TYPES } from '../../model/files/file-change.ts';
 import { COMPARISON_KINDS } from '../../model/files/file-comparison.ts';
-import { isSnapshotId } from '../../model/ids.ts';
+import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
 import { instant, problemAnswer, wholeText } from '../http/schemas.ts';
@@ -16,7 +16,7 @@ export const diffParams = z.strictObject({
   a: z
     .string()
     .refine(isSnapshotId, 'is not a snapshot id')
-    .openapi({ param: { name: 'a', in: 'path' }, example: 'snp-0123456789abcdef' }),
+    .openapi({ pattern: ID_PATTERNS.snapshot, param: { name: 'a', in: 'path' }, example: 'snp-0123456789abcdef' }),
   b: z
     .string()
     .refine((id) => id === CURRENT || isSnapshotId(id), 'is neither a snapshot id nor `current`')

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../../model/errors.ts';
-import { isCaptureId, isSandboxId, isSnapshotId } from '../../model/ids.ts';
+import { ID_PATTERNS, isCaptureId, isSandboxId, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
 import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
@@ -49,12 +49,12 @@ const idleSeconds = whole(LIMITS.idleSeconds, 'seconds');
 export const snapshotId = z
   .string()
   .refine(isSnapshotId, 'is not a snapshot id')
-  .openapi({ example: 'snp-0123456789abcdef' });
+  .openapi({ pattern: ID_PATTERNS.snapshot, example: 'snp-0123456789abcdef' });
 
 export const captureId = z
   .string()
   .refine(isCaptureId, 'is not a capture id')
-  .openapi({ example: 'cap-0123456789abcdef' });
+  .openapi({ pattern: ID_PATTERNS.capture, example: 'cap-0123456789abcdef' });
 
 export const createSandbox = z
   .strictObject({
@@ -121,7 +121,7 @@ export const sandboxParams = z.strictObject({
   id: z
     .string()
     .refine(isSandboxId, 'is not a sandbox id')
-    .openapi({ param: { name: 'id', in: 'path' }, example: 'sbx-0123456789abcdef' }),
+    .openapi({ pattern: ID_PATTERNS.sandbox, param: { name: 'id', in: 'path' }, example: 'sbx-0123456789abcdef' }),
 });
 
 export const wholeText = (min: number, max: number) => {

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { isSnapshotId } from '../../model/ids.ts';
+import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SNAPSHOT_KINDS, SNAPSHOT_REASONS, SNAPSHOT_STATES } from '../../model/snapshots/snapshot.ts';
 import { actor, instant, limit, sandboxAnswer, snapshotId } from '../http/schemas.ts';
@@ -28,7 +28,7 @@ export const snapshotParams = z.strictObject({
   id: z
     .string()
     .refine(isSnapshotId, 'is not a snapshot id')
-    .openapi({ param: { name: 'id', in: 'path' }, example: 'snp-0123456789abcdef' }),
+    .openapi({ pattern: ID_PATTERNS.snapshot, param: { name: 'id', in: 'path' }, example: 'snp-0123456789abcdef' }),
 });
 
 export const snapshotQuery = z.strictObject({ limit, cursor: z.string().max(256).optional() });

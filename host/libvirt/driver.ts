@@ -15,6 +15,7 @@ import type { LibvirtCaptures } from './capture/captures.ts';
 import { runningSource } from './capture/running-source.ts';
 import { kvmUsable } from './client/accel.ts';
 import { measureCapacity } from './client/capacity.ts';
+import { clearScratch } from './client/virsh.ts';
 import { cloneDisk } from './cloning.ts';
 import { heldBytes } from './layers/held-layers.ts';
 import { Workspace, workspaceIds } from './layers/workspace.ts';
@@ -61,6 +62,7 @@ export class LibvirtHypervisor implements Hypervisor {
     for (const folder of [root, images, sandboxes, snapshots, captures]) {
       await mkdir(folder, { recursive: true, mode: 0o711 });
     }
+    await clearScratch(this.state.scratch);
     await refuseUnsearchable(this.state.root);
     this.accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
     await ensureNetworks(this.parts.virsh, this.parts.networks);

@@ -64,7 +64,7 @@ export interface LibvirtParts {
 export function partsOf(options: LibvirtOptions): LibvirtParts {
   const { uri, state, networks = DEFAULT_NETWORKS, diffProgram = null } = options;
   const { leaseFolder = '/var/lib/libvirt/dnsmasq' } = options;
-  const virsh = new Virsh(uri);
+  const virsh = new Virsh(uri, state.scratch);
   const monitor = new QemuMonitor(virsh);
   const domains = new Domains(virsh);
   const sources = new Sources(virsh);

@@ -1,7 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
+import { orAbsent } from '../../disk/absent.ts';
 import { ExecError, type ExecOptions, exec } from '../../os/exec.ts';
 import { type Failure, queryFailure } from '../output/failures.ts';
 
@@ -21,10 +22,32 @@ export class VirshError extends Error {
 /** Milliseconds one virsh command may take; starting and stopping a QEMU on a loaded machine is the slowest. */
 const COMMAND_TIMEOUT_MS = 60_000;
 
+/** How the folders of documents are named. */
+const DOCUMENT = 'mayfly-define-';
+/** No document is needed for so long. Milliseconds. */
+const STALE_MS = 600_000;
+
+/** Makes the folder of documents, and removes those that a killed process has left. Others of this host may be at work. */
+export async function clearScratch(scratch: string): Promise<void> {
+  await mkdir(scratch, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(scratch)) {
+    const folder = join(scratch, name);
+    const made = await orAbsent(stat(folder));
+    if (made && made.mtimeMs < Date.now() - STALE_MS) await rm(folder, { recursive: true, force: true });
+  }
+}
+
 /** The one place that runs virsh. */
 export class Virsh {
-  /** @param uri libvirt connection URI, e.g. `qemu:///system` */
-  constructor(readonly uri: string) {}
+  /**
+   * @param uri libvirt connection URI, e.g. `qemu:///system`
+   * @param scratch folder for documents, which virsh takes only from files: what a killed process leaves is removed by
+   *   {@link clearScratch}
+   */
+  constructor(
+    readonly uri: string,
+    private readonly scratch = tmpdir(),
+  ) {}
 
   /**
    * Runs one virsh command and returns what it printed.
@@ -77,7 +100,7 @@ export class Virsh {
   }
 
   private async withFile(xml: string, command: (file: string) => string[]): Promise<void> {
-    const folder = await mkdtemp(join(tmpdir(), 'mayfly-define-'));
+    const folder = await mkdtemp(join(this.scratch, DOCUMENT));
     try {
       const file = join(folder, 'definition.xml');
       await writeFile(file, xml, { mode: 0o600 });
