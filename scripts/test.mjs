@@ -15,8 +15,8 @@
  * tests that could not run or were skipped, files that hung, and each kind of thing that was left on the machine.
  *
  * Environment: `MAYFLY_TEST_SEED` chooses the points that are drawn. `MAYFLY_TEST_LANES` is how many vitests run at
- * once, `@default` 3. `MAYFLY_TEST_OFF=e2e,…` leaves out vitest projects. `MAYFLY_TEST_TIMES=file` keeps how long each
- * file took. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers on this machine's loopback; they are relayed. Tests
+ * once, `@default` 3. `MAYFLY_TEST_OFF=e2e,…` leaves out vitest projects, `MAYFLY_SWEEP_OFF=e2e,…` only of the sweeps.
+ * `MAYFLY_TEST_TIMES=file` keeps how long each file took. `MONGODB_URI` and `TEMPORAL_ADDRESS` may name servers on this machine's loopback; they are relayed. Tests
  * find `MAYFLY_TEST_NETNS` and `MAYFLY_TEST_ROOT` set.
  *
  * @module
@@ -66,10 +66,11 @@ async function main() {
   const { files, notRun } = testFiles(process.env);
   if (notRun !== '') say(`SWITCHED OFF, so nothing below speaks for it: ${notRun}`);
   const tally = await lanes.runFiles(files, tier);
+  const sweepOff = (process.env['MAYFLY_SWEEP_OFF'] ?? '').split(',');
   if (minutes > 0)
     tally.addRest(
       await lanes.runSweeps(
-        files.filter(({ hasRest }) => hasRest),
+        files.filter(({ hasRest, project }) => hasRest && !sweepOff.includes(project)),
         minutes,
       ),
     );
