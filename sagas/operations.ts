@@ -14,7 +14,7 @@ import {
 } from '../model/snapshots/snapshot.ts';
 import { isGone } from './failure.ts';
 
-type PassingSnapshotWorkflow = (input: EphemeralSnapshotInput) => Promise<void>;
+type EphemeralSnapshotWorkflow = (input: EphemeralSnapshotInput) => Promise<void>;
 type DeleteSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<SnapshotRecord>;
 
 /** Has the sandbox's own workflow begin an operation; the same id again joins the one that is there. @throws MayflyError sandbox_ended */
@@ -57,7 +57,7 @@ export function snapshotDeleted(client: Client, snapshotId: string): Promise<Sna
 
 /** Returns when Temporal has it. */
 export async function startEphemeral(client: Client, input: EphemeralSnapshotInput): Promise<void> {
-  await client.workflow.start<PassingSnapshotWorkflow>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
+  await client.workflow.start<EphemeralSnapshotWorkflow>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
     workflowId: ephemeralSnapshotWorkflowIdOf(input.snapshotId),
     taskQueue: CONTROL_QUEUE,
     args: [input],

@@ -4,7 +4,7 @@ export { command } from './command.ts';
 export { recordEvent } from './record-event.ts';
 export { sandbox } from './sandbox/sandbox.ts';
 export { deleteSnapshot } from './snapshot/delete-snapshot.ts';
-export { passingSnapshot } from './snapshot/ephemeral-snapshot.ts';
+export { ephemeralSnapshot as passingSnapshot } from './snapshot/ephemeral-snapshot.ts';
 export { bakeSource } from './source/bake-source.ts';
 export { capture } from './source/capture.ts';
 export { deleteSource } from './source/delete-source.ts';

@@ -81,7 +81,7 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
       await hypervisor.pause(sandboxId);
     },
     /**
-     * @param onlyWithRoom not for an undo, which must succeed; the host stalls it again where it has to
+     * @param onlyWithRoom not for an undo, which must succeed; the host suspends it again where it has to
      * @throws MayflyError sandbox_not_running, quota_exceeded, host_disk_full
      */
     async resume({ sandboxId, onlyWithRoom }: StepTarget & { onlyWithRoom?: boolean }): Promise<void> {

@@ -8,7 +8,7 @@ import { noQuery, problems } from '../http/schemas.ts';
 import { CommandFollower } from './command-follower.ts';
 import { commandParams } from './command-schemas.ts';
 import { commandView } from './command-view.ts';
-import { existingCommand } from './commands.ts';
+import { requireCommand } from './commands.ts';
 
 /** A comment this often, when nothing happens, keeps proxies from closing the connection. Milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
@@ -44,7 +44,7 @@ const events = createRoute({
 export function commandEventRoutes(app: App, deps: AppDeps): void {
   let listeners = 0;
   app.openapi(events, async (c) => {
-    const record = await existingCommand(deps, c.req.valid('param'));
+    const record = await requireCommand(deps, c.req.valid('param'));
     const [stdout = 0, stderr = 0] = (c.req.valid('header')['last-event-id'] || '0-0').split('-').map(Number);
     if (listeners >= MAX_LISTENERS) {
       throw new MayflyError('too_many_requests', `${MAX_LISTENERS} commands are followed already.`);
@@ -88,7 +88,7 @@ async function follow(
       });
       silent = false;
     }
-    const ended = await existingCommand(deps, { id: record.sandboxId, commandId: record.id });
+    const ended = await requireCommand(deps, { id: record.sandboxId, commandId: record.id });
     await stream.writeSSE({ event: 'ended', data: JSON.stringify(commandView(ended)) });
   } catch (err) {
     if (!gone.signal.aborted) throw err;

@@ -121,25 +121,25 @@ export function commandRoutes(app: App, deps: AppDeps): void {
     const page = await store.commands.list({ sandboxId: id, limit, ...(cursor !== undefined && { cursor }) });
     return c.json({ items: page.items.map(commandView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(commandView(await existingCommand(deps, c.req.valid('param'))), 200));
+  app.openapi(getOne, async (c) => c.json(commandView(await requireCommand(deps, c.req.valid('param'))), 200));
   app.openapi(getOutput, async (c) => {
-    const record = await existingCommand(deps, c.req.valid('param'));
+    const record = await requireCommand(deps, c.req.valid('param'));
     return serialised(await answerOutput(c, deps, record, c.req.valid('query')));
   });
   app.openapi(cancelOne, async (c) => {
-    const record = await existingCommand(deps, c.req.valid('param'));
+    const record = await requireCommand(deps, c.req.valid('param'));
     if (record.state === 'ended') return c.json(commandView(record), 200);
     await sagas.cancelCommand(record.id, { apiKeyId: c.get('apiKey').id, agentId: null });
     return c.json(commandView(record), 202);
   });
   app.openapi(addStdin, async (c) => {
-    const record = await existingCommand(deps, c.req.valid('param'));
+    const record = await requireCommand(deps, c.req.valid('param'));
     return c.json(await answerStdin(c, deps, record, c.req.valid('query')), 200);
   });
 }
 
 /** @throws MayflyError command_not_found, also for a command of another sandbox */
-export async function existingCommand(
+export async function requireCommand(
   { store }: Pick<AppDeps, 'store'>,
   { id, commandId }: { id: string; commandId: string },
 ): Promise<CommandRecord> {

@@ -34,7 +34,7 @@ const machines = [
 const wanted = () => (process.env['MAYFLY_HOST'] === 'simulated' ? always : [...always, ...machines]);
 
 /** How long another apt may keep us waiting. */
-const patienceSeconds = 600;
+const lockSeconds = 600;
 
 /** @returns {string[]} */
 function missing() {
@@ -68,10 +68,10 @@ function blockers() {
  */
 async function aptGet(args, { signal, note }) {
   const env = { DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' };
-  const deadline = Date.now() + patienceSeconds * 1_000;
+  const deadline = Date.now() + lockSeconds * 1_000;
   for (;;) {
     try {
-      await run(['apt-get', '-q', '-o', `DPkg::Lock::Timeout=${patienceSeconds}`, ...args], {
+      await run(['apt-get', '-q', '-o', `DPkg::Lock::Timeout=${lockSeconds}`, ...args], {
         signal,
         env,
         gentle: true,

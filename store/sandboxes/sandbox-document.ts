@@ -17,7 +17,7 @@ export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocumen
 
 /**
  * Records that were written before there were snapshots refer to none; before there was auto-resume, none wanted it;
- * before there were quotas, none was stalled.
+ * before there were quotas, none was suspended for space.
  */
 export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));

@@ -20,7 +20,8 @@ type Changes = Partial<Omit<SandboxRecord, 'id'>>;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
 /**
- * The records of sandboxes, one document each, `_id` = sandbox id. Each is written by its own workflow only. Those that
+ * The records of sandboxes, one document each, `_id` = sandbox id. Each is written by its own workflow only, but that the
+ * API may insert the first one (docs/decisions/0031). Those that
  * have ended are in a collection of their own. One that ends is written there before it is removed here, and whoever
  * looks for it looks here first: it is found at every moment.
  */

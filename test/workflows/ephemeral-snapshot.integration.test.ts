@@ -12,13 +12,13 @@ const actor = { apiKeyId: 'test', agentId: null };
 /** Has a snapshot taken for a moment, as the API does; its id. Whoever asked may be dead from here on. */
 async function begin(operations: TestOperations, sandboxId: string, withinMs?: number): Promise<string> {
   const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
-  await letPass(snapshotId, withinMs);
+  await startEphemeral(snapshotId, withinMs);
   const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk' } as const;
   await operations.begin(sandboxId, { ...wish, reason: 'diff', actor });
   return snapshotId;
 }
 
-async function letPass(snapshotId: string, withinMs?: number): Promise<void> {
+async function startEphemeral(snapshotId: string, withinMs?: number): Promise<void> {
   await all().sagas.startEphemeral({
     snapshotId,
     hostId: 'test',
@@ -64,7 +64,7 @@ test('it is over with a snapshot that failed, that was never begun, or that some
   const failed = await begin(operations, id);
   expect(await operations.ended(id, failed)).toMatchObject({ step: 'saveSnapshot' });
   const never = snapshotIdFrom(randomBytes(ID_BYTES));
-  await letPass(never);
+  await startEphemeral(never);
   mayfly.arm(undefined, id);
   const deleted = await begin(operations, id);
   await operations.ended(id, deleted);

@@ -177,7 +177,7 @@ export class StorageWatch {
     const troubles = new Map<string, Trouble>();
     if (limited.length === 0) return troubles;
     const parts = await storedParts(store);
-    const stall = (id: string, excess: string) =>
+    const exceed = (id: string, excess: string) =>
       troubles.set(id, { cause: 'quota_exceeded', why: `room in a quota: ${excess}; it goes on by itself then` });
     for (const key of limited) {
       const own = parts.filter(
@@ -186,10 +186,10 @@ export class StorageWatch {
       const ofKey = excessOfKey(key, parts);
       if (ofKey === null) this.#growth.over(key.id);
       const ownSizes = new Map(own.map(({ id }) => [id, sizes.get(id) ?? 0]));
-      for (const id of ofKey === null ? [] : this.#growth.during(key.id, ownSizes)) stall(id, ofKey ?? '');
+      for (const id of ofKey === null ? [] : this.#growth.during(key.id, ownSizes)) exceed(id, ofKey ?? '');
       for (const { id } of own) {
         const excess = excessOfSandbox(key, id, parts);
-        if (excess !== null) stall(id, excess);
+        if (excess !== null) exceed(id, excess);
       }
     }
     return troubles;

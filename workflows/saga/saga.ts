@@ -6,7 +6,7 @@ export type Undo = (step: string, undo: () => Promise<void>) => () => void;
 /**
  * Runs the steps of `story`. When one fails or is cancelled, every undo that was registered runs, newest first,
  * shielded from cancellation; then the first error is thrown on. An undo is registered before its step, so it also
- * covers a step that failed after its effect. Undos must hold when they return: see `untilItHolds`.
+ * covers a step that failed after its effect. Undos must hold when they return: see `retryUntilDone`.
  * @param beforeUndo runs before the first undo, shielded too. `@default` nothing
  */
 export async function saga<T>(

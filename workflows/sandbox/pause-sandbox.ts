@@ -5,7 +5,7 @@ import type { OperationRun } from '../life/operation-run.ts';
 import { wakeSandbox } from './hibernate-sandbox.ts';
 import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
-/** Halts its CPUs; memory, disks and address are kept. A paused one stays so, and one that its host stalled is not let go on by it. */
+/** Halts its CPUs; memory, disks and address are kept. A paused one stays so, and one that its host has suspended for space is not let go on by it. */
 export async function pauseSandbox(
   life: Life,
   run: OperationRun,

@@ -34,7 +34,7 @@ const LONGEST_PAUSE_MS = 60_000;
  *
  * It is started before the snapshot is, so there may never be one: that is not begun any more long before the time is over.
  */
-export async function passingSnapshot({ withinMs = LONGEST_MS, ...input }: EphemeralSnapshotInput): Promise<void> {
+export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: EphemeralSnapshotInput): Promise<void> {
   let isReleased = false;
   setHandler(passed, () => {
     isReleased = true;

@@ -50,7 +50,7 @@ export class BakeLife extends TaskLife {
   /** Resolves when its host lists it, or lists it no more. */
   async listed(isThere: boolean): Promise<void> {
     const { hostId, name } = this;
-    await this.untilItHolds('awaitListed', () => awaitListed({ hostId, name, isThere }));
+    await this.retryUntilDone('awaitListed', () => awaitListed({ hostId, name, isThere }));
   }
 
   private event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {

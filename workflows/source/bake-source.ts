@@ -26,7 +26,7 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   const begun = await life.begin(requestedBake(input));
   if (begun.state !== 'baking') return begun;
   const builder = new Builder(input);
-  const destroyBuilder = () => life.untilItHolds('destroyBuilder', () => builder.destroy());
+  const destroyBuilder = () => life.retryUntilDone('destroyBuilder', () => builder.destroy());
   let image: BakedImage;
   try {
     const step = bakeSteps(life, input);

@@ -26,7 +26,7 @@ export function bakeSteps(life: BakeLife, { bakeId, snapshot, builderId }: BakeS
   const step = (what: 'claimSourceName' | 'cleanGuest' | 'shutDownGuest' | 'publishSource') => () =>
     life.step(what, () => host[what].executeWithOptions(options, [target]));
   const undo = (what: 'discardImages' | 'retractSource') => () =>
-    life.untilItHolds(what, () => host[what].executeWithOptions(patiently, [gone]));
+    life.retryUntilDone(what, () => host[what].executeWithOptions(patiently, [gone]));
 
   return {
     claimSourceName: step('claimSourceName'),

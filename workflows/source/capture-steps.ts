@@ -37,7 +37,7 @@ export function captureSteps(life: CaptureLife) {
   const step = (name: Step, options = STEP) =>
     life.step(name, () => host[name].executeWithOptions({ ...options, summary }, [target]));
   const undo = (name: Undo) => () =>
-    life.untilItHolds(name, () => host[name].executeWithOptions({ ...UNDO, summary }, [gone]));
+    life.retryUntilDone(name, () => host[name].executeWithOptions({ ...UNDO, summary }, [gone]));
 
   return {
     reserveCapture: () => step('reserveCapture'),

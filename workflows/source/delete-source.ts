@@ -23,7 +23,7 @@ export async function deleteSource(input: DeleteSourceInput): Promise<BakedSourc
   const { removeSource } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
   const options = { ...PATIENTLY, summary: `${name} on ${hostId}` };
-  const refused = await life.untilItHolds('removeSource', async () => {
+  const refused = await life.retryUntilDone('removeSource', async () => {
     try {
       await removeSource.executeWithOptions(options, [target]);
       return null;

@@ -29,7 +29,9 @@ export function sourceSteps(life: SourceLife) {
   const options = { ...STEP, summary: `${name} on ${hostId}` };
 
   const undo = (step: Undo) => () =>
-    life.untilItHolds(step, () => host[step].executeWithOptions({ ...UNDO, summary: `${name} on ${hostId}` }, [gone]));
+    life.retryUntilDone(step, () =>
+      host[step].executeWithOptions({ ...UNDO, summary: `${name} on ${hostId}` }, [gone]),
+    );
 
   return {
     inspectSource: () => life.step('inspectSource', () => host.inspectSource.executeWithOptions(options, [target])),

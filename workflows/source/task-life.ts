@@ -27,7 +27,7 @@ export abstract class TaskLife {
   }
 
   /** Repeats what must hold until it does; meanwhile the record says what it waits for. */
-  untilItHolds<T>(what: string, run: () => Promise<T>): Promise<T> {
+  retryUntilDone<T>(what: string, run: () => Promise<T>): Promise<T> {
     return CancellationScope.nonCancellable(async () => {
       for (let isTold = false; ; ) {
         try {

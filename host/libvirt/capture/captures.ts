@@ -14,7 +14,7 @@ import type { GuestAgent } from '../guest/guest-agent.ts';
 import { allCaptures, CaptureFolder, type CaptureSpec } from '../layers/capture-folder.ts';
 import { activeXml, type Sources } from '../layers/sources.ts';
 import { BackupJob } from './backup-job.ts';
-import { CaptureUses } from './capture-uses.ts';
+import { CaptureReferences } from './capture-references.ts';
 import { Capturing } from './capturing.ts';
 import { Checkpoints } from './checkpoints.ts';
 
@@ -30,12 +30,12 @@ export interface LibvirtCapturesDeps {
 export class LibvirtCaptures implements HostCaptures {
   private readonly capturing: Capturing;
   private readonly checkpoints: Checkpoints;
-  private readonly uses: CaptureUses;
+  private readonly references: CaptureReferences;
 
   constructor(private readonly deps: LibvirtCapturesDeps) {
     this.checkpoints = new Checkpoints(deps.virsh, deps.state);
     this.capturing = new Capturing({ ...deps, checkpoints: this.checkpoints });
-    this.uses = new CaptureUses(deps.state);
+    this.references = new CaptureReferences(deps.state);
   }
 
   async sizeOf(source: string): Promise<number> {
@@ -125,7 +125,7 @@ export class LibvirtCaptures implements HostCaptures {
 
   async remove(captureId: string): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
-    await this.uses.without(folder, async () => {
+    await this.references.without(folder, async () => {
       await this.abort(captureId);
       await this.thaw(captureId);
       const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
@@ -151,7 +151,7 @@ export class LibvirtCaptures implements HostCaptures {
    * @throws MayflyError capture_not_found, source_changed
    */
   async on<T>(captureId: string, use: (xml: string) => Promise<T>): Promise<T> {
-    return await this.uses.during(captureId, async () => {
+    return await this.references.during(captureId, async () => {
       const folder = new CaptureFolder(this.deps.state, captureId);
       if (!(await folder.isWhole())) {
         throw new MayflyError('capture_not_found', `${captureId} is not on this host, or has been deleted.`);

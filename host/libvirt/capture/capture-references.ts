@@ -11,7 +11,7 @@ import { Workspace, workspaceIds } from '../layers/workspace.ts';
  * Who refers to which capture, looked up as for snapshots ({@link Leaning}); who is about to, and which captures are about
  * to go, is remembered here.
  */
-export class CaptureUses {
+export class CaptureReferences {
   private readonly counts = new ReferenceCounts();
   private readonly leaving = new Set<string>();
 

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+import { repository } from '../../worker/config/artifacts.mjs';
+
+const ROOTS = [
+  ...['activities', 'api', 'bench', 'bin', 'ca', 'cli', 'client', 'commands', 'host', 'model', 'readonly', 'relay'],
+  ...['sagas', 'scripts', 'store', 'worker', 'workflows'],
+];
+/** More than a reader takes in at a glance. */
+const MAX_FILES = 17;
+
+const files = ROOTS.flatMap((root) =>
+  readdirSync(join(repository, root), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|mjs)$/.test(name))
+    .map((name) => join(root, name)),
+);
+
+/** The folders whose files each folder's files import, with an example of each. */
+function importsByFolder(): Map<string, Map<string, string>> {
+  const found = new Map<string, Map<string, string>>();
+  for (const file of files) {
+    const text = readFileSync(join(repository, file), 'utf8');
+    for (const [, path = ''] of text.matchAll(/(?:from|import|import\()\s*'(\.{1,2}\/[^']+)'/g)) {
+      const imported = normalize(join(dirname(file), path));
+      const [from, to] = [dirname(file), dirname(imported)];
+      if (from === to || !ROOTS.some((root) => imported.startsWith(`${root}/`))) continue;
+      found.set(from, (found.get(from) ?? new Map<string, string>()).set(to, `${file} imports ${imported}`));
+    }
+  }
+  return found;
+}
+
+/** Every folder that can be come to from there. */
+function reached(from: string, imports: Map<string, Map<string, string>>): Set<string> {
+  const seen = new Set<string>();
+  const open = [...(imports.get(from)?.keys() ?? [])];
+  for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
+    if (seen.has(folder)) continue;
+    seen.add(folder);
+    open.push(...(imports.get(folder)?.keys() ?? []));
+  }
+  return seen;
+}
+
+// Promise: CONTRIBUTING's, that a reader guesses the file; design §2. Costs nothing.
+test('imports between folders make no circle', () => {
+  const imports = importsByFolder();
+  expect(imports.size).toBeGreaterThan(40);
+  const circles = [...imports].flatMap(([folder, others]) =>
+    [...others].filter(([other]) => reached(other, imports).has(folder)).map(([, example]) => example),
+  );
+  expect(circles).toEqual([]);
+});
+
+test('no folder holds more files than a reader takes in', () => {
+  const counts = new Map<string, number>();
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  expect([...counts].filter(([, count]) => count > MAX_FILES)).toEqual([]);
+});
