@@ -108,6 +108,8 @@ export class VitestRun {
     if (event.event === 'begun')
       this.#current = { file: event.file, what: 'its imports or its first test', since: Date.now(), boundMs: 0 };
     else if (event.event === 'at') {
+      // Vitest tells of hooks in batches: of the last, also after the end of its file.
+      if (this.#ended.has(event.file)) return;
       const { since, boundMs } = this.#current ?? { since: Date.now(), boundMs: 0 };
       this.#current = { ...event, since, boundMs: Math.max(boundMs, event.boundMs ?? 0) };
     } else if (event.event === 'over') {
@@ -128,9 +130,9 @@ export class VitestRun {
     const hasBegun = this.#current !== null || this.#ended.size > 0;
     const boundMs = this.#current?.boundMs ?? 0;
     const hangsAfter = boundMs > 0 ? Math.max(silenceMs, boundMs + graceMs) : silenceMs;
-    const preference = this.#isOver || signal.aborted ? endMs : hasBegun ? hangsAfter : defaultSilenceMs;
-    if (this.#hung !== null || Date.now() - this.#lastSaid < preference) return;
-    this.#hung = `nothing happened for ${preference / 1_000} s`;
+    const longestMs = this.#isOver || signal.aborted ? endMs : hasBegun ? hangsAfter : defaultSilenceMs;
+    if (this.#hung !== null || Date.now() - this.#lastSaid < longestMs) return;
+    this.#hung = `nothing happened for ${longestMs / 1_000} s`;
     child.kill('SIGKILL');
     place.endAll('SIGKILL');
   }

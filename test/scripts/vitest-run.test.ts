@@ -88,3 +88,19 @@ test('an error that no test sees fails the run', FULL, async () => {
   expect(tally).toMatchObject({ passed: 1, failed: 1 });
   expect(tally.reasons[0]).toContain('unseen');
 });
+
+test('what is told of a file after its end does not begin it again', async () => {
+  const events = [
+    { event: 'begun', file: 'a' },
+    { event: 'ended', file: 'a', tests: [{ name: 'x', outcome: 'passed', seconds: 0, why: '' }], errors: [] },
+    { event: 'at', file: 'a', what: 'afterAll' },
+    { event: 'over', errors: [] },
+  ];
+  const script = events.map((event) => `fs.writeSync(3, ${JSON.stringify(`${JSON.stringify(event)}\n`)});`).join('');
+  const inside = () => [process.execPath, '-e', script];
+  const place = { name: 'none', root: folder, tmp: folder, inside, endAll: () => {} };
+  const signal = new AbortController().signal;
+  const told = new VitestRun({ place, args: [], env: {}, shown: false, signal, onFile: () => {} });
+  await told.run();
+  expect(told.tally).toMatchObject({ passed: 1, failed: 0, reasons: [] });
+});
