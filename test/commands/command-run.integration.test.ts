@@ -108,7 +108,7 @@ describe('an commandRun', () => {
         expect(stdout).toBe(`in\n${Array.from({ length: 2_000 }, (_, line) => `${line + 1}\n`).join('')}`);
         expect(await store.commandInputs.get(id)).toBeNull();
       }
-      expect(n).toBeGreaterThan(7); // the steps of one commandRun
+      expect(n).toBeGreaterThan(7); // the steps of one command run
     },
   );
 

@@ -18,9 +18,9 @@ export class GuestAgent {
   /** Whether it answers now; from then on libvirt waits no longer than {@link FREEZE_SECONDS} for it. */
   async answers(sandboxId: string): Promise<boolean> {
     try {
-      const preference = `guest-agent-timeout ${sandboxId} --timeout=${FREEZE_SECONDS}`;
+      const timeout = `guest-agent-timeout ${sandboxId} --timeout=${FREEZE_SECONDS}`;
       const ping = `qemu-agent-command ${sandboxId} --timeout=${PING_SECONDS} '{"execute":"guest-ping"}'`;
-      await this.virsh.run([`${preference}; ${ping}`]);
+      await this.virsh.run([`${timeout}; ${ping}`]);
       return true;
     } catch (error) {
       if (error instanceof VirshError || isAgentSilent(error)) return false;

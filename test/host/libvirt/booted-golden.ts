@@ -29,7 +29,7 @@ const BUILD_MS = 240_000;
 
 type Part = Pick<TestMachine, 'host' | 'state' | 'source' | 'ca'>;
 
-const preference = (): StepContext => ({ signal: AbortSignal.timeout(BUILD_MS), alive: () => {} });
+const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(BUILD_MS), alive: () => {} });
 
 /**
  * A golden guest that has booted, was logged in to and is idle, saved with its memory: a sandbox that wakes from it is
@@ -50,9 +50,9 @@ export class BootedGolden {
     const { host, source } = this.machine;
     return await this.whileThere(async (snapshotId) => {
       const request = { sandboxId, source, snapshotId, cpus: null, memoryMib: null, userCaKeys };
-      const clone = await host.cloneDisk({ ...request, egress: 'none' }, preference());
-      await host.bootDomain(sandboxId, preference());
-      await host.snapshots.flatten(sandboxId, preference());
+      const clone = await host.cloneDisk({ ...request, egress: 'none' }, stepContext());
+      await host.bootDomain(sandboxId, stepContext());
+      await host.snapshots.flatten(sandboxId, stepContext());
       return clone;
     });
   }
@@ -125,13 +125,13 @@ async function forgetOld(folder: string): Promise<void> {
 async function save({ host, state, source, ca }: Part, folder: string): Promise<void> {
   const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
   const request = { sandboxId, source, snapshotId: null, cpus: null, memoryMib: null, userCaKeys: [ca.publicKey] };
-  const { hostKey } = await host.cloneDisk({ ...request, egress: 'none' }, preference());
+  const { hostKey } = await host.cloneDisk({ ...request, egress: 'none' }, stepContext());
   try {
-    await host.bootDomain(sandboxId, preference());
-    const { address } = await host.awaitLease(sandboxId, preference());
+    await host.bootDomain(sandboxId, stepContext());
+    const { address } = await host.awaitLease(sandboxId, stepContext());
     await ca.ssh(address, hostKey, sandboxId, 'systemctl is-system-running --wait; sudo true; sync');
-    await host.snapshots.save({ snapshotId: SNAPSHOT, sandboxId, kind: 'full' }, preference());
-    await host.snapshots.verify(SNAPSHOT, preference());
+    await host.snapshots.save({ snapshotId: SNAPSHOT, sandboxId, kind: 'full' }, stepContext());
+    await host.snapshots.verify(SNAPSHOT, stepContext());
     for (const name of FILES) await copyFile(join(state.snapshot(SNAPSHOT), name), join(folder, name));
     await writeFile(join(folder, ROOT), state.root);
   } finally {
@@ -161,5 +161,5 @@ async function install({ host, state }: Part, folder: string): Promise<void> {
   if (!spec || !base) throw new Error(`${folder} is not whole: remove it`);
   await nameBacking(copy.layerOf('vda'), { path: base.path, format: 'qcow2' });
   await copy.writeSpec({ ...spec, saved: null, memorySha256: null });
-  await host.snapshots.verify(SNAPSHOT, preference());
+  await host.snapshots.verify(SNAPSHOT, stepContext());
 }

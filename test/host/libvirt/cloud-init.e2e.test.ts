@@ -31,15 +31,15 @@ afterAll(async () => {
   await machine?.end();
 }, 60_000);
 
-const preference = (): StepContext => ({ signal: AbortSignal.timeout(HANGS_AFTER_MS), alive: () => {} });
+const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(HANGS_AFTER_MS), alive: () => {} });
 
 /** The steps of a create up to the address. A stock image boots for minutes where other machines are emulated beside it. */
 async function boot(id: string): Promise<SshEndpoint> {
   const { host } = machine;
   const request = { sandboxId: id, source, snapshotId: null, cpus: null, memoryMib: null, egress: 'none' as const };
-  const clone = await host.cloneDisk({ ...request, userCaKeys: await ca.publicKeys() }, preference());
-  await host.bootDomain(id, preference());
-  const { address, port } = await host.awaitLease(id, preference());
+  const clone = await host.cloneDisk({ ...request, userCaKeys: await ca.publicKeys() }, stepContext());
+  await host.bootDomain(id, stepContext());
+  const { address, port } = await host.awaitLease(id, stepContext());
   return { address, port, user: clone.user, hostKey: clone.hostKey };
 }
 
@@ -49,7 +49,7 @@ async function logIn(id: string, endpoint: SshEndpoint): Promise<void> {
   const { certificate } = await ca.sign({ sandboxId: id, publicKey, actor, source, serial: 1n });
   await credentials.storeCertificate(id, certificate);
   const credentialsDir = credentials.directory(id);
-  (await verifySsh({ endpoint, credentialsDir, ...preference() })).end();
+  (await verifySsh({ endpoint, credentialsDir, ...stepContext() })).end();
 }
 
 async function remove(id: string): Promise<void> {

@@ -38,11 +38,11 @@ async function save(): Promise<string> {
   return snapshotId;
 }
 
-const preference = () => AbortSignal.timeout(120_000);
+const timeout = () => AbortSignal.timeout(120_000);
 
 async function records(before: string, after: string, within: GuestName[] = []): Promise<FileChangeRecord[]> {
   const all: FileChangeRecord[] = [];
-  for await (const one of host.snapshots.compare({ before, after, within }, preference())) all.push(one);
+  for await (const one of host.snapshots.compare({ before, after, within }, timeout())) all.push(one);
   return all;
 }
 
@@ -106,7 +106,7 @@ describe('two saved trees', () => {
     expect(briefs(await changes(before, after, ['/etc/passwd']))).toEqual([]);
     const found = (await changes(before, after)).find(({ path }) => path === '/etc');
     expect(found).toMatchObject({ change: 'changed', target: '/usr', what: ['target', 'mtime'] });
-    const read = (path: string) => host.snapshots.readFile({ snapshotId: before, path, maxBytes: 10 }, preference());
+    const read = (path: string) => host.snapshots.readFile({ snapshotId: before, path, maxBytes: 10 }, timeout());
     await expect(read('/etc/passwd')).rejects.toMatchObject({ code: 'file_not_found' });
     await expect(read('/passwd')).rejects.toMatchObject({ code: 'file_conflict' });
     await expect(read('/../../../../../../../etc/passwd')).rejects.toMatchObject({ code: 'file_not_found' });
@@ -128,7 +128,7 @@ test('a file is given up to as many bytes as were asked for', async () => {
   await writeFile(join(tree, '\u001b[31m\n'), 'some text');
   execFileSync('mkfifo', [join(tree, 'pipe')]);
   const snapshotId = await save();
-  const read = (path: GuestName, maxBytes = 4) => host.snapshots.readFile({ snapshotId, path, maxBytes }, preference());
+  const read = (path: GuestName, maxBytes = 4) => host.snapshots.readFile({ snapshotId, path, maxBytes }, timeout());
   expect(await read('/\u001b[31m\n')).toEqual({ content: Buffer.from('some'), size: 9 });
   const base64 = Buffer.from('/\u001b[31m\n').toString('base64');
   expect(await read({ base64 }, 1_000)).toEqual({ content: Buffer.from('some text'), size: 9 });
@@ -151,7 +151,7 @@ test('the changes as an archive, laid over the earlier tree, make the later one'
   await writeFile(join(tree, 'long'), 'longer');
   const after = await save();
   const archive = async (from: string, to: string) =>
-    await buffer(host.snapshots.changesAsTar({ before: from, after: to, within: [] }, preference()));
+    await buffer(host.snapshots.changesAsTar({ before: from, after: to, within: [] }, timeout()));
   const listed = execFileSync('tar', ['-t', '--quoting-style=escape'], { input: await archive(before, after) });
   const expected = ['./.wh.gone', './long', `./linked-${'x'.repeat(200)}`, './new\\n', './.wh.other'];
   expect(String(listed).trim().split('\n').sort()).toEqual(expected.sort());
@@ -175,7 +175,7 @@ test('what is not there, and what is asked for no more, is an error', async () =
   const absent = newSnapshotId();
   await expect(records(snapshotId, absent)).rejects.toMatchObject({ code: 'snapshot_not_found' });
   await expect(records(absent, snapshotId)).rejects.toMatchObject({ code: 'snapshot_not_found' });
-  const gone = host.snapshots.readFile({ snapshotId: absent, path: '/x', maxBytes: 1 }, preference());
+  const gone = host.snapshots.readFile({ snapshotId: absent, path: '/x', maxBytes: 1 }, timeout());
   await expect(gone).rejects.toMatchObject({ code: 'snapshot_not_found' });
   const stop = new AbortController();
   const both = { before: snapshotId, after: snapshotId, within: [] };
