@@ -24,8 +24,11 @@ function look() {
   return { ready: false, detail: present === null ? 'not installed by set-up yet' : 'older than package-lock.json' };
 }
 
-/** No install scripts: nothing here needs them, and a dependency should not run code on this machine as root. */
-const quietly = ['--ignore-scripts', '--no-audit', '--no-fund'];
+/**
+ * No install scripts: nothing here needs them, and a dependency should not run code on this machine as root. Below
+ * `npm test --silent` npm would not say what is wrong either.
+ */
+const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 
 /** @param {import('./part.mjs').Job} job */
 async function install({ signal, note }) {
