@@ -22,7 +22,7 @@ export async function measureSagas(
   source: string,
   lives: { runs: number; warmUp: number },
 ): Promise<SagaFigures> {
-  await measureLives(client, source, lives.warmUp);
+  if (lives.warmUp > 0) await measureLives(client, source, lives.warmUp);
   return measureLives(client, source, lives.runs);
 }
 
