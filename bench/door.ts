@@ -51,7 +51,7 @@ export async function measureDoor(bench: DoorBench): Promise<Record<string, Spre
 /** Of a sandbox that runs and rests. */
 async function measureLiving(bench: DoorBench, counted: Samples): Promise<void> {
   const { client, store, temporal, source, runs, warmUp } = bench;
-  const { id } = await client.createSandbox({ source, memoryMib: 64 }, { waitSeconds: MAX_WAIT_SECONDS });
+  const { id } = await client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }); // 64 MiB boot no real machine
   const connection = await Connection.connect({ address: temporal.address });
   try {
     const { workflow } = new Client({ connection, namespace: temporal.namespace });
