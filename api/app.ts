@@ -63,7 +63,11 @@ export function createApp(deps: AppDeps): App {
   healthRoutes(app, deps);
   metricsRoutes(app, deps, registry);
   docsRoutes(app);
-  app.get('/openapi.json', (c) => c.json(openApiDocument(app, deps.version)));
+  let document: ReturnType<typeof openApiDocument> | undefined; // made once: anybody may ask for it, without a key
+  app.get('/openapi.json', (c) => {
+    document ??= openApiDocument(app, deps.version);
+    return c.json(document);
+  });
   app.notFound(() => {
     throw new MayflyError('not_found', 'Nothing is at that path.');
   });

@@ -56,7 +56,10 @@ const OPERATION_IDS: Readonly<Record<string, string>> = {
   'patch /v1/keys/{id}': 'updateKey',
 };
 
-/** The API's description (OpenAPI 3.1), made from the very schemas that requests are checked with. */
+/**
+ * The API's description (OpenAPI 3.1), made from the very schemas that requests are checked with. To be called once: it
+ * adds to what the app has registered.
+ */
 export function openApiDocument(app: App, version: string) {
   const schemes = {
     bearer: { type: 'http', scheme: 'bearer' },
@@ -90,7 +93,7 @@ function withPlainPatterns<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([name, inner]) => [
     name,
-    name === 'pattern' && typeof inner === 'string' ? inner.replace(/\/[a-z]+$/, '') : withPlainPatterns(inner),
+    name === 'pattern' && typeof inner === 'string' ? inner.replace(/\/u$/, '') : withPlainPatterns(inner),
   ]);
   return Object.fromEntries(entries) as T;
 }

@@ -61,9 +61,11 @@ function checkOwn(own: string[], hasSplit: boolean): Map<string, string[]> {
   try {
     return checkArguments(own, ARGS, ['env']);
   } catch (error) {
-    const [id, ...words] = own.filter((word) => !word.startsWith('-'));
-    if (hasSplit || !id || words.length === 0) throw error;
-    throw usageError('the program goes behind `--`', `mayfly run ${id} -- ${own.slice(own.indexOf(id) + 1).join(' ')}`);
+    const [, word] = /^Unexpected argument '(.*)'$/.exec(error instanceof Error ? error.message : '') ?? [];
+    if (hasSplit || word === undefined) throw error;
+    const at = own.indexOf(word);
+    const line = ['mayfly run', ...own.slice(0, at), '--', ...own.slice(at)].join(' ');
+    throw usageError('the program goes behind `--`', line);
   }
 }
 

@@ -92,6 +92,9 @@ describe('mayfly run', () => {
     const { code, err } = await run(['run', ID, 'echo', 'hi'], {});
     expect(code).toBe(125);
     expect(err).toContain(`mayfly run ${ID} -- echo hi`);
+    const withOptions = await run(['run', '--cwd', '/srv', ID, 'ls', 'x'], {});
+    expect(withOptions.err).toContain(`mayfly run --cwd /srv ${ID} -- ls x`);
+    expect((await run(['run', '--cwd', '/srv', ID, '--bogus'], {})).err).not.toContain('behind');
   });
 
   it('says why a command was not started', async () => {
