@@ -89,13 +89,13 @@ export interface Hypervisor {
   source(name: string): Promise<SourceInfo>;
   /** Its way in for preparing it. @throws MayflyError source_not_found, source_not_running */
   runningSource(name: string): Promise<RunningSource>;
-  /** Resident memory and allocated disk of one sandbox, to know how much of its promise it has grown into. */
-  usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }>;
-  /** Of {@link usage} only the disk, which asks nobody but the kernel: for every sandbox, every few seconds. */
+  /** Memory that one sandbox has grown into; 0 when it does not run. */
+  residentMib(sandboxId: string): Promise<number>;
+  /** Disk that one sandbox has grown into. Asks nobody but the kernel: it is called for every sandbox, every few seconds. */
   diskBytes(sandboxId: string): Promise<number>;
   /**
    * What stays of deleted snapshots, since something refers to it: by the sandbox that it counts to, bytes. It is part of
-   * no promise, so it is not in {@link usage}: a sandbox may still grow as far above it.
+   * no promise, so it is not in {@link diskBytes}: a sandbox may still grow as far above it.
    */
   heldBytes(): Promise<ReadonlyMap<string, number>>;
   /** What of {@link diskBytes} is the memory of one that is hibernated, and is freed when it is woken. */

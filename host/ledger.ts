@@ -25,10 +25,23 @@ const Reservation = z.strictObject({
 /** What one sandbox, or one capture, may grow to. */
 export type Reservation = z.infer<typeof Reservation>;
 
-/** What one sandbox has taken of its promise: resident memory, allocated disk. */
+/** What sandboxes have taken of their promises, by id: resident memory, allocated disk. One that is missing has taken nothing. */
 export interface Grown {
-  memoryMib: number;
-  diskBytes: number;
+  memoryMib: ReadonlyMap<string, number>;
+  diskBytes: ReadonlyMap<string, number>;
+}
+
+/** Nobody was measured. */
+export const NOTHING_GROWN: Grown = { memoryMib: new Map(), diskBytes: new Map() };
+
+/** A refusal, with what there is too little of. */
+export class CapacityExhausted extends MayflyError {
+  constructor(
+    readonly lacks: keyof Grown,
+    message: string,
+  ) {
+    super('capacity_exhausted', message);
+  }
 }
 
 /**
@@ -66,17 +79,16 @@ export class Ledger {
   /**
    * Promises memory and disk to a sandbox, or refuses. Repeating an id succeeds and counts once.
    * @param capacity measured after `grown`, so that growth in between is counted twice, not lost
-   * @param grown by sandbox id; one that is missing counts as not grown at all
-   * @throws MayflyError capacity_exhausted, with the figures
+   * @throws CapacityExhausted with the figures
    */
-  reserve(request: Reservation, capacity: Capacity, grown: ReadonlyMap<string, Grown>): Promise<void> {
+  reserve(request: Reservation, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       const checked = Reservation.parse(request);
       if (this.#promises.has(checked.sandboxId)) return;
       const room = this.room(capacity, grown);
-      if (checked.memoryMib > room.memoryMib) refuse('memory', checked.memoryMib, room.memoryMib, 'MiB');
+      if (checked.memoryMib > room.memoryMib) throw refusal('memoryMib', checked.memoryMib, room.memoryMib);
       const diskBytes = this.#expectedBytes(checked);
-      if (diskBytes > room.diskBytes) refuse('disk', diskBytes, room.diskBytes, 'bytes');
+      if (diskBytes > room.diskBytes) throw refusal('diskBytes', diskBytes, room.diskBytes);
       await this.#write(checked);
     });
   }
@@ -93,16 +105,16 @@ export class Ledger {
 
   /**
    * Promises a sandbox the memory again that it had given back. Repeating it counts once.
-   * @param grown as for {@link reserve}
-   * @throws MayflyError capacity_exhausted, with the figures
+   * @param capacity as for {@link reserve}
+   * @throws CapacityExhausted with the figures
    */
-  retakeMemory(sandboxId: string, capacity: Capacity, grown: ReadonlyMap<string, Grown>): Promise<void> {
+  retakeMemory(sandboxId: string, capacity: Capacity, grown = NOTHING_GROWN): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       const promise = this.#promises.get(sandboxId);
       if (promise?.savedMib === undefined) return;
       const { savedMib: memoryMib, diskBytes } = promise;
       const room = this.room(capacity, grown);
-      if (memoryMib > room.memoryMib) refuse('memory', memoryMib, room.memoryMib, 'MiB');
+      if (memoryMib > room.memoryMib) throw refusal('memoryMib', memoryMib, room.memoryMib);
       await this.#write({ sandboxId, memoryMib, diskBytes: diskBytes - memoryMib * BYTES_PER_MIB });
     });
   }
@@ -124,13 +136,13 @@ export class Ledger {
   }
 
   /** 80 % of what is available − what is promised and not yet taken; may be negative. */
-  room(capacity: Capacity, grown: ReadonlyMap<string, Grown>): Grown {
+  room(capacity: Capacity, grown = NOTHING_GROWN): { memoryMib: number; diskBytes: number } {
     let memoryMib = (1 - BUFFER) * capacity.memoryAvailableMib;
     let diskBytes = (1 - BUFFER) * capacity.diskAvailableBytes;
     for (const promise of this.#promises.values()) {
-      const taken = grown.get(promise.sandboxId);
-      memoryMib -= Math.max(0, promise.memoryMib - (taken?.memoryMib ?? 0));
-      diskBytes -= Math.max(0, this.#expectedBytes(promise) - (taken?.diskBytes ?? 0));
+      const { sandboxId } = promise;
+      memoryMib -= Math.max(0, promise.memoryMib - (grown.memoryMib.get(sandboxId) ?? 0));
+      diskBytes -= Math.max(0, this.#expectedBytes(promise) - (grown.diskBytes.get(sandboxId) ?? 0));
     }
     return { memoryMib: Math.floor(memoryMib), diskBytes: Math.floor(diskBytes) };
   }
@@ -213,9 +225,10 @@ async function existing(path: string): Promise<string | null> {
   }
 }
 
-function refuse(what: string, asked: number, room: number, unit: string): never {
-  throw new MayflyError(
-    'capacity_exhausted',
+function refusal(lacks: keyof Grown, asked: number, room: number): CapacityExhausted {
+  const [unit, what] = lacks === 'memoryMib' ? ['MiB', 'memory'] : ['bytes', 'disk'];
+  return new CapacityExhausted(
+    lacks,
     `It needs ${asked} ${unit} of ${what}, but this host can promise ${Math.max(0, room)} ${unit} more (20 % of what is free is kept).`,
   );
 }

@@ -1,6 +1,5 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import type { Grown, Ledger } from '../../host/ledger.ts';
-import { MayflyError } from '../../model/errors.ts';
+import { CapacityExhausted, type Grown, type Ledger, NOTHING_GROWN } from '../../host/ledger.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { refuseFull } from '../../model/snapshots/storage.ts';
 import type { StorageRoom } from '../snapshot/storage-room.ts';
@@ -12,21 +11,46 @@ export interface ReservationDeps {
   room: Pick<StorageRoom, 'checkAwake'>;
 }
 
-/** Room on the host: promised before anything is made, given back last. */
-export function createReservationActivities({ hypervisor, ledger, room }: ReservationDeps) {
-  /** Growth first, capacity then: what is taken in between counts twice, and never not at all. */
-  async function measured(ids: string[]): Promise<[Capacity, Map<string, Grown>]> {
-    const grown = await Promise.all(ids.map(async (id) => [id, await hypervisor.usage(id)] as const));
-    return [await hypervisor.capacity(), new Map(grown)];
+/** What sandboxes have taken, measured once at a time: whoever asks meanwhile is told the same, and later growth counts twice. */
+class GrownSizes {
+  readonly #underWay = new Map<keyof Grown, Promise<ReadonlyMap<string, number>>>();
+
+  constructor(
+    private readonly hypervisor: Pick<Hypervisor, 'residentMib' | 'diskBytes'>,
+    private readonly ledger: Pick<Ledger, 'sandboxIds'>,
+  ) {}
+
+  measure(what: keyof Grown): Promise<ReadonlyMap<string, number>> {
+    const before = this.#underWay.get(what);
+    if (before) return before;
+    const measured = this.#all(what).finally(() => this.#underWay.delete(what));
+    this.#underWay.set(what, measured);
+    return measured;
   }
 
-  /** Who has grown how far is only measured when there is no room without it: it is a look at every sandbox. */
-  async function withRoom(promise: (capacity: Capacity, grown: Map<string, Grown>) => Promise<void>): Promise<void> {
-    try {
-      await promise(await hypervisor.capacity(), new Map());
-    } catch (err) {
-      if (!(err instanceof MayflyError && err.code === 'capacity_exhausted')) throw err;
-      await promise(...(await measured(ledger.sandboxIds())));
+  async #all(what: keyof Grown): Promise<ReadonlyMap<string, number>> {
+    const of = (id: string) => (what === 'memoryMib' ? this.hypervisor.residentMib(id) : this.hypervisor.diskBytes(id));
+    return new Map(await Promise.all(this.ledger.sandboxIds().map(async (id) => [id, await of(id)] as const)));
+  }
+}
+
+/** Room on the host: promised before anything is made, given back last. */
+export function createReservationActivities({ hypervisor, ledger, room }: ReservationDeps) {
+  const sizes = new GrownSizes(hypervisor, ledger);
+
+  /**
+   * Who has grown how far is only measured of what there is no room for without it: it is a look at every sandbox.
+   * Growth first, capacity then: what is taken in between counts twice, and never not at all.
+   */
+  async function withRoom(promise: (capacity: Capacity, grown: Grown) => Promise<void>): Promise<void> {
+    const grown: { -readonly [What in keyof Grown]?: Grown[What] } = {};
+    for (;;) {
+      try {
+        return await promise(await hypervisor.capacity(), { ...NOTHING_GROWN, ...grown });
+      } catch (err) {
+        if (!(err instanceof CapacityExhausted) || grown[err.lacks]) throw err;
+        grown[err.lacks] = await sizes.measure(err.lacks);
+      }
     }
   }
 

@@ -11,7 +11,7 @@ import type { StorageRoom } from './storage-room.ts';
 export interface SnapshotDeps {
   hypervisor: Pick<
     Hypervisor,
-    'kind' | 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake' | 'disk' | 'diskBytes' | 'usage'
+    'kind' | 'snapshots' | 'pause' | 'resume' | 'hibernate' | 'wake' | 'disk' | 'diskBytes' | 'residentMib'
   >;
   room: Pick<StorageRoom, 'check' | 'checkFlat'>;
   commandRuns: Pick<CommandRuns, 'interruptAll'>;
@@ -29,7 +29,7 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
   /** What saving writes: a layer of a disk only changes hands, a tree and a memory are copied. */
   async function newBytes({ sandboxId, kind }: SaveRequest): Promise<number> {
     const tree = hypervisor.kind === 'simulated' ? await hypervisor.diskBytes(sandboxId) : 0;
-    const memoryMib = kind === 'full' ? (await hypervisor.usage(sandboxId)).memoryMib : 0;
+    const memoryMib = kind === 'full' ? await hypervisor.residentMib(sandboxId) : 0;
     return tree + memoryMib * 1_048_576;
   }
 
@@ -93,7 +93,7 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
      * @throws MayflyError sandbox_not_running, hibernate_failed, hibernation_unsupported, host_disk_full
      */
     async hibernate({ sandboxId }: StepTarget): Promise<void> {
-      const { memoryMib } = await hypervisor.usage(sandboxId);
+      const memoryMib = await hypervisor.residentMib(sandboxId);
       const isInMemory = memoryMib > 0; // else it is hibernated already, or off: nothing is written
       if (isInMemory) refuseFull(await hypervisor.disk(), `The memory of ${sandboxId}`, memoryMib * 1_048_576);
       guests.close(sandboxId, new MayflyError('sandbox_not_running', `${sandboxId} is being hibernated.`));

@@ -23,7 +23,7 @@ export function createCaptureActivities({ hypervisor, ledger }: CaptureDeps) {
     /** Promises it the room that it may take. @throws MayflyError capacity_exhausted, source_not_found, source_not_running */
     async reserveCapture({ sandboxId, source }: CaptureTarget): Promise<void> {
       const diskBytes = await captures.sizeOf(source);
-      await ledger.reserve({ sandboxId, memoryMib: 0, diskBytes }, await hypervisor.capacity(), new Map());
+      await ledger.reserve({ sandboxId, memoryMib: 0, diskBytes }, await hypervisor.capacity());
     },
     /** @throws MayflyError capture_failed, source_not_found, source_not_running, source_unsafe */
     async beginCapture({ sandboxId: captureId, source }: CaptureTarget): Promise<void> {

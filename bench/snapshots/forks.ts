@@ -32,8 +32,8 @@ export async function measureForks(
     const { state, failure } = fork.sandbox;
     return state === 'running' ? [] : [`${state}: ${failure?.step} ${failure?.code} ${failure?.message}`];
   });
-  const used = await Promise.all(running.map(({ id }) => host.usage(id)));
-  const memoryMib = used.reduce((sum, { memoryMib: mib }) => sum + mib, 0);
+  const used = await Promise.all(running.map(({ id }) => host.residentMib(id)));
+  const memoryMib = used.reduce((sum, mib) => sum + mib, 0);
   for (const { id } of made) await client.destroySandbox(id, options);
   const memoryMibEach = running.length === 0 ? 0 : round(memoryMib / running.length);
   return { asked: FORKS, verified: running.length, seconds, memoryMibEach, failures };

@@ -82,10 +82,9 @@ export class InMemoryHypervisor implements Hypervisor {
     throw new MayflyError('source_not_running', `${name} has no processes that could be spoken to.`);
   }
 
-  async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
+  async residentMib(sandboxId: string): Promise<number> {
     const domain = this.machine.domains.get(sandboxId);
-    const memoryMib = domain === 'running' || domain === 'paused' ? RESIDENT_MIB : 0;
-    return { memoryMib, diskBytes: await this.diskBytes(sandboxId) };
+    return domain === 'running' || domain === 'paused' ? RESIDENT_MIB : 0;
   }
 
   async diskBytes(sandboxId: string): Promise<number> {

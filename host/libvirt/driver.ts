@@ -92,9 +92,8 @@ export class LibvirtHypervisor implements Hypervisor {
     return runningSource(this.parts.virsh, await this.parts.sources.get(name));
   }
 
-  async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
-    const [kib, diskBytes] = await Promise.all([this.parts.domains.residentKib(sandboxId), this.diskBytes(sandboxId)]);
-    return { memoryMib: Math.ceil(kib / 1024), diskBytes };
+  async residentMib(sandboxId: string): Promise<number> {
+    return Math.ceil((await this.parts.domains.residentKib(sandboxId)) / 1024);
   }
 
   async diskBytes(sandboxId: string): Promise<number> {

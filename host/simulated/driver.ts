@@ -128,10 +128,10 @@ export class SimulatedHypervisor implements Hypervisor {
     return this.#origins.running(name);
   }
 
-  async usage(sandboxId: string): Promise<{ memoryMib: number; diskBytes: number }> {
+  async residentMib(sandboxId: string): Promise<number> {
     const pids = await this.#machine.processes.of(sandboxId);
     const kib = pids.reduce((sum, pid) => sum + residentKib(pid), 0);
-    return { memoryMib: Math.ceil(kib / 1024), diskBytes: await this.diskBytes(sandboxId) };
+    return Math.ceil(kib / 1024);
   }
 
   async diskBytes(sandboxId: string): Promise<number> {

@@ -25,7 +25,7 @@ test('removing a capture takes back the promise that its terminated workflow has
     diskTotalBytes: 1e9,
     diskAvailableBytes: 1e9,
   };
-  await ledger.reserve({ sandboxId, memoryMib: 0, diskBytes: 1e8 }, capacity, new Map());
+  await ledger.reserve({ sandboxId, memoryMib: 0, diskBytes: 1e8 }, capacity);
   const activities = createCaptureActivities({ hypervisor: new SimulatedHypervisor({ state }), ledger });
   const target = { sandboxId, generation: 1, source: 'web' };
   await activities.removeCapture(target);

@@ -2,6 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createReservationActivities } from '../../activities/sandbox/reservation.ts';
+import { Failpoints } from '../../host/failpoints.ts';
+import { InMemoryHypervisor } from '../../host/in-memory/driver.ts';
+import { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import { Ledger } from '../../host/ledger.ts';
 import { parseXml } from '../../host/libvirt/client/xml.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
@@ -43,4 +46,50 @@ test('a fork is promised the memory of the machine that was saved, not that of i
   await expect(promised(null, snapshotIdFrom(randomBytes(ID_BYTES)))).rejects.toMatchObject({
     code: 'snapshot_not_found',
   });
+});
+
+/** A host where 30 sandboxes of 100 MiB were promised all the memory, and have taken `residentMib` of it each. */
+async function crowded(residentMib: (id: string) => Promise<number>) {
+  const { state, remove } = await temporaryState();
+  onTestFinished(remove);
+  const ledger = new Ledger(state);
+  await ledger.open();
+  const hypervisor = new InMemoryHypervisor(new InMemoryMachine(), Failpoints.parse(undefined));
+  const disk = { diskTotalBytes: 100 * GIB, diskAvailableBytes: 90 * GIB };
+  const memory = { memoryTotalMib: 8_000, memoryAvailableMib: 3_750 };
+  vi.spyOn(hypervisor, 'capacity').mockResolvedValue({ cpus: 8, ...memory, ...disk });
+  const resident = vi.spyOn(hypervisor, 'residentMib').mockImplementation(residentMib);
+  const diskBytes = vi.spyOn(hypervisor, 'diskBytes');
+  const activities = createReservationActivities({ hypervisor, ledger, room: { checkAwake: async () => {} } });
+  const reserve = () => {
+    const sandboxId = sandboxIdFrom(randomBytes(ID_BYTES));
+    return activities.reserve({ sandboxId, generation: 1, source: 'golden-debian12', memoryMib: 100 });
+  };
+  await Promise.all(Array.from({ length: 30 }, reserve));
+  return { ledger, reserve, resident, diskBytes };
+}
+
+test('ten who find no room have every sandbox measured once, and only what there is no room of', async () => {
+  const { ledger, reserve, resident, diskBytes } = await crowded(async () => {
+    await vi.waitFor(() => expect(refusals()).toBe(10));
+    return 90;
+  });
+  const asked = vi.spyOn(ledger, 'reserve');
+  const refusals = () => asked.mock.settledResults.filter(({ type }) => type === 'rejected').length;
+  expect(resident).not.toHaveBeenCalled();
+  await Promise.all(Array.from({ length: 10 }, reserve));
+  expect(ledger.totals().sandboxes).toBe(40);
+  expect(resident).toHaveBeenCalledTimes(30);
+  expect(diskBytes).not.toHaveBeenCalled();
+});
+
+test('who finds no room even so is refused once it is known, and so is one whose host cannot be measured', async () => {
+  const { ledger, reserve, resident } = await crowded(async () => 0);
+  await expect(reserve()).rejects.toMatchObject({ code: 'capacity_exhausted' });
+  resident.mockRejectedValue(new Error('no answer'));
+  await expect(reserve()).rejects.toThrow('no answer');
+  expect(ledger.totals().sandboxes).toBe(30);
+  resident.mockResolvedValue(50);
+  await reserve();
+  expect(ledger.totals().sandboxes).toBe(31);
 });

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Ledger, type Reservation } from '../../host/ledger.ts';
+import { type Grown, Ledger, type Reservation } from '../../host/ledger.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity } from '../../model/host.ts';
@@ -16,7 +16,9 @@ const CAPACITY: Capacity = {
   diskTotalBytes: 10_000,
   diskAvailableBytes: 8_750,
 };
-const NOBODY = new Map();
+function grownBy(id: string, memoryMib: number, diskBytes: number): Grown {
+  return { memoryMib: new Map([[id, memoryMib]]), diskBytes: new Map([[id, diskBytes]]) };
+}
 
 function idOf(n: number): string {
   const bytes = new Uint8Array(10);
@@ -37,15 +39,15 @@ describe('Ledger', () => {
   afterEach(() => remove());
 
   test('accepts to the last MiB of the 80 % of what is free, and refuses one more with the figures', async () => {
-    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 1 }, CAPACITY, NOBODY);
-    const refused = ledger.reserve({ sandboxId: idOf(2), memoryMib: 1, diskBytes: 1 }, CAPACITY, NOBODY);
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 1 }, CAPACITY);
+    const refused = ledger.reserve({ sandboxId: idOf(2), memoryMib: 1, diskBytes: 1 }, CAPACITY);
     await expect(refused).rejects.toMatchObject({ code: 'capacity_exhausted' });
     await expect(refused).rejects.toThrow('needs 1 MiB of memory, but this host can promise 0 MiB more');
   });
 
   test('what a sandbox has already taken is missing from the free memory, and is not taken off twice', async () => {
-    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 400, diskBytes: 0 }, CAPACITY, NOBODY);
-    const grown = new Map([[idOf(1), { memoryMib: 400, diskBytes: 0 }]]);
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 400, diskBytes: 0 }, CAPACITY);
+    const grown = grownBy(idOf(1), 400, 0);
     const now = { ...CAPACITY, memoryAvailableMib: 375 };
     await ledger.reserve({ sandboxId: idOf(2), memoryMib: 300, diskBytes: 0 }, now, grown);
     expect(ledger.room(now, grown).memoryMib).toBe(0);
@@ -54,56 +56,52 @@ describe('Ledger', () => {
   test('a sandbox is taken to write a part of its disk, and what it has written beyond that is missing; a capture writes all', async () => {
     ledger = new Ledger(state, 4);
     const full = { ...CAPACITY, diskAvailableBytes: 1_250 };
-    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 0, diskBytes: 2_000 }, full, NOBODY);
-    expect(ledger.room(full, NOBODY).diskBytes).toBe(500);
-    expect(ledger.room(full, new Map([[idOf(1), { memoryMib: 0, diskBytes: 400 }]])).diskBytes).toBe(900);
-    expect(ledger.room(full, new Map([[idOf(1), { memoryMib: 0, diskBytes: 1_900 }]])).diskBytes).toBe(1_000);
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 0, diskBytes: 2_000 }, full);
+    expect(ledger.room(full).diskBytes).toBe(500);
+    expect(ledger.room(full, grownBy(idOf(1), 0, 400)).diskBytes).toBe(900);
+    expect(ledger.room(full, grownBy(idOf(1), 0, 1_900)).diskBytes).toBe(1_000);
     const capture = idOf(2).replace('sbx-', 'cap-');
-    const whole = ledger.reserve({ sandboxId: capture, memoryMib: 0, diskBytes: 501 }, full, NOBODY);
+    const whole = ledger.reserve({ sandboxId: capture, memoryMib: 0, diskBytes: 501 }, full);
     await expect(whole).rejects.toThrow('needs 501 bytes of disk, but this host can promise 500 bytes more');
-    await ledger.reserve({ sandboxId: idOf(3), memoryMib: 0, diskBytes: 2_000 }, full, NOBODY);
+    await ledger.reserve({ sandboxId: idOf(3), memoryMib: 0, diskBytes: 2_000 }, full);
     expect(ledger.totals().diskBytes).toBe(4_000);
     const saved = 1024 * 1024;
-    await ledger.reserve({ sandboxId: idOf(4), memoryMib: 1, diskBytes: 0 }, CAPACITY, NOBODY);
+    await ledger.reserve({ sandboxId: idOf(4), memoryMib: 1, diskBytes: 0 }, CAPACITY);
     await ledger.yieldMemory(idOf(4));
     const now = { ...CAPACITY, diskAvailableBytes: 2e7 };
-    expect(ledger.room(now, NOBODY).diskBytes).toBe(1.6e7 - 2 * 500 - saved);
+    expect(ledger.room(now).diskBytes).toBe(1.6e7 - 2 * 500 - saved);
   });
 
   test('a sandbox that outgrew its promise gives nobody else room', async () => {
-    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 100, diskBytes: 0 }, CAPACITY, NOBODY);
-    const grown = new Map([[idOf(1), { memoryMib: 5_000, diskBytes: 0 }]]);
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 100, diskBytes: 0 }, CAPACITY);
+    const grown = grownBy(idOf(1), 5_000, 0);
     expect(ledger.room(CAPACITY, grown).memoryMib).toBe(700);
   });
 
   test('who hibernates gives its memory to others, and gets it back when there is room', async () => {
-    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 10 }, CAPACITY, NOBODY);
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 700, diskBytes: 10 }, CAPACITY);
     for (let twice = 0; twice < 2; twice++) await ledger.yieldMemory(idOf(1));
     const saved = { memoryMib: 0, diskBytes: 10 + 700 * 1024 * 1024, sandboxes: 1 };
     expect(ledger.totals()).toEqual(saved);
-    await ledger.reserve(
-      { sandboxId: idOf(2), memoryMib: 1, diskBytes: 0 },
-      { ...CAPACITY, diskAvailableBytes: 2e9 },
-      NOBODY,
-    );
+    await ledger.reserve({ sandboxId: idOf(2), memoryMib: 1, diskBytes: 0 }, { ...CAPACITY, diskAvailableBytes: 2e9 });
 
     ledger = new Ledger(state); // as after the worker's death
     await ledger.open();
     expect(ledger.totals()).toEqual({ ...saved, memoryMib: 1, sandboxes: 2 });
-    const refused = ledger.retakeMemory(idOf(1), CAPACITY, NOBODY);
+    const refused = ledger.retakeMemory(idOf(1), CAPACITY);
     await expect(refused).rejects.toThrow('needs 700 MiB of memory, but this host can promise 699 MiB more');
     expect(ledger.totals()).toMatchObject({ memoryMib: 1 });
     await ledger.release(idOf(2));
-    for (let twice = 0; twice < 2; twice++) await ledger.retakeMemory(idOf(1), CAPACITY, NOBODY);
+    for (let twice = 0; twice < 2; twice++) await ledger.retakeMemory(idOf(1), CAPACITY);
     expect(ledger.totals()).toEqual({ memoryMib: 700, diskBytes: 10, sandboxes: 1 });
     await ledger.yieldMemory(idOf(3)); // one that is gone
-    await ledger.retakeMemory(idOf(3), CAPACITY, NOBODY);
+    await ledger.retakeMemory(idOf(3), CAPACITY);
   });
 
   test('the same id again succeeds, counts once, and release is idempotent', async () => {
     const promise = { sandboxId: idOf(1), memoryMib: 700, diskBytes: 7_000 };
-    await ledger.reserve(promise, CAPACITY, NOBODY);
-    await ledger.reserve(promise, CAPACITY, NOBODY);
+    await ledger.reserve(promise, CAPACITY);
+    await ledger.reserve(promise, CAPACITY);
     expect(ledger.totals()).toEqual({ memoryMib: 700, diskBytes: 7_000, sandboxes: 1 });
     await ledger.release(idOf(1));
     await ledger.release(idOf(1));
@@ -113,7 +111,7 @@ describe('Ledger', () => {
   });
 
   test('promises outlive the process', async () => {
-    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 5, diskBytes: 6 }, CAPACITY, NOBODY);
+    await ledger.reserve({ sandboxId: idOf(1), memoryMib: 5, diskBytes: 6 }, CAPACITY);
     const successor = new Ledger(state);
     await successor.open();
     expect(successor.totals()).toEqual({ memoryMib: 5, diskBytes: 6, sandboxes: 1 });
@@ -145,7 +143,7 @@ describe('Ledger', () => {
         const asked: Reservation[] = requests.map(({ memoryMib, diskBytes, again }, n) => {
           return { sandboxId: idOf(again ? 0 : n), memoryMib, diskBytes };
         });
-        await Promise.all(asked.map((one) => ledger.reserve(one, CAPACITY, NOBODY).catch(onlyExhausted)));
+        await Promise.all(asked.map((one) => ledger.reserve(one, CAPACITY).catch(onlyExhausted)));
         const { memoryMib, diskBytes } = ledger.totals();
         expect(memoryMib).toBeLessThanOrEqual(700);
         expect(diskBytes).toBeLessThanOrEqual(7_000);

@@ -8,7 +8,7 @@ import type { Hypervisor } from '../../host/hypervisor.ts';
 export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints): void {
   const asleep = new Set<string>();
   const whereabouts = hypervisor.whereabouts.bind(hypervisor);
-  const usage = hypervisor.usage.bind(hypervisor);
+  const residentMib = hypervisor.residentMib.bind(hypervisor);
   Object.assign(hypervisor, {
     async hibernate(id) {
       await hypervisor.pause(id);
@@ -20,9 +20,8 @@ export function letSleep(hypervisor: Hypervisor, failpoints: Failpoints): void {
       await failpoints.hit('wake', 'during', id);
       await (wished === 'paused' ? hypervisor.pause(id) : hypervisor.resume(id));
     },
-    async usage(id) {
-      const used = await usage(id);
-      return asleep.has(id) ? { ...used, memoryMib: 0 } : used;
+    async residentMib(id) {
+      return asleep.has(id) ? 0 : residentMib(id);
     },
     async whereabouts(id) {
       const there = await whereabouts(id);

@@ -156,7 +156,7 @@ alone(
     const capacity = await hypervisor.capacity();
     const memoryMib = capacity.memoryTotalMib;
     const roomy = { ...capacity, memoryAvailableMib: memoryMib * 2 };
-    await ledger.reserve({ sandboxId: other, memoryMib, diskBytes: 0 }, roomy, new Map());
+    await ledger.reserve({ sandboxId: other, memoryMib, diskBytes: 0 }, roomy);
     const full = vi.spyOn(hypervisor, 'disk').mockResolvedValue({ totalBytes: 2 ** 30, availableBytes: 0 });
     expect(await operations.resume(id)).toMatchObject({ code: 'capacity_exhausted', step: 'retakeMemory' });
     full.mockRestore();

@@ -1,5 +1,9 @@
+import { Semaphore } from 'async-mutex';
 import { entriesOf } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
+
+/** So many `du` run at a time, however many sandboxes are asked for at once. */
+const PROGRAMS = new Semaphore(4);
 
 /** Admission asks for every sandbox at every create; a figure is good for this long. Milliseconds. */
 const FRESH_MS = 1_000;
@@ -51,7 +55,7 @@ export function apparentBytes(folder: string): Promise<number> {
 
 async function measure(folder: string, options: string[]): Promise<number> {
   const always = ['--summarize', '--block-size=1', '--one-file-system'];
-  const { stdout } = await exec('du', [...always, ...options, '--', folder]);
+  const { stdout } = await PROGRAMS.runExclusive(() => exec('du', [...always, ...options, '--', folder]));
   const bytes = Number(stdout.split('\t')[0]);
   if (!Number.isSafeInteger(bytes)) throw new Error(`du printed no size for ${folder}: ${JSON.stringify(stdout)}`);
   return bytes;

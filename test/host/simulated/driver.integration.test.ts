@@ -53,9 +53,8 @@ describe('a simulated sandbox', () => {
       new RegExp(`^${id}\\ncat: .*Permission denied$`),
     );
     expect(await machine.run(first, id, 'touch /usr/x /etc/x 2>&1 | wc -l')).toBe('2');
-    const usage = await machine.hypervisor.usage(id);
-    expect(usage.memoryMib).toBeGreaterThan(1);
-    expect(usage.diskBytes).toBeGreaterThan(10_000);
+    expect(await machine.hypervisor.residentMib(id)).toBeGreaterThan(1);
+    expect(await machine.hypervisor.diskBytes(id)).toBeGreaterThan(10_000);
     expect((await machine.hypervisor.marks()).filter((mark) => mark.sandboxId === id)).toHaveLength(3);
 
     await machine.destroy(id);
