@@ -17,6 +17,7 @@ import { type Report, reportLines } from './report.ts';
 import { type BenchOptions, runBench } from './run.ts';
 
 const SOURCE = 'golden-debian12';
+const RESULTS = new URL('./results/', import.meta.url);
 
 function readOptions(argv: string[]) {
   try {
@@ -56,12 +57,13 @@ function extent(kind: 'libvirt' | 'simulated', { quick, creates, runs }: ReturnT
   };
 }
 
-async function keep(report: Report): Promise<string> {
-  const folder = new URL('./results/', import.meta.url);
-  await mkdir(folder, { recursive: true });
-  const file = new URL(`${report.at.replaceAll(':', '-')}.json`, folder);
-  await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
-  return fileURLToPath(file);
+async function keep(report: Report): Promise<void> {
+  await mkdir(RESULTS, { recursive: true });
+  await writeFile(fileOf(report), `${JSON.stringify(report, null, 2)}\n`);
+}
+
+function fileOf({ at }: Report): string {
+  return fileURLToPath(new URL(`${at.replaceAll(':', '-')}.json`, RESULTS));
 }
 
 async function bench(io: Io, argv: string[]): Promise<number> {
@@ -73,11 +75,11 @@ async function bench(io: Io, argv: string[]): Promise<number> {
   if (!isInPlace(io.env))
     return runInPlace(io, 'bench', [...process.execArgv, fileURLToPath(import.meta.url), ...argv]);
   const config = readConfig({ ...io.env, ...(host && { MAYFLY_HOST: host }) });
-  const report = await runBench(io, config, extent(config.hostKind, options));
+  const report = await runBench(io, config, extent(config.hostKind, options), keep);
   if (json) io.printJson(report);
   else for (const line of reportLines(report)) io.print(line);
-  io.note(`kept in ${await keep(report)}`);
-  return EXIT.ok;
+  io.note(`kept in ${fileOf(report)}`);
+  return report.failed.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
 const [end, force] = [new AbortController(), new AbortController()];

@@ -1,30 +1,34 @@
 import { cpus, release, totalmem } from 'node:os';
 import { columns } from '../cli/terminal/columns.ts';
 import type { BurstFigures } from './burst.ts';
+import type { DirectFigures } from './direct.ts';
 import type { IdleFigures } from './idle.ts';
 import { round, type Spread } from './measure/measure.ts';
 import { type Processor, totalOf } from './measure/processor.ts';
+import type { SagaFigures } from './sagas.ts';
 import type { SnapshotFigures } from './snapshots/snapshots.ts';
 
-/** Everything one run measured, with what it was measured on. */
+/** What one run has measured so far, with what it was measured on: a part that was left out, failed or is to come is null. */
 export interface Report {
   at: string;
   machine: { cpu: string; cores: number; memoryMib: number; kernel: string; node: string };
   host: { kind: string; isolation: string };
-  direct: Record<string, Spread>;
-  saga: Record<string, Spread>;
-  /** Seconds a create. */
-  processor: { direct: Processor; saga: Processor };
-  door: Record<string, Spread>;
+  direct: DirectFigures | null;
+  saga: SagaFigures | null;
+  burst: BurstFigures | null;
+  guest: GuestFigures | null;
+  /** Null on a simulated host, which copies. */
+  snapshots: SnapshotFigures | null;
+  door: { stored: number; spreads: Record<string, Spread> } | null;
+  idle: IdleFigures | null;
+  failed: { part: string; why: string }[];
+}
+
+export interface GuestFigures {
   /** Commands, with the plain tools beside them. */
   commands: Record<string, Spread>;
   /** 100 MiB each way, with sftp beside it. */
   files: Record<string, Spread>;
-  /** Null on a simulated host, which copies. */
-  snapshots: SnapshotFigures | null;
-  storedSandboxes: number;
-  burst: { direct: BurstFigures; saga: BurstFigures } | null;
-  idle: IdleFigures | null;
 }
 
 export function thisMachine(): Report['machine'] {
@@ -34,7 +38,10 @@ export function thisMachine(): Report['machine'] {
 }
 
 /** What durability adds to the median of a whole create, milliseconds: saga minus the same steps called directly. */
-export function sagaCost({ direct, saga }: Report): { wholeMs: number; perStepMs: number; steps: number } {
+export function sagaCost(
+  direct: Record<string, Spread>,
+  saga: Record<string, Spread>,
+): { wholeMs: number; perStepMs: number; steps: number } {
   const [plain, durable] = [direct['create'], saga['create']];
   if (!plain || !durable) throw new RangeError('a whole create was not measured');
   const steps = Object.keys(direct).filter((name) => name in saga && name !== 'create' && name !== 'destroy').length;
@@ -44,33 +51,47 @@ export function sagaCost({ direct, saga }: Report): { wholeMs: number; perStepMs
 
 /** The report as a person reads it. */
 export function reportLines(report: Report): string[] {
-  const { machine, host, burst, storedSandboxes } = report;
-  const cost = sagaCost(report);
+  const { machine, host, direct, saga, burst, guest, snapshots, door, idle, failed } = report;
+  const parts = [
+    direct && directLines(direct),
+    saga && sagaLines(saga),
+    direct && saga && costLines(direct, saga),
+    direct?.burst && burst && burstLines(direct.burst, burst),
+    guest && guestLines(guest),
+    snapshots && snapshotLines(snapshots),
+    door && doorLines(door),
+    idle && idleLines(idle),
+    failed.length > 0 && failed.map(({ part, why }) => `NOT MEASURED: ${part}: ${why}`),
+  ];
   return [
     `${host.kind} host (isolation: ${host.isolation}), ${machine.cores} × ${machine.cpu}, ${machine.memoryMib} MiB, ` +
       `Linux ${machine.kernel}, Node ${machine.node}`,
-    '',
-    'the same steps called directly, without Temporal, store and audit',
-    ...table(report.direct),
-    '',
-    'durable sagas through the API; a step includes its way through Temporal',
-    ...table(report.saga),
-    '',
-    `durability costs ${cost.wholeMs} ms a create, ${cost.perStepMs} ms a step (${cost.steps} steps; medians of this run)`,
-    processorLine('the steps of a create use', report.processor.direct),
-    processorLine('a create by saga uses', report.processor.saga),
-    '',
-    ...guestLines(report),
-    ...(report.snapshots ? snapshotLines(report.snapshots) : []),
-    `the API, with ${storedSandboxes} ended sandboxes in the store`,
-    ...table(report.door),
-    ...(report.idle ? ['', ...idleLines(report.idle)] : []),
-    ...(burst ? ['', ...burstLines(burst)] : []),
+    ...parts.flatMap((lines) => (lines ? ['', ...lines] : [])),
   ];
 }
 
-function guestLines({ commands, files }: Report): string[] {
-  if (Object.keys(commands).length === 0) return [];
+function directLines({ spreads }: DirectFigures): string[] {
+  return ['the same steps called directly, without Temporal, store and audit', ...table(spreads)];
+}
+
+function sagaLines({ spreads }: SagaFigures): string[] {
+  return ['durable sagas through the API; a step includes its way through Temporal', ...table(spreads)];
+}
+
+function costLines(direct: DirectFigures, saga: SagaFigures): string[] {
+  const { wholeMs, perStepMs, steps } = sagaCost(direct.spreads, saga.spreads);
+  return [
+    `durability costs ${wholeMs} ms a create, ${perStepMs} ms a step (${steps} steps; medians of this run)`,
+    processorLine('the steps of a create use', direct.processor),
+    processorLine('a create by saga uses', saga.processor),
+  ];
+}
+
+function doorLines({ stored, spreads }: NonNullable<Report['door']>): string[] {
+  return [`the API, with ${stored} ended sandboxes in the store`, ...table(spreads)];
+}
+
+function guestLines({ commands, files }: GuestFigures): string[] {
   return [
     'commands on a connection that is open, and the plain tools on the same guest',
     ...table(commands),
@@ -78,7 +99,6 @@ function guestLines({ commands, files }: Report): string[] {
     'files, and sftp on the same guest',
     ...table(files),
     ...shares(files),
-    '',
   ];
 }
 
@@ -87,7 +107,7 @@ function processorLine(what: string, processor: Processor): string {
   return `${what} ${totalOf(processor)} s of processor time (own ${own}, programs ${programs}, servers ${servers})`;
 }
 
-function burstLines({ direct, saga }: NonNullable<Report['burst']>): string[] {
+function burstLines(direct: BurstFigures, saga: BurstFigures): string[] {
   const line = (what: string, { createsPerSecond, destroysPerSecond }: BurstFigures) =>
     `  ${what}: ${createsPerSecond} creates/s, ${destroysPerSecond} destroys/s`;
   const share = Math.round((100 * saga.createsPerSecond) / direct.createsPerSecond);
@@ -118,7 +138,6 @@ function snapshotLines({ snapshots, diff, chain, full, forks }: SnapshotFigures)
     '',
     'memory and disks, and libvirt on an equal machine',
     ...table(full),
-    '',
   ];
 }
 
@@ -140,7 +159,7 @@ function idleLines({ cli, up, idle }: IdleFigures): string[] {
 }
 
 /** Our speed as a share of sftp's. */
-function shares(files: Report['files']): string[] {
+function shares(files: GuestFigures['files']): string[] {
   return ['up', 'down'].flatMap((way) => {
     const [ours, sftp] = [files[`${way}, through the API`], files[`${way}, sftp`]];
     if (!ours || !sftp) return [];

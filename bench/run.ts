@@ -41,46 +41,80 @@ export interface BenchOptions {
   idle: Omit<IdleOptions, 'source'> | null;
 }
 
-/** Measures everything in one installation of its own, and destroys all it made. */
-export async function runBench(io: Io, config: Config, options: BenchOptions): Promise<Report> {
-  const { source, runs, requests, warmUp, stored } = options;
+/**
+ * Measures everything in one installation of its own, part by part, and destroys all it made. What a part that fails has not
+ * measured is said in the report, and the others go on.
+ * @param keep is given what there is after each part
+ */
+export async function runBench(
+  io: Io,
+  config: Config,
+  options: BenchOptions,
+  keep: (report: Report) => Promise<void>,
+): Promise<Report> {
+  const { source, runs, requests, warmUp, stored, burst, idle } = options;
   const lives = { runs, warmUp: warmUp.lives };
-  io.note(`${runs} lives, step by step, without Temporal`);
-  const direct = await measureDirect(config, source, lives, options.burst);
-  if (options.idle) io.note(`starts, and sandboxes that do nothing: ${options.idle.sandboxes.join(', ')}`);
-  const idle = options.idle && (await measureIdle(config, { source, ...options.idle }));
+  const report = emptyReport(config.hostKind);
+  const part = async (name: string, measure: () => Promise<Partial<Report>>) => {
+    io.note(name);
+    try {
+      Object.assign(report, await measure());
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      report.failed.push({ part: name, why });
+      io.note(`  not measured: ${why}`);
+    }
+    await keep(report);
+  };
+  await part(`${runs} lives, step by step, without Temporal`, async () => ({
+    direct: await measureDirect(config, source, lives, burst),
+  }));
+  if (idle) {
+    await part(`starts, and sandboxes that do nothing: ${idle.sandboxes.join(', ')}`, async () => ({
+      idle: await measureIdle(config, { source, ...idle }),
+    }));
+  }
   const installation = await startInstallation(config, (line) => io.note(`  ${line}`));
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
-    io.note(`${runs} lives as sagas`);
-    const saga = await measureSagas(client, source, lives);
-    if (options.burst > 0) io.note(`${options.burst} at once`);
-    const burst = options.burst > 0 ? await measureBurst(client, source, options.burst) : null;
-    const guest = await ofGuest(io, client, installation, options);
-    const snapshots = await ofSnapshots(io, client, installation, config, options);
-    io.note(`the API with ${stored} sandboxes in the store`);
-    const door = await ofDoor(config, { client, source, runs: requests, warmUp: warmUp.requests, stored });
-    const [host] = (await client.listHosts()).items;
-    if (!host) throw new Error('the host did not describe itself');
-    const { kind, isolation } = host;
-    const at = new Date().toISOString();
-    return {
-      at,
-      machine: thisMachine(),
-      host: { kind, isolation },
-      direct: direct.spreads,
-      saga: saga.spreads,
-      processor: { direct: direct.processor, saga: saga.processor },
-      burst: direct.burst && burst && { direct: direct.burst, saga: burst },
-      ...guest,
-      snapshots,
-      storedSandboxes: stored,
-      door,
-      idle,
-    };
+    report.host = await hostOf(client);
+    await part(`${runs} lives as sagas`, async () => ({ saga: await measureSagas(client, source, lives) }));
+    if (burst > 0) await part(`${burst} at once`, async () => ({ burst: await measureBurst(client, source, burst) }));
+    if (options.transfers > 0) {
+      await part('commands and files, against the plain tools', async () => ({
+        guest: await inSandbox(client, installation, source, (sandbox, plain) =>
+          measureGuest(client, sandbox.id, plain, options),
+        ),
+      }));
+    }
+    const { rounds, chain } = options.snapshots;
+    if (rounds > 0) {
+      await part(`${rounds} snapshots of each kind, and ${chain} in a row`, async () => ({
+        snapshots: await ofSnapshots(client, installation, config, options),
+      }));
+    }
+    await part(`the API with ${stored} sandboxes in the store`, async () => ({
+      door: {
+        stored,
+        spreads: await ofDoor(config, { client, source, runs: requests, warmUp: warmUp.requests, stored }),
+      },
+    }));
+    return report;
   } finally {
     await installation.stop({ sandboxes: 'destroy' });
   }
+}
+
+function emptyReport(kind: string): Report {
+  const nothing = { direct: null, saga: null, burst: null, guest: null, snapshots: null, door: null, idle: null };
+  const host = { kind, isolation: 'unknown' };
+  return { at: new Date().toISOString(), machine: thisMachine(), host, ...nothing, failed: [] };
+}
+
+async function hostOf(client: MayflyClient): Promise<Report['host']> {
+  const [host] = (await client.listHosts()).items;
+  if (!host) throw new Error('the host did not describe itself');
+  return { kind: host.kind, isolation: host.isolation };
 }
 
 /** Makes a sandbox, with the plain tools connected to it, and destroys it. */
@@ -107,21 +141,12 @@ async function inSandbox<T>(
   }
 }
 
-async function ofGuest(io: Io, client: MayflyClient, installation: Installation, options: BenchOptions) {
-  if (options.transfers === 0) return { commands: {}, files: {} };
-  io.note('commands and files, against the plain tools');
-  return inSandbox(client, installation, options.source, (sandbox, plain) =>
-    measureGuest(client, sandbox.id, plain, options),
-  );
-}
-
 async function measureGuest(client: MayflyClient, sandboxId: string, plain: PlainSsh, options: BenchOptions) {
   const commands = await measureCommands(client, sandboxId, plain, options.requests);
   return { commands, files: await measureFiles(client, sandboxId, plain, options.transfers) };
 }
 
 async function ofSnapshots(
-  io: Io,
   client: MayflyClient,
   installation: Installation,
   config: Config,
@@ -129,8 +154,8 @@ async function ofSnapshots(
 ): Promise<SnapshotFigures | null> {
   const { libvirtUri: uri, sandboxesDir } = installation.describe();
   const diffProgram = diffBinary();
-  if (uri === null || rounds === 0 || diffProgram === null) return null;
-  io.note(`${rounds} snapshots of each kind, and ${chain} in a row`);
+  if (uri === null) return null;
+  if (diffProgram === null) throw new Error('the program that compares disks is not built: run `npm run setup`');
   const host = new LibvirtHypervisor({ uri, state: new StateDir(config.stateDir), diffProgram });
   return await measureSnapshots({ client, host, sandboxesDir, source, rounds, chain });
 }
