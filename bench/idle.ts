@@ -13,7 +13,7 @@ import { type Usage, usageOf } from './measure/processes.ts';
 
 const MAYFLY = fileURLToPath(new URL('../bin/mayfly', import.meta.url));
 /** After the last create, until what it left to do is done. Milliseconds. */
-const SETTLE_MS = 15_000;
+const SETTLE_MS = 60_000;
 const AT_ONCE = 10;
 const CREATES = 10;
 

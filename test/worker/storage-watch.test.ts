@@ -71,7 +71,7 @@ describe('StorageWatch', () => {
     expect(machine.measured).toHaveLength(4);
     await machine.look(10);
     expect(machine.measured.toSorted()).toEqual(ids.toSorted());
-    expect(machine.told.at(-1)?.sandboxes).toHaveLength(10);
+    await expect.poll(() => machine.told.at(-1)?.sandboxes).toHaveLength(10);
   });
 
   it.each([
@@ -104,7 +104,7 @@ describe('StorageWatch', () => {
     machine.sizes.set(made, 0);
     await machine.start();
     await machine.look(6);
-    expect(machine.told.at(-1)?.sandboxes).toHaveLength(9);
+    await expect.poll(() => machine.told.at(-1)?.sandboxes).toHaveLength(9);
     machine.sizes.set(made, MIB);
     await expect.poll(() => machine.told.at(-1)?.sandboxes).toHaveLength(10);
   });

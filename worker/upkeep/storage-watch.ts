@@ -13,11 +13,14 @@ import { fullness, type HostDisk, hasRoomAgain, isFull } from '../../model/snaps
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
+import type { MeasuredDisk } from '../../store/sandboxes/measured-disks.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { Growth } from './growth.ts';
 
 /** So many sandboxes are measured in one look where nothing depends on it: a look may not cost more the more there are. */
 const MEASURED_AT_ONCE = 4;
+/** What nothing depends on is told in every n-th look: it is a document with every sandbox of the host. */
+const TELL_EVERY = 5;
 /** With room on the disk, libvirt is asked only in every n-th look whose guest found none: then a quota of the host's stopped it. */
 const ASK_EVERY = 15;
 /** An operation that the watch asked for ends within this. Milliseconds. */
@@ -60,6 +63,8 @@ export class StorageWatch {
   #suspended = new Set<string>();
   readonly #asked = new Map<string, Promise<void>>();
   readonly #measured = new Map<string, Measured>();
+  /** What was measured since the store was told. */
+  #untold: MeasuredDisk['sandboxes'] | null = null;
   #told = { text: '', at: -Infinity };
   #looks = 0;
   #loop: Promise<void> = Promise.resolve();
@@ -127,22 +132,29 @@ export class StorageWatch {
     const due = all ? [...ids] : this.#longestAgo([...ids]);
     if (due.length > 0 || this.#measured.size < known) {
       const held = await hypervisor.heldBytes(); // first: what is copied up from there meanwhile counts twice, and never not at all
-      for (const id of due) {
-        const bytes = await hypervisor.diskBytes(id);
-        this.#measured.set(id, { bytes, at: bytes > 0 ? performance.now() : -Infinity }); // nothing: it is being made
-      }
-      await this.#tell(this.#sizes().map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) })));
+      await Promise.all(
+        due.map(async (id) => {
+          const bytes = await hypervisor.diskBytes(id);
+          this.#measured.set(id, { bytes, at: bytes > 0 ? performance.now() : -Infinity }); // nothing: it is being made
+        }),
+      );
+      this.#untold = this.#sizes().map(([id, bytes]) => ({ id, bytes: bytes + (held.get(id) ?? 0) }));
     }
+    if (all || this.#looks % TELL_EVERY === 0) await this.#tell();
     return new Map(this.#sizes());
   }
 
   /** What has not changed is told again after a while: it says when it was measured. */
-  async #tell(sandboxes: { id: string; bytes: number }[]): Promise<void> {
+  async #tell(): Promise<void> {
     const { hostId, store } = this.#deps;
+    const sandboxes = this.#untold;
+    if (!sandboxes) return;
     const [text, now] = [JSON.stringify(sandboxes), performance.now()];
-    if (text === this.#told.text && now - this.#told.at < this.#intervals.measureMs) return;
-    await store.measuredDisks.describe({ hostId, measuredAt: new Date().toISOString(), sandboxes });
-    this.#told = { text, at: now };
+    if (text !== this.#told.text || now - this.#told.at >= this.#intervals.measureMs) {
+      await store.measuredDisks.describe({ hostId, measuredAt: new Date().toISOString(), sandboxes });
+      this.#told = { text, at: now };
+    }
+    this.#untold = null;
   }
 
   #sizes(): [string, number][] {
