@@ -14,14 +14,15 @@ const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
 const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
 const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
+const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 /** As they are written in a JSON Schema. */
 export const ID_PATTERNS = {
   sandbox: SANDBOX_ID.source,
   snapshot: SNAPSHOT_ID.source,
   capture: CAPTURE_ID.source,
   command: COMMAND_ID.source,
+  host: HOST_ID.source,
 } as const;
-const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 
 /** The namespace of our UUIDv5 values (RFC 9562 §5.5): a random UUID, fixed for ever. */
 const UUID_NAMESPACE = hexToBytes('8f1d3c5a6b7e4f20918273645566aabb');

@@ -3,7 +3,8 @@ import { isAuditSubject } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
-import { auditQuery, json, problems, sandboxParams } from '../http/schemas.ts';
+import { problems } from '../http/problem-answers.ts';
+import { auditQuery, json, sandboxParams } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 
 export const auditPage = z
@@ -31,7 +32,7 @@ const ofSandbox = createRoute({
   summary: 'What happened to a sandbox',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: auditQuery },
-  responses: { 200: json('One page, oldest first', auditPage), ...problems },
+  responses: { 200: json('One page, oldest first', auditPage), ...problems('sandbox_not_found') },
 });
 
 /** Also of sandboxes whose record is gone, which is what an auditor asks about. */
@@ -46,7 +47,7 @@ const ofAny = createRoute({
       sandboxId: z.string().refine(isAuditSubject, 'is not the id of a sandbox or a source'),
     }),
   },
-  responses: { 200: json('One page, oldest first', auditPage), ...problems },
+  responses: { 200: json('One page, oldest first', auditPage), ...problems('sandbox_not_found') },
 });
 
 export function auditRoutes(app: App, deps: AppDeps): void {

@@ -6,7 +6,8 @@ import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { idempotencyHeaders, json, noQuery, preferHeaders, problems, sandboxParams } from '../http/schemas.ts';
+import { BODY, KEYED, problems, RUNNING, SAGA } from '../http/problem-answers.ts';
+import { idempotencyHeaders, json, noQuery, preferHeaders, sandboxParams } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import {
@@ -34,7 +35,10 @@ const issueOne = createRoute({
     headers: idempotencyHeaders,
     body: { required: true, content: { 'application/json': { schema: issueCredential } } },
   },
-  responses: { 201: json('A certificate, and where it opens', issuedAnswer), ...problems },
+  responses: {
+    201: json('A certificate, and where it opens', issuedAnswer),
+    ...problems(BODY, KEYED, RUNNING, SAGA, 'public_key_refused', 'source_not_prepared'),
+  },
 });
 
 const listAll = createRoute({
@@ -44,7 +48,10 @@ const listAll = createRoute({
   summary: 'List the certificates of a sandbox, newest first',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: noQuery },
-  responses: { 200: json('All of them, without the certificates themselves', credentialList), ...problems },
+  responses: {
+    200: json('All of them, without the certificates themselves', credentialList),
+    ...problems('sandbox_not_found'),
+  },
 });
 
 const revokeOne = createRoute({
@@ -57,7 +64,7 @@ const revokeOne = createRoute({
   responses: {
     200: json('The guest refuses it; none of its sessions is left', credentialAnswer),
     202: json('Asked for; the guest is not seen to refuse it yet', credentialAnswer),
-    ...problems,
+    ...problems(SAGA, 'sandbox_not_found', 'certificate_not_found', 'sandbox_ended'),
   },
 });
 
@@ -71,7 +78,7 @@ const revokeAll = createRoute({
   responses: {
     200: json('The guest refuses all of them', credentialList),
     202: json('Asked for; the guest is not seen to refuse all of them yet', credentialList),
-    ...problems,
+    ...problems(SAGA, 'sandbox_not_found', 'sandbox_ended'),
   },
 });
 

@@ -2,7 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { type HostRecord, isLive } from '../../model/host.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
-import { json, noQuery, pageOf, problems } from '../http/schemas.ts';
+import { problems } from '../http/problem-answers.ts';
+import { json, noQuery, pageOf } from '../http/schemas.ts';
 
 export const sourceFields = {
   name: z.string(),
@@ -40,7 +41,7 @@ const listHosts = createRoute({
   summary: 'List all hosts, as they last described themselves',
   middleware: [requires('sandboxes:read')],
   request: { query: noQuery },
-  responses: { 200: json('All hosts', pageOf(hostAnswer)), ...problems },
+  responses: { 200: json('All hosts', pageOf(hostAnswer)), ...problems() },
 });
 
 export function hostRoutes(app: App, { store }: AppDeps): void {

@@ -3,7 +3,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { SCOPES } from '../../model/scopes.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
-import { createKey, json, limitKey, noQuery, pageOf, problems } from '../http/schemas.ts';
+import { BODY, problems } from '../http/problem-answers.ts';
+import { createKey, json, limitKey, noQuery, pageOf } from '../http/schemas.ts';
 
 const PATH = '/v1/keys';
 const tags = ['keys'];
@@ -33,7 +34,7 @@ const createOne = createRoute({
     'An Idempotency-Key is not looked at here: repeating the answer would mean keeping the secret. ' +
     'A key whose answer was lost is of no use to anybody; revoke it.',
   request: { query: noQuery, body: { required: true, content: { 'application/json': { schema: createKey } } } },
-  responses: { 201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')), ...problems },
+  responses: { 201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')), ...problems(BODY) },
 });
 
 const listAll = createRoute({
@@ -43,7 +44,7 @@ const listAll = createRoute({
   middleware,
   summary: 'List all API keys, also revoked ones',
   request: { query: noQuery },
-  responses: { 200: json('All keys', pageOf(keyAnswer)), ...problems },
+  responses: { 200: json('All keys', pageOf(keyAnswer)), ...problems() },
 });
 
 const revokeOne = createRoute({
@@ -53,7 +54,7 @@ const revokeOne = createRoute({
   middleware,
   summary: 'Revoke an API key, from the next request on',
   request: { query: noQuery, params: keyParams },
-  responses: { 200: json('The revoked key', keyAnswer), ...problems },
+  responses: { 200: json('The revoked key', keyAnswer), ...problems('not_found') },
 });
 
 const limitOne = createRoute({
@@ -70,7 +71,7 @@ const limitOne = createRoute({
     params: keyParams,
     body: { required: true, content: { 'application/json': { schema: limitKey } } },
   },
-  responses: { 200: json('The key', keyAnswer), ...problems },
+  responses: { 200: json('The key', keyAnswer), ...problems(BODY, 'not_found') },
 });
 
 export function keyRoutes(app: App, { store }: AppDeps): void {

@@ -4,7 +4,8 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { noQuery, problems } from '../http/schemas.ts';
+import { problems } from '../http/problem-answers.ts';
+import { noQuery } from '../http/schemas.ts';
 import { CommandFollower } from './command-follower.ts';
 import { commandParams } from './command-schemas.ts';
 import { commandView } from './command-view.ts';
@@ -37,7 +38,7 @@ const events = createRoute({
   },
   responses: {
     200: { description: 'The stream', content: { 'text/event-stream': { schema: z.string() } } },
-    ...problems,
+    ...problems('sandbox_not_found', 'command_not_found', 'too_many_requests'),
   },
 });
 

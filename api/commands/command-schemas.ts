@@ -14,17 +14,25 @@ function passed(maxBytes: number) {
     .string()
     .refine((text) => !text.includes('\0'), 'must have no NUL character')
     .refine((text) => !LONE_SURROGATE.test(text), 'must be well-formed Unicode')
-    .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`);
+    .refine((text) => Buffer.byteLength(text) <= maxBytes, `must have at most ${maxBytes} bytes`)
+    .openapi({ pattern: '^[^\\u0000]*$', maxLength: maxBytes });
 }
 
 const bytesOf = (texts: string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+
+/** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
+const program = { prefixItems: [{ type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' }] };
+const variableNames = {
+  propertyNames: { type: 'string', maxLength: 255, pattern: '^[A-Za-z_][A-Za-z0-9_]*$', not: { const: '__proto__' } },
+};
 
 const argv = z
   .array(passed(limits.maxLength))
   .min(1, 'must name a program')
   .max(limits.maxArguments, `must have at most ${limits.maxArguments} entries`)
   .refine(([program]) => program !== '', 'must name a program')
-  .refine((texts) => bytesOf(texts) <= limits.maxLength, `must have at most ${limits.maxLength} bytes in all`);
+  .refine((texts) => bytesOf(texts) <= limits.maxLength, `must have at most ${limits.maxLength} bytes in all`)
+  .openapi({ ...program });
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const env = z
@@ -44,9 +52,16 @@ const env = z
         message: `must have at most ${limits.maxVariables} entries`,
       }),
   )
-  .openapi({ type: 'object', additionalProperties: { type: 'string' } });
+  .openapi({
+    type: 'object',
+    maxProperties: limits.maxVariables,
+    ...variableNames,
+    additionalProperties: { type: 'string', pattern: '^[^\\u0000]*$', maxLength: limits.maxVariableBytes },
+  });
 
-const absolutePath = passed(LIMITS.path.maxBytes).refine((path) => path.startsWith('/'), 'must be an absolute path');
+const absolutePath = passed(LIMITS.path.maxBytes)
+  .refine((path) => path.startsWith('/'), 'must be an absolute path')
+  .openapi({ pattern: '^/[^\\u0000]*$' });
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const base64 = z.string().regex(BASE64, 'must be base64 (RFC 4648 §4)');
 
@@ -74,7 +89,7 @@ export const startCommand = z
     message: 'must have one of `command` and `argv`',
     path: ['command'],
   })
-  .openapi('StartCommand');
+  .openapi('StartCommand', { oneOf: [{ required: ['command'] }, { required: ['argv'] }] });
 
 export const commandParams = sandboxParams.extend({
   commandId: z

@@ -4,7 +4,8 @@ import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { idempotencyHeaders, json, noQuery, pageOf, problems, sandboxParams } from '../http/schemas.ts';
+import { BODY, GUEST, KEYED, problems, SAGA } from '../http/problem-answers.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, sandboxParams } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { answerOutput } from './command-output.ts';
 import {
@@ -39,7 +40,15 @@ const startOne = createRoute({
   responses: {
     201: json('It has ended, however; with the beginning of its output', commandAnswer),
     202: json('It is going to run, or runs; Location says where to look', commandAnswer),
-    ...problems,
+    ...problems(
+      BODY,
+      KEYED,
+      GUEST,
+      'program_not_found',
+      'program_not_executable',
+      'guest_disk_full',
+      'command_not_found',
+    ),
   },
 });
 
@@ -50,7 +59,7 @@ const listAll = createRoute({
   summary: 'List the commands of a sandbox, newest first',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: commandListQuery },
-  responses: { 200: json('One page', pageOf(commandAnswer)), ...problems },
+  responses: { 200: json('One page', pageOf(commandAnswer)), ...problems('sandbox_not_found') },
 });
 
 const getOne = createRoute({
@@ -60,7 +69,7 @@ const getOne = createRoute({
   summary: 'Read one command',
   middleware: [requires('sandboxes:read')],
   request: { params: commandParams, query: noQuery },
-  responses: { 200: json('The command', commandAnswer), ...problems },
+  responses: { 200: json('The command', commandAnswer), ...problems('sandbox_not_found', 'command_not_found') },
 });
 
 const getOutput = createRoute({
@@ -75,7 +84,7 @@ const getOutput = createRoute({
   request: { params: commandParams, query: outputQuery },
   responses: {
     200: { description: 'The bytes', content: { 'application/octet-stream': { schema: bytes } } },
-    ...problems,
+    ...problems('sandbox_not_found', 'command_not_found', 'range_not_satisfiable'),
   },
 });
 
@@ -89,7 +98,7 @@ const cancelOne = createRoute({
   responses: {
     200: json('It has ended already', commandAnswer),
     202: json('It is being ended, as soon as its host and its guest can be reached', commandAnswer),
-    ...problems,
+    ...problems(SAGA, 'sandbox_not_found', 'command_not_found', 'command_ended'),
   },
 });
 
@@ -105,7 +114,17 @@ const addStdin = createRoute({
     query: stdinQuery,
     body: { content: { 'application/octet-stream': { schema: bytes } } },
   },
-  responses: { 200: json('The offset to go on from', z.object({ offset: z.int() })), ...problems },
+  responses: {
+    200: json('The offset to go on from', z.object({ offset: z.int() })),
+    ...problems(
+      GUEST,
+      'body_too_large',
+      'unsupported_media_type',
+      'command_not_found',
+      'command_ended',
+      'stdin_conflict',
+    ),
+  },
 });
 
 export function commandRoutes(app: App, deps: AppDeps): void {

@@ -10,7 +10,7 @@ import { instant, problemAnswer, wholeText } from '../http/schemas.ts';
 export const CURRENT = 'current';
 
 const { changes, paths } = LIMITS.diff;
-const path = z.string().openapi({ example: '/etc' });
+const path = z.string().min(1, 'must be absolute').openapi({ pattern: '^/[^\\u0000]*$', example: '/etc' });
 
 export const diffParams = z.strictObject({
   a: z
@@ -21,6 +21,7 @@ export const diffParams = z.strictObject({
     .string()
     .refine((id) => id === CURRENT || isSnapshotId(id), 'is neither a snapshot id nor `current`')
     .openapi({
+      pattern: `^${CURRENT}$|${ID_PATTERNS.snapshot}`,
       param: { name: 'b', in: 'path' },
       description: 'Another snapshot of the same host; `current`: what the sandbox of `a` holds now.',
       example: CURRENT,
@@ -33,7 +34,7 @@ export const diffQuery = z
       .union([path, z.array(path).max(paths.max, `may be given at most ${paths.max} times`)])
       .optional()
       .openapi({ description: 'Only this file or folder and what is below it: absolute, percent-encoded bytes.' }),
-    file: z.string().optional().openapi({
+    file: path.optional().openapi({
       description: 'Compare the text of this one regular file: absolute, percent-encoded bytes.',
     }),
     format: z.enum(['json', 'ndjson', 'tar'], 'must be json, ndjson or tar').optional(),

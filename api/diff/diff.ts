@@ -5,7 +5,7 @@ import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { heldStream } from '../http/held-stream.ts';
-import { problems } from '../http/schemas.ts';
+import { problems, RUNNING, SAGA } from '../http/problem-answers.ts';
 import { Comparison } from './comparison.ts';
 import { changesAsLines, changesAsTar, comparedFile, listedChanges } from './diff-answers.ts';
 import { pathsIn } from './diff-paths.ts';
@@ -33,7 +33,19 @@ const diffOne = createRoute({
         [TAR]: { schema: { type: 'string', format: 'binary' } },
       },
     },
-    ...problems,
+    ...problems(
+      SAGA,
+      RUNNING,
+      'sandbox_busy',
+      'snapshot_not_found',
+      'snapshot_not_ready',
+      'snapshot_failed',
+      'diff_failed',
+      'host_disk_full',
+      'file_not_found',
+      'too_many_requests',
+      'quota_exceeded',
+    ),
   },
 });
 

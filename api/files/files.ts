@@ -4,7 +4,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { refusalOf, smallJsonOf } from '../http/guests.ts';
-import { json, pageOf, problems } from '../http/schemas.ts';
+import { GUEST, problems } from '../http/problem-answers.ts';
+import { json, pageOf } from '../http/schemas.ts';
 import { entryView, listingAnswer } from './directory-listing.ts';
 import { FileAccess, succeeded } from './file-access.ts';
 import { contentAnswer, headersOf } from './file-answer.ts';
@@ -42,7 +43,7 @@ const getOne = createRoute({
       content: { [BYTES]: binary, [TAR]: binary, 'application/json': { schema: pageOf(fileEntry) } },
     },
     206: { description: 'The range', content: { [BYTES]: binary } },
-    ...problems,
+    ...problems(GUEST, 'file_not_found', 'file_forbidden', 'file_conflict', 'range_not_satisfiable'),
   },
 });
 
@@ -64,7 +65,15 @@ const putOne = createRoute({
   responses: {
     200: json('It replaced a file; or what was unpacked', writtenAnswer),
     201: json('It is new', fileEntry),
-    ...problems,
+    ...problems(
+      GUEST,
+      'file_not_found',
+      'file_forbidden',
+      'file_conflict',
+      'guest_disk_full',
+      'body_too_large',
+      'unsupported_media_type',
+    ),
   },
 });
 
@@ -77,7 +86,10 @@ const deleteOne = createRoute({
     'A directory with content only with `recursive=true`, which goes on to its end whoever leaves meanwhile.',
   middleware: [requires('sandboxes:write')],
   request: { params: fileParams, query: deleteFileQuery },
-  responses: { 204: { description: 'It is gone' }, ...problems },
+  responses: {
+    204: { description: 'It is gone' },
+    ...problems(GUEST, 'file_not_found', 'file_forbidden', 'file_conflict'),
+  },
 });
 
 export function fileRoutes(app: App, deps: AppDeps): void {

@@ -8,13 +8,20 @@ import { SCOPES } from '../../model/scopes.ts';
 
 /** Text of the caller's that is kept: neither control characters (also NUL) nor half of a surrogate pair. */
 const PRINTABLE = /^[^\p{Cc}\p{Cs}]*$/u;
+/** The same for tools that know no classes of Unicode; half a surrogate pair cannot be sent in UTF-8. */
+const PLAIN_PRINTABLE = '[^\\u0000-\\u001f\\u007f-\\u009f]*$';
+const PRINTABLE_SCHEMA = { pattern: `^${PLAIN_PRINTABLE}` };
 
+export const SOURCE_NAME_PATTERN = `^[A-Za-z0-9]${PLAIN_PRINTABLE}`;
+
+/** @param max characters as JSON Schema counts them: of Unicode, not of UTF-16 */
 export function printable(max: number, min = 1) {
   return z
     .string()
     .min(min, `must have at least ${min} character`)
-    .max(max, `must have at most ${max} characters`)
-    .regex(PRINTABLE, 'must have no control characters and be well-formed Unicode');
+    .refine((text) => text.length <= max || Array.from(text).length <= max, `must have at most ${max} characters`)
+    .regex(PRINTABLE, 'must have no control characters and be well-formed Unicode')
+    .openapi({ ...PRINTABLE_SCHEMA, maxLength: max });
 }
 
 export function whole(limit: { min: number; max: number }, unit: string) {
@@ -24,6 +31,18 @@ export function whole(limit: { min: number; max: number }, unit: string) {
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */
 const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
+const metadataKeys = {
+  propertyNames: {
+    type: 'string',
+    minLength: 1,
+    maxLength: LIMITS.metadata.maxKeyLength,
+    ...PRINTABLE_SCHEMA,
+    not: { enum: [...NO_METADATA_KEYS] },
+  },
+};
+const originFields = { dependentRequired: { captureId: ['source'], count: ['snapshotId'] } };
 
 const metadata = z
   .unknown()
@@ -41,7 +60,12 @@ const metadata = z
         message: `must have at most ${LIMITS.metadata.maxEntries} entries`,
       }),
   )
-  .openapi({ type: 'object', additionalProperties: { type: 'string' } });
+  .openapi({
+    type: 'object',
+    maxProperties: LIMITS.metadata.maxEntries,
+    ...metadataKeys,
+    additionalProperties: { type: 'string', maxLength: LIMITS.metadata.maxValueLength, ...PRINTABLE_SCHEMA },
+  });
 
 const ttlSeconds = whole(LIMITS.ttlSeconds, 'seconds');
 const idleSeconds = whole(LIMITS.idleSeconds, 'seconds');
@@ -60,6 +84,7 @@ export const createSandbox = z
   .strictObject({
     source: printable(LIMITS.sourceName.maxLength)
       .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
+      .openapi({ pattern: SOURCE_NAME_PATTERN })
       .optional(),
     snapshotId: snapshotId.optional(),
     captureId: captureId.optional(),
@@ -81,6 +106,8 @@ export const createSandbox = z
     if (count !== undefined && snapshot === undefined) refuse('count', 'may only be given together with snapshotId');
   })
   .openapi('CreateSandbox', {
+    oneOf: [{ required: ['source'] }, { required: ['snapshotId'] }],
+    ...originFields,
     description:
       'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list.',
   });
@@ -93,7 +120,7 @@ export const patchSandbox = z
     metadata: metadata.optional(),
   })
   .refine((patch) => Object.keys(patch).length > 0, { message: 'must change something' })
-  .openapi('PatchSandbox');
+  .openapi('PatchSandbox', { minProperties: 1 });
 
 const quotaBytes = z
   .number()
@@ -115,7 +142,7 @@ export const createKey = z
 export const limitKey = z
   .strictObject(quotaFields)
   .refine((quota) => Object.keys(quota).length > 0, { message: 'must change something' })
-  .openapi('LimitKey');
+  .openapi('LimitKey', { minProperties: 1 });
 
 export const sandboxParams = z.strictObject({
   id: z
@@ -130,7 +157,8 @@ export const wholeText = (min: number, max: number) => {
     .string()
     .regex(/^\d{1,9}$/, range)
     .transform(Number)
-    .pipe(z.number().min(min, range).max(max, range));
+    .pipe(z.number().min(min, range).max(max, range))
+    .openapi({ type: 'integer', minimum: min, maximum: max });
 };
 
 export const limit = wholeText(1, LIMITS.page.max).optional();
@@ -233,11 +261,6 @@ export const forksAnswer = z
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
 }
-
-/** The parts of every route's documentation that are the same. */
-export const problems = {
-  default: { description: 'Problem', content: { 'application/problem+json': { schema: problemAnswer } } },
-} as const;
 
 export function json<T extends z.ZodType>(description: string, schema: T) {
   return { description, content: { 'application/json': { schema } } };

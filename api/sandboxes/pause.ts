@@ -6,12 +6,12 @@ import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
+import { KEYED, OPERATION, problems, WAKE } from '../http/problem-answers.ts';
 import {
   type IdempotencyHeaders,
   idempotencyHeaders,
   json,
   noQuery,
-  problems,
   sandboxAnswer,
   sandboxParams,
 } from '../http/schemas.ts';
@@ -31,7 +31,7 @@ const pauseOne = createRoute({
   summary: 'Stop the processors of a sandbox; its memory is kept, and so is its room on the host',
   middleware,
   request,
-  responses: { 200: json('It is paused', sandboxAnswer), 202: pending, ...problems },
+  responses: { 200: json('It is paused', sandboxAnswer), 202: pending, ...problems(KEYED, OPERATION) },
 });
 
 const hibernateOne = createRoute({
@@ -41,7 +41,11 @@ const hibernateOne = createRoute({
   summary: "Put a sandbox's memory on its host's disk, and give its room in memory back",
   middleware,
   request,
-  responses: { 200: json('It is hibernated', sandboxAnswer), 202: pending, ...problems },
+  responses: {
+    200: json('It is hibernated', sandboxAnswer),
+    202: pending,
+    ...problems(KEYED, OPERATION, 'hibernate_failed', 'hibernation_unsupported'),
+  },
 });
 
 const resumeOne = createRoute({
@@ -51,7 +55,7 @@ const resumeOne = createRoute({
   summary: 'Let a paused or hibernated sandbox go on',
   middleware,
   request,
-  responses: { 200: json('It runs', sandboxAnswer), 202: pending, ...problems },
+  responses: { 200: json('It runs', sandboxAnswer), 202: pending, ...problems(KEYED, WAKE) },
 });
 
 export function pauseRoutes(app: App, deps: AppDeps): void {

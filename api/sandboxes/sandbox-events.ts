@@ -4,7 +4,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { noQuery, problems, sandboxParams } from '../http/schemas.ts';
+import { problems } from '../http/problem-answers.ts';
+import { noQuery, sandboxParams } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 
@@ -37,7 +38,7 @@ const events = createRoute({
   },
   responses: {
     200: { description: 'The stream', content: { 'text/event-stream': { schema: z.string() } } },
-    ...problems,
+    ...problems('sandbox_not_found', 'too_many_requests'),
   },
 });
 

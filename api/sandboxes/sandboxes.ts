@@ -6,6 +6,7 @@ import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
+import { BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
 import {
   createSandbox,
   forksAnswer,
@@ -16,7 +17,6 @@ import {
   pageOf,
   patchSandbox,
   preferHeaders,
-  problems,
   sandboxAnswer,
   sandboxParams,
 } from '../http/schemas.ts';
@@ -44,7 +44,7 @@ const createOne = createRoute({
     201: json('It runs, and SSH was verified; with `count`, all do', z.union([sandboxAnswer, forksAnswer])),
     202: json('It is being made; Location says where to look', z.union([sandboxAnswer, forksAnswer])),
     207: json('With `count`: some will not run, and each item says whether it does', forksAnswer),
-    ...problems,
+    ...problems(BODY, KEYED, CREATE),
   },
 });
 
@@ -55,7 +55,7 @@ const listAll = createRoute({
   summary: 'List sandboxes, newest first',
   middleware: [requires('sandboxes:read')],
   request: { query: listQuery },
-  responses: { 200: json('One page', pageOf(sandboxAnswer)), ...problems },
+  responses: { 200: json('One page', pageOf(sandboxAnswer)), ...problems() },
 });
 
 const getOne = createRoute({
@@ -65,7 +65,7 @@ const getOne = createRoute({
   summary: 'Read one sandbox',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: noQuery },
-  responses: { 200: json('The sandbox', sandboxAnswer), ...problems },
+  responses: { 200: json('The sandbox', sandboxAnswer), ...problems('sandbox_not_found') },
 });
 
 const patchOne = createRoute({
@@ -79,7 +79,10 @@ const patchOne = createRoute({
     query: noQuery,
     body: { required: true, content: { 'application/json': { schema: patchSandbox } } },
   },
-  responses: { 200: json('The changed sandbox', sandboxAnswer), ...problems },
+  responses: {
+    200: json('The changed sandbox', sandboxAnswer),
+    ...problems(BODY, 'sandbox_not_found', 'sandbox_ended', 'temporal_unavailable'),
+  },
 });
 
 const deleteOne = createRoute({
@@ -92,7 +95,7 @@ const deleteOne = createRoute({
   responses: {
     200: json('It is gone; `proof` says what was looked at', sandboxAnswer),
     202: json('It is being removed; Location says where to look', sandboxAnswer),
-    ...problems,
+    ...problems('sandbox_not_found', 'temporal_unavailable'),
   },
 });
 

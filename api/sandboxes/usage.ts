@@ -3,7 +3,8 @@ import { type StoredPart, sumOf } from '../../model/snapshots/storage.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
-import { instant, json, noQuery, problems, sandboxParams } from '../http/schemas.ts';
+import { problems } from '../http/problem-answers.ts';
+import { instant, json, noQuery, sandboxParams } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 
 const tags = ['storage'];
@@ -44,7 +45,7 @@ const ofSandbox = createRoute({
   middleware,
   summary: 'What a sandbox and its snapshots take of the disk of their host',
   request: { params: sandboxParams, query: noQuery },
-  responses: { 200: json('What is stored', sandboxUsage), ...problems },
+  responses: { 200: json('What is stored', sandboxUsage), ...problems('sandbox_not_found') },
 });
 
 const ofKey = createRoute({
@@ -54,7 +55,7 @@ const ofKey = createRoute({
   middleware,
   summary: 'What the sandboxes and snapshots of the key that asks take of disks',
   request: { query: noQuery },
-  responses: { 200: json('What is stored', keyUsage), ...problems },
+  responses: { 200: json('What is stored', keyUsage), ...problems() },
 });
 
 export function usageRoutes(app: App, deps: AppDeps): void {

@@ -6,14 +6,8 @@ import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { answerOnce, furtherId, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
-import {
-  type IdempotencyHeaders,
-  idempotencyHeaders,
-  json,
-  noQuery,
-  problems,
-  sandboxParams,
-} from '../http/schemas.ts';
+import { BODY, KEYED, problems, WAKE } from '../http/problem-answers.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, sandboxParams } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { restoreAnswer, restoreSandbox } from '../resources/snapshot-schemas.ts';
@@ -40,7 +34,17 @@ const restoreOne = createRoute({
   responses: {
     200: json('It runs from the snapshot, and SSH was verified', restoreAnswer),
     202: json('It is being restored; Location says where to look', restoreAnswer),
-    ...problems,
+    ...problems(
+      BODY,
+      KEYED,
+      WAKE,
+      'snapshot_not_found',
+      'snapshot_not_ready',
+      'snapshot_failed',
+      'restore_failed',
+      'snapshot_unsupported',
+      'clone_failed',
+    ),
   },
 });
 

@@ -6,7 +6,8 @@ import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, problems, sandboxParams } from '../http/schemas.ts';
+import { BODY, KEYED, OPERATION, problems } from '../http/problem-answers.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, sandboxParams } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { snapshotAnswer, snapshotParams, snapshotQuery, takeSnapshot } from '../resources/snapshot-schemas.ts';
@@ -32,7 +33,16 @@ const takeOne = createRoute({
   responses: {
     201: json('It was saved and checked', snapshotAnswer),
     202: json('It is being taken; Location says where to look', snapshotAnswer),
-    ...problems,
+    ...problems(
+      BODY,
+      KEYED,
+      OPERATION,
+      'snapshot_name_taken',
+      'snapshot_unsupported',
+      'snapshot_failed',
+      'flatten_failed',
+      'quota_exceeded',
+    ),
   },
 });
 
@@ -43,7 +53,7 @@ const listAll = createRoute({
   summary: 'List the snapshots of a sandbox, newest first; also when it has ended',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: snapshotQuery },
-  responses: { 200: json('One page', pageOf(snapshotAnswer)), ...problems },
+  responses: { 200: json('One page', pageOf(snapshotAnswer)), ...problems('sandbox_not_found') },
 });
 
 const getOne = createRoute({
@@ -53,7 +63,7 @@ const getOne = createRoute({
   summary: 'Read one snapshot',
   middleware: [requires('sandboxes:read')],
   request: { params: snapshotParams, query: noQuery },
-  responses: { 200: json('The snapshot', snapshotAnswer), ...problems },
+  responses: { 200: json('The snapshot', snapshotAnswer), ...problems('snapshot_not_found') },
 });
 
 const deleteOne = createRoute({
@@ -66,7 +76,7 @@ const deleteOne = createRoute({
   responses: {
     200: json('It cannot be used any more; `keptFor` says what its content is still needed for', snapshotAnswer),
     202: json('It is being deleted; Location says where to look', snapshotAnswer),
-    ...problems,
+    ...problems('snapshot_not_found', 'sandbox_busy', 'temporal_unavailable'),
   },
 });
 

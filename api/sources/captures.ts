@@ -2,7 +2,8 @@ import { createRoute } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, problems } from '../http/schemas.ts';
+import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
 import { captureView, requireCapture } from '../resources/capture-view.ts';
 import { sourceParams, sourceTask } from './source-schemas.ts';
@@ -30,7 +31,17 @@ const takeOne = createRoute({
   responses: {
     201: json('It was copied and checked', captureAnswer),
     202: json('It is being copied; Location says where to look', captureAnswer),
-    ...problems,
+    ...problems(
+      BODY,
+      KEYED,
+      SAGA,
+      SOURCE,
+      'source_busy',
+      'capture_failed',
+      'capacity_exhausted',
+      'host_disk_full',
+      'quota_exceeded',
+    ),
   },
 });
 
@@ -41,7 +52,7 @@ const listAll = createRoute({
   summary: 'List the captures of a source on all hosts, newest first; also when the source is gone',
   middleware: [requires('sandboxes:read')],
   request: { params: sourceParams, query: captureQuery },
-  responses: { 200: json('One page', pageOf(captureAnswer)), ...problems },
+  responses: { 200: json('One page', pageOf(captureAnswer)), ...problems(SOURCE) },
 });
 
 const getOne = createRoute({
@@ -51,7 +62,7 @@ const getOne = createRoute({
   summary: 'Read one capture',
   middleware: [requires('sandboxes:read')],
   request: { params: captureParams, query: noQuery },
-  responses: { 200: json('The capture', captureAnswer), ...problems },
+  responses: { 200: json('The capture', captureAnswer), ...problems('capture_not_found') },
 });
 
 const deleteOne = createRoute({
@@ -64,7 +75,7 @@ const deleteOne = createRoute({
   responses: {
     200: json('Nothing of it is left', captureAnswer),
     202: json('It is being deleted; Location says where to look', captureAnswer),
-    ...problems,
+    ...problems('capture_not_found', 'capture_in_use', 'source_busy', 'temporal_unavailable', 'cleanup_incomplete'),
   },
 });
 

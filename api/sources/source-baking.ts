@@ -9,14 +9,8 @@ import { type App, type AppDeps, type Env, serialised } from '../http/context.ts
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
-import {
-  type IdempotencyHeaders,
-  idempotencyHeaders,
-  json,
-  noQuery,
-  preferHeaders,
-  problems,
-} from '../http/schemas.ts';
+import { BODY, KEYED, problems, SAGA } from '../http/problem-answers.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { placeableOrigin } from '../resources/placement.ts';
 import { requireSnapshot } from '../resources/snapshot-view.ts';
@@ -43,7 +37,19 @@ const bakeOne = createRoute({
   responses: {
     201: json('Sandboxes can be made of it', bakedSource),
     202: json('It is being made; Location says where to look', bakedSource),
-    ...problems,
+    ...problems(
+      BODY,
+      KEYED,
+      SAGA,
+      'snapshot_not_found',
+      'snapshot_not_ready',
+      'no_host',
+      'source_exists',
+      'bake_failed',
+      'host_disk_full',
+      'capacity_exhausted',
+      'too_many_requests',
+    ),
   },
 });
 
@@ -58,7 +64,7 @@ const deleteOne = createRoute({
   responses: {
     200: json('Nothing of it is left', bakedSource),
     202: json('It is being deleted; Location says where to look', bakedSource),
-    ...problems,
+    ...problems(SAGA, 'source_not_found', 'source_not_baked', 'source_in_use', 'no_host', 'too_many_requests'),
   },
 });
 

@@ -7,7 +7,8 @@ import { type App, type AppDeps, type Env, serialised } from '../http/context.ts
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
-import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, problems } from '../http/schemas.ts';
+import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { changedSource, type PlacedSource, placeSource } from './source-host.ts';
 import { sourceAccess, sourceParams, sourceTask } from './source-schemas.ts';
@@ -30,7 +31,21 @@ const prepareOne = createRoute({
     'When any of it fails, all of it is taken back. Preparing again brings the source up to date.',
   middleware: [requires('admin')],
   request,
-  responses: { 200: json('It can be looked at, which was tried', sourceAccess), 202: pending, ...problems },
+  responses: {
+    200: json('It can be looked at, which was tried', sourceAccess),
+    202: pending,
+    ...problems(
+      BODY,
+      KEYED,
+      SAGA,
+      SOURCE,
+      'source_busy',
+      'prepare_failed',
+      'guest_unreachable',
+      'host_key_mismatch',
+      'ssh_timeout',
+    ),
+  },
 });
 
 const unprepareOne = createRoute({
@@ -40,7 +55,11 @@ const unprepareOne = createRoute({
   summary: 'Take back all that preparing changed',
   middleware: [requires('admin')],
   request,
-  responses: { 200: json('Nothing of it is left', sourceAccess), 202: pending, ...problems },
+  responses: {
+    200: json('Nothing of it is left', sourceAccess),
+    202: pending,
+    ...problems(BODY, KEYED, SAGA, SOURCE, 'source_busy', 'source_not_prepared', 'prepare_failed', 'guest_unreachable'),
+  },
 });
 
 export function sourcePreparationRoutes(app: App, deps: AppDeps): void {

@@ -16,7 +16,8 @@ import { type App, type AppDeps, type Env, serialised } from '../http/context.ts
 import { FilePath } from '../http/file-path.ts';
 import { refusalOf } from '../http/guests.ts';
 import { answerOnce } from '../http/idempotency.ts';
-import { idempotencyHeaders, json, noQuery, pageOf, problems } from '../http/schemas.ts';
+import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
 import { preparedSource } from './source-host.ts';
 import { onHost, sourceCommand, sourceCommandAnswer, sourceFileParams, sourceParams } from './source-schemas.ts';
 
@@ -37,7 +38,21 @@ const runOne = createRoute({
     headers: idempotencyHeaders.omit({ prefer: true }),
     body: { required: true, content: { 'application/json': { schema: sourceCommand } } },
   },
-  responses: { 200: json('It ended, however it did', sourceCommandAnswer), ...problems },
+  responses: {
+    200: json('It ended, however it did', sourceCommandAnswer),
+    ...problems(
+      BODY,
+      KEYED,
+      SAGA,
+      SOURCE,
+      'source_not_prepared',
+      'readonly_refused',
+      'guest_unreachable',
+      'guest_failed',
+      'too_many_requests',
+      'host_key_mismatch',
+    ),
+  },
 });
 
 const readOne = createRoute({
@@ -61,7 +76,20 @@ const readOne = createRoute({
       },
     },
     206: { description: 'The range', content: { [BYTES]: { schema: { type: 'string', format: 'binary' } } } },
-    ...problems,
+    ...problems(
+      SAGA,
+      SOURCE,
+      'source_not_prepared',
+      'readonly_refused',
+      'file_not_found',
+      'file_forbidden',
+      'guest_unreachable',
+      'guest_failed',
+      'too_many_requests',
+      'body_too_large',
+      'file_conflict',
+      'host_key_mismatch',
+    ),
   },
 });
 

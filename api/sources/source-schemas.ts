@@ -1,22 +1,22 @@
 import { z } from '@hono/zod-openapi';
-import { isHostId } from '../../model/ids.ts';
+import { ID_PATTERNS, isHostId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { BAKED_SOURCE_STATES, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { SOURCE_ACCESS_STATES } from '../../model/snapshots/source-access.ts';
 import { sourceFields } from '../access/hosts.ts';
-import { auditQuery, printable, snapshotId, whole } from '../http/schemas.ts';
+import { auditQuery, printable, SOURCE_NAME_PATTERN, snapshotId, whole } from '../http/schemas.ts';
 import { savedDisk } from '../resources/saved-disk.ts';
 
 const hostId = z
   .string()
   .refine(isHostId, 'is not a host id')
   .optional()
-  .openapi({ description: 'Needed only where several hosts have a source of that name' });
+  .openapi({ pattern: ID_PATTERNS.host, description: 'Needed only where several hosts have a source of that name' });
 
 export const sourceParams = z.strictObject({
   name: printable(LIMITS.sourceName.maxLength)
     .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
-    .openapi({ param: { name: 'name', in: 'path' }, example: 'web-1' }),
+    .openapi({ pattern: SOURCE_NAME_PATTERN, param: { name: 'name', in: 'path' }, example: 'web-1' }),
 });
 export const sourceFileParams = sourceParams.extend({
   path: z.string().openapi({

@@ -4,7 +4,8 @@ import { type HostRecord, isLive } from '../../model/host.ts';
 import { auditPage, pageOfChain } from '../access/audit.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
-import { json, noQuery, pageOf, problems } from '../http/schemas.ts';
+import { problems } from '../http/problem-answers.ts';
+import { json, noQuery, pageOf } from '../http/schemas.ts';
 import { refuseUnplaceable } from '../resources/placement.ts';
 import { bakedView } from './baked-view.ts';
 import { sourceBakingRoutes } from './source-baking.ts';
@@ -22,7 +23,7 @@ const listSources = createRoute({
   summary: 'List what sandboxes can be made from, on all live hosts',
   middleware: [requires('sandboxes:read')],
   request: { query: noQuery },
-  responses: { 200: json('All sources', pageOf(sourceAnswer)), ...problems },
+  responses: { 200: json('All sources', pageOf(sourceAnswer)), ...problems() },
 });
 
 const getOne = createRoute({
@@ -32,7 +33,7 @@ const getOne = createRoute({
   summary: 'Read one source, and whether it can be looked at',
   middleware: [requires('sandboxes:read')],
   request: { params: sourceParams, query: noQuery },
-  responses: { 200: json('The source', sourceDetail), ...problems },
+  responses: { 200: json('The source', sourceDetail), ...problems('source_not_found', 'no_host') },
 });
 
 const auditOfOne = createRoute({
@@ -42,7 +43,7 @@ const auditOfOne = createRoute({
   summary: 'Who prepared a source and looked at it, with what',
   middleware: [requires('admin')],
   request: { params: sourceParams, query: sourceAuditQuery },
-  responses: { 200: json('One page, oldest first', auditPage), ...problems },
+  responses: { 200: json('One page, oldest first', auditPage), ...problems('source_not_found', 'no_host') },
 });
 
 export function sourceRoutes(app: App, deps: AppDeps): void {

@@ -3,6 +3,7 @@ import { createApp } from '../../api/app.ts';
 import type { App } from '../../api/http/context.ts';
 import type { Guests } from '../../api/http/guests.ts';
 import type { Problem } from '../../api/http/problem.ts';
+import { openApiDocument } from '../../api/openapi.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { Scope } from '../../model/scopes.ts';
@@ -31,6 +32,8 @@ export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord 
   };
 }
 
+type Document = ReturnType<typeof openApiDocument>;
+
 export interface Door {
   app: App;
   store: Store;
@@ -46,6 +49,27 @@ const noGuests: Guests = {
   request: (hostId) => Promise.reject(new MayflyError('host_unavailable', `The test has no guests on ${hostId}.`)),
 };
 
+/** Every problem that a route answers stands in its documentation, by status and code. */
+function refuseUndocumented(document: Document, method: string, path: string, response: Response): void {
+  const code = response.headers.get('X-Mayfly-Code');
+  if (code === null || response.status === 405) return; // a method is not there
+  const pathname = path.split('?')[0] ?? '';
+  const isRoute = (route: string) => new RegExp(`^${route.replace(/\{(path|\w+)\}/g, parameter)}$`).test(pathname);
+  const [, item] = Object.entries(document.paths ?? {}).find(([route]) => isRoute(route)) ?? [];
+  const operation = item?.[(method === 'HEAD' ? 'get' : method.toLowerCase()) as 'get'];
+  if (!operation) return; // nothing is there, or not by that method
+  const named: { description?: string } = operation.responses?.[String(response.status)] ?? {};
+  if (named.description?.includes(`\`${code}\``)) return;
+  throw new Error(
+    `${operation.operationId} answered ${response.status} ${code}, which its documentation does not name`,
+  );
+}
+
+/** The path of a file has slashes. */
+function parameter(_whole: string, name: string): string {
+  return name === 'path' ? '.*' : '[^/]+';
+}
+
 /** The whole API on a store of its own, with one live host that has the source `golden`. */
 export async function openDoor(guests = noGuests): Promise<Door> {
   const server = await startStoreServer();
@@ -55,13 +79,14 @@ export async function openDoor(guests = noGuests): Promise<Door> {
   const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }) });
   const key = async (...scopes: Scope[]) => (await store.apiKeys.create({ name: 'test', scopes })).secret;
   const admin = await key('admin');
+  const document = openApiDocument(app, '0.0.0');
   return {
     app,
     store,
     sagas,
     key,
-    call: async (method, path, body, headers = {}, secret = admin) =>
-      app.request(path, {
+    call: async (method, path, body, headers = {}, secret = admin) => {
+      const response = await app.request(path, {
         method,
         headers: {
           Authorization: `Bearer ${secret}`,
@@ -69,7 +94,10 @@ export async function openDoor(guests = noGuests): Promise<Door> {
           ...headers,
         },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      }),
+      });
+      refuseUndocumented(document, method, path, response);
+      return response;
+    },
     close: async () => {
       await store.close();
       await server.stop();

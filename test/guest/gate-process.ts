@@ -38,15 +38,17 @@ export function gateProgram(): string {
   return gate;
 }
 
-export function startGate(request: unknown): ChildProcessWithoutNullStreams {
-  const gate = spawn(gateProgram(), ['run', '--uid', String(UID)], { env: {}, stdio: 'pipe' });
+/** @param through a program that runs it, with its arguments. `@default` none */
+export function startGate(request: unknown, through: readonly string[] = []): ChildProcessWithoutNullStreams {
+  const [program, ...args] = [...through, gateProgram(), 'run', '--uid', String(UID)];
+  const gate = spawn(program, args, { env: {}, stdio: 'pipe' });
   gate.stdin.end(typeof request === 'string' ? request : JSON.stringify(request));
   return gate;
 }
 
 /** Asks the real gate once. @throws Error when it gives no end */
-export async function ask(request: unknown): Promise<GateAnswer> {
-  const gate = startGate(request);
+export async function ask(request: unknown, through: readonly string[] = []): Promise<GateAnswer> {
+  const gate = startGate(request, through);
   let complaint = '';
   gate.stderr.on('data', (bytes: Buffer) => {
     complaint += bytes.toString();

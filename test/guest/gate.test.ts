@@ -39,6 +39,14 @@ describe('the gate', () => {
     expect(spawnSync(gateProgram(), ['--version'], { encoding: 'utf8' }).stdout).toMatch(/^mayfly-gate [0-9a-f]+\n$/);
   });
 
+  it('takes no more of the processor than the sshd that runs it, which may be as nice as can be', async () => {
+    const { stdout, end } = await ask(command(['ps', '-o', 'ni=', '-C', 'ps']), ['/usr/bin/nice', '-n', '19']);
+    expect(end).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(stdout.toString().trim()).toBe('19');
+    const usual = await ask(command(['ps', '-o', 'ni=', '-C', 'ps']));
+    expect(usual.stdout.toString().trim()).toBe('10');
+  });
+
   it('does nothing as root, and nothing that sshd was asked to run', () => {
     const run = (env: Record<string, string>, args: string[]) =>
       spawnSync(gateProgram(), args, { env, input: JSON.stringify(command(['id'])), encoding: 'utf8' });

@@ -32,6 +32,19 @@ func limit(needs Needs) error {
 			return fmt.Errorf("setrlimit(%s): %w", bound.name, err)
 		}
 	}
+	return yield()
+}
+
+// yield makes it at least so nice: an sshd that is nicer has given it less already, and only root may take more.
+func yield() error {
+	// The system call answers 20 - nice, so that no answer is negative (getpriority(2), "C library/kernel differences").
+	answer, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
+	if err != nil {
+		return fmt.Errorf("getpriority: %w", err)
+	}
+	if 20-answer >= niceness {
+		return nil
+	}
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness); err != nil {
 		return fmt.Errorf("setpriority: %w", err)
 	}
