@@ -1,4 +1,4 @@
-import { defineCommand } from 'citty';
+import { type CommandDef, defineCommand } from 'citty';
 import type { Io } from './terminal/io.ts';
 
 /** All of `mayfly`. A command is loaded when it is called for: most need a small part of what all need together. */
@@ -13,7 +13,7 @@ export function createCommands(io: Io) {
       destroy: async () => (await import('./sandbox/destroy.ts')).destroyCommand(io),
     },
   });
-  return defineCommand({
+  const root: CommandDef = defineCommand({
     meta: { name: 'mayfly', description: 'Disposable virtual machines for AI agents' },
     subCommands: {
       up: async () => (await import('./up.ts')).upCommand(io),
@@ -34,16 +34,19 @@ export function createCommands(io: Io) {
       diff: async () => (await import('./diff/command.ts')).diffCommand(io),
       capture: async () => (await import('./capture/commands.ts')).captureCommand(io),
       run: async () => (await import('./run.ts')).runCommand(io),
+      logs: async () => (await import('./logs.ts')).logsCommand(io),
       command: async () => (await import('./command/commands.ts')).commandCommands(io),
       cp: async () => (await import('./cp.ts')).cpCommand(io),
       ssh: async () => (await import('./ssh.ts')).sshCommand(io),
       credential: async () => (await import('./credential.ts')).credentialCommand(io),
       ca: async () => (await import('./ca.ts')).caCommand(io),
       key: async () => (await import('./key.ts')).keyCommand(io),
-      audit: async () => (await import('./audit.ts')).auditCommand(io),
+      audit: async () => (await import('./audit/commands.ts')).auditCommand(io),
       host: async () => (await import('./host.ts')).hostCommand(io),
       source: async () => (await import('./source/commands.ts')).sourceCommand(io),
       serve: async () => (await import('./serve.ts')).serveCommand(io),
+      completion: async () => (await import('./completion.ts')).completionCommand(io, () => root),
     },
   });
+  return root;
 }

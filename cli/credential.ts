@@ -4,10 +4,10 @@ import type { Credential } from '../client/credentials.ts';
 import { LIMITS } from '../model/limits.ts';
 import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
-import { columns } from './terminal/columns.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
+import { LIST_OPTION, printList, type Table } from './terminal/list.ts';
 import { printable } from './terminal/printable.ts';
 import { seconds } from './terminal/quantities.ts';
 
@@ -18,7 +18,7 @@ const ISSUE = {
   ttl: { type: 'string', valueHint: 'seconds', description: 'How long it opens the sandbox (default: 1800)' },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
-const LIST = { id: ID, ...JSON_OPTION } as const satisfies ArgsDef;
+const LIST = { id: ID, ...LIST_OPTION } as const satisfies ArgsDef;
 const REVOKE = {
   id: ID,
   credential: { type: 'positional', description: 'Serial or key id', required: false },
@@ -69,9 +69,9 @@ function list(io: Io) {
     args: LIST,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, LIST);
-      const page = await connect(io).credentials.list(sandboxId(args.id), { signal: io.signal });
-      if (args.json) io.printJson(page);
-      else for (const line of table(page.items)) io.print(line);
+      const id = sandboxId(args.id);
+      const { credentials } = connect(io);
+      await printList(io, args, TABLE, (page) => credentials.list(id, page));
       return EXIT.ok;
     },
   });
@@ -90,8 +90,7 @@ function revoke(io: Io) {
       const items = args.credential
         ? [await credentials.revoke(id, args.credential, options)]
         : (await credentials.revokeAll(id, options)).items;
-      if (args.json) io.printJson({ items, nextCursor: null });
-      else for (const line of table(items)) io.print(line);
+      await printList(io, args, TABLE, async () => ({ items, nextCursor: null }));
       const open = items.filter(({ refusedAt }) => refusedAt === null);
       if (open.length > 0)
         io.note(`${open.length} not seen to be refused yet: the guest is told as soon as it answers`);
@@ -100,18 +99,12 @@ function revoke(io: Io) {
   });
 }
 
-function table(items: Credential[]): string[] {
-  const rows = items.map((item) => [
-    item.serial,
-    item.purpose,
-    item.fingerprint,
-    item.validBefore,
-    item.revokedAt ?? '-',
-    item.refusedAt ?? '-',
-    item.keyId,
-  ]);
-  return columns(['SERIAL', 'FOR', 'KEY', 'UNTIL', 'REVOKED', 'REFUSED', 'KEY ID'], rows);
-}
+const TABLE: Table<Credential> = {
+  header: ['SERIAL', 'FOR', 'KEY', 'UNTIL', 'REVOKED', 'REFUSED', 'KEY ID'],
+  row: ({ serial, purpose, fingerprint, validBefore, revokedAt, refusedAt, keyId }) => {
+    return [serial, purpose, fingerprint, validBefore, revokedAt ?? '-', refusedAt ?? '-', keyId];
+  },
+};
 
 async function publicKeyIn(path: string): Promise<string> {
   let text: string;

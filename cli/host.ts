@@ -1,10 +1,10 @@
 import { defineCommand } from 'citty';
 import type { Host } from '../client/mayfly-client.ts';
-import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
-import { columns } from './terminal/columns.ts';
+import { checkArguments } from './terminal/arguments.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
+import { LIST_OPTION, printList } from './terminal/list.ts';
 
 /** A host that was not heard of lately is `away`: no sandbox is placed on it. */
 function row(host: Host): string[] {
@@ -30,12 +30,11 @@ const HEADER = ['ID', 'KIND', 'ISOLATION', 'STATE', 'SANDBOXES', 'MEMORY MiB', '
 export function hostCommand(io: Io) {
   const list = defineCommand({
     meta: { name: 'list', description: 'List hosts and what is free on them' },
-    args: JSON_OPTION,
+    args: LIST_OPTION,
     async run({ args, rawArgs }) {
-      checkArguments(rawArgs, JSON_OPTION);
-      const page = await connect(io).listHosts({ signal: io.signal });
-      if (args.json) io.printJson(page);
-      else for (const line of columns(HEADER, page.items.map(row))) io.print(line);
+      checkArguments(rawArgs, LIST_OPTION);
+      const client = connect(io);
+      await printList(io, args, { header: HEADER, row }, (page) => client.listHosts(page));
       return EXIT.ok;
     },
   });

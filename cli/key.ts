@@ -1,15 +1,15 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { NewApiKey } from '../client/mayfly-client.ts';
+import type { ApiKey, NewApiKey } from '../client/mayfly-client.ts';
 import { LIMITS } from '../model/limits.ts';
 import { SCOPES, type Scope } from '../model/scopes.ts';
 import { GIB, type StorageQuota, sizeText } from '../model/snapshots/storage.ts';
 import { readConfig } from '../worker/config/config.ts';
 import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
 import { usageError } from './terminal/cli-error.ts';
-import { columns } from './terminal/columns.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
+import { LIST_OPTION, printList } from './terminal/list.ts';
 import { printable } from './terminal/printable.ts';
 
 const QUOTA = {
@@ -138,24 +138,19 @@ function limitKey(io: Io) {
 
 const HEADER = ['ID', 'NAME', 'SCOPES', 'DISK', 'DISK EACH', 'CREATED', 'REVOKED'];
 
+function row({ id, name, scopes, diskBytes, sandboxDiskBytes, createdAt, revokedAt }: ApiKey): string[] {
+  const limits = [limitText(diskBytes), limitText(sandboxDiskBytes)];
+  return [id, name, scopes.join(','), ...limits, createdAt, revokedAt ?? '-'];
+}
+
 function listKeys(io: Io) {
   return defineCommand({
     meta: { name: 'list', description: 'List API keys, without the keys themselves' },
-    args: JSON_OPTION,
+    args: LIST_OPTION,
     async run({ args, rawArgs }) {
-      checkArguments(rawArgs, JSON_OPTION);
-      const page = await connect(io).listKeys({ signal: io.signal });
-      const rows = page.items.map((key) => [
-        key.id,
-        key.name,
-        key.scopes.join(','),
-        limitText(key.diskBytes),
-        limitText(key.sandboxDiskBytes),
-        key.createdAt,
-        key.revokedAt ?? '-',
-      ]);
-      if (args.json) io.printJson(page);
-      else for (const line of columns(HEADER, rows)) io.print(line);
+      checkArguments(rawArgs, LIST_OPTION);
+      const client = connect(io);
+      await printList(io, args, { header: HEADER, row }, (page) => client.listKeys(page));
       return EXIT.ok;
     },
   });

@@ -4,6 +4,7 @@ import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../termin
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { withProgress } from '../terminal/progress.ts';
 import { captureLines } from './capture-text.ts';
 
 const ARGS = {
@@ -21,7 +22,10 @@ export function createCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
-      const capture = await connect(io).captures.take(args.source, onHost(args), options);
+      const { captures } = connect(io);
+      const capture = await withProgress(io, `capturing ${args.source}`, () =>
+        captures.take(args.source, onHost(args), options),
+      );
       if (args.json) io.printJson(capture);
       else for (const line of captureLines(io, capture)) io.print(line);
       return capture.state === 'ready' ? EXIT.ok : EXIT.waitedTooLong;

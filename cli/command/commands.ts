@@ -1,17 +1,17 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { isCommandId } from '../../model/ids.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { checkArguments, JSON_OPTION, sandboxId } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { LIST_OPTION, printList } from '../terminal/list.ts';
 import { commandRow } from './command-text.ts';
 
 const LIST_ARGS = {
   id: { type: 'positional', description: 'Sandbox id', required: true },
-  json: { type: 'boolean', description: 'Print NDJSON on stdout, one command a line', default: false },
+  ...LIST_OPTION,
 } as const satisfies ArgsDef;
 
 const ONE_ARGS = {
@@ -26,7 +26,9 @@ const OUTPUT_ARGS = {
   stream: { type: 'enum', options: ['stdout', 'stderr'], description: 'Which of the two', default: 'stdout' },
 } as const satisfies ArgsDef;
 
-function commandId(text: string): string {
+const HEADER = ['ID', 'STATE', 'TOOK', 'COMMAND'];
+
+export function commandId(text: string): string {
   if (isCommandId(text)) return text;
   throw usageError(`${JSON.stringify(text)} is not a command id`, 'List them with `mayfly command list`.');
 }
@@ -46,15 +48,8 @@ function listOf(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, LIST_ARGS);
       const { commands } = connect(io);
-      const rows: string[][] = [];
-      for (let cursor: string | null = ''; cursor !== null; ) {
-        const options = { limit: LIMITS.page.max, signal: io.signal, ...(cursor && { cursor }) };
-        const page = await commands.list(sandboxId(args.id), options);
-        if (args.json) for (const command of page.items) io.printJson(command);
-        else rows.push(...page.items.map(commandRow));
-        cursor = page.nextCursor;
-      }
-      if (!args.json) for (const line of columns(['ID', 'STATE', 'TOOK', 'COMMAND'], rows)) io.print(line);
+      const id = sandboxId(args.id);
+      await printList(io, args, { header: HEADER, row: commandRow }, (page) => commands.list(id, page));
       return EXIT.ok;
     },
   });
@@ -70,7 +65,7 @@ function getOne(io: Io) {
         signal: io.signal,
       });
       if (args.json) io.printJson(command);
-      else for (const line of columns(['ID', 'STATE', 'TOOK', 'COMMAND'], [commandRow(command)])) io.print(line);
+      else for (const line of columns(HEADER, [commandRow(command)])) io.print(line);
       return EXIT.ok;
     },
   });

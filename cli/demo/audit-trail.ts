@@ -1,20 +1,18 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { tellingPart } from '../audit/telling-part.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 
 /** Characters of a hash: enough to see that they differ. */
 const SHOWN = 8;
-/** The field of an event that says most in a few words, the first that it has. */
-const TELLING = ['state', 'command', 'argv', 'path', 'keyId', 'outcome', 'serial', 'startedAt'];
 
 /** What the audit says of the sandbox, an entry a line; it is chained, `mayfly audit verify` checks it. */
 export async function printAudit(io: Io, client: MayflyClient, sandboxId: string): Promise<void> {
   const { items } = await client.sandboxAudit(sandboxId, { limit: 200, signal: io.signal });
   for (const { seq, body, hash } of items) {
-    const { kind, at, detail } = JSON.parse(body) as AuditEvent;
-    const about = TELLING.map((field) => detail[field]).find((value) => value !== undefined && value !== null) ?? '';
-    const line = `${String(seq).padStart(3)}  ${at.slice(11, 23)}  ${kind.padEnd(20)} ${JSON.stringify(about)}`;
+    const event = JSON.parse(body) as AuditEvent;
+    const line = `${String(seq).padStart(3)}  ${event.at.slice(11, 23)}  ${event.kind.padEnd(20)} ${tellingPart(event)}`;
     io.print(`  ${printable(line).slice(0, 96).padEnd(97)} ${io.paint('dim', hash.slice(0, SHOWN))}`);
   }
 }

@@ -1,21 +1,22 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { LIMITS } from '../../model/limits.ts';
 import { SANDBOX_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { checkArguments } from '../terminal/arguments.ts';
-import { columns } from '../terminal/columns.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { LIST_OPTION, printList } from '../terminal/list.ts';
 
 const ARGS = {
   all: { type: 'boolean', alias: 'a', description: 'Those that have ended too', default: false },
   state: { type: 'enum', options: [...SANDBOX_STATES], description: 'Only those in this state' },
-  json: { type: 'boolean', description: 'Print NDJSON on stdout, one sandbox a line', default: false },
+  ...LIST_OPTION,
 } as const satisfies ArgsDef;
 
-function row(record: SandboxRecord): string[] {
-  const state = record.phase ? `${record.state} (${record.phase})` : record.state;
-  return [record.id, state, record.spec.source, record.hostId ?? '-', record.ssh?.address ?? '-', record.createdAt];
+const HEADER = ['ID', 'STATE', 'SOURCE', 'HOST', 'ADDRESS', 'EGRESS', 'CREATED'];
+
+function row({ id, state, phase, spec, hostId, ssh, createdAt }: SandboxRecord): string[] {
+  const doing = phase ? `${state} (${phase})` : state;
+  return [id, doing, spec.source, hostId ?? '-', ssh?.address ?? '-', spec.network.egress, createdAt];
 }
 
 /** `mayfly sandbox list`: newest first, all pages; those that live, unless told otherwise. */
@@ -27,20 +28,8 @@ export function listCommand(io: Io) {
       checkArguments(rawArgs, ARGS);
       const client = connect(io);
       const state = SANDBOX_STATES.find((known) => known === args.state);
-      const rows: string[][] = [];
-      for (let cursor: string | null = ''; cursor !== null; ) {
-        const page = await client.listSandboxes({
-          limit: LIMITS.page.max,
-          signal: io.signal,
-          ...(state ? { state } : !args.all && { alive: true as const }),
-          ...(cursor && { cursor }),
-        });
-        if (args.json) for (const record of page.items) io.printJson(record);
-        else rows.push(...page.items.map(row));
-        cursor = page.nextCursor;
-      }
-      if (!args.json)
-        for (const line of columns(['ID', 'STATE', 'SOURCE', 'HOST', 'ADDRESS', 'CREATED'], rows)) io.print(line);
+      const which = state ? { state } : !args.all && { alive: true as const };
+      await printList(io, args, { header: HEADER, row }, (page) => client.listSandboxes({ ...page, ...which }));
       return EXIT.ok;
     },
   });

@@ -16,6 +16,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['fork of', spec.snapshotId],
     ['stands on', record.parentSnapshotId === spec.snapshotId ? null : record.parentSnapshotId],
     ['resumes', spec.autoResume ? 'when it is used' : null],
+    ['egress', spec.network.egress],
     ['host', record.hostId],
     ['address', ssh && `${ssh.user}@${ssh.address} port ${ssh.port}`],
     ['created', record.createdAt],

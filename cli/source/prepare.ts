@@ -4,6 +4,7 @@ import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../termin
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { withProgress } from '../terminal/progress.ts';
 import { accessLines } from './access-text.ts';
 import { HOST_OPTION, onHost } from './host-option.ts';
 
@@ -32,7 +33,9 @@ function taskCommand(io: Io, task: 'prepare' | 'unprepare', description: string,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
-      const record = await connect(io).sources[task](args.name, onHost(args), options);
+      const { sources } = connect(io);
+      const doing = `${task === 'prepare' ? 'preparing' : 'unpreparing'} ${args.name}`;
+      const record = await withProgress(io, doing, () => sources[task](args.name, onHost(args), options));
       if (args.json) io.printJson(record);
       else for (const line of accessLines(io, record)) io.print(line);
       return record.state === goal ? EXIT.ok : EXIT.waitedTooLong;

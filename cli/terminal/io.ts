@@ -80,6 +80,11 @@ export class Io {
     this.#transient = true;
   }
 
+  /** Takes the line of {@link noteForNow} away. */
+  endNoteForNow(): void {
+    this.#clear();
+  }
+
   /** Whether the result is seen by a person, and not taken by a file or a program. */
   get isTerminal(): boolean {
     return this.#stdout.isTTY === true;

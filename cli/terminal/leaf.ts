@@ -36,11 +36,16 @@ export async function unknownCommand(root: CommandDef, { path, command }: Leaf, 
 
 /** The commands of all that have some. */
 async function below(root: CommandDef): Promise<string[][]> {
-  const found = Object.entries((root.subCommands ?? {}) as Record<string, unknown>).map(async ([name, sub]) => {
-    const command = (await (typeof sub === 'function' ? sub() : sub)) as CommandDef;
-    return namesIn(command).map((inner) => ['mayfly', name, inner]);
-  });
-  return (await Promise.all(found)).flat();
+  const commands = await subCommandsOf(root);
+  return commands.flatMap(([name, command]) => namesIn(command).map((inner) => ['mayfly', name, inner]));
+}
+
+/** The commands below one, loaded, by name. */
+export async function subCommandsOf(command: CommandDef): Promise<[string, CommandDef][]> {
+  const found = Object.entries((command.subCommands ?? {}) as Record<string, unknown>);
+  return Promise.all(
+    found.map(async ([name, sub]) => [name, (await (typeof sub === 'function' ? sub() : sub)) as CommandDef] as const),
+  ).then((all) => all.map(([name, sub]) => [name, sub]));
 }
 
 function namesIn(command: CommandDef): string[] {

@@ -2,11 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
 import { ID, sandboxRecord } from '../client/sandbox-record.ts';
 import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { type LineOptions, runLine } from './run-line.ts';
 
 let server: StandIn;
 let stateDir: string;
@@ -20,16 +19,7 @@ afterAll(async () => {
   await rm(stateDir, { recursive: true });
 });
 
-/** Runs a command line against the stand-in. */
-async function cli(args: string[], options: { env?: NodeJS.ProcessEnv; controller?: AbortController } = {}) {
-  const [out, err]: [string[], string[]] = [[], []];
-  const { signal } = options.controller ?? new AbortController();
-  const env = options.env ?? { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const stdout = { write: (text: string) => out.push(text) };
-  const stderr = { write: (text: string) => err.push(text) };
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: out.join(''), err: err.join('') };
-}
+const cli = (args: string[], options?: LineOptions) => runLine(server, args, options);
 
 const proof = {
   sandboxId: ID,

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
 import { size } from '../../cli/snapshot/snapshot-text.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { ID, sandboxRecord } from '../client/sandbox-record.ts';
 import { SNAPSHOT, snapshotRecord } from '../client/snapshot-record.ts';
 import { answerJson, type Seen, StandIn } from '../client/stand-in.ts';
+import { runLine } from './run-line.ts';
 
 let server: StandIn;
 beforeAll(async () => {
@@ -18,19 +17,13 @@ const KEPT = 'snp-00000000000000aa';
 
 /** Runs a command line; `answers` has the answer of each method and path, `told` what the event stream says. */
 async function cli(args: string[], answers: Record<string, [status: number, body: unknown]>, told: string[] = []) {
-  const [out, err]: [string[], string[]] = [[], []];
   server.answers((request, response) => {
     const path = request.path.split('?')[0] ?? '';
     const [status, body] = answers[`${request.method} ${path}`] ?? answerOf(path);
     if (!path.endsWith('/events')) return answerJson(response, status, body);
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(told.join(''));
   });
-  const { signal } = new AbortController();
-  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const stdout = { write: (text: string | Uint8Array) => out.push(String(text)) };
-  const stderr = { write: (text: string | Uint8Array) => err.push(String(text)) };
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: out.join(''), err: err.join('') };
+  return await runLine(server, args);
 }
 
 function answerOf(path: string): [number, unknown] {

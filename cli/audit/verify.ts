@@ -1,10 +1,10 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { isSourceId } from '../model/ids.ts';
-import { readConfig } from '../worker/config/config.ts';
-import { checkArguments, JSON_OPTION, sandboxId } from './terminal/arguments.ts';
-import { EXIT } from './terminal/exit-codes.ts';
-import type { Io } from './terminal/io.ts';
-import { printable } from './terminal/printable.ts';
+import { isSourceId } from '../../model/ids.ts';
+import { readConfig } from '../../worker/config/config.ts';
+import { checkArguments, JSON_OPTION, sandboxId } from '../terminal/arguments.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { printable } from '../terminal/printable.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Id of a sandbox or a source; all of them when left out', required: false },
@@ -12,14 +12,14 @@ const ARGS = {
 } as const satisfies ArgsDef;
 
 /** `mayfly audit verify`: needs the audit key, so it runs where the control worker does. */
-export function auditCommand(io: Io) {
-  const verify = defineCommand({
+export function verifyCommand(io: Io) {
+  return defineCommand({
     meta: { name: 'verify', description: 'Find any edit, drop, insert or truncation of the audit trail' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const ids = args.id ? [subjectId(args.id)] : [];
-      const { verifyAudit } = await import('../worker/upkeep/audit.ts');
+      const { verifyAudit } = await import('../../worker/upkeep/audit.ts');
       const results = await verifyAudit(readConfig(io.env), ids);
       const broken = [...results].filter(([, { ok }]) => !ok);
       if (args.json) {
@@ -35,7 +35,6 @@ export function auditCommand(io: Io) {
       return broken.length === 0 ? EXIT.ok : EXIT.failed;
     },
   });
-  return defineCommand({ meta: { name: 'audit', description: 'The audit trail' }, subCommands: { verify } });
 }
 
 function subjectId(text: string): string {

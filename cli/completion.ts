@@ -1,0 +1,65 @@
+import { type ArgsDef, type CommandDef, defineCommand } from 'citty';
+import { checkArguments } from './terminal/arguments.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+import { subCommandsOf } from './terminal/leaf.ts';
+
+const ARGS = {
+  shell: { type: 'enum', options: ['bash', 'zsh'], description: 'Whose script', default: 'bash' },
+} as const satisfies ArgsDef;
+
+/** `mayfly completion`: a script that completes commands and options, made from the very commands. */
+export function completionCommand(io: Io, root: () => CommandDef) {
+  return defineCommand({
+    meta: {
+      name: 'completion',
+      description: 'Print completions for a shell: source <(mayfly completion), or --shell zsh',
+    },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      // zsh runs bash's completions: compinit(1), bashcompinit.
+      if (args.shell === 'zsh') io.print('autoload -U +X compinit bashcompinit && compinit && bashcompinit');
+      io.print(script(await wordsBelow(root(), [])));
+      return EXIT.ok;
+    },
+  });
+}
+
+interface Words {
+  path: string[];
+  words: string[];
+}
+
+/** Of a command and all below it: what may come next. */
+async function wordsBelow(command: CommandDef, path: string[]): Promise<Words[]> {
+  const below = await subCommandsOf(command);
+  const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
+  const options = Object.entries(args).flatMap(([name, { type }]) => (type === 'positional' ? [] : [`--${name}`]));
+  const own = { path, words: [...below.map(([name]) => name), ...options, '--help'] };
+  const inner = await Promise.all(below.map(([name, sub]) => wordsBelow(sub, [...path, name])));
+  return [own, ...inner.flat()];
+}
+
+/** Words of commands before the cursor choose the list; behind the last of them options are completed, else files. */
+function script(all: Words[]): string {
+  const cases = all.map(({ path, words }) => `    '${path.join(' ')}') words='${words.join(' ')}' ;;`);
+  return `_mayfly() {
+  local path= words= word n
+  _mayfly_words ''
+  for ((n = 1; n < COMP_CWORD; n++)); do
+    word="\${COMP_WORDS[n]}"
+    case "$word" in -*) continue ;; esac
+    case " $words " in *" $word "*) ;; *) continue ;; esac
+    path="\${path:+$path }$word"
+    _mayfly_words "$path"
+  done
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+_mayfly_words() {
+  case "$1" in
+${cases.join('\n')}
+  esac
+}
+complete -o default -F _mayfly mayfly`;
+}
