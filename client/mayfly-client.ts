@@ -177,12 +177,12 @@ export class MayflyClient {
     return this.#transport.json({ method: 'GET', path: '/v1/sources' }, options);
   }
 
-  /** Sent once: the API keeps no secret to repeat, so a second attempt would make a second key. */
+  /** Made once, however often the request is sent; the last answer has the secret that opens. */
   createKey(
     request: { name: string; scopes: Scope[] } & Partial<StorageQuota>,
-    options: CallOptions = {},
+    options: PostOptions = {},
   ): Promise<NewApiKey> {
-    return this.#transport.jsonOnce({ method: 'POST', path: '/v1/keys', body: request }, options);
+    return this.#transport.json({ method: 'POST', path: '/v1/keys', body: request }, options);
   }
 
   listKeys(options: CallOptions = {}): Promise<Page<ApiKey>> {

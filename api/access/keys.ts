@@ -1,16 +1,20 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { SCOPES } from '../../model/scopes.ts';
+import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
 import { requires } from '../http/auth.ts';
-import type { App, AppDeps } from '../http/context.ts';
-import { BODY, problems } from '../http/problem-answers.ts';
-import { createKey, json, limitKey, noQuery, pageOf } from '../http/schemas.ts';
+import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { answerOnce } from '../http/idempotency.ts';
+import { BODY, KEYED, problems } from '../http/problem-answers.ts';
+import { createKey, idempotencyHeaders, json, limitKey, noQuery, pageOf } from '../http/schemas.ts';
 
 const PATH = '/v1/keys';
 const tags = ['keys'];
 const middleware = [requires('admin')];
 
 const keyParams = z.strictObject({ id: z.string().regex(/^[0-9a-f]{12}$/) });
+
+const keyed = idempotencyHeaders.pick({ 'idempotency-key': true });
 
 const keyAnswer = z
   .object({
@@ -31,10 +35,17 @@ const createOne = createRoute({
   middleware,
   summary: 'Make an API key; its secret is in this answer and nowhere else',
   description:
-    'An Idempotency-Key is not looked at here: repeating the answer would mean keeping the secret. ' +
-    'A key whose answer was lost is of no use to anybody; revoke it.',
-  request: { query: noQuery, body: { required: true, content: { 'application/json': { schema: createKey } } } },
-  responses: { 201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')), ...problems(BODY) },
+    'The same Idempotency-Key is the same API key, but no secret is kept: a repeated request is answered with a new ' +
+    'one, and the one before it, which was lost or is not wanted, is refused from then on.',
+  request: {
+    query: noQuery,
+    headers: keyed,
+    body: { required: true, content: { 'application/json': { schema: createKey } } },
+  },
+  responses: {
+    201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')),
+    ...problems(BODY, KEYED),
+  },
 });
 
 const listAll = createRoute({
@@ -76,10 +87,17 @@ const limitOne = createRoute({
 
 export function keyRoutes(app: App, { store }: AppDeps): void {
   app.openapi(createOne, async (c) => {
-    const { name, scopes, diskBytes = null, sandboxDiskBytes = null } = c.req.valid('json');
-    const { key, secret } = await store.apiKeys.create({ name, scopes, diskBytes, sandboxDiskBytes });
-    c.header('Cache-Control', 'no-store');
-    return c.json({ ...key, secret }, 201);
+    const request = c.req.valid('json');
+    const { name, scopes, diskBytes = null, sandboxDiskBytes = null } = request;
+    const asked = { idFrom: apiKeyIdFrom, key: c.req.valid('header')['idempotency-key'], body: request };
+    return serialised(
+      await answerOnce(c, store, asked, async ({ subjectId }) => {
+        const made = await store.apiKeys.ensure(subjectId, { name, scopes, diskBytes, sandboxDiskBytes });
+        if (!made) throw new MayflyError('idempotency_key_reused', `The API key ${subjectId} that it made is revoked.`);
+        c.header('Cache-Control', 'no-store');
+        return { response: c.json({ ...made.key, secret: made.secret }, 201), isKept: false };
+      }),
+    );
   });
   app.openapi(listAll, async (c) => c.json({ items: await store.apiKeys.list(), nextCursor: null }, 200));
   app.openapi(revokeOne, async (c) => {

@@ -1,9 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Connection, Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { ID_BYTES } from '../../model/ids.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { SCOPES } from '../../model/scopes.ts';
 import type { StorageQuota } from '../../model/snapshots/storage.ts';
-import { reaching } from '../mongo/failure.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
 
 /** An API key as it may be shown; its secret is shown once, by {@link ApiKeys.create}, and never stored. */
@@ -15,6 +17,14 @@ export interface ApiKey extends StorageQuota {
   revokedAt: string | null;
 }
 
+type KeyWish = { name: string; scopes: readonly Scope[] } & Partial<StorageQuota>;
+
+/** A key that was made; `secret` is the whole of it, as it is presented. */
+interface NewKey {
+  key: ApiKey;
+  secret: string;
+}
+
 interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
   _id: string;
   /** Hex SHA-256 of the secret's random part. */
@@ -22,6 +32,8 @@ interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
 }
 
 const KEY_ID = /^[0-9a-f]{12}$/;
+/** Bytes of a key's id. */
+const OWN_BYTES = 6;
 /** `mfk_`, the key's id, and 256 random bits in base64url: a prefix that secret scanners can know. */
 const PRESENTED = /^mfk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 
@@ -47,22 +59,40 @@ export class ApiKeys {
   }
 
   /** Makes a key. `secret` is the whole key as it is presented; this is the only time that it is known. */
-  async create(
-    wish: { name: string; scopes: readonly Scope[] } & Partial<StorageQuota>,
-  ): Promise<{ key: ApiKey; secret: string }> {
-    const random = randomBytes(32).toString('base64url');
-    const document: ApiKeyDocument = {
-      _id: randomBytes(6).toString('hex'),
-      name: wish.name,
-      scopes: [...wish.scopes],
-      secretHash: sha256(random).toString('hex'),
-      createdAt: new Date().toISOString(),
-      revokedAt: null,
-      diskBytes: wish.diskBytes ?? null,
-      sandboxDiskBytes: wish.sandboxDiskBytes ?? null,
-    };
-    await reaching('store an API key', () => this.#model.create(document));
-    return { key: shown(document), secret: `mfk_${document._id}_${random}` };
+  async create(wish: KeyWish): Promise<NewKey> {
+    const { document, secret } = fresh(apiKeyIdFrom(randomBytes(ID_BYTES)), wish);
+    if (await this.#add(document)) return { key: shown(document), secret };
+    throw new MayflyError('internal', 'Two API keys were given the same id.');
+  }
+
+  /**
+   * As {@link create}, with that id. Made again, a key has another secret, and the one before is refused.
+   * @returns null when it has been made, and revoked, before
+   */
+  async ensure(id: string, wish: KeyWish): Promise<NewKey | null> {
+    const { document, secret } = fresh(id, wish);
+    const key = (await this.#add(document)) ? shown(document) : await this.#renew(document);
+    return key && { key, secret };
+  }
+
+  /** Whether it was not there. */
+  async #add(document: ApiKeyDocument): Promise<boolean> {
+    try {
+      await reaching('store an API key', () => this.#model.create(document));
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Only what was made of the same wish. */
+  async #renew({ _id, name, secretHash }: ApiKeyDocument): Promise<ApiKey | null> {
+    const living = { _id, name, revokedAt: null };
+    const { matchedCount } = await reaching('renew an API key', () =>
+      this.#model.updateOne(living, { $set: { secretHash } }),
+    );
+    return matchedCount === 0 ? null : await this.get(_id);
   }
 
   /** Null when there is no such key: those of tests, and of what nobody asked for, have no quota. */
@@ -113,6 +143,26 @@ export class ApiKeys {
     if (!KEY_ID.test(id)) return null;
     return reaching('read an API key', () => this.#model.findById(id).lean<ApiKeyDocument>());
   }
+}
+
+function fresh(id: string, { name, scopes, diskBytes, sandboxDiskBytes }: KeyWish) {
+  const random = randomBytes(32).toString('base64url');
+  const document: ApiKeyDocument = {
+    _id: id,
+    name,
+    scopes: [...scopes],
+    secretHash: sha256(random).toString('hex'),
+    createdAt: new Date().toISOString(),
+    revokedAt: null,
+    diskBytes: diskBytes ?? null,
+    sandboxDiskBytes: sandboxDiskBytes ?? null,
+  };
+  return { document, secret: `mfk_${id}_${random}` };
+}
+
+/** @param random at least 6 bytes */
+export function apiKeyIdFrom(random: Uint8Array): string {
+  return Buffer.from(random.subarray(0, OWN_BYTES)).toString('hex');
 }
 
 function sha256(text: string): Buffer {

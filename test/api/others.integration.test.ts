@@ -107,6 +107,19 @@ describe('keys', () => {
     expect((await door.call('DELETE', '/v1/keys/000000000000')).status).toBe(404);
     expect((await door.call('POST', '/v1/keys', { name: 'x', scopes: ['root'] })).status).toBe(422);
   });
+
+  it('are made once for each Idempotency-Key; the last answer has the secret that opens', async () => {
+    const wish = { name: 'once', scopes: ['sandboxes:read'] };
+    const ask = (body: object) => door.call('POST', '/v1/keys', body, { 'Idempotency-Key': 'key-1' });
+    const [first, second] = [await ask(wish), await ask(wish)];
+    const [a, b] = await Promise.all([first, second].map((one) => jsonOf<{ id: string; secret: string }>(one)));
+    expect([first.status, second.status, b?.id]).toEqual([201, 201, a?.id]);
+    const opens = async (secret = '') => (await door.call('GET', '/v1/sandboxes', undefined, {}, secret)).status;
+    expect([await opens(a?.secret), await opens(b?.secret)]).toEqual([401, 200]);
+    expect((await ask({ ...wish, name: 'other' })).status).toBe(422);
+    await door.call('DELETE', `/v1/keys/${a?.id}`);
+    expect((await ask(wish)).status).toBe(422);
+  });
 });
 
 describe('operations', () => {

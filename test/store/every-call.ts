@@ -158,6 +158,9 @@ export function callsOf(store: Store): Calls {
       create: async () => {
         keyId = (await apiKeys.create({ name: 'a', scopes: ['admin'] })).key.id;
       },
+      ensure: async () => {
+        for (let twice = 0; twice < 2; twice++) await apiKeys.ensure('0123456789ab', { name: 'b', scopes: ['admin'] });
+      },
       get: () => apiKeys.get('0123456789ab'),
       list: () => apiKeys.list(),
       limited: () => apiKeys.limited(),

@@ -26,6 +26,19 @@ describe('API keys', () => {
     expect(JSON.stringify(await store.apiKeys.list())).not.toContain(secret.slice(17));
   });
 
+  it('made again, have another secret and are one key; revoked, they stay so', async () => {
+    const wish = { name: 'again', scopes: ['admin'] as const };
+    const first = await store.apiKeys.ensure('00000000aaaa', wish);
+    const second = await store.apiKeys.ensure('00000000aaaa', wish);
+    expect(second?.key).toEqual(first?.key);
+    expect(await store.apiKeys.authenticate(first?.secret ?? '')).toBeNull();
+    expect(await store.apiKeys.authenticate(second?.secret ?? '')).toEqual(second?.key);
+    expect(await store.apiKeys.ensure('00000000aaaa', { ...wish, name: 'of somebody else' })).toBeNull();
+    expect(await store.apiKeys.authenticate(second?.secret ?? '')).not.toBeNull();
+    await store.apiKeys.revoke('00000000aaaa');
+    expect(await store.apiKeys.ensure('00000000aaaa', wish)).toBeNull();
+  });
+
   it('are not guessed, mixed up or queried', async () => {
     const a = await store.apiKeys.create({ name: 'a', scopes: ['admin'] });
     const b = await store.apiKeys.create({ name: 'b', scopes: ['admin'] });
