@@ -41,7 +41,7 @@ export class CommandRun {
   /** What it is at, for whoever looks at Temporal. */
   detail = 'connecting to the guest';
   readonly #interruption = new AbortController();
-  private readonly signal: AbortSignal;
+  readonly #signal: AbortSignal;
   #withheld: Ending | null = null;
   #cancelled: Promise<void> | null = null;
   #toldStarted: (commands: AgentCommands) => void = () => {};
@@ -62,7 +62,7 @@ export class CommandRun {
     private readonly backlog: Backlog,
     private readonly stop: AbortSignal,
   ) {
-    this.signal = AbortSignal.any([stop, this.#interruption.signal]);
+    this.#signal = AbortSignal.any([stop, this.#interruption.signal]);
   }
 
   /**
@@ -118,8 +118,8 @@ export class CommandRun {
     const alive = (detail: string) => {
       this.detail = detail;
     };
-    const agent = await this.deps.guests.agent(record.sandboxId, { signal: this.signal, alive });
-    const commands = new AgentCommands(agent, this.signal);
+    const agent = await this.deps.guests.agent(record.sandboxId, { signal: this.#signal, alive });
+    const commands = new AgentCommands(agent, this.#signal);
     const status = await this.#ensureStarted(record, commands, inputs);
     if ('outcome' in status) return status;
     if (record.state === 'running') {

@@ -128,8 +128,8 @@ export class OutputWriter {
       const { stdout, stderr } = this.#streams;
       for (const stream of [stdout, stderr]) await this.#storeOne(stream);
       await this.#onStored({ stdout: stdout.stored, stderr: stderr.stored });
-    } catch (err) {
-      this.#failure ??= err;
+    } catch (error) {
+      this.#failure ??= error;
     }
     if (this.#unstored > 0 && this.#failure === undefined) {
       this.#timer ??= setTimeout(() => void this.#flush(), FLUSH_MS);

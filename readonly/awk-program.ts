@@ -34,86 +34,86 @@ export function awkProgramFault(program: string): string | null {
 }
 
 class AwkProgram {
-  private at = 0;
+  #at = 0;
   /** What came last, as far as it decides whether `/` divides, or begins a regular expression. */
-  private before: 'operand' | 'operator' | 'unclear' = 'operator';
+  #before: 'operand' | 'operator' | 'unclear' = 'operator';
   /** Of the open parentheses: whether each is that of an `if`, `while` or `for`. */
-  private readonly parentheses: boolean[] = [];
-  private control = false;
+  readonly #parentheses: boolean[] = [];
+  #control = false;
   /** How many parentheses were open when a print statement began; null outside of one. */
-  private printing: number | null = null;
+  #printing: number | null = null;
 
   constructor(private readonly text: string) {}
 
   fault(): string | null {
-    while (this.at < this.text.length) {
-      const char = this.text.charAt(this.at);
+    while (this.#at < this.text.length) {
+      const char = this.text.charAt(this.#at);
       if (char === '#') return null;
-      const fault = char === '/' ? this.slash() : this.token();
+      const fault = char === '/' ? this.#slash() : this.#token();
       if (fault !== null) return `awk: ${fault}`;
     }
     return null;
   }
 
-  private slash(): string | null {
-    if (this.before === 'unclear') return 'what this `/` means is not clear; put parentheses around it';
-    if (this.before === 'operand') {
-      this.at += this.text.startsWith('/=', this.at) ? 2 : 1;
-      this.before = 'operator';
+  #slash(): string | null {
+    if (this.#before === 'unclear') return 'what this `/` means is not clear; put parentheses around it';
+    if (this.#before === 'operand') {
+      this.#at += this.text.startsWith('/=', this.#at) ? 2 : 1;
+      this.#before = 'operator';
       return null;
     }
-    if (this.text.charAt(this.at + 1) === '=') return 'write /[=]…/ for a regular expression that begins with `=`';
-    const end = regexEnd(this.text, this.at + 1, '/');
+    if (this.text.charAt(this.#at + 1) === '=') return 'write /[=]…/ for a regular expression that begins with `=`';
+    const end = regexEnd(this.text, this.#at + 1, '/');
     if (end === null) return 'where this regular expression ends is not clear; write `/` in it as `\\/`';
-    this.at = end + 1;
-    this.before = 'operand';
+    this.#at = end + 1;
+    this.#before = 'operand';
     return null;
   }
 
-  private token(): string | null {
-    TOKEN.lastIndex = this.at;
+  #token(): string | null {
+    TOKEN.lastIndex = this.#at;
     const found = TOKEN.exec(this.text);
-    if (!found) return `\`${this.text.charAt(this.at)}\` is not allowed at ${this.at}`;
-    this.at += found[0].length;
+    if (!found) return `\`${this.text.charAt(this.#at)}\` is not allowed at ${this.#at}`;
+    this.#at += found[0].length;
     const { blank, word, operator } = found.groups ?? {};
     if (blank !== undefined) return null;
-    if (word !== undefined) return this.word(word);
-    if (operator !== undefined) return this.operator(operator);
-    this.before = 'operand';
+    if (word !== undefined) return this.#word(word);
+    if (operator !== undefined) return this.#operator(operator);
+    this.#before = 'operand';
     return null;
   }
 
-  private word(word: string): string | null {
+  #word(word: string): string | null {
     if (REFUSED.has(word)) return `\`${word}\` is not allowed`;
-    if (word === 'print' || word === 'printf') this.printing = this.parentheses.length;
-    this.control = word === 'if' || word === 'while' || word === 'for';
-    if (BEFORE_EXPRESSION.has(word)) this.before = 'operator';
-    else if (STATEMENTS.has(word) || FUNCTIONS.has(word)) this.before = 'unclear';
+    if (word === 'print' || word === 'printf') this.#printing = this.#parentheses.length;
+    this.#control = word === 'if' || word === 'while' || word === 'for';
+    if (BEFORE_EXPRESSION.has(word)) this.#before = 'operator';
+    else if (STATEMENTS.has(word) || FUNCTIONS.has(word)) this.#before = 'unclear';
     else {
-      this.before = 'operand';
-      if (this.text.charAt(this.at) === '(') return `\`${word}\` is not a function that is allowed`;
+      this.#before = 'operand';
+      if (this.text.charAt(this.#at) === '(') return `\`${word}\` is not a function that is allowed`;
     }
     return null;
   }
 
-  private operator(operator: string): string | null {
-    if (operator === '>>' || (operator.startsWith('>') && this.printing === this.parentheses.length)) {
+  #operator(operator: string): string | null {
+    if (operator === '>>' || (operator.startsWith('>') && this.#printing === this.#parentheses.length)) {
       return '`>` after print would write to a file; put a comparison in parentheses';
     }
-    if (operator === ':' && this.text.charAt(this.at) === ':') return 'namespaces are not allowed';
-    this.before = operator === ']' ? 'operand' : operator === '++' || operator === '--' ? 'unclear' : 'operator';
-    if (operator === '(') this.parentheses.push(this.control);
-    this.control = false;
-    if (operator === ')') return this.closed(this.parentheses.pop());
-    if ('{}'.includes(operator) && this.parentheses.length > 0) return 'a parenthesis is not closed';
-    if (operator === ';' || operator === '}') this.printing = null;
+    if (operator === ':' && this.text.charAt(this.#at) === ':') return 'namespaces are not allowed';
+    this.#before = operator === ']' ? 'operand' : operator === '++' || operator === '--' ? 'unclear' : 'operator';
+    if (operator === '(') this.#parentheses.push(this.#control);
+    this.#control = false;
+    if (operator === ')') return this.#closed(this.#parentheses.pop());
+    if ('{}'.includes(operator) && this.#parentheses.length > 0) return 'a parenthesis is not closed';
+    if (operator === ';' || operator === '}') this.#printing = null;
     return null;
   }
 
-  private closed(control: boolean | undefined): string | null {
+  #closed(control: boolean | undefined): string | null {
     if (control === undefined) return 'a parenthesis is closed that was not opened';
-    this.before = control ? 'unclear' : 'operand';
-    if (this.printing !== null && this.printing > this.parentheses.length) this.printing = null;
+    this.#before = control ? 'unclear' : 'operand';
+    if (this.#printing !== null && this.#printing > this.#parentheses.length) this.#printing = null;
     return null;
   }
 }

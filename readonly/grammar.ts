@@ -47,94 +47,94 @@ function checkCharacters(text: string, maxLength: number): void {
 }
 
 class Parser {
-  private at = 0;
-  private readonly pipelines: Pipeline[] = [];
-  private readonly positions: number[][][] = [];
+  #at = 0;
+  readonly #pipelines: Pipeline[] = [];
+  readonly #positions: number[][][] = [];
 
   constructor(private readonly text: string) {}
 
   parse(): Parsed {
     let when: Pipeline['when'] = 'always';
     for (;;) {
-      this.pipeline(when);
-      const { operator, position } = this.operator();
+      this.#pipeline(when);
+      const { operator, position } = this.#operator();
       if (operator === '') break;
       const next = CONNECTORS[operator];
       if (next === undefined) throw new Syntax(position, unusable(operator));
       when = next;
-      if (operator === ';' && this.atEnd()) break;
+      if (operator === ';' && this.#atEnd()) break;
     }
-    return { command: { pipelines: this.pipelines }, positions: this.positions };
+    return { command: { pipelines: this.#pipelines }, positions: this.#positions };
   }
 
-  private pipeline(when: Pipeline['when']): void {
+  #pipeline(when: Pipeline['when']): void {
     const stages: Stage[] = [];
     const positions: number[][] = [];
     for (;;) {
-      const { stage, words } = this.stage(stages.length === 0);
+      const { stage, words } = this.#stage(stages.length === 0);
       stages.push(stage);
       positions.push(words.map((word) => word.position));
-      const before = this.at;
-      if (this.operator().operator !== '|') {
-        this.at = before;
+      const before = this.#at;
+      if (this.#operator().operator !== '|') {
+        this.#at = before;
         break;
       }
     }
-    this.pipelines.push({ when, stages });
-    this.positions.push(positions);
+    this.#pipelines.push({ when, stages });
+    this.#positions.push(positions);
   }
 
-  private stage(first: boolean): { stage: Stage; words: Word[] } {
+  #stage(first: boolean): { stage: Stage; words: Word[] } {
     const words: Word[] = [];
     const streams: Pick<Stage, 'stdin' | 'stderr'> = { stdin: first ? 'null' : 'pipe', stderr: 'inherit' };
-    while (!this.atEnd()) {
-      if (this.redirection(streams)) continue;
-      const word = readWord(this.text, this.at);
-      if (word.end === this.at) break;
-      NAMED_DESCRIPTOR.lastIndex = this.at;
+    while (!this.#atEnd()) {
+      if (this.#redirection(streams)) continue;
+      const word = readWord(this.text, this.#at);
+      if (word.end === this.#at) break;
+      NAMED_DESCRIPTOR.lastIndex = this.#at;
       if (NAMED_DESCRIPTOR.test(this.text)) {
-        throw new Syntax(this.at, 'a descriptor cannot be given a name; put a blank before `<` or `>`');
+        throw new Syntax(this.#at, 'a descriptor cannot be given a name; put a blank before `<` or `>`');
       }
       if (words.length === 0) checkProgram(word);
       words.push(word);
-      this.at = word.end;
+      this.#at = word.end;
     }
     const [program, ...rest] = words.map((word) => word.argument);
-    if (program === undefined) throw new Syntax(this.at, 'a program is missing here');
+    if (program === undefined) throw new Syntax(this.#at, 'a program is missing here');
     const argv: [string, ...Argument[]] = [textOf(program), ...rest];
     return { stage: { argv, ...streams }, words };
   }
 
-  private redirection(streams: Pick<Stage, 'stdin' | 'stderr'>): boolean {
-    REDIRECTION.lastIndex = this.at;
+  #redirection(streams: Pick<Stage, 'stdin' | 'stderr'>): boolean {
+    REDIRECTION.lastIndex = this.#at;
     const known = REDIRECTION.exec(this.text);
     if (known) {
       if (known.groups?.['in'] !== undefined) streams.stdin = 'null';
       else streams.stderr = known.groups?.['out'] === undefined ? 'null' : 'stdout';
-      this.at += known[0].length;
+      this.#at += known[0].length;
       return true;
     }
-    OTHER_REDIRECTION.lastIndex = this.at;
+    OTHER_REDIRECTION.lastIndex = this.#at;
     if (OTHER_REDIRECTION.test(this.text)) {
-      throw new Syntax(this.at, 'only `2>/dev/null`, `2>&1` and `</dev/null` are allowed; quote `<` or `>` as text');
+      throw new Syntax(this.#at, 'only `2>/dev/null`, `2>&1` and `</dev/null` are allowed; quote `<` or `>` as text');
     }
     return false;
   }
 
-  private operator(): { operator: string; position: number } {
-    if (this.atEnd()) return { operator: '', position: this.at };
-    OPERATOR.lastIndex = this.at;
-    const position = this.at;
+  #operator(): { operator: string; position: number } {
+    if (this.#atEnd()) return { operator: '', position: this.#at };
+    OPERATOR.lastIndex = this.#at;
+    const position = this.#at;
     const operator = OPERATOR.exec(this.text)?.[0] ?? '';
-    this.at += operator.length;
+    this.#at += operator.length;
     return { operator, position };
   }
 
   /** Skips blanks, and a comment, which ends where the text does. */
-  private atEnd(): boolean {
-    while (this.at < this.text.length && ' \t'.includes(this.text.charAt(this.at))) this.at++;
-    if (this.text.charAt(this.at) === '#') this.at = this.text.length;
-    return this.at === this.text.length;
+  #atEnd(): boolean {
+    while (this.#at < this.text.length && ' \t'.includes(this.text.charAt(this.#at))) this.#at++;
+    if (this.text.charAt(this.#at) === '#') this.#at = this.text.length;
+    return this.#at === this.text.length;
   }
 }
 

@@ -24,91 +24,91 @@ export function sedScriptFault(script: string): string | null {
 }
 
 class SedScript {
-  private at = 0;
+  #at = 0;
 
   constructor(private readonly text: string) {}
 
   fault(): string | null {
     for (;;) {
-      this.skip(BLANKS_AND_SEMICOLONS);
-      if (this.ended()) return null;
-      if (!this.addresses()) return `sed: this address is not clear at ${this.at}; write \`/\` in it as \`\\/\``;
-      const start = this.at;
-      if (!this.command()) return `sed: the command at ${start} is not allowed: ${this.text.slice(start, start + 20)}`;
+      this.#skip(BLANKS_AND_SEMICOLONS);
+      if (this.#ended()) return null;
+      if (!this.#addresses()) return `sed: this address is not clear at ${this.#at}; write \`/\` in it as \`\\/\``;
+      const start = this.#at;
+      if (!this.#command()) return `sed: the command at ${start} is not allowed: ${this.text.slice(start, start + 20)}`;
     }
   }
 
   /** Reads one command, with what must follow it. */
-  private command(): boolean {
-    const command = this.text.charAt(this.at++);
+  #command(): boolean {
+    const command = this.text.charAt(this.#at++);
     if (command === '') return false;
     if (command === '{') return true;
-    if (command === 's') return this.delimited(true) && this.skip(SUBSTITUTE_FLAGS) && this.followed();
-    if (command === 'y') return this.delimited(false) && this.followed();
-    if (command === ':') return this.label() && this.followed();
-    if (BRANCHES.includes(command)) return this.skip(LABEL) && this.followed();
-    if (NUMBERED.includes(command)) return this.skip(NUMBER) && this.followed();
-    return (command === '}' || SIMPLE.includes(command)) && this.followed();
+    if (command === 's') return this.#delimited(true) && this.#skip(SUBSTITUTE_FLAGS) && this.#followed();
+    if (command === 'y') return this.#delimited(false) && this.#followed();
+    if (command === ':') return this.#label() && this.#followed();
+    if (BRANCHES.includes(command)) return this.#skip(LABEL) && this.#followed();
+    if (NUMBERED.includes(command)) return this.#skip(NUMBER) && this.#followed();
+    return (command === '}' || SIMPLE.includes(command)) && this.#followed();
   }
 
-  private label(): boolean {
-    const before = this.at;
-    this.skip(LABEL);
-    return this.text.slice(before, this.at).trim() !== '';
+  #label(): boolean {
+    const before = this.#at;
+    this.#skip(LABEL);
+    return this.text.slice(before, this.#at).trim() !== '';
   }
 
   /** Whether a command has ended here: at a `;`, a `}`, a comment or the end. */
-  private followed(): boolean {
-    this.skip(BLANKS);
-    return this.ended() || ';}'.includes(this.text.charAt(this.at));
+  #followed(): boolean {
+    this.#skip(BLANKS);
+    return this.#ended() || ';}'.includes(this.text.charAt(this.#at));
   }
 
-  private ended(): boolean {
-    return this.at >= this.text.length || this.text.charAt(this.at) === '#';
+  #ended(): boolean {
+    return this.#at >= this.text.length || this.text.charAt(this.#at) === '#';
   }
 
   /** Skips what may come before a command. @returns false for a pattern whose end is not clear */
-  private addresses(): boolean {
-    if (!this.address(ADDRESS)) return false;
-    this.skip(BLANKS);
-    if (this.text.charAt(this.at) === ',') {
-      this.at++;
-      this.skip(BLANKS);
-      const before = this.at;
-      if (!this.address(SECOND_ADDRESS) || this.at === before) return false;
-      this.skip(BLANKS);
+  #addresses(): boolean {
+    if (!this.#address(ADDRESS)) return false;
+    this.#skip(BLANKS);
+    if (this.text.charAt(this.#at) === ',') {
+      this.#at++;
+      this.#skip(BLANKS);
+      const before = this.#at;
+      if (!this.#address(SECOND_ADDRESS) || this.#at === before) return false;
+      this.#skip(BLANKS);
     }
-    while (this.text.charAt(this.at) === '!') {
-      this.at++;
-      this.skip(BLANKS);
+    while (this.text.charAt(this.#at) === '!') {
+      this.#at++;
+      this.#skip(BLANKS);
     }
     return true;
   }
 
-  private address(plain: RegExp): boolean {
-    const char = this.text.charAt(this.at);
-    if (char !== '/' && char !== '\\') return this.skip(plain);
-    const delimiter = char === '/' ? char : this.text.charAt(this.at + 1);
+  #address(plain: RegExp): boolean {
+    const char = this.text.charAt(this.#at);
+    if (char !== '/' && char !== '\\') return this.#skip(plain);
+    const delimiter = char === '/' ? char : this.text.charAt(this.#at + 1);
     if (delimiter === '' || !DELIMITERS.includes(delimiter)) return false;
-    const end = regexEnd(this.text, this.at + (char === '/' ? 1 : 2), delimiter);
+    const end = regexEnd(this.text, this.#at + (char === '/' ? 1 : 2), delimiter);
     if (end === null) return false;
-    this.at = end + 1;
-    while (this.at < this.text.length && 'IM'.includes(this.text.charAt(this.at))) this.at++;
+    this.#at = end + 1;
+    while (this.#at < this.text.length && 'IM'.includes(this.text.charAt(this.#at))) this.#at++;
     return true;
   }
 
   /** The two parts of `s` or `y`. */
-  private delimited(regex: boolean): boolean {
-    const delimiter = this.text.charAt(this.at);
+  #delimited(regex: boolean): boolean {
+    const delimiter = this.text.charAt(this.#at);
     if (delimiter === '' || !DELIMITERS.includes(delimiter)) return false;
-    const middle = regex ? regexEnd(this.text, this.at + 1, delimiter) : this.plainEnd(this.at + 1, delimiter);
-    const end = middle === null ? null : this.plainEnd(middle + 1, delimiter);
+    const middle = regex ? regexEnd(this.text, this.#at + 1, delimiter) : this.#plainEnd(this.#at + 1, delimiter);
+    const end = middle === null ? null : this.#plainEnd(middle + 1, delimiter);
     if (end === null) return false;
-    this.at = end + 1;
+    this.#at = end + 1;
     return true;
   }
 
-  private plainEnd(from: number, delimiter: string): number | null {
+  #plainEnd(from: number, delimiter: string): number | null {
     for (let at = from; at < this.text.length; at++) {
       if (this.text.charAt(at) === delimiter) return at;
       if (this.text.charAt(at) === '\\') at++;
@@ -116,9 +116,9 @@ class SedScript {
     return null;
   }
 
-  private skip(pattern: RegExp): true {
-    pattern.lastIndex = this.at;
-    this.at += pattern.exec(this.text)?.[0].length ?? 0;
+  #skip(pattern: RegExp): true {
+    pattern.lastIndex = this.#at;
+    this.#at += pattern.exec(this.text)?.[0].length ?? 0;
     return true;
   }
 }

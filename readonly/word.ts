@@ -37,85 +37,85 @@ export function readWord(text: string, position: number): Word {
 
 class WordReader {
   /** The word as it stands for itself. */
-  private plain = '';
+  #plain = '';
   /** The word as a pattern: what was quoted is quoted by backslashes. */
-  private pattern = '';
-  private live = false;
-  private bracket = false;
-  private at: number;
+  #pattern = '';
+  #live = false;
+  #bracket = false;
+  #at: number;
 
   constructor(
     private readonly text: string,
     private readonly start: number,
   ) {
-    this.at = start;
+    this.#at = start;
   }
 
   read(): Word {
     for (;;) {
-      const char = this.text.charAt(this.at);
+      const char = this.text.charAt(this.#at);
       if (char === '' || ENDS.includes(char)) break;
-      if (char === "'") this.single();
-      else if (char === '"') this.double();
-      else if (char === '\\') this.escaped();
-      else this.unquoted(char);
+      if (char === "'") this.#single();
+      else if (char === '"') this.#double();
+      else if (char === '\\') this.#escaped();
+      else this.#unquoted(char);
     }
-    const argument = this.live ? { glob: this.pattern } : this.plain;
-    return { argument, position: this.start, end: this.at };
+    const argument = this.#live ? { glob: this.#pattern } : this.#plain;
+    return { argument, position: this.start, end: this.#at };
   }
 
-  private quoted(part: string): void {
-    this.plain += part;
-    this.pattern += part.replace(/[*?[\]\\!^-]/g, '\\$&');
+  #quoted(part: string): void {
+    this.#plain += part;
+    this.#pattern += part.replace(/[*?[\]\\!^-]/g, '\\$&');
   }
 
-  private single(): void {
-    const end = this.text.indexOf("'", this.at + 1);
-    if (end < 0) throw new Syntax(this.at, 'this single quote is not closed');
-    this.quoted(this.text.slice(this.at + 1, end));
-    this.at = end + 1;
+  #single(): void {
+    const end = this.text.indexOf("'", this.#at + 1);
+    if (end < 0) throw new Syntax(this.#at, 'this single quote is not closed');
+    this.#quoted(this.text.slice(this.#at + 1, end));
+    this.#at = end + 1;
   }
 
-  private double(): void {
-    const open = this.at++;
+  #double(): void {
+    const open = this.#at++;
     for (;;) {
-      const char = this.text.charAt(this.at);
-      const next = this.text.charAt(this.at + 1);
+      const char = this.text.charAt(this.#at);
+      const next = this.text.charAt(this.#at + 1);
       if (char === '') throw new Syntax(open, 'this double quote is not closed');
       if (char === '"') break;
       const literalDollar = char === '$' && next !== '' && AFTER_PLAIN_DOLLAR.includes(next);
-      if ((char === '$' && !literalDollar) || char === '`') throw expansion(this.at, char);
+      if ((char === '$' && !literalDollar) || char === '`') throw expansion(this.#at, char);
       const escapes = char === '\\' && next !== '' && ESCAPED_IN_DOUBLE.includes(next);
-      this.quoted(escapes ? next : char);
-      this.at += escapes ? 2 : 1;
+      this.#quoted(escapes ? next : char);
+      this.#at += escapes ? 2 : 1;
     }
-    this.at++;
+    this.#at++;
   }
 
-  private escaped(): void {
-    const next = this.text.charAt(this.at + 1);
-    if (next === '') throw new Syntax(this.at, 'a backslash at the end quotes nothing');
-    this.quoted(next);
-    this.at += 2;
+  #escaped(): void {
+    const next = this.text.charAt(this.#at + 1);
+    if (next === '') throw new Syntax(this.#at, 'a backslash at the end quotes nothing');
+    this.#quoted(next);
+    this.#at += 2;
   }
 
-  private unquoted(char: string): void {
-    if (char === '$' || char === '`') throw expansion(this.at, char);
-    if (char === '~' && (this.at === this.start || '=:'.includes(this.text.charAt(this.at - 1)))) {
-      throw new Syntax(this.at, '`~` would be expanded; write the directory out, or quote it');
+  #unquoted(char: string): void {
+    if (char === '$' || char === '`') throw expansion(this.#at, char);
+    if (char === '~' && (this.#at === this.start || '=:'.includes(this.text.charAt(this.#at - 1)))) {
+      throw new Syntax(this.#at, '`~` would be expanded; write the directory out, or quote it');
     }
-    const literal = char === '{' || char === '}' ? this.braces() : char;
-    if (char === '*' || char === '?' || (char === ']' && this.bracket)) this.live = true;
-    if (char === '[') this.bracket = true;
-    this.plain += literal;
-    this.pattern += literal;
-    this.at += literal.length;
+    const literal = char === '{' || char === '}' ? this.#braces() : char;
+    if (char === '*' || char === '?' || (char === ']' && this.#bracket)) this.#live = true;
+    if (char === '[') this.#bracket = true;
+    this.#plain += literal;
+    this.#pattern += literal;
+    this.#at += literal.length;
   }
 
-  private braces(): string {
-    PLAIN_BRACES.lastIndex = this.at;
+  #braces(): string {
+    PLAIN_BRACES.lastIndex = this.#at;
     const braces = PLAIN_BRACES.exec(this.text)?.[0];
-    if (braces === undefined) throw new Syntax(this.at, 'braces would be expanded; quote them');
+    if (braces === undefined) throw new Syntax(this.#at, 'braces would be expanded; quote them');
     return braces;
   }
 }

@@ -51,7 +51,7 @@ export async function startRelay({ address, port, routes, logger }: RelayOptions
   });
   server.maxConnections = CONNECTIONS;
   server.timeout = STALLED_MS;
-  server.on('tlsClientError', (err) => logger.debug({ err }, 'a connection to the relay was refused'));
+  server.on('tlsClientError', (error) => logger.debug({ err: error }, 'a connection to the relay was refused'));
   server.on('request', (request, response) => {
     void answer(routes, request, response, logger);
   });

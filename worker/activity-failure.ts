@@ -14,23 +14,23 @@ const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** An activity's error as Temporal carries it: the code of our table is the failure's type. */
-export function activityFailure(err: unknown): unknown {
-  if (err instanceof ApplicationFailure || err instanceof CancelledFailure) return err;
-  const { code, message, cause } = described(err);
+export function activityFailure(error: unknown): unknown {
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
+  const { code, message, cause } = described(error);
   return failure(code, message, cause, !CURED_BY_RETRY.has(code));
 }
 
 /** For what is tried until it succeeds, whatever stands in its way. */
-export function patientFailure(err: unknown): unknown {
-  if (err instanceof ApplicationFailure || err instanceof CancelledFailure) return err;
-  const { code, message, cause } = described(err);
+export function patientFailure(error: unknown): unknown {
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
+  const { code, message, cause } = described(error);
   return failure(code, message, cause, false);
 }
 
 /** The same failure with a detail for the workflow; a cancellation has none. */
-export function withDetail(err: unknown, detail: unknown): unknown {
-  if (!(err instanceof ApplicationFailure)) return err;
-  const { type, message, nonRetryable, cause } = err;
+export function withDetail(error: unknown, detail: unknown): unknown {
+  if (!(error instanceof ApplicationFailure)) return error;
+  const { type, message, nonRetryable, cause } = error;
   return ApplicationFailure.create({
     message,
     details: [detail],
@@ -40,21 +40,21 @@ export function withDetail(err: unknown, detail: unknown): unknown {
   });
 }
 
-function described(err: unknown): { code: ErrorCode; message: string; cause: unknown } {
-  if (foundNoRoom(err)) {
-    const message = err instanceof Error ? err.message : String(err);
-    return { code: 'host_disk_full', message: `The host's disk is full: ${message}`, cause: err };
+function described(error: unknown): { code: ErrorCode; message: string; cause: unknown } {
+  if (foundNoRoom(error)) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { code: 'host_disk_full', message: `The host's disk is full: ${message}`, cause: error };
   }
-  if (err instanceof MayflyError) return { code: err.code, message: err.message, cause: err.options.cause };
-  return { code: 'internal', message: err instanceof Error ? err.message : String(err), cause: err };
+  if (error instanceof MayflyError) return { code: error.code, message: error.message, cause: error.options.cause };
+  return { code: 'internal', message: error instanceof Error ? error.message : String(error), cause: error };
 }
 
 /** Whether the host's own file system refused a write, of ours or of a program that we ran; guests' disks are not meant. */
-function foundNoRoom(err: unknown): boolean {
-  if (err instanceof MayflyError) return err.code !== 'host_disk_full' && foundNoRoom(err.options.cause);
-  if (err instanceof ExecError) return /No space left on device|Disk quota exceeded/.test(err.stderr);
-  if (!(err instanceof Error)) return false;
-  return ('code' in err && (err.code === 'ENOSPC' || err.code === 'EDQUOT')) || foundNoRoom(err.cause);
+function foundNoRoom(error: unknown): boolean {
+  if (error instanceof MayflyError) return error.code !== 'host_disk_full' && foundNoRoom(error.options.cause);
+  if (error instanceof ExecError) return /No space left on device|Disk quota exceeded/.test(error.stderr);
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) || foundNoRoom(error.cause);
 }
 
 function failure(code: ErrorCode, message: string, cause: unknown, nonRetryable: boolean): ApplicationFailure {

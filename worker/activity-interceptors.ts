@@ -18,7 +18,7 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly context: Context,
     private readonly failpoints: Failpoints,
-    private readonly failureOf: (err: unknown) => unknown = activityFailure,
+    private readonly failureOf: (error: unknown) => unknown = activityFailure,
   ) {}
 
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
@@ -29,8 +29,8 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
       const result = await next(input);
       await this.failpoints.hit(activityType, 'after', about, this.context.cancellationSignal);
       return result;
-    } catch (err) {
-      throw this.failureOf(err);
+    } catch (error) {
+      throw this.failureOf(error);
     }
   }
 }
@@ -61,8 +61,8 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
         await this.failpoints.hit(info.activityType, 'after', about, signal);
         return result;
       });
-    } catch (err) {
-      throw PATIENT.has(info.activityType) ? patientFailure(err) : activityFailure(err);
+    } catch (error) {
+      throw PATIENT.has(info.activityType) ? patientFailure(error) : activityFailure(error);
     } finally {
       clearInterval(beat);
     }
@@ -89,8 +89,8 @@ export class HostTurnInterceptor implements ActivityInboundCallsInterceptor {
     try {
       // A step that does not stop at its time keeps its place in line: an undo waits until it has really ended.
       return await Promise.race([work, turn.overdue]);
-    } catch (err) {
-      throw withDetail(activityFailure(err), turn.failure);
+    } catch (error) {
+      throw withDetail(activityFailure(error), turn.failure);
     } finally {
       clearInterval(beat);
     }

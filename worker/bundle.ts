@@ -21,8 +21,8 @@ export async function bundleWorkflows(logger: Logger): Promise<WorkflowBundle> {
   if (workflowBundlePath() !== path) return { code };
   try {
     await keep(path, code);
-  } catch (err) {
-    logger.warn('the workflows are bundled anew at each start, because the cache cannot be written', { err });
+  } catch (error) {
+    logger.warn('the workflows are bundled anew at each start, because the cache cannot be written', { err: error });
   }
   return { code };
 }

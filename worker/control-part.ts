@@ -48,7 +48,7 @@ function pruneHourly({ idempotency, certificates }: Store, logger: Logger): () =
     const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
     running = Promise.all([idempotency.prune(), certificates.prune(before)]).then(
       ([keys, ended]) => logger.debug({ keys, ended }, 'removed idempotency keys and certificates that are past'),
-      (err: unknown) => logger.warn({ err }, 'what is past stays for another hour'),
+      (error: unknown) => logger.warn({ err: error }, 'what is past stays for another hour'),
     );
   };
   prune();

@@ -59,9 +59,9 @@ export async function startInstallation(
 ): Promise<Installation> {
   try {
     return await start(config, onProgress, closers, () => signal?.throwIfAborted());
-  } catch (err) {
+  } catch (error) {
     await closers.close();
-    throw err;
+    throw error;
   }
 }
 
@@ -154,6 +154,8 @@ async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
 /** A worker that was stopped is not broken: this stays pending then. */
 function brokenWorker(name: string, ended: Promise<void>): Promise<string> {
   return new Promise((resolve) => {
-    ended.catch((err: unknown) => resolve(`the ${name} failed: ${err instanceof Error ? err.message : String(err)}`));
+    ended.catch((error: unknown) =>
+      resolve(`the ${name} failed: ${error instanceof Error ? error.message : String(error)}`),
+    );
   });
 }

@@ -47,9 +47,9 @@ export function createReservationActivities({ hypervisor, ledger, room }: Reserv
     for (;;) {
       try {
         return await promise(await hypervisor.capacity(), { ...NOTHING_GROWN, ...grown });
-      } catch (err) {
-        if (!(err instanceof CapacityExhausted) || grown[err.lacks]) throw err;
-        grown[err.lacks] = await sizes.measure(err.lacks);
+      } catch (error) {
+        if (!(error instanceof CapacityExhausted) || grown[error.lacks]) throw error;
+        grown[error.lacks] = await sizes.measure(error.lacks);
       }
     }
   }

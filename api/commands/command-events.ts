@@ -55,9 +55,12 @@ export function commandEventRoutes(app: App, deps: AppDeps): void {
       streamSSE(c, async (stream) => {
         try {
           await follow(deps, stream, record, { stdout, stderr });
-        } catch (err) {
+        } catch (error) {
           // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
-          deps.logger.warn({ err, commandId: record.id, requestId: c.get('requestId') }, 'an event stream broke');
+          deps.logger.warn(
+            { err: error, commandId: record.id, requestId: c.get('requestId') },
+            'an event stream broke',
+          );
         } finally {
           listeners--;
         }
@@ -91,8 +94,8 @@ async function follow(
     }
     const ended = await requireCommand(deps, { id: record.sandboxId, commandId: record.id });
     await stream.writeSSE({ event: 'ended', data: JSON.stringify(commandView(ended)) });
-  } catch (err) {
-    if (!gone.signal.aborted) throw err;
+  } catch (error) {
+    if (!gone.signal.aborted) throw error;
   } finally {
     clearInterval(keepAlive);
   }

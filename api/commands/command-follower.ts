@@ -76,9 +76,9 @@ export class CommandFollower {
       const answer = await guests.request(hostId, path, { signal: this.#signal });
       if (!answer.ok || !answer.body) throw await refusalOf(answer);
       yield* this.#told(frames.of(answer.body), { isAll: true });
-    } catch (err) {
+    } catch (error) {
       this.#signal.throwIfAborted();
-      logger.debug({ err, commandId: id }, 'a command is followed from the store for now');
+      logger.debug({ err: error, commandId: id }, 'a command is followed from the store for now');
     }
     return frames.isOver;
   }

@@ -98,9 +98,9 @@ async function resumeAgain(deps: AppDeps, sandboxId: string, actor: Actor): Prom
   if (!isResumable(await requireSandbox(deps, sandboxId))) return;
   try {
     await beginResume(deps, sandboxId, actor);
-  } catch (err) {
-    if (!(err instanceof MayflyError)) throw err;
-    deps.logger.info({ err, sandboxId }, 'a sandbox is not resumed for its command, which starts when it is');
+  } catch (error) {
+    if (!(error instanceof MayflyError)) throw error;
+    deps.logger.info({ err: error, sandboxId }, 'a sandbox is not resumed for its command, which starts when it is');
   }
 }
 
@@ -168,10 +168,10 @@ async function ended(
     const answer = await guests.request(hostId, path, { method: 'POST', signal });
     if (answer.ok) return;
     throw await refusalOf(answer);
-  } catch (err) {
+  } catch (error) {
     signal.throwIfAborted();
-    if (!(err instanceof MayflyError)) throw err;
-    logger.info({ err, commandId: id }, 'asking the store for the end of a command instead of its host');
+    if (!(error instanceof MayflyError)) throw error;
+    logger.info({ err: error, commandId: id }, 'asking the store for the end of a command instead of its host');
   }
   while ((await store.commands.get(id))?.state !== 'ended') await sleep(POLL_MS, undefined, { signal });
 }

@@ -55,11 +55,11 @@ export async function* changesAsLines(c: Context<Env>, deps: AppDeps, comparison
 async function* orWhyNot(c: Context<Env>, { logger }: AppDeps, changes: AsyncGenerator<ChangeLine[], void, undefined>) {
   try {
     for await (const lines of changes) yield Buffer.from(lines.map(({ text }) => `${text}\n`).join(''));
-  } catch (err) {
+  } catch (error) {
     if (c.req.raw.signal.aborted) return;
-    logger.warn({ err, requestId: c.get('requestId') }, 'a comparison broke off');
+    logger.warn({ err: error, requestId: c.get('requestId') }, 'a comparison broke off');
     const known =
-      err instanceof MayflyError ? err : new MayflyError('internal', 'Something went wrong that nobody foresaw.');
+      error instanceof MayflyError ? error : new MayflyError('internal', 'Something went wrong that nobody foresaw.');
     yield encoded({ line: 'error', problem: problemOf(c, known) });
   }
 }

@@ -60,8 +60,8 @@ export class EphemeralSnapshot {
 async function passed({ sagas, logger }: AppDeps, snapshotId: string): Promise<void> {
   try {
     await sagas.releaseEphemeral(snapshotId);
-  } catch (err) {
-    logger.warn({ err, snapshotId }, 'a snapshot that was needed for a moment stays for some minutes');
+  } catch (error) {
+    logger.warn({ err: error, snapshotId }, 'a snapshot that was needed for a moment stays for some minutes');
   }
 }
 

@@ -22,14 +22,14 @@ const READ_ONLY = 0o444;
  */
 export class BaseDigests {
   /** Of the table, which is held only as long as it is read or written. */
-  private readonly mutex = new Mutex();
+  readonly #mutex = new Mutex();
   /** Of the disks that are being hashed, by their path. */
-  private readonly hashing = new Map<string, Mutex>();
-  private readonly file: string;
+  readonly #hashing = new Map<string, Mutex>();
+  readonly #file: string;
 
   /** @param folder where they are remembered, as digests.json */
   constructor(folder: string) {
-    this.file = join(folder, 'digests.json');
+    this.#file = join(folder, 'digests.json');
   }
 
   /**
@@ -38,70 +38,70 @@ export class BaseDigests {
    * @param mode `@default` everybody may read it: QEMU is another user
    */
   async protect(disk: string, mode = READ_ONLY): Promise<string | null> {
-    return await this.alone(disk, async () => {
+    return await this.#alone(disk, async () => {
       const before = await stat(disk);
       if (!before.isFile()) return null;
       if ((before.mode & 0o777) !== mode) await chmod(disk, mode);
       const stamp = await stampOf(disk);
-      const found = (await this.mutex.runExclusive(() => this.load())).get(disk);
+      const found = (await this.#mutex.runExclusive(() => this.#load())).get(disk);
       if (found?.stamp === stamp) return found.sha256;
       const sha256 = await sha256Of(disk);
-      await this.remember(disk, { stamp, sha256 });
+      await this.#remember(disk, { stamp, sha256 });
       return sha256;
     });
   }
 
   /** Remembers a digest under the file's new name, when that is the file that was hashed under the old one. */
   async moved(from: string, to: string): Promise<void> {
-    await this.alone(from, () =>
-      this.mutex.runExclusive(async () => {
-        const known = await this.load();
+    await this.#alone(from, () =>
+      this.#mutex.runExclusive(async () => {
+        const known = await this.#load();
         const found = known.get(from);
         if (!found) return;
         const stamp = await stampOf(to);
         known.delete(from);
         // a rename changes the last part, the ctime
         if (withoutChange(stamp) === withoutChange(found.stamp)) known.set(to, { ...found, stamp });
-        await this.save(known);
+        await this.#save(known);
       }),
     );
   }
 
   /** Forgets the disks of a folder that is gone. */
   async forget(folder: string): Promise<void> {
-    await this.mutex.runExclusive(async () => {
-      const known = await this.load();
+    await this.#mutex.runExclusive(async () => {
+      const known = await this.#load();
       const left = [...known].filter(([disk]) => dirname(disk) !== folder);
-      if (left.length < known.size) await this.save(left);
+      if (left.length < known.size) await this.#save(left);
     });
   }
 
   /** Unless the disk has changed, or is gone, since its stamp was taken: then it may have been forgotten already. */
-  private async remember(disk: string, digest: Remembered): Promise<void> {
-    await this.mutex.runExclusive(async () => {
+  async #remember(disk: string, digest: Remembered): Promise<void> {
+    await this.#mutex.runExclusive(async () => {
       if ((await orAbsent(stampOf(disk))) !== digest.stamp) return;
-      await this.save((await this.load()).set(disk, digest));
+      await this.#save((await this.#load()).set(disk, digest));
     });
   }
 
   /** One at a time for one disk, so that nobody hashes what another is hashing; others go on meanwhile. */
-  private async alone<T>(disk: string, use: () => Promise<T>): Promise<T> {
-    const mutex = this.hashing.get(disk) ?? new Mutex();
-    this.hashing.set(disk, mutex);
+  async #alone<T>(disk: string, use: () => Promise<T>): Promise<T> {
+    const mutex = this.#hashing.get(disk) ?? new Mutex();
+    this.#hashing.set(disk, mutex);
     try {
       return await mutex.runExclusive(use);
     } finally {
-      if (!mutex.isLocked()) this.hashing.delete(disk);
+      if (!mutex.isLocked()) this.#hashing.delete(disk);
     }
   }
 
-  private async save(entries: Iterable<[string, Remembered]>): Promise<void> {
-    await mkdir(dirname(this.file), { recursive: true, mode: 0o711 });
-    await writeFileAtomic(this.file, JSON.stringify(Object.fromEntries(entries)), 0o600);
+  async #save(entries: Iterable<[string, Remembered]>): Promise<void> {
+    await mkdir(dirname(this.#file), { recursive: true, mode: 0o711 });
+    await writeFileAtomic(this.#file, JSON.stringify(Object.fromEntries(entries)), 0o600);
   }
 
-  private async load(): Promise<Map<string, Remembered>> {
-    const text = await orAbsent(readFile(this.file, 'utf8'));
+  async #load(): Promise<Map<string, Remembered>> {
+    const text = await orAbsent(readFile(this.#file, 'utf8'));
     const content: unknown = text === null ? {} : JSON.parse(text);
     const entries = typeof content === 'object' && content !== null ? Object.entries(content) : [];
     return new Map(entries.filter((entry): entry is [string, Remembered] => isRemembered(entry[1])));

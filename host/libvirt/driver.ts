@@ -35,169 +35,169 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly snapshots: LibvirtSnapshots;
   readonly baking: LibvirtBaking;
   readonly captures: LibvirtCaptures;
-  private readonly state: StateDir;
-  private readonly parts: LibvirtParts;
-  private accelerator: 'kvm' | 'tcg' = 'tcg';
+  readonly #state: StateDir;
+  readonly #parts: LibvirtParts;
+  #accelerator: 'kvm' | 'tcg' = 'tcg';
 
   constructor(options: LibvirtOptions) {
     this.uri = options.uri;
-    this.state = options.state;
-    this.parts = partsOf(options);
-    this.snapshots = this.parts.snapshots;
-    this.baking = this.parts.baking;
-    this.captures = this.parts.captures;
+    this.#state = options.state;
+    this.#parts = partsOf(options);
+    this.snapshots = this.#parts.snapshots;
+    this.baking = this.#parts.baking;
+    this.captures = this.#parts.captures;
   }
 
   /** What was found out by {@link open}; `tcg` before. */
   get isolation(): 'kvm' | 'tcg' {
-    return this.accelerator;
+    return this.#accelerator;
   }
 
   leaseFiles(): string[] {
-    return this.parts.leases.files;
+    return this.#parts.leases.files;
   }
 
   async open(): Promise<void> {
-    const { root, images, sandboxes, snapshots, captures } = this.state;
+    const { root, images, sandboxes, snapshots, captures } = this.#state;
     for (const folder of [root, images, sandboxes, snapshots, captures]) {
       await mkdir(folder, { recursive: true, mode: 0o711 });
     }
-    await clearScratch(this.state.scratch);
-    await refuseUnsearchable(this.state.root);
-    this.accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
-    await ensureNetworks(this.parts.virsh, this.parts.networks);
-    await this.parts.references.sweep();
+    await clearScratch(this.#state.scratch);
+    await refuseUnsearchable(this.#state.root);
+    this.#accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
+    await ensureNetworks(this.#parts.virsh, this.#parts.networks);
+    await this.#parts.references.sweep();
     await this.captures.thawAll();
   }
 
   async close(): Promise<void> {}
 
   async capacity(): Promise<Capacity> {
-    return await measureCapacity(this.parts.virsh, this.state.root);
+    return await measureCapacity(this.#parts.virsh, this.#state.root);
   }
 
   async disk(): Promise<HostDisk> {
-    return await diskOf(this.state.root);
+    return await diskOf(this.#state.root);
   }
 
   async sources(): Promise<SourceInfo[]> {
-    return await this.parts.sources.list();
+    return await this.#parts.sources.list();
   }
 
   async source(name: string): Promise<SourceInfo> {
-    return await this.parts.sources.describe(await this.parts.sources.get(name));
+    return await this.#parts.sources.describe(await this.#parts.sources.get(name));
   }
 
   async runningSource(name: string): Promise<RunningSource> {
-    return runningSource(this.parts.virsh, await this.parts.sources.get(name));
+    return runningSource(this.#parts.virsh, await this.#parts.sources.get(name));
   }
 
   async residentMib(sandboxId: string): Promise<number> {
-    return Math.ceil((await this.parts.domains.residentKib(sandboxId)) / 1024);
+    return Math.ceil((await this.#parts.domains.residentKib(sandboxId)) / 1024);
   }
 
   async diskBytes(sandboxId: string): Promise<number> {
     const [workspace, saved] = await Promise.all([
-      new Workspace(this.state, sandboxId).allocatedBytes(),
-      this.parts.saved.allocatedBytes(sandboxId),
+      new Workspace(this.#state, sandboxId).allocatedBytes(),
+      this.#parts.saved.allocatedBytes(sandboxId),
     ]);
     return workspace + saved;
   }
 
   async heldBytes(): Promise<ReadonlyMap<string, number>> {
-    return await heldBytes(this.state);
+    return await heldBytes(this.#state);
   }
 
   async savedMemoryBytes(sandboxId: string): Promise<number> {
-    return await this.parts.saved.allocatedBytes(sandboxId);
+    return await this.#parts.saved.allocatedBytes(sandboxId);
   }
 
   async stopped(): Promise<string[]> {
-    return await this.parts.domains.stoppedByErrors();
+    return await this.#parts.domains.stoppedByErrors();
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    const deps = { ...this.parts, accelerator: this.accelerator };
+    const deps = { ...this.#parts, accelerator: this.#accelerator };
     const clone = () => cloneDisk(deps, request, context);
-    return await (request.snapshotId === null ? this.parts.use.by(request.source, clone) : clone());
+    return await (request.snapshotId === null ? this.#parts.use.by(request.source, clone) : clone());
   }
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {
-    const workspace = new Workspace(this.state, sandboxId);
+    const workspace = new Workspace(this.#state, sandboxId);
     const spec = await workspace.spec();
     if (spec === null) {
       throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
     }
-    await this.parts.flattening.stop(sandboxId);
+    await this.#parts.flattening.stop(sandboxId);
     const mine = macsOf(sandboxId);
-    for (const other of await workspaceIds(this.state)) {
+    for (const other of await workspaceIds(this.#state)) {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
       throw new MayflyError('address_conflict', `${sandboxId} would have a MAC address of ${other}.`);
     }
-    if (spec.wakesFrom !== null) return await this.parts.waking.wake(workspace, spec, spec.wakesFrom, context.signal);
-    await this.parts.domains.start(sandboxId, workspace.domainXml, context.signal);
+    if (spec.wakesFrom !== null) return await this.#parts.waking.wake(workspace, spec, spec.wakesFrom, context.signal);
+    await this.#parts.domains.start(sandboxId, workspace.domainXml, context.signal);
   }
 
   async awaitLease(sandboxId: string, context: StepContext): Promise<Lease> {
     const mac = macAddress(sandboxId);
-    const lease = await watchForLease(this.parts.leases, mac, context.signal, async () => {
+    const lease = await watchForLease(this.#parts.leases, mac, context.signal, async () => {
       context.alive(`waiting for a lease of ${mac}`);
-      await this.parts.domains.checkAlive(sandboxId);
+      await this.#parts.domains.checkAlive(sandboxId);
     });
     return { address: lease.address, port: SSH_PORT, macAddress: mac, noticedAt: new Date().toISOString() };
   }
 
   async pause(sandboxId: string): Promise<void> {
-    await this.parts.domains.bring(checked(sandboxId), 'paused');
+    await this.#parts.domains.bring(checked(sandboxId), 'paused');
   }
 
   async resume(sandboxId: string): Promise<void> {
-    await this.parts.domains.bring(checked(sandboxId), 'running');
-    await this.parts.agent.setClock(sandboxId);
+    await this.#parts.domains.bring(checked(sandboxId), 'running');
+    await this.#parts.agent.setClock(sandboxId);
   }
 
   async hibernate(sandboxId: string, context: StepContext): Promise<void> {
-    await this.parts.hibernation.hibernate(checked(sandboxId), context);
+    await this.#parts.hibernation.hibernate(checked(sandboxId), context);
   }
 
   async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
-    await this.parts.hibernation.wake(checked(sandboxId), wished, context);
+    await this.#parts.hibernation.wake(checked(sandboxId), wished, context);
   }
 
   async whereabouts(sandboxId: string): Promise<Whereabouts> {
     const mac = macAddress(sandboxId);
     const [domain, leased] = await Promise.all([
-      this.parts.domains.describe(checked(sandboxId)),
-      this.parts.leases.current(mac),
+      this.#parts.domains.describe(checked(sandboxId)),
+      this.#parts.leases.current(mac),
     ]);
     if (domain === null) return { domain: 'absent', lease: null };
     const noticedAt = new Date().toISOString();
     const lease = leased && { address: leased.address, port: SSH_PORT, macAddress: mac, noticedAt };
-    const isHibernated = domain.state === 'shut_off' && (await this.parts.hibernation.holds(sandboxId));
+    const isHibernated = domain.state === 'shut_off' && (await this.#parts.hibernation.holds(sandboxId));
     const state = isHibernated ? 'hibernated' : inFewWords(domain.state);
     return { domain: state, lease: domain.macs.includes(mac) ? lease : null };
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
-    await this.parts.domains.remove(sandboxId);
-    await this.parts.saved.remove(sandboxId);
+    await this.#parts.domains.remove(sandboxId);
+    await this.#parts.saved.remove(sandboxId);
   }
 
   async releaseLease(sandboxId: string): Promise<void> {
-    await this.parts.leases.release(macsOf(sandboxId));
+    await this.#parts.leases.release(macsOf(sandboxId));
   }
 
   async removeWorkspace(sandboxId: string): Promise<void> {
-    await rm(this.state.workspace(sandboxId), { recursive: true, force: true });
-    await this.parts.references.sweep();
+    await rm(this.#state.workspace(sandboxId), { recursive: true, force: true });
+    await this.#parts.references.sweep();
   }
 
   async look(sandboxId: string): Promise<Observation[]> {
-    return await this.parts.residue.look(sandboxId);
+    return await this.#parts.residue.look(sandboxId);
   }
 
   async marks(): Promise<Mark[]> {
-    return await this.parts.residue.marks();
+    return await this.#parts.residue.marks();
   }
 }
 

@@ -26,8 +26,8 @@ export class Residue {
       orAbsent(stat(folder)),
     ]);
     return [
-      this.domainSeen(sandboxId, domain, memory !== null),
-      this.leaseSeen(leases),
+      this.#domainSeen(sandboxId, domain, memory !== null),
+      this.#leaseSeen(leases),
       seen('workspace', folder, workspace && folder),
     ];
   }
@@ -49,9 +49,9 @@ export class Residue {
       const found: Observation[] = [];
       const domain = named.find(({ name, uuid }) => name === sandboxId || uuid === domainUuid(sandboxId));
       const hasMemory = memories.includes(sandboxId);
-      if (domain || hasMemory) found.push(this.domainSeen(sandboxId, domain ?? null, hasMemory));
+      if (domain || hasMemory) found.push(this.#domainSeen(sandboxId, domain ?? null, hasMemory));
       const leased = leases.filter((lease) => macs.has(lease.macAddress));
-      if (leased.length > 0) found.push(this.leaseSeen(leased));
+      if (leased.length > 0) found.push(this.#leaseSeen(leased));
       const folder = state.workspace(sandboxId);
       if (workspaces.includes(sandboxId)) found.push(seen('workspace', folder, folder));
       return found.map((observation) => ({ sandboxId, observation }));
@@ -59,13 +59,13 @@ export class Residue {
   }
 
   /** A machine, or what was saved of its memory. */
-  private domainSeen(sandboxId: string, domain: ListedDomain | null, hasMemory: boolean): Observation {
+  #domainSeen(sandboxId: string, domain: ListedDomain | null, hasMemory: boolean): Observation {
     const memory = this.deps.saved.of(sandboxId);
     const found = [...(domain ? [`${domain.name} (${domain.uuid})`] : []), ...(hasMemory ? [memory] : [])].join(', ');
     return seen('domain', `${this.deps.domains.lookedAt}, ${memory}`, found === '' ? null : found);
   }
 
-  private leaseSeen(leases: readonly DhcpLease[]): Observation {
+  #leaseSeen(leases: readonly DhcpLease[]): Observation {
     const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`).join(', ');
     return seen('lease', this.deps.leases.files.join(', '), found === '' ? null : found);
   }

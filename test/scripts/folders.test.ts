@@ -58,3 +58,12 @@ test('no folder holds more files than a reader takes in', () => {
   for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
   expect([...counts].filter(([, count]) => count > MAX_FILES)).toEqual([]);
 });
+
+// Promise: a reader meets one way to write what belongs to a class alone. `private` is for what a constructor takes. Costs nothing.
+test('members of classes are private by #', () => {
+  const others = files.flatMap((file) => {
+    const lines = readFileSync(join(repository, file), 'utf8').split('\n');
+    return lines.filter((line) => /^\s+private (?!readonly \w+\??[:=, ]|\w+\??: .*,$|constructor\()/.test(line));
+  });
+  expect(others).toEqual([]);
+});

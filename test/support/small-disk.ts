@@ -30,11 +30,11 @@ export class SmallDisk {
   async leave(bytes: number): Promise<void> {
     await this.clear();
     const { availableBytes } = await diskOf(this.folder);
-    await exec('fallocate', ['--length', String(availableBytes - bytes), '--', this.ballast]);
+    await exec('fallocate', ['--length', String(availableBytes - bytes), '--', this.#ballast]);
   }
 
   async clear(): Promise<void> {
-    await rm(this.ballast, { force: true });
+    await rm(this.#ballast, { force: true });
   }
 
   async remove(): Promise<void> {
@@ -42,7 +42,7 @@ export class SmallDisk {
     await rm(this.place, { recursive: true });
   }
 
-  private get ballast(): string {
+  get #ballast(): string {
     return join(this.folder, 'ballast');
   }
 }

@@ -49,7 +49,7 @@ function run(
 async function failureOf(work: Promise<unknown>): Promise<ApplicationFailure> {
   const error = await work.then(
     () => null,
-    (err: unknown) => err,
+    (error: unknown) => error,
   );
   if (error instanceof ApplicationFailure) return error;
   throw new Error(`it did not fail as expected: ${String(error)}`);

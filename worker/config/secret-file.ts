@@ -24,9 +24,9 @@ async function readSecret(path: string): Promise<Uint8Array | null> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
     file = await open(path, 'r');
-  } catch (err) {
-    if (err instanceof Error && 'code' in err && err.code === 'ENOENT') return null;
-    throw err;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
   }
   try {
     const { mode } = await file.stat();

@@ -18,38 +18,38 @@ export interface DescriptionDeps {
 
 /** Tells the store every few seconds what this host is and has, so that placement can propose it. */
 export class HostDescription {
-  private readonly stopped = new AbortController();
-  private readonly startedAt = new Date().toISOString();
-  private loop: Promise<void> = Promise.resolve();
+  readonly #stopped = new AbortController();
+  readonly #startedAt = new Date().toISOString();
+  #loop: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: DescriptionDeps) {}
 
   /** Describes the host once, so that it can be proposed when this returns, and goes on doing so. */
   async start(): Promise<void> {
-    await this.describe();
-    this.loop = this.repeat();
+    await this.#describe();
+    this.#loop = this.#repeat();
   }
 
   async stop(): Promise<void> {
-    this.stopped.abort();
-    await this.loop;
+    this.#stopped.abort();
+    await this.#loop;
   }
 
-  private async repeat(): Promise<void> {
-    const { signal } = this.stopped;
+  async #repeat(): Promise<void> {
+    const { signal } = this.#stopped;
     const { describeMs = DEFAULT_INTERVALS.describeMs } = this.deps;
     while (!signal.aborted) {
       await sleep(describeMs, undefined, { signal }).catch(() => undefined); // the abort ends the loop
       if (signal.aborted) return;
       try {
-        await this.describe();
-      } catch (err) {
-        this.deps.logger.warn({ err }, 'this host could not be described; it is not proposed until it can');
+        await this.#describe();
+      } catch (error) {
+        this.deps.logger.warn({ err: error }, 'this host could not be described; it is not proposed until it can');
       }
     }
   }
 
-  private async describe(): Promise<void> {
+  async #describe(): Promise<void> {
     const { hostId, hypervisor, ledger, store } = this.deps;
     const [capacity, sources] = await Promise.all([hypervisor.capacity(), hypervisor.sources()]);
     const record: HostRecord = {
@@ -59,7 +59,7 @@ export class HostDescription {
       capacity,
       promised: ledger.totals(),
       sources,
-      startedAt: this.startedAt,
+      startedAt: this.#startedAt,
       lastSeenAt: new Date().toISOString(),
     };
     await store.hosts.describe(record);

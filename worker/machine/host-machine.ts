@@ -66,9 +66,9 @@ export async function openHostMachine(
         await unlock(lock);
       },
     };
-  } catch (err) {
+  } catch (error) {
     await unlock(lock);
-    throw err;
+    throw error;
   }
 }
 

@@ -99,6 +99,6 @@ export class HostTurn implements Turn {
     this.context.client.workflow
       .getHandle(workflowId, runId)
       .signal<[StepUnderWay]>(AT_STEP, underWay)
-      .catch((err: unknown) => this.context.log.warn('a slow step is not shown', { phase, why: String(err) }));
+      .catch((error: unknown) => this.context.log.warn('a slow step is not shown', { phase, why: String(error) }));
   }
 }

@@ -103,9 +103,9 @@ async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervi
     const image = goldenImage();
     if (image) await registerGolden(new Virsh(uri), state, image.dir);
     return { hypervisor, isNew: own?.isNew ?? false, end: async () => own?.stop({ machines: true }) };
-  } catch (err) {
+  } catch (error) {
     if (own?.isNew) await own.stop({ machines: true });
-    throw err;
+    throw error;
   }
 }
 
@@ -125,9 +125,9 @@ async function runsHere(): Promise<boolean> {
   try {
     await new Virsh(SYSTEM_URI).run(['uri']);
     return true;
-  } catch (err) {
-    if (err instanceof MayflyError && err.code === 'host_unavailable') return false;
-    throw err;
+  } catch (error) {
+    if (error instanceof MayflyError && error.code === 'host_unavailable') return false;
+    throw error;
   }
 }
 

@@ -47,8 +47,8 @@ export class OpenCommands {
       for (const { sandboxId, commandId } of await store.activity.openCommands()) {
         await this.#look(sandboxId, commandId, before.has(commandId));
       }
-    } catch (err) {
-      logger.warn({ err }, 'commands that are open could not be looked through; those of Temporal go on');
+    } catch (error) {
+      logger.warn({ err: error }, 'commands that are open could not be looked through; those of Temporal go on');
     }
   }
 
@@ -69,6 +69,8 @@ export class OpenCommands {
 
   /** Its failure is no end: Temporal asks for the command again, and so does the next sweep. */
   #goOn(commandId: string, ended: Promise<unknown>): void {
-    ended.catch((err: unknown) => this.#deps.logger.info({ err, commandId }, 'a command is to be gone on with later'));
+    ended.catch((error: unknown) =>
+      this.#deps.logger.info({ err: error, commandId }, 'a command is to be gone on with later'),
+    );
   }
 }

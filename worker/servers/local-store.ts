@@ -46,8 +46,8 @@ async function openStore(config: Config, options: StoreOptions, closers: Closers
   if (running) {
     try {
       return await connectStore(running.storeUri, options);
-    } catch (err) {
-      if (!(err instanceof MayflyError && err.code === 'store_unavailable')) throw err;
+    } catch (error) {
+      if (!(error instanceof MayflyError && error.code === 'store_unavailable')) throw error;
     }
   }
   const server = await startStoreServer(join(config.stateDir, 'store'));

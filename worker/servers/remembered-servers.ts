@@ -14,9 +14,9 @@ export async function rememberServers(stateDir: string, servers: z.infer<typeof 
 export async function recallServers(stateDir: string): Promise<z.infer<typeof remembered> | null> {
   try {
     return remembered.parse(JSON.parse(await readFile(fileOf(stateDir), 'utf8')));
-  } catch (err) {
-    if (err instanceof Error && 'code' in err && err.code === 'ENOENT') return null;
-    throw err;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
   }
 }
 

@@ -26,8 +26,8 @@ export async function registerSearchAttributes(connection: NativeConnection, nam
       namespace,
       searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD])),
     });
-  } catch (err) {
-    const raced = typeof err === 'object' && err !== null && 'code' in err && err.code === ALREADY_EXISTS;
-    if (!raced) throw err;
+  } catch (error) {
+    const raced = typeof error === 'object' && error !== null && 'code' in error && error.code === ALREADY_EXISTS;
+    if (!raced) throw error;
   }
 }

@@ -108,8 +108,8 @@ export class StorageWatch {
       for (const [sandboxId, trouble] of troubles) await this.#suspend(sandboxId, trouble);
       if (!hasRoomAgain(disk)) return;
       for (const sandboxId of this.#suspended) if (!troubles.has(sandboxId)) await this.#resume(sandboxId);
-    } catch (err) {
-      logger.warn({ err }, 'the disk of this host could not be watched; it is tried again');
+    } catch (error) {
+      logger.warn({ err: error }, 'the disk of this host could not be watched; it is tried again');
     } finally {
       this.#looks++;
     }
@@ -224,9 +224,9 @@ export class StorageWatch {
     }
     try {
       await room.check(sandboxId);
-    } catch (err) {
-      if (err instanceof MayflyError && (err.code === 'quota_exceeded' || err.code === 'host_disk_full')) return;
-      throw err;
+    } catch (error) {
+      if (error instanceof MayflyError && (error.code === 'quota_exceeded' || error.code === 'host_disk_full')) return;
+      throw error;
     }
     logger.info({ sandboxId }, 'a sandbox goes on: there is room again');
     this.#begin(sandboxId, { kind: 'unstall', operationId: newOperationId() });
@@ -249,8 +249,9 @@ export class StorageWatch {
       await sagas.operate(sandboxId, operation);
       const failure = await sagas.operated(sandboxId, operationId, signal);
       if (failure) logger.warn({ sandboxId, kind, failure }, 'a sandbox stays as it is; it is tried again');
-    } catch (err) {
-      if (!this.#stopped.signal.aborted) logger.info({ err, sandboxId, kind }, 'it is tried again at the next look');
+    } catch (error) {
+      if (!this.#stopped.signal.aborted)
+        logger.info({ err: error, sandboxId, kind }, 'it is tried again at the next look');
     }
   }
 }

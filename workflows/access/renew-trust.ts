@@ -33,14 +33,14 @@ export async function renewTrust({ id }: Life): Promise<void> {
       });
       await told(run, id);
       return;
-    } catch (err) {
-      if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err;
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
     try {
       await getExternalWorkflowHandle(workflowId).signal(TRUST_CHANGED, null);
       return;
-    } catch (err) {
-      log.info('the run that was to be told has just ended; another is started', { sandboxId: id, why: String(err) });
+    } catch (error) {
+      log.info('the run that was to be told has just ended; another is started', { sandboxId: id, why: String(error) });
     }
   }
 }
@@ -50,8 +50,11 @@ async function told(run: ChildWorkflowHandle<typeof trust>, sandboxId: string): 
   const over = () => {
     isOver = true;
   };
-  run.result().then(over, (err: unknown) => {
-    log.warn('nobody knows whom a guest trusts', { sandboxId, why: err instanceof Error ? err.message : 'unknown' });
+  run.result().then(over, (error: unknown) => {
+    log.warn('nobody knows whom a guest trusts', {
+      sandboxId,
+      why: error instanceof Error ? error.message : 'unknown',
+    });
     over();
   });
   await condition(() => isOver, PATIENCE);

@@ -68,10 +68,10 @@ async function pushToGuest(sandboxId: string, guest: GuestTrust): Promise<boolea
   try {
     await host.pushTrust({ sandboxId, userCaKeys, revokedKeys, revokedSerials });
     if (guest.isOwnSignedByOther) await resignOwn(host, sandboxId);
-  } catch (err) {
+  } catch (error) {
     // a local activity throws its failure bare
-    if (!(err instanceof ActivityFailure || err instanceof ApplicationFailure)) throw err;
-    const why = (err instanceof ActivityFailure ? err.cause?.message : null) ?? err.message;
+    if (!(error instanceof ActivityFailure || error instanceof ApplicationFailure)) throw error;
+    const why = (error instanceof ActivityFailure ? error.cause?.message : null) ?? error.message;
     log.warn('a guest is not told yet whom to trust', { sandboxId, why });
     setCurrentDetails(`waiting for ${sandboxId} on ${hostId}: ${why}`);
     return false;

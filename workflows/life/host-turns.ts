@@ -90,32 +90,32 @@ async function inTurn<T extends { steps: StepTiming[] }>(
     const turn = await run();
     life.steps = [...before, ...turn.steps];
     return turn;
-  } catch (err) {
-    life.failedStep = failedStepOf(err) ?? firstStep;
-    throw err;
+  } catch (error) {
+    life.failedStep = failedStepOf(error) ?? firstStep;
+    throw error;
   } finally {
     isOver = true;
   }
 }
 
 /** Null when the turn never said which. */
-function failedStepOf(err: unknown): string | null {
-  const cause = err instanceof ActivityFailure ? err.cause : null;
-  const said = cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : detailOf(err);
+function failedStepOf(error: unknown): string | null {
+  const cause = error instanceof ActivityFailure ? error.cause : null;
+  const said = cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : detailOf(error);
   return (isTurnBeat(said) || isTurnFailure(said)) && said.step !== '' ? said.step : null;
 }
 
 /** Whether the host refused a turn at its first step, or its worker never took it: nothing was done there. */
-export function wasNotBegun(err: unknown): boolean {
-  const cause = err instanceof ActivityFailure ? err.cause : null;
+export function wasNotBegun(error: unknown): boolean {
+  const cause = error instanceof ActivityFailure ? error.cause : null;
   if (cause instanceof TimeoutFailure) {
     return cause.timeoutType === 'SCHEDULE_TO_START' && !isTurnBeat(cause.lastHeartbeatDetails);
   }
-  const said = detailOf(err);
+  const said = detailOf(error);
   return isTurnFailure(said) && said.isFirst;
 }
 
-function detailOf(err: unknown): unknown {
-  const cause = err instanceof ActivityFailure ? err.cause : null;
+function detailOf(error: unknown): unknown {
+  const cause = error instanceof ActivityFailure ? error.cause : null;
   return cause instanceof ApplicationFailure ? cause.details?.[0] : null;
 }

@@ -45,41 +45,41 @@ export class Life {
   /** Its end has come, by a delete or a timer, though its record may not say so yet: what is under way is cut short. */
   shallEnd = false;
   /** Something is being done to it, so it is not idle. */
-  private isOperatedOn = false;
-  private written = false;
-  private stop: StopRequest | null = null;
-  private usedAt: number;
-  private awaitedEnd = 0;
-  private deadlineChanges = 0;
-  private events = 0;
-  private createSteps: StepTiming[] | null = null;
-  private operations = 0;
-  private unwritten: Changes = {};
-  private writing: Promise<unknown> = Promise.resolve();
+  #isOperatedOn = false;
+  #written = false;
+  #stop: StopRequest | null = null;
+  #usedAt: number;
+  #awaitedEnd = 0;
+  #deadlineChanges = 0;
+  #events = 0;
+  #createSteps: StepTiming[] | null = null;
+  #operations = 0;
+  #unwritten: Changes = {};
+  #writing: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly input: SandboxInput) {
     this.id = input.id;
     this.isOfTurns = input.hostIds !== undefined;
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
     this.record = requestedRecord(input);
-    this.usedAt = Date.now();
-    this.answerMessages();
+    this.#usedAt = Date.now();
+    this.#answerMessages();
   }
 
   /** Writes the first record; for a takeover, reads the one that is there. */
   async begin(): Promise<void> {
-    const event = this.event('sandbox.requested', { spec: this.input.spec }, this.input.createdBy);
+    const event = this.#event('sandbox.requested', { spec: this.input.spec }, this.input.createdBy);
     this.record =
       this.input.begin === 'create'
         ? await recordRequested({ record: this.record, event })
         : await recall({ id: this.id });
     this.steps = this.record.steps;
-    this.written = true;
+    this.#written = true;
   }
 
   /** Enters a phase of the create. It is written when its step takes long enough for somebody to look, see {@link timed}. */
   enter(phase: SandboxPhase, changes: Changes = {}): void {
-    this.unwritten = { ...this.unwritten, ...changes, state: 'creating', phase };
+    this.#unwritten = { ...this.#unwritten, ...changes, state: 'creating', phase };
   }
 
   /**
@@ -92,18 +92,18 @@ export class Life {
     detail: Record<string, unknown> = {},
     actor: Actor | null = null,
   ): Promise<void> {
-    const changes = { ...this.unwritten, ...changed };
-    this.unwritten = {};
+    const changes = { ...this.#unwritten, ...changed };
+    this.#unwritten = {};
     const { state, phase } = changes;
-    const event = this.event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
+    const event = this.#event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
     show(this.record, changes, this.isOfTurns);
     await CancellationScope.nonCancellable(() => {
-      const write = this.writing.then(async () => {
+      const write = this.#writing.then(async () => {
         if (state) assertTransition(this.id, this.record.state, state);
         const written = { ...changes, steps: this.steps, updatedAt: event.at };
         this.record = await remember({ sandboxId: this.id, changes: written, event });
       });
-      this.writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
+      this.#writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
       return write;
     });
   }
@@ -120,7 +120,7 @@ export class Life {
       });
       result.catch(() => undefined); // thrown below, when the condition has not been cancelled before
       const isQuick = await condition(() => isOver, SHOWN_AFTER_MS);
-      if (!isQuick && Object.keys(this.unwritten).length > 0) await this.recordChange('sandbox.state');
+      if (!isQuick && Object.keys(this.#unwritten).length > 0) await this.recordChange('sandbox.state');
       return result;
     });
   }
@@ -132,39 +132,39 @@ export class Life {
       const value = await run();
       this.steps = [...this.steps, { step, startedAt, endedAt: now() }];
       return value;
-    } catch (err) {
+    } catch (error) {
       this.failedStep = step;
-      throw err;
+      throw error;
     }
   }
 
   /** Something begins to be done to it: its number, from 1. Of the steps before, only the create's are still told. */
   beginOperation(): number {
-    this.createSteps ??= this.steps;
-    this.steps = this.createSteps;
-    this.isOperatedOn = true;
+    this.#createSteps ??= this.steps;
+    this.steps = this.#createSteps;
+    this.#isOperatedOn = true;
     this.failedStep = 'workflow';
-    return ++this.operations;
+    return ++this.#operations;
   }
 
   endOperation(): void {
-    this.isOperatedOn = false;
+    this.#isOperatedOn = false;
     this.used();
   }
 
   /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
   async untilEnd(): Promise<StopReason> {
     for (;;) {
-      if (this.stop) return 'deleted';
-      const { at, reason } = this.deadline();
-      this.awaitedEnd = at;
+      if (this.#stop) return 'deleted';
+      const { at, reason } = this.#deadline();
+      this.#awaitedEnd = at;
       const left = at - Date.now();
       if (left <= 0) {
-        if (reason === 'idle' && (await this.usedMeanwhile())) continue;
+        if (reason === 'idle' && (await this.#usedMeanwhile())) continue;
         return reason;
       }
-      const seen = this.deadlineChanges;
-      await condition(() => this.stop !== null || this.deadlineChanges !== seen, left);
+      const seen = this.#deadlineChanges;
+      await condition(() => this.#stop !== null || this.#deadlineChanges !== seen, left);
     }
   }
 
@@ -172,12 +172,12 @@ export class Life {
    * Whether the sandbox was used since this workflow last heard of it. Uses are counted in the store, not signalled
    * here: a run takes only so many signals. Lives that began before that was so are replayed as they were.
    */
-  private async usedMeanwhile(): Promise<boolean> {
+  async #usedMeanwhile(): Promise<boolean> {
     if (!patched('idle-asks-the-store')) return false;
     const { usedAt, isBusy } = await lastUse({ sandboxId: this.id });
     const latest = isBusy ? Date.now() : Date.parse(usedAt);
-    if (latest <= this.usedAt) return false;
-    this.usedAt = latest;
+    if (latest <= this.#usedAt) return false;
+    this.#usedAt = latest;
     return true;
   }
 
@@ -187,46 +187,47 @@ export class Life {
   }
 
   get isEnding(): boolean {
-    return this.stop !== null || this.record.state === 'destroying' || isFinal(this.record.state);
+    return this.#stop !== null || this.record.state === 'destroying' || isFinal(this.record.state);
   }
 
   /** Who asked for the end, if somebody did. */
   get stoppedBy(): Actor | null {
-    return this.stop?.actor ?? null;
+    return this.#stop?.actor ?? null;
   }
 
-  private deadline(): { at: number; reason: StopReason } {
+  #deadline(): { at: number; reason: StopReason } {
     const ttl = Date.parse(this.record.expiresAt);
     const { idleSeconds } = this.record.spec;
-    if (idleSeconds === null || this.isOperatedOn || this.record.state !== 'running') return { at: ttl, reason: 'ttl' };
-    const idle = this.usedAt + idleSeconds * 1000;
+    if (idleSeconds === null || this.#isOperatedOn || this.record.state !== 'running')
+      return { at: ttl, reason: 'ttl' };
+    const idle = this.#usedAt + idleSeconds * 1000;
     return idle < ttl ? { at: idle, reason: 'idle' } : { at: ttl, reason: 'ttl' };
   }
 
   /** The sandbox is in use: the idle timer starts anew. */
   used(): void {
-    this.usedAt = Date.now();
-    if (!this.isOfTurns || this.deadline().at !== this.awaitedEnd) this.deadlineChanges++;
+    this.#usedAt = Date.now();
+    if (!this.isOfTurns || this.#deadline().at !== this.#awaitedEnd) this.#deadlineChanges++;
   }
 
-  private answerMessages(): void {
+  #answerMessages(): void {
     setHandler(accepted, async () => {
-      await condition(() => this.written);
+      await condition(() => this.#written);
       return this.record;
     });
     setHandler(settled, async () => {
       await condition(() => isSettled(this.record.state));
       return this.record;
     });
-    setHandler(patch, (change) => this.change(change));
+    setHandler(patch, (change) => this.#change(change));
     setHandler(touch, () => this.used());
     setHandler(destroy, (request) => {
-      this.stop ??= request;
+      this.#stop ??= request;
     });
   }
 
-  private async change({ actor, ...wished }: SandboxPatch): Promise<SandboxRecord> {
-    await condition(() => this.written);
+  async #change({ actor, ...wished }: SandboxPatch): Promise<SandboxRecord> {
+    await condition(() => this.#written);
     if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended`);
     const { ttlSeconds } = wished;
     const spec = { ...this.record.spec, ...wished };
@@ -237,9 +238,9 @@ export class Life {
     return this.record;
   }
 
-  private event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
+  #event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
     const { runId } = workflowInfo();
-    return { eventId: `${runId}/${this.events++}`, kind, actor, runId, hostId: this.record.hostId, at: now(), detail };
+    return { eventId: `${runId}/${this.#events++}`, kind, actor, runId, hostId: this.record.hostId, at: now(), detail };
   }
 }
 

@@ -9,10 +9,10 @@ import type { Life } from './life.ts';
 export class OperationRun<O extends Operation = Operation> {
   /** The snapshot that is taken, or kept. */
   snapshot: SnapshotRecord | null = null;
-  private failure: SandboxFailure | null = null;
-  private refusedWith: unknown = null;
-  private isAccepted = false;
-  private isOver = false;
+  #failure: SandboxFailure | null = null;
+  #refusedWith: unknown = null;
+  #isAccepted = false;
+  #isOver = false;
 
   constructor(
     readonly operation: O,
@@ -21,33 +21,32 @@ export class OperationRun<O extends Operation = Operation> {
 
   /** It can be done, and it is recorded that it was asked for. */
   accept(): void {
-    this.isAccepted = true;
+    this.#isAccepted = true;
   }
 
-  /** @param err why it failed; what was not accepted is refused with it */
-  end(err?: unknown): void {
+  /** @param error why it failed; what was not accepted is refused with it */
+  end(error?: unknown): void {
     const { life } = this;
     const ended = endedMeanwhile(life);
-    if (!this.isAccepted) this.refusedWith = isCancellation(err) ? refusal(ended.code, ended.message) : err;
-    else if (err !== undefined) this.failure = isCancellation(err) ? ended : failureOf(err, life.failedStep);
-    this.isOver = true;
+    if (!this.#isAccepted) this.#refusedWith = isCancellation(error) ? refusal(ended.code, ended.message) : error;
+    else if (error !== undefined) this.#failure = isCancellation(error) ? ended : failureOf(error, life.failedStep);
+    this.#isOver = true;
   }
 
   /** @throws why it was refused */
   async whenAccepted(): Promise<OperationReport> {
-    await condition(() => this.isAccepted || this.isOver);
-    return this.report();
+    await condition(() => this.#isAccepted || this.#isOver);
+    return this.#report();
   }
 
   /** @throws why it was refused */
   async whenOver(): Promise<OperationReport> {
-    await condition(() => this.isOver);
-    return this.report();
+    await condition(() => this.#isOver);
+    return this.#report();
   }
 
-  private report(): OperationReport {
-    if (!this.isAccepted) throw this.refusedWith;
-    const { isOver, snapshot, failure } = this;
-    return { isOver, sandbox: this.life.record, snapshot, failure };
+  #report(): OperationReport {
+    if (!this.#isAccepted) throw this.#refusedWith;
+    return { isOver: this.#isOver, sandbox: this.life.record, snapshot: this.snapshot, failure: this.#failure };
   }
 }

@@ -141,8 +141,8 @@ export type OperationSteps = ReturnType<typeof operationSteps>;
 export async function unlessOff(undo: Promise<void>): Promise<void> {
   try {
     await undo;
-  } catch (err) {
-    const { cause } = err instanceof ActivityFailure ? err : {};
-    if (!(cause instanceof ApplicationFailure && cause.type === 'sandbox_not_running')) throw err;
+  } catch (error) {
+    const { cause } = error instanceof ActivityFailure ? error : {};
+    if (!(cause instanceof ApplicationFailure && cause.type === 'sandbox_not_running')) throw error;
   }
 }

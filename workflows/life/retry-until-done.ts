@@ -33,13 +33,13 @@ export async function retryUntilDoneOrLeft<T>(
 ): Promise<T> {
   try {
     return await run(briefly(life));
-  } catch (err) {
-    if (isLeft()) throw err;
-    log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
+  } catch (error) {
+    if (isLeft()) throw error;
+    log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(error) });
     await life.recordChange(
       'sandbox.cleanup',
-      { waitingFor: `${what}: ${reasonOf(err)}` },
-      { what, reason: reasonOf(err) },
+      { waitingFor: `${what}: ${reasonOf(error)}` },
+      { what, reason: reasonOf(error) },
     );
   }
   for (;;) {
@@ -47,9 +47,9 @@ export async function retryUntilDoneOrLeft<T>(
       const result = await run(patiently(life.timeouts.cleanupMs, life.timeouts.heartbeatMs));
       await life.recordChange('sandbox.cleanup', { waitingFor: null }, { what, held: true });
       return result;
-    } catch (err) {
-      if (isLeft()) throw err;
-      log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(err) });
+    } catch (error) {
+      if (isLeft()) throw error;
+      log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(error) });
       await sleep(life.timeouts.cleanupPauseMs);
     }
   }
@@ -76,11 +76,11 @@ export function patiently(startToCloseTimeout: Duration, heartbeatTimeout: Durat
   return { startToCloseTimeout, heartbeatTimeout, retry: { initialInterval: '500ms', maximumInterval: '10s' } };
 }
 
-function reasonOf(err: unknown): string {
-  if (err instanceof ActivityFailure) {
-    if (err.cause instanceof TimeoutFailure && err.cause.timeoutType === 'SCHEDULE_TO_START')
+function reasonOf(error: unknown): string {
+  if (error instanceof ActivityFailure) {
+    if (error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START')
       return 'the host worker does not answer';
-    return err.cause?.message ?? err.message;
+    return error.cause?.message ?? error.message;
   }
-  return err instanceof Error ? err.message : String(err);
+  return error instanceof Error ? error.message : String(error);
 }

@@ -8,8 +8,8 @@ import { isTurnBeat } from '../../model/sandbox/turn.ts';
  * Why a create failed, in the words of the error table: which step, which code, what it said. A local activity throws
  * its failure bare, so the caller says which step it was.
  */
-export function failureOf(err: unknown, step: string): SandboxFailure {
-  const cause = err instanceof ActivityFailure ? err.cause : err;
+export function failureOf(error: unknown, step: string): SandboxFailure {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof TimeoutFailure) return timedOut(step, cause);
   const type = cause instanceof ApplicationFailure ? (cause.type ?? '') : '';
   return {

@@ -58,9 +58,9 @@ export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt:
       const result = await attempt();
       life.failedStep = failedStep;
       return result;
-    } catch (err) {
-      if (isCancellation(err)) throw err;
-      const { step, message } = failureOf(err, life.failedStep);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      const { step, message } = failureOf(error, life.failedStep);
       const waitingFor = `${step} on host ${host.hostId}: ${message}`;
       if (waitingFor !== told) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
       told = waitingFor;

@@ -48,10 +48,10 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
     try {
       await host.reserve();
       return host;
-    } catch (err) {
-      if (!isRefusal(failureOf(err, 'reserve'))) throw err;
+    } catch (error) {
+      if (!isRefusal(failureOf(error, 'reserve'))) throw error;
       withdraw();
-      refusal = err;
+      refusal = error;
     }
   }
   await life.recordChange('sandbox.state', { hostId: null });

@@ -51,11 +51,11 @@ async function prepareSomewhere(
       try {
         const { clone } = await host.prepare(userCaKeys);
         return { host, clone };
-      } catch (err) {
-        if (!isRefusal(failureOf(err, life.failedStep))) throw err;
-        if (!wasNotBegun(err)) for (const each of undos.toReversed()) await each();
+      } catch (error) {
+        if (!isRefusal(failureOf(error, life.failedStep))) throw error;
+        if (!wasNotBegun(error)) for (const each of undos.toReversed()) await each();
         for (const withdraw of withdrawals) withdraw();
-        refusal = err;
+        refusal = error;
       }
     }
   }

@@ -31,9 +31,9 @@ export async function hibernateSandbox(
   const host = stepsOn(life, generation);
   try {
     await host.hibernate();
-  } catch (err) {
-    if (!isCancellation(err)) await takeBack(life, generation, (back) => unlessOff(back.wake(before)));
-    throw err;
+  } catch (error) {
+    if (!isCancellation(error)) await takeBack(life, generation, (back) => unlessOff(back.wake(before)));
+    throw error;
   }
   const change = { state: 'hibernated', ...(life.record.stalledBy && NOT_SUSPENDED_FOR_SPACE) } as const;
   await life.recordChange('sandbox.hibernated', change, {}, operation.actor);
@@ -55,13 +55,13 @@ export async function wakeSandbox(life: Life, { actor }: PauseOperation, generat
     await host.retakeMemory();
     const ssh = await startAgain(life, host, () => host.wake('running'));
     await life.recordChange('sandbox.resumed', { state: 'running', ssh }, {}, actor);
-  } catch (err) {
-    if (isCancellation(err)) throw err;
+  } catch (error) {
+    if (isCancellation(error)) throw error;
     await takeBack(life, generation, async (back) => {
       await unlessOff(back.hibernate());
       await back.yieldMemory();
     });
-    throw err;
+    throw error;
   }
 }
 

@@ -18,15 +18,15 @@ import { resumeWithSpace, suspendForSpace } from './suspend-for-space.ts';
  * meet neither each other nor the end. The end cuts them short; what they had half made is taken back first.
  */
 export class Operations {
-  private readonly runs = new Map<string, OperationRun>();
-  private current: OperationRun | null = null;
+  readonly #runs = new Map<string, OperationRun>();
+  #current: OperationRun | null = null;
   /** Of what is done between the latest operation and the next. */
-  private generation = 0;
+  #generation = 0;
 
   constructor(private readonly life: Life) {
-    setHandler(operate, (operation) => this.begin(operation), { validator: (operation) => this.check(operation) });
+    setHandler(operate, (operation) => this.#begin(operation), { validator: (operation) => this.#check(operation) });
     setHandler(operated, async (operationId) => {
-      const run = this.runs.get(operationId);
+      const run = this.#runs.get(operationId);
       if (!run) throw refusal('not_found', `${life.id} knows of no operation ${operationId}.`);
       return run.whenOver();
     });
@@ -40,59 +40,59 @@ export class Operations {
       scope.cancel();
     });
     for (;;) {
-      await this.untilNext();
+      await this.#untilNext();
       if (this.life.shallEnd) {
-        this.current?.end(refusal('sandbox_ended', `${this.life.id} ended before it was begun.`));
+        this.#current?.end(refusal('sandbox_ended', `${this.life.id} ended before it was begun.`));
         return end;
       }
-      if (this.current) await this.perform(this.current, scope);
+      if (this.#current) await this.#perform(this.#current, scope);
     }
   }
 
   /** Until there is something to do, or nothing any more. What is done of itself meanwhile gives way to it. */
-  private async untilNext(): Promise<void> {
+  async #untilNext(): Promise<void> {
     const meanwhile = new CancellationScope();
-    if (isChainTooLong(this.life)) void meanwhile.run(() => flattenDisks(this.life, this.generation));
-    await condition(() => this.life.shallEnd || this.current !== null);
+    if (isChainTooLong(this.life)) void meanwhile.run(() => flattenDisks(this.life, this.#generation));
+    await condition(() => this.life.shallEnd || this.#current !== null);
     meanwhile.cancel();
   }
 
-  private async perform(run: OperationRun, scope: CancellationScope): Promise<void> {
+  async #perform(run: OperationRun, scope: CancellationScope): Promise<void> {
     const generation = operationGeneration(this.life.beginOperation());
-    this.generation = generation + 1;
+    this.#generation = generation + 1;
     try {
       await scope.run(() => perform(this.life, run, generation));
       run.end();
-    } catch (err) {
-      run.end(err);
+    } catch (error) {
+      run.end(error);
     } finally {
       this.life.endOperation();
-      this.current = null;
+      this.#current = null;
     }
   }
 
-  private async begin(operation: Operation): Promise<OperationReport> {
-    this.check(operation);
-    const known = this.runs.get(operation.operationId);
+  async #begin(operation: Operation): Promise<OperationReport> {
+    this.#check(operation);
+    const known = this.#runs.get(operation.operationId);
     if (known) return known.whenAccepted();
     const run = new OperationRun(operation, this.life);
-    this.runs.set(operation.operationId, run);
-    this.current = run;
+    this.#runs.set(operation.operationId, run);
+    this.#current = run;
     try {
       return await run.whenAccepted();
-    } catch (err) {
-      this.runs.delete(operation.operationId); // it may be asked for again
-      throw err;
+    } catch (error) {
+      this.#runs.delete(operation.operationId); // it may be asked for again
+      throw error;
     }
   }
 
   /** @throws ApplicationFailure why it can't be begun now */
-  private check(wanted: Operation): void {
+  #check(wanted: Operation): void {
     const { id, isEnding, shallEnd, record } = this.life;
-    if (this.runs.has(wanted.operationId)) return;
+    if (this.#runs.has(wanted.operationId)) return;
     if (shallEnd || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
-    if (this.current) {
-      const { operation } = this.current;
+    if (this.#current) {
+      const { operation } = this.#current;
       throw refusal('sandbox_busy', `${id} is busy: ${operation.kind} ${operation.operationId} is under way.`);
     }
     if (record.state !== 'running' && !isAsleep(record.state)) {

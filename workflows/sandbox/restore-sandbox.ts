@@ -34,9 +34,9 @@ export async function restoreSandbox(
   run.accept();
   try {
     if (keepAs !== null) await keep(life, run, host, keepAs, operation);
-  } catch (err) {
-    if (!isCancellation(err)) await recordFailed(life, operation, failureOf(err, life.failedStep), { state });
-    throw err;
+  } catch (error) {
+    if (!isCancellation(error)) await recordFailed(life, operation, failureOf(error, life.failedStep), { state });
+    throw error;
   }
   await host.interruptCommands();
   await putBack(life, host, operation, generation);
@@ -68,15 +68,15 @@ async function putBack(
     await host.revertDisk({ snapshotId, restoreId });
     const ssh = await startAgain(life, host);
     await recordRestored(life, operation, ssh);
-  } catch (err) {
-    if (isCancellation(err)) throw err;
-    const failure = failureOf(err, life.failedStep);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    const failure = failureOf(error, life.failedStep);
     const disks = disksAfter(failure, operation);
     const ssh = await bringBack(life, stepsOn(life, generation + 1), disks);
     if (disks?.snapshotId === snapshotId) return recordRestored(life, operation, ssh);
     await trustAnew(life);
     await recordFailed(life, operation, failure, { state: 'running', phase: null, ssh, ...NOT_SUSPENDED_FOR_SPACE });
-    throw err;
+    throw error;
   }
 }
 

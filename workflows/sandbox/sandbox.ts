@@ -58,8 +58,8 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
     await creating.run(() =>
       create(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
     );
-  } catch (err) {
-    return err;
+  } catch (error) {
+    return error;
   }
   await life.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: now() });
   life.used();

@@ -44,8 +44,8 @@ async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Pr
   for (;;) {
     try {
       return await removeSnapshot.executeWithOptions({ ...PATIENTLY, summary: `${snapshotId} on ${hostId}` }, [target]);
-    } catch (err) {
-      const { message } = failureOf(err, 'removeSnapshot');
+    } catch (error) {
+      const { message } = failureOf(error, 'removeSnapshot');
       log.warn('a snapshot is not removed yet', { snapshotId, why: message });
       setCurrentDetails(`waiting for ${hostId}: ${message}`);
       await sleep(taskPauseMs);

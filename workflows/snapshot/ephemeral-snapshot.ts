@@ -52,9 +52,9 @@ export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: Eph
 async function present(snapshotId: string): Promise<SnapshotRecord | null> {
   try {
     return await snapshotRecords.recall(snapshotId);
-  } catch (err) {
-    if (failureOf(err, 'recallSnapshot').code === 'snapshot_not_found') return null;
-    throw err;
+  } catch (error) {
+    if (failureOf(error, 'recallSnapshot').code === 'snapshot_not_found') return null;
+    throw error;
   }
 }
 
@@ -67,8 +67,8 @@ async function deleted(input: DeleteSnapshotInput): Promise<boolean> {
       parentClosePolicy: ParentClosePolicy.ABANDON,
     });
     return true;
-  } catch (err) {
-    if (err instanceof WorkflowExecutionAlreadyStartedError) return false;
-    throw err;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
   }
 }

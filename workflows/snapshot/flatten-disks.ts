@@ -18,8 +18,8 @@ export async function flattenDisks(life: Life, generation: number): Promise<void
     const { leantOn } = await stepsOn(life, generation).flatten();
     life.chainLength = 0;
     if (leantOn > 0) await life.recordChange('sandbox.flattened', {}, { snapshots: leantOn });
-  } catch (err) {
-    if (isCancellation(err)) return;
-    await life.recordChange('sandbox.flatten-failed', {}, { failure: failureOf(err, 'flatten') });
+  } catch (error) {
+    if (isCancellation(error)) return;
+    await life.recordChange('sandbox.flatten-failed', {}, { failure: failureOf(error, 'flatten') });
   }
 }

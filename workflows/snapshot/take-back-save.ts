@@ -34,8 +34,8 @@ async function unlessEnding(life: Life, run: () => Promise<void>): Promise<boole
   try {
     await done;
     return true;
-  } catch (err) {
-    if (!(scope.consideredCancelled && isCancellation(err))) throw err;
+  } catch (error) {
+    if (!(scope.consideredCancelled && isCancellation(error))) throw error;
     life.failedStep = failedStep;
     return false;
   }

@@ -54,11 +54,11 @@ async function save(
       await host.saveSnapshot(id, kind);
       return await host.verifySnapshot(id);
     });
-  } catch (err) {
-    const failure = isCancellation(err) ? endedMeanwhile(life) : failureOf(err, life.failedStep);
+  } catch (error) {
+    const failure = isCancellation(error) ? endedMeanwhile(life) : failureOf(error, life.failedStep);
     onRecorded(await snapshotRecords.change(id, { state: 'failed', failure }));
     await life.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
-    throw err;
+    throw error;
   }
 }
 

@@ -17,7 +17,7 @@ const { awaitListed } = proxyActivities<ControlActivities>(PATIENTLY);
 
 /** What is done to one baked source, as its workflow knows it. All writes of its record go through here. */
 export class BakeLife extends TaskLife {
-  private events = 0;
+  #events = 0;
 
   constructor(
     readonly sourceId: string,
@@ -31,7 +31,7 @@ export class BakeLife extends TaskLife {
 
   /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */
   async begin(record: BakedSource): Promise<BakedSource> {
-    const event = this.event('source.baking', { snapshotId: record.snapshotId, builderId: record.builderId });
+    const event = this.#event('source.baking', { snapshotId: record.snapshotId, builderId: record.builderId });
     return CancellationScope.nonCancellable(() => patientControl.recordBake({ record, event }));
   }
 
@@ -41,7 +41,7 @@ export class BakeLife extends TaskLife {
     said?: { kind: AuditKind; detail: Record<string, unknown> },
   ): Promise<BakedSource> {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
-    const event = said ? this.event(said.kind, said.detail) : null;
+    const event = said ? this.#event(said.kind, said.detail) : null;
     return CancellationScope.nonCancellable(() =>
       patientControl.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
     );
@@ -53,9 +53,9 @@ export class BakeLife extends TaskLife {
     await this.retryUntilDone('awaitListed', () => awaitListed({ hostId, name, isThere }));
   }
 
-  private event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
+  #event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
     const { runId } = workflowInfo();
     const { actor, hostId } = this;
-    return { eventId: `${runId}/${this.events++}`, kind, actor, runId, hostId, at: now(), detail };
+    return { eventId: `${runId}/${this.#events++}`, kind, actor, runId, hostId, at: now(), detail };
   }
 }

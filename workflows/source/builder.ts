@@ -32,11 +32,11 @@ const { stateOf } = proxyActivities<ControlActivities>(PATIENTLY);
 
 /** The sandbox in which a snapshot is cleaned: an ordinary one, with its own saga and proof, and no way to the internet. */
 export class Builder {
-  private child: Sandbox | null = null;
-  private readonly input: SandboxInput;
+  #child: Sandbox | null = null;
+  readonly #input: SandboxInput;
 
   constructor({ builderId: id, snapshot, name, actor, requestedAt, timeouts }: BakeSourceInput) {
-    this.input = {
+    this.#input = {
       id,
       spec: {
         source: snapshot.source,
@@ -59,36 +59,36 @@ export class Builder {
 
   /** @throws ApplicationFailure with the code of why it does not run */
   async start(): Promise<void> {
-    this.child = await this.begin(this.input);
-    const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: this.input.id }, [
-      { sandboxId: this.input.id },
+    this.#child = await this.#begin(this.#input);
+    const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: this.#input.id }, [
+      { sandboxId: this.#input.id },
     ]);
     if (failure) throw refusal(failure.code, failure.message);
   }
 
   /** Ends it, and returns when the store has the proof that nothing of it is left. @throws when it must be asked again */
   async destroy(): Promise<void> {
-    const { id: sandboxId } = this.input;
-    if (this.child) await this.end(this.child);
+    const { id: sandboxId } = this.#input;
+    if (this.#child) await this.#end(this.#child);
     const state = await stateOf({ sandboxId });
     if (state === null || isFinal(state)) return;
     // its workflow was ended from outside: another one takes over
-    await this.end(await this.begin({ ...this.input, begin: 'destroy' }));
+    await this.#end(await this.#begin({ ...this.#input, begin: 'destroy' }));
     throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
   }
 
   /** What it ended with is in its record, also when it ended before it was told to. */
-  private async end(child: Sandbox): Promise<void> {
+  async #end(child: Sandbox): Promise<void> {
     try {
-      await child.signal<[StopRequest]>(DESTROY, { actor: this.input.createdBy });
+      await child.signal<[StopRequest]>(DESTROY, { actor: this.#input.createdBy });
       await child.result();
     } catch (error) {
-      log.info('the builder ended otherwise', { id: this.input.id, why: String(error) });
+      log.info('the builder ended otherwise', { id: this.#input.id, why: String(error) });
     }
   }
 
   /** Of its own scope: a bake that is cancelled ends it by its undo. */
-  private begin(input: SandboxInput): Promise<Sandbox> {
+  #begin(input: SandboxInput): Promise<Sandbox> {
     return CancellationScope.nonCancellable(() =>
       startChild<typeof sandbox>(SANDBOX_WORKFLOW, {
         workflowId: workflowIdOf(input.id),

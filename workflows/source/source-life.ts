@@ -12,7 +12,7 @@ type Changes = Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'
 
 /** One task on a source, as its workflow knows it. All writes of the source's record go through here. */
 export class SourceLife extends TaskLife {
-  private events = 0;
+  #events = 0;
 
   constructor(readonly input: SourceInput) {
     super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.sourcePauseMs);
@@ -24,7 +24,7 @@ export class SourceLife extends TaskLife {
     const at = now();
     const { runId } = workflowInfo();
     setCurrentDetails([task, changes.state, changes.waitingFor].filter(Boolean).join(' · '));
-    const eventId = `${runId}/${this.events++}`;
+    const eventId = `${runId}/${this.#events++}`;
     const event = said && { eventId, ...said, actor, runId, hostId, at };
     await CancellationScope.nonCancellable(() =>
       rememberSource({ source: { id, hostId, name }, changes: { ...changes, updatedAt: at }, event: event ?? null }),

@@ -50,8 +50,8 @@ export class LibvirtBaking implements HostBaking {
   constructor(private readonly deps: BakingDeps) {}
 
   async claim(request: BakeRequest): Promise<void> {
-    const folder = this.folder(request.name);
-    await this.refuseTaken(folder, request);
+    const folder = this.#folder(request.name);
+    await this.#refuseTaken(folder, request);
     await folder.stage(request);
   }
 
@@ -65,7 +65,7 @@ export class LibvirtBaking implements HostBaking {
 
   async sizeOf(request: BakeRequest): Promise<number> {
     const workspace = new Workspace(this.deps.state, request.builderId);
-    const isMade = (await this.folder(request.name).imageOf(request)) !== null;
+    const isMade = (await this.#folder(request.name).imageOf(request)) !== null;
     if (isMade || (await workspace.spec()) === null) return 0;
     let sum = 0;
     for (const { layers } of layeredDisks(await workspace.domain())) {
@@ -78,7 +78,7 @@ export class LibvirtBaking implements HostBaking {
   async flatten(request: BakeRequest, context: StepContext): Promise<BakedImage> {
     const { state, domains } = this.deps;
     const workspace = new Workspace(state, request.builderId);
-    return await this.folder(request.name).fill(request, async (folder) => {
+    return await this.#folder(request.name).fill(request, async (folder) => {
       const isOn = isActive((await domains.describe(request.builderId))?.state ?? 'shut_off');
       if (isOn || (await workspace.spec()) === null) {
         const why = isOn ? 'it is on, so its disks are being written' : 'it is not on this host any more';
@@ -91,7 +91,7 @@ export class LibvirtBaking implements HostBaking {
         const plan = plans.find((one) => one.target === target);
         if (!plan) continue;
         context.alive(`copying ${target}`);
-        disks.push({ target, ...(await this.copied(layers[0], plan.overlay, context.signal)) });
+        disks.push({ target, ...(await this.#copied(layers[0], plan.overlay, context.signal)) });
       }
       for (const { name, path } of bootFiles(domain)) await copyWhole(path, join(folder, name));
       return { disks, sizeBytes: disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0) };
@@ -100,10 +100,10 @@ export class LibvirtBaking implements HostBaking {
 
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
     const { state, digests, virsh } = this.deps;
-    const folder = this.folder(request.name);
+    const folder = this.#folder(request.name);
     const workspace = new Workspace(state, request.builderId);
     signal.throwIfAborted();
-    await this.refuseTaken(folder, request);
+    await this.#refuseTaken(folder, request);
     const builder = await workspace.domain();
     await folder.publish(request);
     const disks = (await folder.about())?.image?.disks ?? [];
@@ -126,27 +126,27 @@ export class LibvirtBaking implements HostBaking {
   }
 
   async retract({ sourceId, name, bakeId }: BakeRequest): Promise<void> {
-    if (await this.folder(name).isOf(bakeId)) await this.remove({ sourceId, name });
+    if (await this.#folder(name).isOf(bakeId)) await this.remove({ sourceId, name });
   }
 
   async discard(request: BakeRequest): Promise<void> {
-    await this.folder(request.name).discard(request);
+    await this.#folder(request.name).discard(request);
   }
 
   async remove({ sourceId, name }: { sourceId: string; name: string }): Promise<void> {
-    const folder = this.folder(name);
+    const folder = this.#folder(name);
     await this.deps.use.without(name, async () => {
       await folder.isThere(sourceId);
       const referrers = await this.deps.references.onFiles(folder.path);
       if (referrers !== null) throw new MayflyError('source_in_use', `${name} is referred to by ${referrers}.`);
-      await this.undefine(domainUuid(sourceId), name);
+      await this.#undefine(domainUuid(sourceId), name);
       await folder.drop();
       await this.deps.digests.forget(folder.path);
     });
   }
 
   /** By its UUID: virsh would take some names for something else. */
-  private async undefine(uuid: string, name: string): Promise<void> {
+  async #undefine(uuid: string, name: string): Promise<void> {
     try {
       const state = await this.deps.virsh.run(['domstate', uuid]);
       if (!/shut off|crashed/.test(state)) {
@@ -158,7 +158,7 @@ export class LibvirtBaking implements HostBaking {
     }
   }
 
-  private async copied(
+  async #copied(
     from: { path: string; format: string },
     to: string,
     signal: AbortSignal,
@@ -175,7 +175,7 @@ export class LibvirtBaking implements HostBaking {
   }
 
   /** @throws MayflyError source_exists when libvirt has a domain of that name which is not this bake's */
-  private async refuseTaken(folder: BakedFolder, { bakeId, name }: BakeRequest): Promise<void> {
+  async #refuseTaken(folder: BakedFolder, { bakeId, name }: BakeRequest): Promise<void> {
     if (await folder.isOf(bakeId)) return;
     try {
       await this.deps.sources.get(name);
@@ -186,7 +186,7 @@ export class LibvirtBaking implements HostBaking {
     throw new MayflyError('source_exists', `libvirt has a domain named ${JSON.stringify(name)}.`);
   }
 
-  private folder(name: string): BakedFolder {
+  #folder(name: string): BakedFolder {
     return new BakedFolder(join(this.deps.state.images, 'baked'), name);
   }
 }

@@ -12,19 +12,19 @@ import { Workspace, workspaceIds } from '../layers/workspace.ts';
  * to go, is remembered here.
  */
 export class CaptureReferences {
-  private readonly counts = new ReferenceCounts();
-  private readonly leaving = new Set<string>();
+  readonly #counts = new ReferenceCounts();
+  readonly #leaving = new Set<string>();
 
   constructor(private readonly state: StateDir) {}
 
   /** Does something with a capture that stays as long as that takes. @throws MayflyError capture_not_found when it is being removed */
   async during<T>(captureId: string, use: () => Promise<T>): Promise<T> {
-    if (this.leaving.has(captureId)) throw new MayflyError('capture_not_found', `${captureId} is being deleted.`);
-    this.counts.acquire(captureId);
+    if (this.#leaving.has(captureId)) throw new MayflyError('capture_not_found', `${captureId} is being deleted.`);
+    this.#counts.acquire(captureId);
     try {
       return await use();
     } finally {
-      this.counts.release(captureId);
+      this.#counts.release(captureId);
     }
   }
 
@@ -34,22 +34,22 @@ export class CaptureReferences {
    */
   async without(folder: CaptureFolder, remove: () => Promise<void>): Promise<void> {
     const { captureId } = folder;
-    this.leaving.add(captureId);
+    this.#leaving.add(captureId);
     try {
-      const users = await this.of(folder);
+      const users = await this.#of(folder);
       if (users !== null) {
         throw new MayflyError('capture_in_use', `${captureId} is still needed: ${users} refers to it.`);
       }
       await remove();
     } finally {
-      this.leaving.delete(captureId);
+      this.#leaving.delete(captureId);
     }
   }
 
   /** What refers to a capture, in words for a person; null when nothing does. */
-  private async of({ captureId, path }: CaptureFolder): Promise<string | null> {
+  async #of({ captureId, path }: CaptureFolder): Promise<string | null> {
     const found: string[] = [];
-    if (this.counts.has(captureId)) found.push('a sandbox that is being made of it');
+    if (this.#counts.has(captureId)) found.push('a sandbox that is being made of it');
     for (const id of await workspaceIds(this.state)) {
       const workspace = new Workspace(this.state, id);
       const isLeaning = async () => leansOn(path, (await workspace.spec())?.bases);

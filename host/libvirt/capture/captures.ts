@@ -28,14 +28,14 @@ export interface LibvirtCapturesDeps {
 
 /** Captures by libvirt's backup job. docs/decisions/0027-captures.md says what a crash leaves at each point. */
 export class LibvirtCaptures implements HostCaptures {
-  private readonly capturing: Capturing;
-  private readonly checkpoints: Checkpoints;
-  private readonly references: CaptureReferences;
+  readonly #capturing: Capturing;
+  readonly #checkpoints: Checkpoints;
+  readonly #references: CaptureReferences;
 
   constructor(private readonly deps: LibvirtCapturesDeps) {
-    this.checkpoints = new Checkpoints(deps.virsh, deps.state);
-    this.capturing = new Capturing({ ...deps, checkpoints: this.checkpoints });
-    this.references = new CaptureReferences(deps.state);
+    this.#checkpoints = new Checkpoints(deps.virsh, deps.state);
+    this.#capturing = new Capturing({ ...deps, checkpoints: this.#checkpoints });
+    this.#references = new CaptureReferences(deps.state);
   }
 
   async sizeOf(source: string): Promise<number> {
@@ -49,11 +49,11 @@ export class LibvirtCaptures implements HostCaptures {
   }
 
   async begin(request: CaptureRequest, context: StepContext): Promise<void> {
-    await this.capturing.begin(request, context);
+    await this.#capturing.begin(request, context);
   }
 
   async thaw(captureId: string): Promise<void> {
-    await this.capturing.thaw(new CaptureFolder(this.deps.state, captureId));
+    await this.#capturing.thaw(new CaptureFolder(this.deps.state, captureId));
   }
 
   /**
@@ -125,12 +125,12 @@ export class LibvirtCaptures implements HostCaptures {
 
   async remove(captureId: string): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
-    await this.references.without(folder, async () => {
+    await this.#references.without(folder, async () => {
       await this.abort(captureId);
       await this.thaw(captureId);
       const plan = (await folder.plan()) ?? (await folder.spec())?.plan;
       // also of a capture without one: an earlier attempt at it may have made it
-      if (plan) await this.checkpoints.remove(plan.domain, captureId);
+      if (plan) await this.#checkpoints.remove(plan.domain, captureId);
       await folder.drop();
       for (const path of [folder.path, folder.making]) await this.deps.digests.forget(path);
     });
@@ -151,18 +151,18 @@ export class LibvirtCaptures implements HostCaptures {
    * @throws MayflyError capture_not_found, source_changed
    */
   async on<T>(captureId: string, use: (xml: string) => Promise<T>): Promise<T> {
-    return await this.references.during(captureId, async () => {
+    return await this.#references.during(captureId, async () => {
       const folder = new CaptureFolder(this.deps.state, captureId);
       if (!(await folder.isWhole())) {
         throw new MayflyError('capture_not_found', `${captureId} is not on this host, or has been deleted.`);
       }
-      for (let layer: CaptureFolder | null = folder; layer !== null; ) layer = await this.checkedParent(layer);
+      for (let layer: CaptureFolder | null = folder; layer !== null; ) layer = await this.#checkedParent(layer);
       return await use(await folder.domainXml());
     });
   }
 
   /** Compares the content of a capture's images with their names. @returns what they refer to */
-  private async checkedParent(folder: CaptureFolder): Promise<CaptureFolder | null> {
+  async #checkedParent(folder: CaptureFolder): Promise<CaptureFolder | null> {
     const spec = await folder.spec();
     for (const disk of spec?.saved.disks ?? []) {
       const image = folder.imageOf(disk);

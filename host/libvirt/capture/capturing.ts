@@ -37,13 +37,13 @@ export class Capturing {
   async begin({ captureId, source }: CaptureRequest, context: StepContext): Promise<void> {
     const folder = new CaptureFolder(this.deps.state, captureId);
     if ((await folder.spec()) !== null) return;
-    if (await this.hasBegun(folder)) return await this.thaw(folder);
+    if (await this.#hasBegun(folder)) return await this.thaw(folder);
     await this.thaw(folder);
-    const machine = await this.machine(folder, source);
+    const machine = await this.#machine(folder, source);
     await new BackupJob(this.deps.virsh, folder, machine).checkIdle();
     context.signal.throwIfAborted();
     context.alive('asking libvirt');
-    await this.beginBest(folder, machine, context.signal);
+    await this.#beginBest(folder, machine, context.signal);
   }
 
   /** Ends the freeze of an attempt, unless that is known to have ended. */
@@ -55,29 +55,29 @@ export class Capturing {
   }
 
   /** Only the changes where that is possible; else all of it; each with a checkpoint where that is possible. */
-  private async beginBest(folder: CaptureFolder, machine: Machine, signal: AbortSignal): Promise<void> {
+  async #beginBest(folder: CaptureFolder, machine: Machine, signal: AbortSignal): Promise<void> {
     const { formats, ...same } = machine;
-    const parent = await this.parentFor(machine);
+    const parent = await this.#parentFor(machine);
     let fullBecause = parent.whyNone;
     const { parentId } = parent;
     if (parentId !== null) {
-      const refusal = await this.attempt(folder, { ...same, parentId, fullBecause: null, checkpoint: true }, signal);
+      const refusal = await this.#attempt(folder, { ...same, parentId, fullBecause: null, checkpoint: true }, signal);
       if (refusal === null) return;
       fullBecause = `libvirt cannot copy what changed since ${parentId}: ${refusal}`;
     }
     const all = { ...same, parentId: null, fullBecause };
     if (formats.every((format) => format === 'qcow2')) {
-      const refusal = await this.attempt(folder, { ...all, checkpoint: true }, signal);
+      const refusal = await this.#attempt(folder, { ...all, checkpoint: true }, signal);
       if (refusal === null) return;
       all.fullBecause = `libvirt can make no checkpoint: ${refusal}`;
     }
-    const refusal = await this.attempt(folder, { ...all, checkpoint: false }, signal);
+    const refusal = await this.#attempt(folder, { ...all, checkpoint: false }, signal);
     if (refusal !== null)
       throw new MayflyError('capture_failed', `libvirt does not copy ${machine.source}: ${refusal}`);
   }
 
   /** The newest capture of the source, if its checkpoint is there and its disks are of the same size. */
-  private async parentFor({ source, domain, disks, formats }: Machine): Promise<ParentChoice> {
+  async #parentFor({ source, domain, disks, formats }: Machine): Promise<ParentChoice> {
     const none = (whyNone: string): ParentChoice => ({ parentId: null, whyNone });
     if (formats.some((format) => format !== 'qcow2')) return none('a disk of the source is not qcow2');
     const captures = await Promise.all(
@@ -101,9 +101,9 @@ export class Capturing {
    * One try: freeze, begin, thaw at once.
    * @returns why libvirt refused; null when it has begun
    */
-  private async attempt(folder: CaptureFolder, plan: CapturePlan, signal: AbortSignal): Promise<string | null> {
+  async #attempt(folder: CaptureFolder, plan: CapturePlan, signal: AbortSignal): Promise<string | null> {
     await folder.writePlan(plan);
-    await this.makeTargets(folder, plan, signal);
+    await this.#makeTargets(folder, plan, signal);
     const { agent, virsh } = this.deps;
     const job = new BackupJob(virsh, folder, plan);
     const canQuiesce = await agent.answers(plan.domain);
@@ -118,7 +118,7 @@ export class Capturing {
       await job.begin(plan);
       return null;
     } catch (error) {
-      if (await this.hasBegun(folder)) return null;
+      if (await this.#hasBegun(folder)) return null;
       if (!(error instanceof VirshError)) throw error;
       return error.message;
     } finally {
@@ -127,7 +127,7 @@ export class Capturing {
   }
 
   /** The images that libvirt writes to: empty, over the parent's where only changes are copied. */
-  private async makeTargets(folder: CaptureFolder, plan: CapturePlan, signal: AbortSignal): Promise<void> {
+  async #makeTargets(folder: CaptureFolder, plan: CapturePlan, signal: AbortSignal): Promise<void> {
     const parent = plan.parentId === null ? null : new CaptureFolder(this.deps.state, plan.parentId);
     const below = (await parent?.spec())?.saved.disks;
     for (const { target, virtualBytes } of plan.disks) {
@@ -148,14 +148,14 @@ export class Capturing {
   }
 
   /** Asked of libvirt, never remembered: whether the job of this capture runs, or has run. */
-  private async hasBegun(folder: CaptureFolder): Promise<boolean> {
+  async #hasBegun(folder: CaptureFolder): Promise<boolean> {
     const [plan, attempt] = await Promise.all([folder.plan(), folder.attempt()]);
     if (plan === null || attempt === null) return false;
     const copy = await new BackupJob(this.deps.virsh, folder, plan).look();
     return copy.state === 'running' || wasBackup(copy.last);
   }
 
-  private async machine(folder: CaptureFolder, name: string): Promise<Machine> {
+  async #machine(folder: CaptureFolder, name: string): Promise<Machine> {
     const { sources, virsh } = this.deps;
     const source = await sources.get(name);
     const active = parseDomain(activeXml(source));

@@ -54,7 +54,7 @@ export class Domains {
       if (error.command !== 'start' || startFailure(error.stderr).result !== 'ok') {
         throw new MayflyError('boot_failed', `${sandboxId} did not start: ${error.message}`, { cause: error });
       }
-      await this.startedByAnother(sandboxId, signal);
+      await this.#startedByAnother(sandboxId, signal);
     }
   }
 
@@ -62,10 +62,10 @@ export class Domains {
    * libvirt goes on starting a domain when the virsh that asked for it was killed: the domain is active, but paused
    * until QEMU is set up.
    */
-  private async startedByAnother(sandboxId: string, signal: AbortSignal): Promise<void> {
+  async #startedByAnother(sandboxId: string, signal: AbortSignal): Promise<void> {
     const deadline = Date.now() + START_TIMEOUT_MS;
     for (;;) {
-      const state = domainState(await this.ask(['domstate', sandboxId]));
+      const state = domainState(await this.#ask(['domstate', sandboxId]));
       if (state === 'running') return;
       if (!isActive(state) || Date.now() > deadline) {
         throw new MayflyError('boot_failed', `${sandboxId} was being started and is now ${state}.`);
@@ -77,7 +77,7 @@ export class Domains {
 
   /** @throws MayflyError boot_failed when the domain is not active, or not there */
   async checkAlive(sandboxId: string): Promise<void> {
-    const state = domainState(await this.ask(['domstate', sandboxId]));
+    const state = domainState(await this.#ask(['domstate', sandboxId]));
     if (!isActive(state)) throw new MayflyError('boot_failed', `${sandboxId} ended while it booted: ${state}.`);
   }
 
@@ -135,11 +135,11 @@ export class Domains {
 
   /** Whether QEMU has stopped it since its disk failed to write. */
   async isStoppedByError(sandboxId: string): Promise<boolean> {
-    return isStoppedByError(await this.reasonOf(sandboxId));
+    return isStoppedByError(await this.#reasonOf(sandboxId));
   }
 
   /** What `virsh domstate --reason` says; empty when there is no domain. */
-  private async reasonOf(sandboxId: string): Promise<string> {
+  async #reasonOf(sandboxId: string): Promise<string> {
     try {
       return await this.virsh.run(['domstate', sandboxId, '--reason']);
     } catch (error) {
@@ -180,13 +180,13 @@ export class Domains {
 
   /** Ends and forgets the domain. Never its storage: that is not libvirt's, and may be the source's. */
   async remove(sandboxId: string): Promise<void> {
-    await this.end(['destroy', sandboxId]);
-    await this.end(['undefine', sandboxId, ...UNDEFINE]);
+    await this.#end(['destroy', sandboxId]);
+    await this.#end(['undefine', sandboxId, ...UNDEFINE]);
     if ((await this.find(sandboxId)) === null) return;
     throw new MayflyError('cleanup_incomplete', `The domain ${sandboxId} is still listed after destroy and undefine.`);
   }
 
-  private async end(args: readonly string[]): Promise<void> {
+  async #end(args: readonly string[]): Promise<void> {
     try {
       await this.virsh.run(args);
     } catch (error) {
@@ -197,7 +197,7 @@ export class Domains {
     }
   }
 
-  private async ask(args: readonly string[]): Promise<string> {
+  async #ask(args: readonly string[]): Promise<string> {
     try {
       return await this.virsh.run(args);
     } catch (error) {

@@ -63,7 +63,7 @@ export class Virsh {
       return stdout;
     } catch (error) {
       options.signal?.throwIfAborted();
-      throw this.explain(args[0] ?? '', error);
+      throw this.#explain(args[0] ?? '', error);
     }
   }
 
@@ -85,21 +85,21 @@ export class Virsh {
       throw new ExecError('virsh', [args[0] ?? ''], 1, stderr, '', null);
     } catch (error) {
       options.signal?.throwIfAborted();
-      throw this.explain(args[0] ?? '', error);
+      throw this.#explain(args[0] ?? '', error);
     }
   }
 
   /** Runs a command on a document, which virsh takes only from a file. Throws as {@link run}. */
   async define(command: 'define' | 'net-define', xml: string): Promise<void> {
-    await this.withFile(xml, (file) => [command, '--file', file]);
+    await this.#withFile(xml, (file) => [command, '--file', file]);
   }
 
   /** Gives the memory that libvirt has saved of a domain another description. Throws as {@link run}. */
   async defineSaved(domain: string, xml: string): Promise<void> {
-    await this.withFile(xml, (file) => ['managedsave-define', '--domain', domain, '--xml', file]);
+    await this.#withFile(xml, (file) => ['managedsave-define', '--domain', domain, '--xml', file]);
   }
 
-  private async withFile(xml: string, command: (file: string) => string[]): Promise<void> {
+  async #withFile(xml: string, command: (file: string) => string[]): Promise<void> {
     const folder = await mkdtemp(join(this.scratch, DOCUMENT));
     try {
       const file = join(folder, 'definition.xml');
@@ -110,7 +110,7 @@ export class Virsh {
     }
   }
 
-  private explain(command: string, error: unknown): unknown {
+  #explain(command: string, error: unknown): unknown {
     if (!(error instanceof ExecError)) return error;
     const failure = queryFailure(error.stderr);
     const answered = error.exitCode === 1 && failure.result !== 'unavailable' && failure.result !== 'busy';

@@ -117,7 +117,7 @@ export class Freezer {
 
   /** @throws MayflyError snapshot_unsupported when that guest can't, and nothing is frozen; guest_unreachable when it is not known */
   async freeze({ sandboxId, at }: Attempt): Promise<void> {
-    const { exitCode, stdout, stderr } = await this.ask(sandboxId, FREEZE, at);
+    const { exitCode, stdout, stderr } = await this.#ask(sandboxId, FREEZE, at);
     if (exitCode === 0 && stdout.trim() === 'frozen') return;
     await this.thaw({ sandboxId, at });
     const why = stderr.trim().slice(0, 200) || `exit status ${exitCode}`;
@@ -130,7 +130,7 @@ export class Freezer {
    */
   async thaw({ sandboxId, at }: Attempt): Promise<void> {
     try {
-      const { exitCode, stdout, stderr } = await this.ask(sandboxId, THAW, at);
+      const { exitCode, stdout, stderr } = await this.#ask(sandboxId, THAW, at);
       if (exitCode === 0 && stdout.trim() === 'thawed') return;
       throw new MayflyError('guest_unreachable', stderr.trim().slice(0, 200) || `exit status ${exitCode}`);
     } catch (error) {
@@ -142,7 +142,7 @@ export class Freezer {
     }
   }
 
-  private async ask(sandboxId: string, script: string, token: string): Promise<ConsoleResult> {
+  async #ask(sandboxId: string, script: string, token: string): Promise<ConsoleResult> {
     try {
       const argv = ['/bin/sh', '-c', script, 'mayfly', token];
       return await new AgentConsole(this.virsh, sandboxId).run(argv, { timeoutMs: TIMEOUT_MS });

@@ -60,9 +60,9 @@ export class DiskSwitch {
     canQuiesce: boolean,
   ): Promise<void> {
     const attempt = { sandboxId, kind: 'disk', quiesce: false } as const;
-    if (canQuiesce && (await this.switchAtOnce(folder, { ...attempt, quiesce: true, at: now() }, switched))) return;
-    await this.checkOn(sandboxId);
-    await this.switchAtOnce(folder, { ...attempt, at: now() }, switched);
+    if (canQuiesce && (await this.#switchAtOnce(folder, { ...attempt, quiesce: true, at: now() }, switched))) return;
+    await this.#checkOn(sandboxId);
+    await this.#switchAtOnce(folder, { ...attempt, at: now() }, switched);
   }
 
   /**
@@ -77,7 +77,7 @@ export class DiskSwitch {
   ): Promise<void> {
     if (!answers) {
       const why =
-        (await this.checkOn(sandboxId)) === 'paused'
+        (await this.#checkOn(sandboxId)) === 'paused'
           ? 'it is paused: resume it first'
           : 'its QEMU guest agent does not answer';
       throw new MayflyError('snapshot_unsupported', `${sandboxId} cannot be saved with its memory: ${why}.`);
@@ -91,7 +91,7 @@ export class DiskSwitch {
       if (error instanceof MayflyError && error.code === 'snapshot_unsupported') await folder.forgetAttempt();
       throw error;
     }
-    await this.switchAtOnce(folder, attempt, switched);
+    await this.#switchAtOnce(folder, attempt, switched);
     await allEnded(this.deps.freezer.thaw(attempt), flushFile(folder.memory)); // which verify would wait for
   }
 
@@ -99,11 +99,7 @@ export class DiskSwitch {
    * Without a signal: a virsh that is killed leaves libvirtd at work, so it is let end.
    * @returns false when the guest can't quiesce, and nothing has happened
    */
-  private async switchAtOnce(
-    folder: SnapshotFolder,
-    attempt: Attempt,
-    switched: readonly SwitchedDisk[],
-  ): Promise<boolean> {
+  async #switchAtOnce(folder: SnapshotFolder, attempt: Attempt, switched: readonly SwitchedDisk[]): Promise<boolean> {
     const { sandboxId, kind, quiesce } = attempt;
     await folder.writeAttempt(attempt);
     const targets = driveTargets(await new Workspace(this.deps.state, sandboxId).domain());
@@ -127,7 +123,7 @@ export class DiskSwitch {
     }
   }
 
-  private async checkOn(sandboxId: string): Promise<'running' | 'paused'> {
+  async #checkOn(sandboxId: string): Promise<'running' | 'paused'> {
     const state = (await this.deps.domains.describe(sandboxId))?.state ?? 'not there';
     if (state === 'running' || state === 'paused') return state;
     throw new MayflyError('sandbox_not_running', `${sandboxId} cannot be saved: it is ${state}.`);

@@ -47,8 +47,8 @@ export class Flattening {
     const spec = await workspace.spec();
     if (spec === null) throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
     if (spec.snapshots.length === 0) return;
-    const pulls = this.pulls(await workspace.domain());
-    await this.checkRoom(sandboxId, pulls);
+    const pulls = this.#pulls(await workspace.domain());
+    await this.#checkRoom(sandboxId, pulls);
     signal.throwIfAborted();
     await workspace.markPulling();
     try {
@@ -81,10 +81,10 @@ export class Flattening {
     const workspace = new Workspace(this.deps.state, sandboxId);
     if (!(await workspace.isPulling())) return;
     const domain = await workspace.domain();
-    const pulls = this.pulls(domain);
+    const pulls = this.#pulls(domain);
     for (const { target } of pulls) await this.deps.blockPull.abort(sandboxId, target);
     const live = await this.deps.blockPull.disks(sandboxId);
-    const isFlat = await this.settle(workspace, domain, pulls, live);
+    const isFlat = await this.#settle(workspace, domain, pulls, live);
     if (live.length === 0) await mend(pulls);
     await workspace.unmarkPulling();
     if (isFlat) await this.deps.references.sweep();
@@ -94,7 +94,7 @@ export class Flattening {
    * Writes down which disks refer to their source alone, as the living domain has it. When all do by domain.xml, only
    * spec.json was not written any more: that is made up for, whether there is a domain or not.
    */
-  private async settle(
+  async #settle(
     workspace: Workspace,
     domain: Element,
     pulls: readonly Pull[],
@@ -113,25 +113,25 @@ export class Flattening {
       putLayers(domain, target, [active, ...bases]);
     }
     const isFlat = whole.length === pulls.length;
-    const bases = isFlat ? spec.bases.filter(({ path }) => !this.isSnapshots(path)) : spec.bases;
+    const bases = isFlat ? spec.bases.filter(({ path }) => !this.#isSnapshots(path)) : spec.bases;
     await workspace.change({ ...spec, bases, snapshots: isFlat ? [] : spec.snapshots }, domain);
     return isFlat;
   }
 
-  private pulls(domain: Element): Pull[] {
+  #pulls(domain: Element): Pull[] {
     return layeredDisks(domain).flatMap(({ target, layers: [active, ...below] }) => {
-      const snapshots = below.filter(({ path }) => this.isSnapshots(path));
-      const [base, ...rest] = below.filter(({ path }) => !this.isSnapshots(path));
+      const snapshots = below.filter(({ path }) => this.#isSnapshots(path));
+      const [base, ...rest] = below.filter(({ path }) => !this.#isSnapshots(path));
       return snapshots.length === 0 || !base ? [] : [{ target, active, snapshots, bases: [base, ...rest] }];
     });
   }
 
-  private isSnapshots(path: string): boolean {
+  #isSnapshots(path: string): boolean {
     return dirname(dirname(path)) === this.deps.state.snapshots;
   }
 
   /** The copy is at most as large as all that is copied from. */
-  private async checkRoom(sandboxId: string, pulls: readonly Pull[]): Promise<void> {
+  async #checkRoom(sandboxId: string, pulls: readonly Pull[]): Promise<void> {
     const files = await Promise.all(pulls.flatMap(({ snapshots }) => snapshots).map(({ path }) => stat(path)));
     const needed = files.reduce((sum, { blocks }) => sum + blocks * 512, 0);
     const { bavail, bsize } = await statfs(this.deps.state.sandboxes);

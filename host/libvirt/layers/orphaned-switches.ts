@@ -30,7 +30,7 @@ export class OrphanedSwitches {
   async takeBack(sandboxId: string, switched: readonly SwitchedDisk[]): Promise<void> {
     for (const { target, overlay } of switched) {
       const node = await this.monitor.driveNode(sandboxId, overlay);
-      if (node !== null) await this.commit(sandboxId, target, node, takenBackMark(overlay));
+      if (node !== null) await this.#commit(sandboxId, target, node, takenBackMark(overlay));
       for (const { name, file } of await this.monitor.nodes(sandboxId)) {
         if (file === overlay) await this.monitor.execute(sandboxId, 'blockdev-del', { 'node-name': name });
       }
@@ -39,10 +39,10 @@ export class OrphanedSwitches {
   }
 
   /** QEMU's block-commit of a layer that is written to: it copies until nothing is left, and is then told to go over. */
-  private async commit(sandboxId: string, target: string, node: string, mark: string): Promise<void> {
+  async #commit(sandboxId: string, target: string, node: string, mark: string): Promise<void> {
     const job = `mayfly-${target}`;
     if ((await this.monitor.jobIsReady(sandboxId, job)) === null) {
-      const known = await this.knownNode(sandboxId, target);
+      const known = await this.#knownNode(sandboxId, target);
       await this.monitor.execute(sandboxId, 'block-commit', { 'job-id': job, device: node, 'base-node': known });
     }
     const deadline = Date.now() + COMMIT_TIMEOUT_MS;
@@ -63,7 +63,7 @@ export class OrphanedSwitches {
   }
 
   /** The node that libvirt believes the disk to be written to: it names them after the index of the source. */
-  private async knownNode(sandboxId: string, target: string): Promise<string> {
+  async #knownNode(sandboxId: string, target: string): Promise<string> {
     const index = sourceIndex(parseXml(await this.virsh.run(['dumpxml', sandboxId])), target);
     if (index === null) {
       throw new MayflyError('host_unavailable', `libvirt does not say what ${target} of ${sandboxId} is written to.`);

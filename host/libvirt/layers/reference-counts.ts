@@ -3,19 +3,19 @@
  * written down.
  */
 export class ReferenceCounts {
-  private readonly users = new Map<string, number>();
+  readonly #users = new Map<string, number>();
 
   has(name: string): boolean {
-    return this.users.has(name);
+    return this.#users.has(name);
   }
 
   acquire(name: string): void {
-    this.users.set(name, (this.users.get(name) ?? 0) + 1);
+    this.#users.set(name, (this.#users.get(name) ?? 0) + 1);
   }
 
   release(name: string): void {
-    const left = (this.users.get(name) ?? 0) - 1;
-    if (left > 0) this.users.set(name, left);
-    else this.users.delete(name);
+    const left = (this.#users.get(name) ?? 0) - 1;
+    if (left > 0) this.#users.set(name, left);
+    else this.#users.delete(name);
   }
 }

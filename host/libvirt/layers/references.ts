@@ -30,8 +30,8 @@ export interface Foundation {
  */
 export class References {
   /** Comes before it is asked whether it is deleted, as a removal marks it deleted before it asks who is about to refer to it. */
-  private readonly counts = new ReferenceCounts();
-  private readonly sweeping = new Mutex();
+  readonly #counts = new ReferenceCounts();
+  readonly #sweeping = new Mutex();
 
   constructor(
     private readonly state: StateDir,
@@ -43,11 +43,11 @@ export class References {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, source_changed
    */
   async on<T>(snapshotId: string, use: (foundation: Foundation) => Promise<T>): Promise<T> {
-    this.counts.acquire(snapshotId);
+    this.#counts.acquire(snapshotId);
     try {
-      return await use(await this.foundation(snapshotId));
+      return await use(await this.#foundation(snapshotId));
     } finally {
-      this.counts.release(snapshotId);
+      this.#counts.release(snapshotId);
     }
   }
 
@@ -59,11 +59,11 @@ export class References {
     snapshotIds: readonly string[],
     make: (foundations: Foundation[]) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
-    for (const id of snapshotIds) this.counts.acquire(id);
+    for (const id of snapshotIds) this.#counts.acquire(id);
     try {
-      yield* make(await Promise.all(snapshotIds.map((id) => this.foundation(id))));
+      yield* make(await Promise.all(snapshotIds.map((id) => this.#foundation(id))));
     } finally {
-      for (const id of snapshotIds) this.counts.release(id);
+      for (const id of snapshotIds) this.#counts.release(id);
       await this.sweep();
     }
   }
@@ -77,7 +77,7 @@ export class References {
     for (const folder of await snapshotFolders(this.state)) {
       if (await refersTo(folder, snapshotId)) found.push(`snapshot ${folder.snapshotId}`);
     }
-    if (this.counts.has(snapshotId)) found.push('what is being made of it, or compared with it');
+    if (this.#counts.has(snapshotId)) found.push('what is being made of it, or compared with it');
     return found.length === 0 ? null : found.join(', ');
   }
 
@@ -106,7 +106,7 @@ export class References {
 
   /** Frees every deleted snapshot that nothing refers to any more, and then those which only it leaned on. */
   async sweep(): Promise<void> {
-    await this.sweeping.runExclusive(async () => {
+    await this.#sweeping.runExclusive(async () => {
       await sweepDropped(this.state);
       for (let freed = true; freed; ) {
         freed = false;
@@ -120,7 +120,7 @@ export class References {
     });
   }
 
-  private async foundation(snapshotId: string): Promise<Foundation> {
+  async #foundation(snapshotId: string): Promise<Foundation> {
     const folder = new SnapshotFolder(this.state, snapshotId);
     if (!(await folder.exists()) || (await folder.isRemoved())) {
       throw new MayflyError('snapshot_not_found', `${snapshotId} is not on this host, or has been deleted.`);

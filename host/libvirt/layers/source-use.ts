@@ -6,28 +6,28 @@ import { ReferenceCounts } from './reference-counts.ts';
  * written down. What has been cloned says itself what it refers to.
  */
 export class SourceUse {
-  private readonly counts = new ReferenceCounts();
-  private readonly leaving = new Set<string>();
+  readonly #counts = new ReferenceCounts();
+  readonly #leaving = new Set<string>();
 
   /** Clones a source, which stays as long as that takes. @throws MayflyError source_not_found when it is being removed */
   async by<T>(source: string, clone: () => Promise<T>): Promise<T> {
-    if (this.leaving.has(source)) throw new MayflyError('source_not_found', `${source} is being deleted.`);
-    this.counts.acquire(source);
+    if (this.#leaving.has(source)) throw new MayflyError('source_not_found', `${source} is being deleted.`);
+    this.#counts.acquire(source);
     try {
       return await clone();
     } finally {
-      this.counts.release(source);
+      this.#counts.release(source);
     }
   }
 
   /** Removes a source that nobody begins to clone meanwhile. @throws MayflyError source_in_use */
   async without(source: string, remove: () => Promise<void>): Promise<void> {
-    if (this.counts.has(source)) throw new MayflyError('source_in_use', `${source} is being cloned at this moment.`);
-    this.leaving.add(source);
+    if (this.#counts.has(source)) throw new MayflyError('source_in_use', `${source} is being cloned at this moment.`);
+    this.#leaving.add(source);
     try {
       await remove();
     } finally {
-      this.leaving.delete(source);
+      this.#leaving.delete(source);
     }
   }
 }

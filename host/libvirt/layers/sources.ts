@@ -31,9 +31,9 @@ const BETWEEN = '//';
 /** The domains of this libvirt that are not sandboxes. They are looked at, never changed. */
 export class Sources {
   /** Virtual sizes by XML: what `sources` says every few seconds need not be measured anew. */
-  private readonly sizes = new Map<string, number>();
+  readonly #sizes = new Map<string, number>();
   /** By name, for {@link list} alone: whoever clones a source reads it anew. */
-  private readonly remembered = new Map<string, Remembered>();
+  readonly #remembered = new Map<string, Remembered>();
 
   constructor(
     private readonly virsh: Virsh,
@@ -43,13 +43,13 @@ export class Sources {
   /** @throws MayflyError source_not_found */
   async get(name: string): Promise<Source> {
     const [xml, saved] = await Promise.all([
-      this.xmlOf(name),
+      this.#xmlOf(name),
       this.virsh.run(['list', '--all', '--name', '--with-managed-save']),
     ]);
     return { name, xml, busy: busy(xml, names(saved).includes(name)) };
   }
 
-  private async xmlOf(name: string): Promise<string> {
+  async #xmlOf(name: string): Promise<string> {
     if (isSandboxId(name)) throw notFound(name);
     try {
       const xml = await this.virsh.run(['dumpxml', `--domain=${name}`]);
@@ -67,11 +67,11 @@ export class Sources {
     const questions = ['list --all --name', 'list --name', 'list --all --name --with-managed-save'];
     const said = await this.virsh.run([questions.join(`; echo ${BETWEEN}; `)]);
     const [all = [], active = [], saved = []] = said.split(BETWEEN).map(names);
-    for (const name of this.remembered.keys()) if (!all.includes(name)) this.remembered.delete(name);
+    for (const name of this.#remembered.keys()) if (!all.includes(name)) this.#remembered.delete(name);
     const found: SourceInfo[] = [];
     for (const name of all.filter((one) => !isSandboxId(one))) {
       try {
-        const xml = await this.definitionOf(name, active.includes(name));
+        const xml = await this.#definitionOf(name, active.includes(name));
         found.push(await this.describe({ name, xml, busy: busy(xml, saved.includes(name)) }));
       } catch (error) {
         if (!(error instanceof MayflyError) || error.code !== 'source_not_found') throw error; // removed meanwhile
@@ -80,12 +80,12 @@ export class Sources {
     return found;
   }
 
-  private async definitionOf(name: string, isActive: boolean): Promise<string> {
-    const known = this.remembered.get(name);
+  async #definitionOf(name: string, isActive: boolean): Promise<string> {
+    const known = this.#remembered.get(name);
     const isNew = known && performance.now() - known.readAt < this.intervals.definitionMs;
     if (isNew && known.isActive === isActive) return known.xml;
-    const xml = await this.xmlOf(name);
-    this.remembered.set(name, { xml, isActive, readAt: performance.now() });
+    const xml = await this.#xmlOf(name);
+    this.#remembered.set(name, { xml, isActive, readAt: performance.now() });
     return xml;
   }
 
@@ -96,7 +96,7 @@ export class Sources {
     const memoryMib = Math.ceil(memoryKib(child(domain, 'memory')) / 1024);
     const known = { name: source.name, cpus, memoryMib };
     try {
-      const diskBytes = await this.diskBytes(source.xml);
+      const diskBytes = await this.#diskBytes(source.xml);
       return { ...known, cloneable: source.busy === null, problem: source.busy, diskBytes };
     } catch (error) {
       if (error instanceof MayflyError && error.code === 'host_unavailable') throw error;
@@ -111,14 +111,14 @@ export class Sources {
     return (await this.virsh.run(['vol-path', '--pool', base.pool, '--vol', base.volume])).trim();
   }
 
-  private async diskBytes(xml: string): Promise<number> {
-    const known = this.sizes.get(xml);
+  async #diskBytes(xml: string): Promise<number> {
+    const known = this.#sizes.get(xml);
     if (known !== undefined) return known;
     const plans: DiskPlan[] = planDisks(parseDomain(xml), '/dev/null');
     let sum = 0;
     for (const { base, format } of plans)
       sum += (await imageChain(await this.pathOf(base), format))[0]?.virtualBytes ?? 0;
-    this.sizes.set(xml, sum);
+    this.#sizes.set(xml, sum);
     return sum;
   }
 }

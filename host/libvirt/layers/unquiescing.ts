@@ -22,7 +22,7 @@ export class Unquiescing {
   /** @throws MayflyError guest_unreachable when it can't be known, host_disk_full when the guest stands still for that */
   async thaw(attempt: Attempt | null): Promise<void> {
     if (attempt === null || !(attempt.quiesce || attempt.kind === 'full')) return;
-    await this.letGoOn(attempt.sandboxId);
+    await this.#letGoOn(attempt.sandboxId);
     if (attempt.quiesce) await this.deps.agent.thaw(attempt.sandboxId);
     if (attempt.kind !== 'full') return;
     await this.deps.jobs.stopSnapshot(attempt.sandboxId);
@@ -33,7 +33,7 @@ export class Unquiescing {
    * A freeze writes what the guest has in memory to its disks first. When the host's disk is full then, QEMU stops the
    * guest, whose agent cannot answer until the write has been repeated; the storage watch is refused meanwhile.
    */
-  private async letGoOn(sandboxId: string): Promise<void> {
+  async #letGoOn(sandboxId: string): Promise<void> {
     const { domains, disk } = this.deps;
     if (!(await domains.isStoppedByError(sandboxId))) return;
     const now = await disk();

@@ -47,7 +47,7 @@ export class Workspace {
   get seed(): string {
     return join(this.folder, 'seed.iso');
   }
-  private get pulling(): string {
+  get #pulling(): string {
     return join(this.folder, 'pulling');
   }
   get domainXml(): string {
@@ -64,13 +64,13 @@ export class Workspace {
 
   /** Whether its disks were being flattened when last something was written here. */
   async isPulling(): Promise<boolean> {
-    return (await orAbsent(stat(this.pulling))) !== null;
+    return (await orAbsent(stat(this.#pulling))) !== null;
   }
   async markPulling(): Promise<void> {
-    await writeFileAtomic(this.pulling, '', 0o600);
+    await writeFileAtomic(this.#pulling, '', 0o600);
   }
   async unmarkPulling(): Promise<void> {
-    await rm(this.pulling, { force: true });
+    await rm(this.#pulling, { force: true });
   }
 
   async make(): Promise<void> {

@@ -38,7 +38,7 @@ export class Hibernation {
 
   /** Whether it is off and can be woken. */
   async holds(sandboxId: string): Promise<boolean> {
-    return (await this.flawOf(sandboxId)) === null;
+    return (await this.#flawOf(sandboxId)) === null;
   }
 
   /** @throws MayflyError sandbox_not_running, hibernate_failed */
@@ -55,16 +55,16 @@ export class Hibernation {
     await saved.refuseWithoutRoom(sandboxId, memoryKib);
     await domains.bring(sandboxId, 'paused');
     context.alive('its memory is being saved');
-    await this.save(sandboxId, context.signal);
+    await this.#save(sandboxId, context.signal);
   }
 
   /**
    * QEMU saves no machine that has not gone on since it was saved: one whose libvirtd died at the end of a save. That is
    * over once it has run for a moment; what was saved before is forgotten first.
    */
-  private async save(sandboxId: string, signal: AbortSignal): Promise<void> {
+  async #save(sandboxId: string, signal: AbortSignal): Promise<void> {
     const { domains, virsh } = this.deps;
-    const save = () => this.run('hibernate_failed', ['managedsave', sandboxId], signal);
+    const save = () => this.#run('hibernate_failed', ['managedsave', sandboxId], signal);
     try {
       await save();
     } catch (error) {
@@ -78,7 +78,7 @@ export class Hibernation {
 
   /** @throws MayflyError sandbox_not_running, wake_failed */
   async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
-    await this.bringBack(sandboxId, context);
+    await this.#bringBack(sandboxId, context);
     const { domains, leases, agent } = this.deps;
     if (wished === 'paused') return await domains.bring(sandboxId, 'paused');
     const mac = macAddress(sandboxId);
@@ -91,40 +91,40 @@ export class Hibernation {
   }
 
   /** Has its memory in RAM, and nothing saved of it. A domain that was off is paused then. */
-  private async bringBack(sandboxId: string, context: StepContext): Promise<void> {
+  async #bringBack(sandboxId: string, context: StepContext): Promise<void> {
     const { domains, jobs, virsh } = this.deps;
     if ((await jobs.of(sandboxId)) === 'Save') await jobs.abort(sandboxId);
     await jobs.ended(sandboxId, context);
     const state = (await domains.describe(sandboxId))?.state;
-    if (state === 'shut_off') await this.load(sandboxId, context);
+    if (state === 'shut_off') await this.#load(sandboxId, context);
     else if (state !== 'running' && state !== 'paused') throw notRunning(sandboxId, 'woken', state);
     await virsh.run(['managedsave-remove', sandboxId]);
   }
 
   /** libvirt would start the machine afresh where it finds that a save was cut off. */
-  private async load(sandboxId: string, context: StepContext): Promise<void> {
-    const flaw = await this.flawOf(sandboxId);
+  async #load(sandboxId: string, context: StepContext): Promise<void> {
+    const flaw = await this.#flawOf(sandboxId);
     if (flaw === 'none') throw notRunning(sandboxId, 'woken', 'off, and its memory was not saved');
     if (flaw !== null) {
       throw new MayflyError('wake_failed', `What was saved of the memory of ${sandboxId} cannot be read: ${flaw}`);
     }
-    await this.nameDisks(sandboxId);
+    await this.#nameDisks(sandboxId);
     context.alive('its memory is being read');
-    await this.run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
+    await this.#run('wake_failed', ['start', sandboxId, '--paused'], context.signal);
   }
 
   /**
    * libvirt knows the layers of its disks by the names that they had before they became a snapshot's, which are gone
    * (docs/decisions/0018-snapshots.md).
    */
-  private async nameDisks(sandboxId: string): Promise<void> {
+  async #nameDisks(sandboxId: string): Promise<void> {
     const { virsh, state } = this.deps;
     const saved = await virsh.run(['managedsave-dumpxml', sandboxId, '--security-info']);
     await virsh.defineSaved(sandboxId, wakingXml(saved, await new Workspace(state, sandboxId).domain()));
   }
 
   /** Why it can't be woken from what is saved; `none` when nothing is, null when it can be. */
-  private async flawOf(sandboxId: string): Promise<string | null> {
+  async #flawOf(sandboxId: string): Promise<string | null> {
     try {
       await this.deps.virsh.run(['managedsave-dumpxml', sandboxId]);
       return null;
@@ -134,11 +134,7 @@ export class Hibernation {
     }
   }
 
-  private async run(
-    code: 'hibernate_failed' | 'wake_failed',
-    argv: readonly string[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #run(code: 'hibernate_failed' | 'wake_failed', argv: readonly string[], signal: AbortSignal): Promise<void> {
     try {
       await this.deps.virsh.run(argv, { signal, timeoutMs: MEMORY_TIMEOUT_MS });
     } catch (error) {

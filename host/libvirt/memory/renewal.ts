@@ -116,7 +116,7 @@ export class Renewal {
 
   /** @throws MayflyError boot_failed unless the guest has confirmed all of it */
   async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
-    await this.whenAnswering(sandboxId, signal);
+    await this.#whenAnswering(sandboxId, signal);
     const nonce = randomBytes(16).toString('hex');
     const stdin = request(wish, nonce);
     const options = { stdin, isSecret: true, timeoutMs: SCRIPT_TIMEOUT_MS, signal };
@@ -129,7 +129,7 @@ export class Renewal {
     throw new MayflyError('boot_failed', `${sandboxId} did not take what makes it another machine: ${why}`);
   }
 
-  private async whenAnswering(sandboxId: string, signal: AbortSignal): Promise<void> {
+  async #whenAnswering(sandboxId: string, signal: AbortSignal): Promise<void> {
     const deadline = Date.now() + AGENT_TIMEOUT_MS;
     while (!(await this.agent.answers(sandboxId))) {
       signal.throwIfAborted();

@@ -46,11 +46,11 @@ export class Waking {
     try {
       await emptyDisks(workspace, new SnapshotFolder(this.deps.state, snapshotId), signal);
       const defined = this.deps.virsh.run(['define', workspace.domainXml], { signal });
-      const [wish] = await allEnded(this.prepare(workspace, spec, snapshotId, image), defined);
+      const [wish] = await allEnded(this.#prepare(workspace, spec, snapshotId, image), defined);
       signal.throwIfAborted();
-      await this.restore(workspace, image, wish, signal);
+      await this.#restore(workspace, image, wish, signal);
       signal.throwIfAborted();
-      await this.renew(sandboxId, wish, signal);
+      await this.#renew(sandboxId, wish, signal);
     } catch (error) {
       await this.deps.domains.remove(sandboxId);
       if (error instanceof MayflyError && error.code !== 'prepare_failed') throw error;
@@ -64,12 +64,7 @@ export class Waking {
   }
 
   /** Makes a save image of its own for the domain; the snapshot's is never changed. */
-  private async prepare(
-    workspace: Workspace,
-    { request }: CloneSpec,
-    snapshotId: string,
-    image: string,
-  ): Promise<Wish> {
+  async #prepare(workspace: Workspace, { request }: CloneSpec, snapshotId: string, image: string): Promise<Wish> {
     const { sandboxId } = workspace;
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     const spec = await folder.spec();
@@ -91,7 +86,7 @@ export class Waking {
     return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys } };
   }
 
-  private async restore({ sandboxId }: Workspace, image: string, { macs }: Wish, signal: AbortSignal): Promise<void> {
+  async #restore({ sandboxId }: Workspace, image: string, { macs }: Wish, signal: AbortSignal): Promise<void> {
     const { virsh, domains } = this.deps;
     await virsh.run(['restore', '--paused', image], { signal, timeoutMs: RESTORE_TIMEOUT_MS });
     // while it is paused: that there is a cable is part of what wakes up
@@ -99,7 +94,7 @@ export class Waking {
     await virsh.run(['resume', sandboxId]);
   }
 
-  private async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
+  async #renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
     const { virsh, domains, agent } = this.deps;
     await new Renewal(virsh, agent).renew(sandboxId, wish, signal);
     for (const { own } of wish.macs) await domains.setLink(sandboxId, own, 'up');

@@ -37,7 +37,7 @@ export class Leases {
   }
 
   async all(): Promise<DhcpLease[]> {
-    const found = await Promise.all(this.bridges.map((bridge) => this.of(bridge)));
+    const found = await Promise.all(this.bridges.map((bridge) => this.#of(bridge)));
     return found.flat();
   }
 
@@ -73,7 +73,7 @@ export class Leases {
     }
   }
 
-  private async of(bridge: string): Promise<DhcpLease[]> {
+  async #of(bridge: string): Promise<DhcpLease[]> {
     const text = await orAbsent(readFile(join(this.folder, `${bridge}.status`), 'utf8'));
     if (text === null || text.trim() === '') return [];
     const content: unknown = JSON.parse(text);

@@ -40,17 +40,17 @@ export class Saving {
     const asked = described === null ? this.deps.agent.answers(sandboxId) : null; // while the rest is prepared
     const answered = Promise.allSettled([asked]);
     try {
-      const frozen = described ?? (await this.describe(folder, sandboxId, context));
+      const frozen = described ?? (await this.#describe(folder, sandboxId, context));
       const switched = switchedDisksOf(frozen, folder, new Workspace(this.deps.state, sandboxId));
       if (described !== null) await this.deps.jobs.ended(sandboxId, context);
       const hasSwitched = await this.deps.diskSwitch.hasSwitched(sandboxId, switched);
       await this.deps.unquiescing.thaw(await folder.attempt());
       if (!hasSwitched) {
-        const answers = await this.prepare(folder, sandboxId, switched, asked, context.signal);
+        const answers = await this.#prepare(folder, sandboxId, switched, asked, context.signal);
         if (kind === 'full') await this.deps.diskSwitch.switchWithMemory(folder, sandboxId, switched, answers);
         else await this.deps.diskSwitch.switchDisks(folder, sandboxId, switched, answers);
       }
-      await this.settle(folder, sandboxId, frozen);
+      await this.#settle(folder, sandboxId, frozen);
     } finally {
       await answered; // nothing goes on when the step has failed
     }
@@ -71,14 +71,14 @@ export class Saving {
       spec !== null &&
       (await this.deps.diskSwitch.hasSwitched(sandboxId, switchedDisksOf(frozen, folder, workspace)))
     ) {
-      return await this.settle(folder, sandboxId, frozen);
+      return await this.#settle(folder, sandboxId, frozen);
     }
     if (spec !== null) await workspace.change(spec, await workspace.domain());
     await folder.drop();
   }
 
   /** libvirt saves no disk that is being flattened, and none that refers to too many files. */
-  private async boundChain(sandboxId: string, context: StepContext): Promise<void> {
+  async #boundChain(sandboxId: string, context: StepContext): Promise<void> {
     const { flattening, state } = this.deps;
     await flattening.stop(sandboxId);
     const leantOn = (await new Workspace(state, sandboxId).spec())?.snapshots.length ?? 0;
@@ -86,8 +86,8 @@ export class Saving {
   }
 
   /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */
-  private async describe(folder: SnapshotFolder, sandboxId: string, context: StepContext): Promise<Element> {
-    await this.boundChain(sandboxId, context);
+  async #describe(folder: SnapshotFolder, sandboxId: string, context: StepContext): Promise<Element> {
+    await this.#boundChain(sandboxId, context);
     const workspace = new Workspace(this.deps.state, sandboxId);
     if ((await workspace.spec()) === null) {
       throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
@@ -108,7 +108,7 @@ export class Saving {
    * Gives the live layers their second names, and makes what lies above them.
    * @returns whether the guest agent answers
    */
-  private async prepare(
+  async #prepare(
     folder: SnapshotFolder,
     sandboxId: string,
     switched: readonly SwitchedDisk[],
@@ -126,7 +126,7 @@ export class Saving {
   }
 
   /** Writes down what has happened, from any point after it. */
-  private async settle(folder: SnapshotFolder, sandboxId: string, frozen: Element): Promise<void> {
+  async #settle(folder: SnapshotFolder, sandboxId: string, frozen: Element): Promise<void> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     const [attempt, spec] = await Promise.all([folder.attempt(), workspace.spec()]);
     if (attempt === null || spec === null) {

@@ -39,16 +39,16 @@ export interface LibvirtSnapshotsDeps extends SavingDeps {
 
 /** Snapshots as frozen layers of the chain of qcow2 images that a sandbox's disk is. */
 export class LibvirtSnapshots implements HostSnapshots {
-  private readonly saving: Saving;
-  private readonly comparing: Comparing;
+  readonly #saving: Saving;
+  readonly #comparing: Comparing;
 
   constructor(private readonly deps: LibvirtSnapshotsDeps) {
-    this.saving = new Saving(deps);
-    this.comparing = new Comparing(deps.references, deps.diffProgram);
+    this.#saving = new Saving(deps);
+    this.#comparing = new Comparing(deps.references, deps.diffProgram);
   }
 
   async save(request: SaveRequest, context: StepContext): Promise<void> {
-    await this.saving.save(request, context);
+    await this.#saving.save(request, context);
   }
 
   async thaw(sandboxId: string): Promise<void> {
@@ -79,7 +79,7 @@ export class LibvirtSnapshots implements HostSnapshots {
       });
     }
     const { kind, quiesced, savedAt } = spec;
-    const memory = kind === 'full' ? await this.checkedMemory(folder, context) : null;
+    const memory = kind === 'full' ? await this.#checkedMemory(folder, context) : null;
     const memoryBytes = memory?.storedBytes ?? null;
     const sizeBytes = disks.reduce((sum, { storedBytes }) => sum + storedBytes, memoryBytes ?? 0);
     const saved = { kind, disks, memoryBytes, sizeBytes, quiesced, savedAt };
@@ -89,7 +89,7 @@ export class LibvirtSnapshots implements HostSnapshots {
 
   async remove(snapshotId: string): Promise<{ keptFor: string | null }> {
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
-    if ((await folder.exists()) && (await folder.spec()) === null) await this.saving.takeBack(folder);
+    if ((await folder.exists()) && (await folder.spec()) === null) await this.#saving.takeBack(folder);
     if (await folder.exists()) await folder.markRemoved();
     await this.deps.references.sweep();
     return { keptFor: (await folder.exists()) ? await this.deps.references.referrers(snapshotId) : null };
@@ -107,7 +107,7 @@ export class LibvirtSnapshots implements HostSnapshots {
           `${sandboxId} is ${state}: its disks are in use, and stay as they are.`,
         );
       }
-      await this.deps.references.on(snapshotId, (to) => this.revertDisks(workspace, to, restoreId, context.signal));
+      await this.deps.references.on(snapshotId, (to) => this.#revertDisks(workspace, to, restoreId, context.signal));
     }
     await this.deps.references.sweep();
   }
@@ -121,15 +121,15 @@ export class LibvirtSnapshots implements HostSnapshots {
   }
 
   compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
-    return this.comparing.compare(comparison, signal);
+    return this.#comparing.compare(comparison, signal);
   }
 
   async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
-    return await this.comparing.readFile(request, signal);
+    return await this.#comparing.readFile(request, signal);
   }
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {
-    return this.comparing.changesAsTar(comparison, signal);
+    return this.#comparing.changesAsTar(comparison, signal);
   }
 
   async resources(snapshotId: string): Promise<SavedResources> {
@@ -149,7 +149,7 @@ export class LibvirtSnapshots implements HostSnapshots {
     );
   }
 
-  private async checkedMemory(
+  async #checkedMemory(
     { memory }: SnapshotFolder,
     context: StepContext,
   ): Promise<{ sha256: string; storedBytes: number }> {
@@ -170,7 +170,7 @@ export class LibvirtSnapshots implements HostSnapshots {
     return { sha256, storedBytes: blocks * 512 };
   }
 
-  private async revertDisks(
+  async #revertDisks(
     workspace: Workspace,
     { snapshotId, domain: frozen, bases, spec: { kind, snapshots } }: Foundation,
     restoreId: string,

@@ -37,8 +37,8 @@ const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(BUILD_MS),
  * of; each machine has a copy with its own paths, which nothing sees but while a guest is made of it.
  */
 export class BootedGolden {
-  private readonly alone = new Mutex();
-  private isHere = false;
+  readonly #alone = new Mutex();
+  #isHere = false;
 
   constructor(private readonly machine: Part) {}
 
@@ -48,7 +48,7 @@ export class BootedGolden {
    */
   async wake(sandboxId: string, userCaKeys: string[]): Promise<Clone> {
     const { host, source } = this.machine;
-    return await this.whileThere(async (snapshotId) => {
+    return await this.#whileThere(async (snapshotId) => {
       const request = { sandboxId, source, snapshotId, cpus: null, memoryMib: null, userCaKeys };
       const clone = await host.cloneDisk({ ...request, egress: 'none' }, stepContext());
       await host.bootDomain(sandboxId, stepContext());
@@ -66,13 +66,13 @@ export class BootedGolden {
   }
 
   /** Does something with the snapshot, which is on the host as long as that takes. */
-  private async whileThere<T>(use: (snapshotId: string) => Promise<T>): Promise<T> {
+  async #whileThere<T>(use: (snapshotId: string) => Promise<T>): Promise<T> {
     const { state } = this.machine;
     const [place, aside] = [state.snapshot(SNAPSHOT), join(state.root, 'booted')];
-    return await this.alone.runExclusive(async () => {
-      if (this.isHere) await rename(aside, place);
+    return await this.#alone.runExclusive(async () => {
+      if (this.#isHere) await rename(aside, place);
       else await install(this.machine, await ensure(this.machine));
-      this.isHere = true;
+      this.#isHere = true;
       try {
         return await use(SNAPSHOT);
       } finally {

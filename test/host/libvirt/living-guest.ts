@@ -48,7 +48,7 @@ export class LivingGuest {
   static async wake(machine: TestMachine): Promise<LivingGuest> {
     const id = sandboxIdFrom(randomBytes(ID_BYTES));
     const guest = new LivingGuest(machine, id, await machine.booted.wake(id, [machine.ca.publicKey]));
-    await guest.findAddress();
+    await guest.#findAddress();
     return guest;
   }
 
@@ -61,10 +61,10 @@ export class LivingGuest {
 
   async boot(): Promise<void> {
     await this.machine.host.bootDomain(this.id, stepContext());
-    await this.findAddress();
+    await this.#findAddress();
   }
 
-  private async findAddress(): Promise<void> {
+  async #findAddress(): Promise<void> {
     this.address = (await this.machine.host.awaitLease(this.id, stepContext())).address;
   }
 
