@@ -1,26 +1,33 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { ERRORS } from '../model/errors.ts';
+import { ERRORS_BY_NOUN } from '../model/errors.ts';
 import { architecturePicture } from './docs/architecture-picture.ts';
 import { readOnlyPage } from './docs/read-only.ts';
 
 /** Writes docs/errors.md, docs/architecture.svg and the table in docs/read-only.md: `npm run docs`. */
-const rows = Object.entries(ERRORS).map(
-  ([code, { status, retryable, title, remedy }]) =>
-    `| <a id="${code}"></a>\`${code}\` | ${status} | ${retryable ? 'yes' : 'no'} | ${cell(title)} | ${cell(remedy)} |`,
-);
+const sections = Object.entries(ERRORS_BY_NOUN).map(([noun, errors]) => {
+  const rows = Object.entries(errors).map(
+    ([code, { status, retryable, title, remedy }]) =>
+      `| <a id="${code}"></a>\`${code}\` | ${status} | ${retryable ? 'yes' : 'no'} | ${cell(title)} | ${cell(remedy)} |`,
+  );
+  return [
+    `## ${noun}`,
+    '',
+    '| Code | Status | Retry | What happened | What to do |',
+    '|---|---|---|---|---|',
+    ...rows,
+  ].join('\n');
+});
 
 const page = `# Errors
 
-Generated from model/errors.ts by \`npm run docs\`; do not edit.
+Generated from model/errors/ by \`npm run docs\`; do not edit.
 
 The same code is the \`code\` of an answer in \`application/problem+json\` (RFC 9457), the \`type\` of a failure in the
 Temporal UI, and the \`failure.code\` of a sandbox. "Retry" says that the same request can succeed later without a
 change; such answers carry \`Retry-After\`.
 
-| Code | Status | Retry | What happened | What to do |
-|---|---|---|---|---|
-${rows.join('\n')}
+${sections.join('\n\n')}
 `;
 
 await writeFile(fileURLToPath(new URL('../docs/errors.md', import.meta.url)), page);

@@ -1,0 +1,41 @@
+import type { ErrorEntries } from './entry.ts';
+
+/** Of the machine, its room, and the way into a guest. */
+export const HOST_ERRORS = {
+  capacity_exhausted: {
+    status: 503,
+    retryable: true,
+    title: 'No host has room',
+    remedy: 'Ask for less, destroy something, or try again later.',
+  },
+  host_disk_full: {
+    status: 507,
+    retryable: true,
+    title: "The host's disk is full",
+    remedy: 'Make room on the host: delete snapshots or sandboxes; docs/operations.md says what else can be done.',
+  },
+  no_host: {
+    status: 503,
+    retryable: true,
+    title: 'No host is available',
+    remedy: 'Start a host worker; see GET /v1/hosts.',
+  },
+  host_unavailable: {
+    status: 503,
+    retryable: true,
+    title: 'The host does not answer',
+    remedy: 'Start its host worker or its libvirtd again; the saga goes on by itself.',
+  },
+  guest_unreachable: {
+    status: 503,
+    retryable: true,
+    title: 'The sandbox does not answer',
+    remedy: 'Try again; when it stays so, look at its state: its machine may be down.',
+  },
+  guest_failed: {
+    status: 502,
+    retryable: false,
+    title: 'The guest answered in a way that makes no sense',
+    remedy: 'Its agent may have been tampered with; destroy the sandbox and create another.',
+  },
+} as const satisfies ErrorEntries;

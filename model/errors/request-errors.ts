@@ -1,0 +1,55 @@
+import type { ErrorEntries } from './entry.ts';
+
+/** Of what was asked for. */
+export const REQUEST_ERRORS = {
+  invalid_request: {
+    status: 422,
+    retryable: false,
+    title: 'The request is not valid',
+    remedy: 'Mend the fields named in `errors`.',
+  },
+  invalid_json: {
+    status: 400,
+    retryable: false,
+    title: 'The body is not JSON',
+    remedy: 'Send one JSON object in UTF-8.',
+  },
+  invalid_id: {
+    status: 400,
+    retryable: false,
+    title: 'That is not an id',
+    remedy: 'Use an id as this API returned it.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    retryable: false,
+    title: 'The body is of another media type',
+    remedy: 'Send `Content-Type: application/json`.',
+  },
+  body_too_large: { status: 413, retryable: false, title: 'The body is too large', remedy: 'Send at most 1 MiB.' },
+  not_found: { status: 404, retryable: false, title: 'There is no such thing', remedy: 'Check the path and the id.' },
+  method_not_allowed: {
+    status: 405,
+    retryable: false,
+    title: 'That method is not for this path',
+    remedy: 'See /openapi.json for what the path takes.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    retryable: false,
+    title: 'This Idempotency-Key was used with another body',
+    remedy: 'Use a new key for a new request.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    retryable: false,
+    title: 'The range is outside of the file',
+    remedy: 'See Content-Range for its size.',
+  },
+  too_many_requests: {
+    status: 429,
+    retryable: true,
+    title: 'Too many at once',
+    remedy: 'Wait for Retry-After seconds.',
+  },
+} as const satisfies ErrorEntries;

@@ -1,0 +1,90 @@
+import type { ErrorEntries } from './entry.ts';
+
+/** Of a sandbox, and the steps of its life. */
+export const SANDBOX_ERRORS = {
+  sandbox_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such sandbox',
+    remedy: 'List them with GET /v1/sandboxes.',
+  },
+  sandbox_ended: {
+    status: 409,
+    retryable: false,
+    title: 'The sandbox has ended or is ending',
+    remedy: 'Create another.',
+  },
+  sandbox_not_running: {
+    status: 409,
+    retryable: true,
+    title: 'The sandbox is not running',
+    remedy:
+      'Wait until its state is `running` (GET /v1/sandboxes/{id}/events); let one that is paused go on (POST /v1/sandboxes/{id}/resume).',
+  },
+  sandbox_busy: {
+    status: 409,
+    retryable: true,
+    title: 'Another operation of the sandbox is under way',
+    remedy: 'Wait until it has ended; `detail` names it.',
+  },
+  clone_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The disk could not be cloned',
+    remedy: 'See `detail` and the audit; the partial clone was removed.',
+  },
+  boot_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The machine did not start',
+    remedy: 'See `detail` and the audit; nothing was left behind.',
+  },
+  ip_timeout: {
+    status: 504,
+    retryable: true,
+    title: 'The machine got no address in time',
+    remedy: 'Check that the source asks for DHCP and reads its seed.',
+  },
+  ssh_timeout: {
+    status: 504,
+    retryable: true,
+    title: 'SSH was not verified in time',
+    remedy: 'Check that the source runs sshd and trusts the user CA given by its seed.',
+  },
+  host_key_mismatch: {
+    status: 502,
+    retryable: false,
+    title: 'Another machine answered',
+    remedy: 'The host key differs from the pinned one; look for an address conflict.',
+  },
+  address_conflict: {
+    status: 409,
+    retryable: true,
+    title: 'The address or MAC is already in use on the host',
+    remedy: 'Try again; a new id gives a new MAC.',
+  },
+  hibernation_unsupported: {
+    status: 422,
+    retryable: false,
+    title: 'This host cannot hibernate sandboxes',
+    remedy: 'Pause it instead, or use a host with virtual machines.',
+  },
+  hibernate_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The memory of the sandbox could not be saved',
+    remedy: 'See `detail`: it may be room on the host. The sandbox goes on.',
+  },
+  wake_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The hibernated sandbox could not be woken',
+    remedy: 'See `detail`; it stays hibernated, and nothing of it is given up until it is destroyed.',
+  },
+  cleanup_incomplete: {
+    status: 500,
+    retryable: true,
+    title: 'Something is still there',
+    remedy: 'The saga goes on removing it; see `waitingFor` and `mayfly doctor`.',
+  },
+} as const satisfies ErrorEntries;

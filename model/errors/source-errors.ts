@@ -1,0 +1,84 @@
+import type { ErrorEntries } from './entry.ts';
+
+/** Of golden VMs, and looks at them. */
+export const SOURCE_ERRORS = {
+  readonly_refused: {
+    status: 422,
+    retryable: false,
+    title: 'That is not allowed on a source',
+    remedy: 'See `errors` for the position and the reason; docs/read-only.md lists what is allowed.',
+  },
+  source_not_prepared: {
+    status: 409,
+    retryable: false,
+    title: 'The source is not prepared for looking',
+    remedy: 'POST /v1/sources/{name}/prepare first.',
+  },
+  prepare_failed: {
+    status: 502,
+    retryable: false,
+    title: 'The source could not be prepared',
+    remedy: 'See `detail` for the step and the reason; what was changed has been taken back.',
+  },
+  source_not_running: {
+    status: 409,
+    retryable: false,
+    title: 'The source is not running',
+    remedy: 'Start it; only a running machine can be looked at or captured. One that is shut off is cloned as it is.',
+  },
+  source_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such source',
+    remedy: 'List them with GET /v1/sources.',
+  },
+  source_running: {
+    status: 409,
+    retryable: false,
+    title: 'The source is running',
+    remedy:
+      'Capture it (POST /v1/sources/{name}/captures), or shut it down; a disk that is being written cannot be cloned.',
+  },
+  source_busy: {
+    status: 409,
+    retryable: true,
+    title: 'The source is being captured, or a capture of it deleted',
+    remedy: 'Wait until that has ended; `detail` names it.',
+  },
+  source_unsafe: {
+    status: 409,
+    retryable: false,
+    title: 'The source cannot be cloned safely',
+    remedy: 'Change what `detail` names in the source, or use another.',
+  },
+  source_changed: {
+    status: 409,
+    retryable: false,
+    title: "The source's disk has changed under its clones",
+    remedy: 'Restore the disk, or destroy the clones and register the new disk.',
+  },
+  source_exists: {
+    status: 409,
+    retryable: false,
+    title: 'There is a source of that name',
+    remedy: 'Choose another name, or delete that source.',
+  },
+  source_in_use: {
+    status: 409,
+    retryable: true,
+    title: 'Something refers to the source',
+    remedy: 'Destroy the sandboxes and delete the snapshots and captures that `detail` names, then delete the source.',
+  },
+  source_not_baked: {
+    status: 409,
+    retryable: false,
+    title: 'Mayfly did not make that source',
+    remedy: 'Remove it where it was made: with virsh, for example.',
+  },
+  bake_failed: {
+    status: 502,
+    retryable: true,
+    title: 'The source could not be baked',
+    remedy: 'See `detail` for the step and the reason; what was made of it has been removed.',
+  },
+} as const satisfies ErrorEntries;
