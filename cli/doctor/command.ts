@@ -7,6 +7,7 @@ import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { isClean as areCapturesClean, captureLines, lookForCaptures } from './captures.ts';
 import { type Check, checkMachine } from './checks.ts';
+import { checkInstallation } from './installation.ts';
 import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
 import { isClean, lookForSnapshots, snapshotLines } from './snapshots.ts';
@@ -42,7 +43,8 @@ export function doctorCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const config = readConfig(io.env);
-      const checks = [...(await checkMachine(config, io.env)), ...(await checkServers(config))];
+      const machine = [...(await checkMachine(config, io.env)), ...(await checkServers(config))];
+      const checks = [...machine, await checkInstallation(config)];
       if (!args.json) for (const check of checks) io.print(checkLine(io, check));
       const missing = checks.filter(({ ok, optional }) => !ok && !optional);
       // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.

@@ -1,14 +1,20 @@
+import { ZodError } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 
 /** Whom to ask does not answer, or is in use: that is an answer of its own. */
 const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable'];
 
+/** What an attempt came to, or why it could not be made: also what is there, but not as Mayfly writes it. */
 export async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | { why: string }> {
   try {
     return { result: await attempt };
   } catch (error) {
-    const away = error instanceof MayflyError && ABSENT.includes(error.code);
-    if (away) return { why: error.message };
+    if (error instanceof MayflyError && ABSENT.includes(error.code)) return { why: error.message };
+    if (error instanceof ZodError) return { why: `something here is not as this version writes it: ${firstOf(error)}` };
     throw error;
   }
+}
+
+function firstOf({ issues: [first] }: ZodError): string {
+  return first ? `${first.path.map(String).join('.') || 'all of it'}: ${first.message}` : 'nobody knows what';
 }

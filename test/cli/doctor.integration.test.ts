@@ -10,6 +10,7 @@ import { connectStore } from '../../store/connect.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { openHostMachine } from '../../worker/machine/host-machine.ts';
+import { host } from '../api/support.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { MayflyProcess } from '../support/mayfly-process.ts';
@@ -19,6 +20,7 @@ const [UNKNOWN, ALIVE, ENDED] = [sandboxId(1), sandboxId(2), sandboxId(3)];
 
 interface Report {
   healthy: boolean;
+  checks: { name: string; ok: boolean; remedy: string }[];
   residue?: { sandboxId: string; observation: { layer: string }; removed: boolean }[];
   notRemoved?: string;
   unknown?: string;
@@ -195,6 +197,22 @@ describe('mayfly doctor', () => {
     expect(report).toMatchObject({ healthy: false, snapshots: [{ snapshotId: snapshotId(3), removed: false }] });
     expect(report.snapshotsNotRemoved).toContain('another host worker serves');
     expect(await readdir(state.snapshots)).toEqual([snapshotId(3)]);
+  });
+
+  it('looks at no machine of another kind than its worker was: nothing would be found, and called clean', async () => {
+    await plant();
+    const store = await connectStore(server.uri);
+    closers.add('store', () => store.close());
+    await store.hosts.describe(host('kvm-1', { kind: 'libvirt' }));
+    const { code, report } = await doctor([], { MAYFLY_HOST_ID: 'kvm-1' });
+    expect({ code, healthy: report.healthy, residue: report.residue }).toMatchObject({ code: 1, healthy: false });
+    expect(report.residue).toBeUndefined();
+    const said = report.checks.find(({ name }) => name === 'installation');
+    expect(said).toMatchObject({ ok: false, remedy: 'MAYFLY_HOST=libvirt mayfly doctor' });
+    await store.hosts.describe(host('kvm-1', { kind: 'simulated' }));
+    const same = (await doctor([], { MAYFLY_HOST_ID: 'kvm-1' })).report;
+    expect(same.checks.find(({ name }) => name === 'installation')).toMatchObject({ ok: true });
+    expect(layersOf(same)).toEqual(RESIDUE);
   });
 
   it('calls nothing residue where there is no store to ask', async () => {
