@@ -18,6 +18,7 @@ const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 /** As they are written in a JSON Schema. */
 export const ID_PATTERNS = {
   sandbox: SANDBOX_ID.source,
+  source: SOURCE_ID.source,
   snapshot: SNAPSHOT_ID.source,
   capture: CAPTURE_ID.source,
   command: COMMAND_ID.source,

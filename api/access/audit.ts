@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { isAuditSubject } from '../../model/ids.ts';
+import { ID_PATTERNS, isAuditSubject } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
@@ -44,7 +44,10 @@ const ofAny = createRoute({
   middleware: [requires('admin')],
   request: {
     query: auditQuery.extend({
-      sandboxId: z.string().refine(isAuditSubject, 'is not the id of a sandbox or a source'),
+      sandboxId: z
+        .string()
+        .refine(isAuditSubject, 'is not the id of a sandbox or a source')
+        .openapi({ pattern: `${ID_PATTERNS.sandbox}|${ID_PATTERNS.source}`, example: 'sbx-0123456789abcdef' }),
     }),
   },
   responses: { 200: json('One page, oldest first', auditPage), ...problems('sandbox_not_found') },

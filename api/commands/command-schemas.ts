@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
-import { actor, instant, limit, sandboxParams, whole } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, sandboxParams, whole } from '../http/schemas.ts';
 
 const { command: limits } = LIMITS;
 
@@ -102,7 +102,7 @@ export const commandParams = sandboxParams.extend({
     }),
 });
 
-export const commandListQuery = z.strictObject({ limit, cursor: z.string().max(256).optional() });
+export const commandListQuery = z.strictObject({ limit, cursor });
 
 const offset = z
   .string()

@@ -163,10 +163,17 @@ export const wholeText = (min: number, max: number) => {
 
 export const limit = wholeText(1, LIMITS.page.max).optional();
 
+/** Whether it is one of this list's is known when it is read. */
+export const cursor = z
+  .string()
+  .max(256)
+  .optional()
+  .openapi({ pattern: '^[A-Za-z0-9_-]+$', description: 'A `nextCursor` of an earlier answer; opaque' });
+
 export const noQuery = z.strictObject({});
 export const listQuery = z.strictObject({
   limit,
-  cursor: z.string().max(256).optional(),
+  cursor,
   state: z.enum(SANDBOX_STATES).optional(),
   alive: z.enum(['true']).optional().openapi({ description: 'Only those that have not ended' }),
 });

@@ -1,13 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import { CAPTURE_STATES } from '../../model/snapshots/capture.ts';
-import { actor, captureId, instant, limit } from '../http/schemas.ts';
+import { actor, captureId, cursor, instant, limit } from '../http/schemas.ts';
 import { savedDisk } from './saved-disk.ts';
 
 export const captureParams = z.strictObject({
   id: captureId.openapi({ param: { name: 'id', in: 'path' }, example: 'cap-0123456789abcdef' }),
 });
 
-export const captureQuery = z.strictObject({ limit, cursor: z.string().max(256).optional() });
+export const captureQuery = z.strictObject({ limit, cursor });
 
 export const captureAnswer = z
   .object({

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SNAPSHOT_KINDS, SNAPSHOT_REASONS, SNAPSHOT_STATES } from '../../model/snapshots/snapshot.ts';
-import { actor, instant, limit, sandboxAnswer, snapshotId } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, sandboxAnswer, snapshotId } from '../http/schemas.ts';
 import { savedDisk } from './saved-disk.ts';
 
 const { maxLength } = LIMITS.snapshotName;
@@ -31,7 +31,7 @@ export const snapshotParams = z.strictObject({
     .openapi({ pattern: ID_PATTERNS.snapshot, param: { name: 'id', in: 'path' }, example: 'snp-0123456789abcdef' }),
 });
 
-export const snapshotQuery = z.strictObject({ limit, cursor: z.string().max(256).optional() });
+export const snapshotQuery = z.strictObject({ limit, cursor });
 
 export const snapshotAnswer = z
   .object({
