@@ -48,6 +48,7 @@ export const CREATE: Codes = [
   ...SAGA,
   ...MACHINE,
   ...SOURCE,
+  'exceeds_hosts',
   'source_running',
   'snapshot_not_found',
   'snapshot_not_ready',

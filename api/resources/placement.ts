@@ -26,7 +26,7 @@ interface OriginRequest {
  * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
  * room is its own to say, in the saga.
  * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
- *   capture_not_ready, invalid_request
+ *   capture_not_ready, exceeds_hosts, invalid_request
  */
 export async function placeableOrigin(
   store: Store,
@@ -45,8 +45,17 @@ export async function placeableOrigin(
     captureId === undefined
       ? await newestCapture(store, known, source)
       : await cloneable(store, known, captureId, source);
-  const hostIds = capture ? [capture.hostId] : holding(known.live, source).map(({ id }) => id);
+  const able = capture ? known.live.filter(({ id }) => id === capture.hostId) : holding(known.live, source);
+  const hostIds = largeEnough(able, memoryMib).map(({ id }) => id);
   return { source, snapshotId: null, captureId: capture?.id ?? null, hostIds };
+}
+
+/** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */
+function largeEnough(hosts: HostRecord[], memoryMib = 0): HostRecord[] {
+  const large = hosts.filter(({ capacity }) => capacity.memoryTotalMib >= memoryMib);
+  if (large.length > 0) return large;
+  const most = Math.max(...hosts.map(({ capacity }) => capacity.memoryTotalMib));
+  throw new MayflyError('exceeds_hosts', `It needs ${memoryMib} MiB of memory; the largest host has ${most} in all.`);
 }
 
 /** The hosts to propose for whom. What a key with a quota wishes is admitted by placement, one after another. */

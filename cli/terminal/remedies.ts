@@ -13,6 +13,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   source_running:
     'Capture it with `mayfly capture create`, or shut it down; a disk that is being written cannot be cloned.',
   capture_not_found: 'List them with `mayfly capture list`.',
+  exceeds_hosts: 'Ask for no more than the largest host has in all; see `mayfly host list`.',
   no_host: 'Start a host worker; see `mayfly host list`.',
 };
 

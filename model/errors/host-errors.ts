@@ -8,6 +8,12 @@ export const HOST_ERRORS = {
     title: 'No host has room',
     remedy: 'Ask for less, destroy something, or try again later.',
   },
+  exceeds_hosts: {
+    status: 422,
+    retryable: false,
+    title: 'No host is so large',
+    remedy: 'Ask for no more than the largest host has in all: GET /v1/hosts says how much.',
+  },
   host_disk_full: {
     status: 507,
     retryable: true,

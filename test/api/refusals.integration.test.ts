@@ -208,6 +208,12 @@ describe('paths and methods', () => {
 });
 
 describe('what no host can do', () => {
+  it('because it has less memory in all is no matter of trying again', async () => {
+    const response = await door.call('POST', '/v1/sandboxes', { source: 'golden', memoryMib: 8_193 });
+    expect(response.headers.get('Retry-After')).toBeNull();
+    expect(await problemOf(response)).toMatchObject({ status: 422, code: 'exceeds_hosts', retryable: false });
+  });
+
   it('is refused before anything is made, and leaves the idempotency key free', async () => {
     const headers = { 'Idempotency-Key': 'unplaceable' };
     const missing = await door.call('POST', '/v1/sandboxes', { source: 'nosuch' }, headers);

@@ -71,6 +71,11 @@ describe('creating', () => {
     });
   });
 
+  it('takes as much memory as the largest host has in all', async () => {
+    expect((await create({}, { memoryMib: 8_192 })).status).toBe(201);
+    expect(await problemOf(await create({}, { memoryMib: 8_193 }))).toMatchObject({ code: 'exceeds_hosts' });
+  });
+
   it('refuses when no host is live', async () => {
     await door.store.hosts.describe(host('kvm-1', { lastSeenAt: '2026-01-01T00:00:00.000Z' }));
     const response = await create({ 'Idempotency-Key': 'no-host' });

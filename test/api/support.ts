@@ -23,7 +23,7 @@ export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord 
     id,
     kind: 'simulated',
     isolation: 'none',
-    capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
+    capacity: { cpus: 2, memoryTotalMib: 8_192, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
     promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
     sources: [{ name: 'golden', cloneable: true, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 }],
     startedAt: new Date().toISOString(),
