@@ -12,6 +12,7 @@ import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { printAudit } from './audit-trail.ts';
 import { gatherEvidence } from './evidence.ts';
+import { timeLine } from './time-line.ts';
 import { useSandbox } from './use.ts';
 
 /** How often the record is read while a saga runs. Milliseconds. */
@@ -33,7 +34,7 @@ export async function tellStory(io: Io, source: string): Promise<number> {
   } finally {
     const stopping = Date.now();
     await installation.stop({ sandboxes: 'destroy' });
-    io.print(`\n8. stop\n  everything stopped in ${duration(Date.now() - stopping)}`);
+    io.print(`\n9. stop\n  everything stopped in ${duration(Date.now() - stopping)}`);
   }
 }
 
@@ -72,6 +73,10 @@ async function liveAndDie(io: Io, installation: Installation, source: string): P
 
   io.print('\n7. the audit trail');
   await printAudit(io, client, id);
+
+  io.print('\n8. the steps of the saga: from the request to a login, and to the proof');
+  const ends = gone.steps.slice(running.steps.length);
+  for (const line of [...timeLine(running.steps), '', ...timeLine(ends)]) io.print(`  ${line}`);
   return agrees ? EXIT.ok : EXIT.failed;
 }
 
