@@ -1,20 +1,4 @@
-/** A box: its corner, its size, its name, and what it keeps or does, a line each. Pixels. */
-interface Box {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-  name: string;
-  lines: string[];
-}
-
-interface Arrow {
-  from: [x: number, y: number];
-  to: [x: number, y: number];
-  label: string;
-  /** Where the label begins, from the middle of the arrow. */
-  shift?: [x: number, y: number];
-}
+import { type Arrow, type Box, picture } from './picture.ts';
 
 const BOXES: Box[] = [
   { x: 20, y: 20, width: 190, height: 64, name: 'callers', lines: ['curl, MayflyClient, CLI'] },
@@ -72,38 +56,7 @@ const ARROWS: Arrow[] = [
   { from: [540, 62], to: [590, 370], label: 'relay (TLS): live output, files', shift: [12, -40] },
 ];
 
-/** docs/architecture.svg: which processes there are, and what goes between them. In the colours of whoever reads. */
+/** docs/architecture.svg: which processes there are, and what goes between them. */
 export function architecturePicture(): string {
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 890 500" role="img" aria-label="Processes of Mayfly">
-<style>
-  text { font: 14px sans-serif; fill: #1f2328 } .name { font-weight: bold } .label { font-size: 12px }
-  rect { fill: #f6f8fa; stroke: #57606a } path { stroke: #57606a; fill: none } marker path { fill: #57606a }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #e6edf3 } rect { fill: #161b22; stroke: #8b949e } path { stroke: #8b949e } marker path { fill: #8b949e }
-  }
-</style>
-<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>
-${BOXES.map(boxOf).join('\n')}
-${ARROWS.map(arrowOf).join('\n')}
-</svg>
-`;
-}
-
-function boxOf({ x, y, width, height, name, lines }: Box): string {
-  const text = lines.map((line, n) => `<text x="${x + 12}" y="${y + 44 + 20 * n}">${escaped(line)}</text>`);
-  return [
-    `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="6"/>`,
-    `<text class="name" x="${x + 12}" y="${y + 24}">${escaped(name)}</text>`,
-    ...text,
-  ].join('');
-}
-
-function arrowOf({ from, to, label, shift = [0, 0] }: Arrow): string {
-  const [x, y] = [(from[0] + to[0]) / 2 + shift[0], (from[1] + to[1]) / 2 + shift[1]];
-  const line = `<path d="M${from[0]} ${from[1]}L${to[0]} ${to[1]}" marker-end="url(#end)"/>`;
-  return `${line}<text class="label" x="${x}" y="${y}">${escaped(label)}</text>`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  return picture({ width: 890, height: 500, label: 'Processes of Mayfly', boxes: BOXES, arrows: ARROWS });
 }
