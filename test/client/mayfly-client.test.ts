@@ -29,12 +29,12 @@ describe('MayflyClient', () => {
     expect(server.seen[0]?.body).toBe('{"source":"golden-debian12"}');
   });
 
-  it('sends the creation of a key once, whatever becomes of it', async () => {
-    server.answers((_request, response) =>
-      answerJson(response, 503, { ...busy, code: 'store_unavailable', status: 503 }),
-    );
+  it('repeats the creation of a key as the same one', async () => {
+    const away = { ...busy, code: 'store_unavailable', status: 503 };
+    server.answers((_request, response) => answerJson(response, 503, away, { 'retry-after': '0' }));
     await expect(client.createKey({ name: 'ci', scopes: ['admin'] })).rejects.toThrow(MayflyApiError);
-    expect(server.seen).toHaveLength(1);
+    expect(server.seen).toHaveLength(4);
+    expect(new Set(server.seen.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
   });
 
   it("does not repeat what can only get a failed saga's recorded answer again", async () => {
