@@ -90,7 +90,9 @@ function revoke(io: Io) {
       const items = args.credential
         ? [await credentials.revoke(id, args.credential, options)]
         : (await credentials.revokeAll(id, options)).items;
-      await printList(io, args, TABLE, async () => ({ items, nextCursor: null }));
+      const page = { items, nextCursor: null };
+      if (args.json) io.printJson(page);
+      else await printList(io, args, TABLE, async () => page);
       const open = items.filter(({ refusedAt }) => refusedAt === null);
       if (open.length > 0)
         io.note(`${open.length} not seen to be refused yet: the guest is told as soon as it answers`);
