@@ -22,6 +22,8 @@ export const limitBody = createMiddleware<Env>((c, next) => (isFilePath(c.req.pa
 const NOT_JSON = /^\/v1\/sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)$/;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
+/** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
 /**
  * Refuses a body that is not JSON before any schema looks at it. Hono keeps the bytes, so nothing is read twice.
@@ -33,6 +35,10 @@ export const requireJson = createMiddleware<Env>(async (c, next) => {
   const type = c.req.header('Content-Type');
   if (!JSON_MEDIA_TYPE.test(type ?? '')) {
     throw new MayflyError('unsupported_media_type', `The body is announced as ${type ? 'something else' : 'nothing'}.`);
+  }
+  const [, charset = 'utf-8'] = CHARSET.exec(type ?? '') ?? [];
+  if (!/^utf-?8$/i.test(charset)) {
+    throw new MayflyError('unsupported_media_type', 'The body is announced in another charset than UTF-8.');
   }
   checkJson(await c.req.arrayBuffer());
   return next();

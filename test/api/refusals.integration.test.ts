@@ -113,7 +113,14 @@ describe('a body that is no JSON', () => {
     expect((await problemOf(response)).code).toBe('invalid_json');
   });
 
-  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', ''])('as %j', async (type) => {
+  const others = [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/jsonp',
+    '',
+    'application/json; charset=utf-16',
+  ];
+  it.each(others)('as %j', async (type) => {
     const response = await door.call('POST', '/v1/sandboxes', '{"source":"golden"}', { 'Content-Type': type });
     expect((await problemOf(response)).code).toBe('unsupported_media_type');
   });
