@@ -6,15 +6,13 @@ import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
 import { answerOnce } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
-import { createKey, idempotencyHeaders, json, limitKey, noQuery, pageOf } from '../http/schemas.ts';
+import { createKey, json, keyHeaders, limitKey, noQuery, pageOf } from '../http/schemas.ts';
 
 const PATH = '/v1/keys';
 const tags = ['keys'];
 const middleware = [requires('admin')];
 
 const keyParams = z.strictObject({ id: z.string().regex(/^[0-9a-f]{12}$/) });
-
-const keyed = idempotencyHeaders.pick({ 'idempotency-key': true });
 
 const keyAnswer = z
   .object({
@@ -39,7 +37,7 @@ const createOne = createRoute({
     'one, and the one before it, which was lost or is not wanted, is refused from then on.',
   request: {
     query: noQuery,
-    headers: keyed,
+    headers: keyHeaders,
     body: { required: true, content: { 'application/json': { schema: createKey } } },
   },
   responses: {

@@ -43,6 +43,8 @@ export const WAKE: Codes = [...OPERATION, ...MACHINE, 'wake_failed', 'hibernatio
 /** To what is done inside a sandbox, which may have to be resumed for it. */
 export const GUEST: Codes = [...WAKE, 'guest_unreachable', 'guest_failed', 'too_many_requests'];
 export const SOURCE: Codes = ['source_not_found', 'no_host', 'source_not_running', 'source_unsafe', 'source_changed'];
+/** To what is done to a source itself. */
+export const SOURCE_TASK: Codes = [...BODY, ...KEYED, ...SAGA, ...SOURCE, 'source_busy'];
 /** To what makes a machine: what it is made of, where, and how it went. */
 export const CREATE: Codes = [
   ...SAGA,

@@ -184,6 +184,8 @@ export const preferHeaders = z.object({ prefer: z.string().max(1_024).optional()
 export const idempotencyHeaders = preferHeaders.extend({
   'idempotency-key': printable(LIMITS.idempotencyKey.maxLength).optional(),
 });
+/** Of what is answered when it is done: nobody prefers to wait otherwise. */
+export const keyHeaders = idempotencyHeaders.omit({ prefer: true });
 export type IdempotencyHeaders = z.output<typeof idempotencyHeaders>;
 
 export const instant = z.string().openapi({ format: 'date-time' });

@@ -2,7 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { problems, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
 import { captureView, requireCapture } from '../resources/capture-view.ts';
@@ -31,17 +31,7 @@ const takeOne = createRoute({
   responses: {
     201: json('It was copied and checked', captureAnswer),
     202: json('It is being copied; Location says where to look', captureAnswer),
-    ...problems(
-      BODY,
-      KEYED,
-      SAGA,
-      SOURCE,
-      'source_busy',
-      'capture_failed',
-      'capacity_exhausted',
-      'host_disk_full',
-      'quota_exceeded',
-    ),
+    ...problems(SOURCE_TASK, 'capture_failed', 'capacity_exhausted', 'host_disk_full', 'quota_exceeded'),
   },
 });
 

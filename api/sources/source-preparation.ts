@@ -7,7 +7,7 @@ import { type App, type AppDeps, type Env, serialised } from '../http/context.ts
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
-import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { problems, SOURCE_TASK } from '../http/problem-answers.ts';
 import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { changedSource, type PlacedSource, placeSource } from './source-host.ts';
@@ -34,17 +34,7 @@ const prepareOne = createRoute({
   responses: {
     200: json('It can be looked at, which was tried', sourceAccess),
     202: pending,
-    ...problems(
-      BODY,
-      KEYED,
-      SAGA,
-      SOURCE,
-      'source_busy',
-      'prepare_failed',
-      'guest_unreachable',
-      'host_key_mismatch',
-      'ssh_timeout',
-    ),
+    ...problems(SOURCE_TASK, 'prepare_failed', 'guest_unreachable', 'host_key_mismatch', 'ssh_timeout'),
   },
 });
 
@@ -58,7 +48,7 @@ const unprepareOne = createRoute({
   responses: {
     200: json('Nothing of it is left', sourceAccess),
     202: pending,
-    ...problems(BODY, KEYED, SAGA, SOURCE, 'source_busy', 'source_not_prepared', 'prepare_failed', 'guest_unreachable'),
+    ...problems(SOURCE_TASK, 'source_not_prepared', 'prepare_failed', 'guest_unreachable'),
   },
 });
 

@@ -17,7 +17,7 @@ import { FilePath } from '../http/file-path.ts';
 import { refusalOf } from '../http/guests.ts';
 import { answerOnce } from '../http/idempotency.ts';
 import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
-import { idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
+import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import { preparedSource } from './source-host.ts';
 import { onHost, sourceCommand, sourceCommandAnswer, sourceFileParams, sourceParams } from './source-schemas.ts';
 
@@ -35,7 +35,7 @@ const runOne = createRoute({
   request: {
     params: sourceParams,
     query: noQuery,
-    headers: idempotencyHeaders.omit({ prefer: true }),
+    headers: keyHeaders,
     body: { required: true, content: { 'application/json': { schema: sourceCommand } } },
   },
   responses: {
