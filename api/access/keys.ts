@@ -4,7 +4,7 @@ import { SCOPES } from '../../model/scopes.ts';
 import { apiKeyIdFrom } from '../../store/access/api-keys.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { answerOnce } from '../http/idempotency.ts';
+import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { createKey, json, keyHeaders, limitKey, noQuery, pageOf } from '../http/schemas.ts';
 
@@ -42,7 +42,7 @@ const createOne = createRoute({
   },
   responses: {
     201: json('The key', keyAnswer.extend({ secret: z.string() }).openapi('NewApiKey')),
-    ...problems(BODY, KEYED),
+    ...problems(BODY, KEYED, 'stale_attempt'),
   },
 });
 
@@ -89,8 +89,13 @@ export function keyRoutes(app: App, { store }: AppDeps): void {
     const { name, scopes, diskBytes = null, sandboxDiskBytes = null } = request;
     const asked = { idFrom: apiKeyIdFrom, key: c.req.valid('header')['idempotency-key'], body: request };
     return serialised(
-      await answerOnce(c, store, asked, async ({ subjectId }) => {
-        const made = await store.apiKeys.ensure(subjectId, { name, scopes, diskBytes, sandboxDiskBytes });
+      await answerOnce(c, store, asked, async ({ subjectId, isFresh }) => {
+        const wish = { name, scopes, diskBytes, sandboxDiskBytes };
+        // The first attempt may be later than the one that was sent when it was not answered: that one's secret is in use.
+        if (!isHeard(c)) throw new MayflyError('stale_attempt', 'Nobody waits for this answer any more.');
+        const made = isFresh
+          ? await store.apiKeys.create(wish, subjectId)
+          : await store.apiKeys.ensure(subjectId, wish);
         if (!made) throw new MayflyError('idempotency_key_reused', `The API key ${subjectId} that it made is revoked.`);
         c.header('Cache-Control', 'no-store');
         return { response: c.json({ ...made.key, secret: made.secret }, 201), isKept: false };

@@ -58,11 +58,14 @@ export class ApiKeys {
     this.#model = connection.model<ApiKeyDocument>('ApiKey', schema, 'apiKeys');
   }
 
-  /** Makes a key. `secret` is the whole key as it is presented; this is the only time that it is known. */
-  async create(wish: KeyWish): Promise<NewKey> {
-    const { document, secret } = fresh(apiKeyIdFrom(randomBytes(ID_BYTES)), wish);
+  /**
+   * Makes a key. `secret` is the whole key as it is presented; this is the only time that it is known.
+   * @throws MayflyError stale_attempt when there is one of that id
+   */
+  async create(wish: KeyWish, id = apiKeyIdFrom(randomBytes(ID_BYTES))): Promise<NewKey> {
+    const { document, secret } = fresh(id, wish);
     if (await this.#add(document)) return { key: shown(document), secret };
-    throw new MayflyError('internal', 'Two API keys were given the same id.');
+    throw new MayflyError('stale_attempt', `The API key ${id} has been made meanwhile.`);
   }
 
   /**

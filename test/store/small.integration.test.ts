@@ -35,6 +35,8 @@ describe('API keys', () => {
     expect(await store.apiKeys.authenticate(second?.secret ?? '')).toEqual(second?.key);
     expect(await store.apiKeys.ensure('00000000aaaa', { ...wish, name: 'of somebody else' })).toBeNull();
     expect(await store.apiKeys.authenticate(second?.secret ?? '')).not.toBeNull();
+    await expect(store.apiKeys.create(wish, '00000000aaaa')).rejects.toMatchObject({ code: 'stale_attempt' });
+    expect(await store.apiKeys.authenticate(second?.secret ?? '')).toEqual(second?.key);
     await store.apiKeys.revoke('00000000aaaa');
     expect(await store.apiKeys.ensure('00000000aaaa', wish)).toBeNull();
   });
