@@ -1,10 +1,14 @@
-import { access, readFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { exec } from '../../../host/os/exec.ts';
 import type { TestMachine } from './machine.ts';
 
 async function pidIn({ state }: TestMachine, file: string): Promise<string> {
-  return (await readFile(join(dirname(state.root), 'libvirt', file), 'utf8')).trim();
+  const [pid = ''] = (await readFile(join(dirname(state.root), 'libvirt', file), 'utf8')).split(/\s/);
+  return pid;
 }
 
 /** Kills the daemon alone: its holder, the machines and their networks stay. */
@@ -13,15 +17,28 @@ export async function killLibvirtd(machine: TestMachine): Promise<void> {
   await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon]);
 }
 
-/** Kills the first process of the daemon's namespace, and with it all that runs there. Resolves when it is gone. */
+/** Starts a process in the daemon's namespaces that takes a while to end: it has 1 GiB. @returns their PID namespace */
+export async function startSlowToEnd(machine: TestMachine): Promise<string> {
+  const holder = await pidIn(machine, 'holder.pid');
+  const program = 'const bytes = Buffer.alloc(2 ** 30, 1); console.log("filled"); setInterval(() => bytes, 1e6)';
+  const inside = ['--mount', '--pid', `--target=${holder}`, '--', process.execPath, '-e', program];
+  const { stdout } = spawn('nsenter', inside, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(stdout, 'data');
+  return readlinkSync(`/proc/${holder}/ns/pid`);
+}
+
+/** How many processes run in a PID namespace. */
+export function processesIn(namespace: string): number {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/ns/pid`) === namespace;
+    } catch {
+      return false; // ended meanwhile
+    }
+  }).length;
+}
+
+/** Kills the first process of the daemon's namespace, and with it all that runs there, which may take a moment. */
 export async function killHolder(machine: TestMachine): Promise<void> {
-  const pid = Number(await pidIn(machine, 'holder.pid'));
-  process.kill(pid, 'SIGKILL');
-  while (
-    await access(`/proc/${pid}`).then(
-      () => true,
-      () => false,
-    )
-  )
-    await new Promise(setImmediate);
+  process.kill(Number(await pidIn(machine, 'holder.pid')), 'SIGKILL');
 }

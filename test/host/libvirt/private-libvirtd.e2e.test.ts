@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/os/exec.ts';
 import { tier } from '../../support/sweep.ts';
-import { killHolder, killLibvirtd } from './killed-libvirtd.ts';
+import { killHolder, killLibvirtd, processesIn, startSlowToEnd } from './killed-libvirtd.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
 const KILLS = tier() === 'all' ? 5 : 2;
@@ -31,6 +31,18 @@ test('a daemon that is killed is started again at once, and found with its netwo
     }
     await killLibvirtd(machine);
   });
+});
+
+test('it has ended only when everything in its namespaces has, also when somebody else has killed it', async () => {
+  for (const kill of [async () => {}, killHolder]) {
+    await onMachineOfItsOwn(async (machine) => {
+      const namespace = await startSlowToEnd(machine);
+      expect(processesIn(namespace)).toBeGreaterThan(1);
+      await kill(machine);
+      await machine.libvirtd.stop({ machines: true });
+      expect(processesIn(namespace)).toBe(0);
+    });
+  }
 });
 
 test('when all of it is killed its bridges go with the next start, or with the end', async () => {

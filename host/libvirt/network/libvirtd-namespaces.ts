@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import { exec } from '../../os/exec.ts';
+import { kvmUsable } from '../client/accel.ts';
+
+/**
+ * The first process of the daemon's mount and PID namespaces. It says its pid as seen from outside and when it began, puts our folders
+ * over libvirt's, and then does nothing but reap: libvirt waits for the pid of an ended QEMU to be free again, and a
+ * container's init may take seconds for that. When it is killed, all of it ends. A /dev/kvm that can't be used is
+ * left out, since libvirt would probe QEMU again at every define and start to see whether it can be used by now; a
+ * mount over it would not do, as libvirt moves mounts below /dev into each QEMU's own.
+ * The text is fixed; the folder is $1.
+ */
+const HOLD = `set -e
+read -r pid rest < /proc/self/stat
+start=$(cut -d ' ' -f 22 "/proc/$pid/stat")
+mount --bind "$1/run" /run/libvirt
+mount --bind "$1/etc" /etc/libvirt
+mount --bind "$1/lib" /var/lib/libvirt
+mount --bind "$1/log" /var/log/libvirt
+mount --bind "$1/cache" /var/cache/libvirt
+if [ "$2" = no-kvm ] && [ -e /dev/kvm ]; then
+  mkdir -p "$1/dev"
+  mount -t tmpfs -o mode=0755,nosuid dev "$1/dev"
+  for node in /dev/*; do
+    case "$node" in /dev/kvm|/dev/pts|/dev/shm|/dev/mqueue|/dev/hugepages) ;; *) cp -a "$node" "$1/dev/" ;; esac
+  done
+  mkdir "$1/dev/pts" "$1/dev/shm"
+  mount --bind /dev/pts "$1/dev/pts"
+  mount --bind /dev/shm "$1/dev/shm"
+  for old in pts shm mqueue hugepages; do
+    while mountpoint -q "/dev/$old"; do umount -l "/dev/$old"; done
+  done
+  mount --move "$1/dev" /dev
+fi
+mount -t proc proc /proc
+echo "$pid $start" > "$1/holder.new"
+mv "$1/holder.new" "$1/holder.pid"
+sleep infinity &
+wait`;
+
+const TIMEOUT_MS = 30_000;
+
+/**
+ * Makes the mount and PID namespaces of a private libvirtd, over whose folders `folder` lies then.
+ * @returns pid of their first process
+ * @throws MayflyError host_unavailable
+ */
+export async function startNamespaces(folder: string): Promise<number> {
+  // its own session and no inherited pipes: it must not end with its starter, nor hold it up
+  const options = ['--mount', '--pid', '--fork', '--propagation', 'private'];
+  const kvm = (await kvmUsable()) ? 'kvm' : 'no-kvm';
+  const child = spawn('unshare', [...options, 'sh', '-c', HOLD, 'mayfly-libvirtd', folder, kvm], {
+    stdio: 'ignore',
+    detached: true,
+  });
+  child.unref();
+  const deadline = Date.now() + TIMEOUT_MS;
+  for (;;) {
+    const pid = await namespacesOf(folder);
+    if (pid !== null) return pid;
+    if (child.exitCode !== null || Date.now() > deadline) {
+      throw new MayflyError('host_unavailable', `A private libvirtd could not be started in ${folder}: is this root?`);
+    }
+    await delay(5);
+  }
+}
+
+/** The pid of the first process of a folder's namespaces; null when none was started, or it ends or has ended. */
+export async function namespacesOf(folder: string): Promise<number | null> {
+  const holder = await holderOf(folder);
+  return holder !== null && isFor(folder, await argumentsOf(holder.pid)) ? holder.pid : null;
+}
+
+/** Runs a program inside. @throws ExecError when it fails or takes more than 30 s */
+export async function runInside(holder: number, argv: readonly string[]): Promise<void> {
+  await exec('nsenter', ['--mount', '--pid', '--target', String(holder), '--', ...argv], { timeoutMs: TIMEOUT_MS });
+}
+
+/**
+ * Kills the first process and with it all that runs inside, and resolves when the last of them has ended, also when
+ * somebody else has killed it. A process gives up its arguments first; that of a namespace then ends all others in it,
+ * and its parent, `unshare`, after it (pid_namespaces(7)).
+ * @throws MayflyError host_unavailable when they have not ended within 30 s
+ */
+export async function endNamespaces(folder: string): Promise<void> {
+  const holder = await holderOf(folder);
+  if (holder === null) return;
+  process.kill(holder.pid, 'SIGKILL');
+  const deadline = Date.now() + TIMEOUT_MS;
+  while ((await holderOf(folder)) !== null || isFor(folder, await argumentsOf(holder.parent))) {
+    if (Date.now() > deadline)
+      throw new MayflyError('host_unavailable', `A private libvirtd in ${folder} does not end.`);
+    await delay(5);
+  }
+}
+
+/**
+ * The first process, until all others inside have ended. After a reboot its number can be another's: it is known by
+ * its arguments, and once it has given them up by when it began, in ticks since boot (proc_pid_stat(5)).
+ */
+async function holderOf(folder: string): Promise<{ pid: number; parent: number } | null> {
+  const file = await orAbsent(readFile(join(folder, 'holder.pid'), 'utf8'));
+  const [pid, start] = (file ?? '').trim().split(' ').map(Number);
+  if (pid === undefined || !Number.isInteger(pid) || pid <= 1) return null;
+  const command = await argumentsOf(pid);
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' '); // from the third on
+  const [state = '', parent] = fields;
+  const isOurs = command === '' ? Number(fields[19]) === start : isFor(folder, command);
+  return isOurs && !['', 'Z', 'X'].includes(state) ? { pid, parent: Number(parent) } : null;
+}
+
+/** Whether a process was started for this folder: the first one inside, or `unshare`, which has the same arguments. */
+function isFor(folder: string, command: string): boolean {
+  return command.includes(`\0mayfly-libvirtd\0${folder}\0`);
+}
+
+/** Each with a NUL after it; empty when there is no such process, or it is ending. */
+async function argumentsOf(pid: number): Promise<string> {
+  return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+}
