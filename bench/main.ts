@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--json]`: measures Mayfly in a network
- * namespace and a folder of its own, both gone afterwards. Prints a table (with --json, the figures) and keeps the
- * figures in bench/results/.
+ * namespace and a folder of its own, both gone afterwards. Prints a table (with --json, the figures), keeps
+ * the figures in bench/results/ and draws them beside the plain tools'.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ import { EXIT } from '../cli/terminal/exit-codes.ts';
 import { Io } from '../cli/terminal/io.ts';
 import { exitCodeOf, reportError } from '../cli/terminal/report-error.ts';
 import { readConfig } from '../worker/config/config.ts';
+import { benchPicture } from './picture.ts';
 import { type Report, reportLines } from './report.ts';
 import { type BenchOptions, runBench } from './run.ts';
 
@@ -59,11 +60,12 @@ function extent(kind: 'libvirt' | 'simulated', { quick, creates, runs }: ReturnT
 
 async function keep(report: Report): Promise<void> {
   await mkdir(RESULTS, { recursive: true });
-  await writeFile(fileOf(report), `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(fileOf(report, 'json'), `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(fileOf(report, 'svg'), benchPicture(report));
 }
 
-function fileOf({ at }: Report): string {
-  return fileURLToPath(new URL(`${at.replaceAll(':', '-')}.json`, RESULTS));
+function fileOf({ at }: Report, ending: 'json' | 'svg'): string {
+  return fileURLToPath(new URL(`${at.replaceAll(':', '-')}.${ending}`, RESULTS));
 }
 
 async function bench(io: Io, argv: string[]): Promise<number> {
@@ -78,7 +80,7 @@ async function bench(io: Io, argv: string[]): Promise<number> {
   const report = await runBench(io, config, extent(config.hostKind, options), keep);
   if (json) io.printJson(report);
   else for (const line of reportLines(report)) io.print(line);
-  io.note(`kept in ${fileOf(report)}`);
+  io.note(`kept in ${fileOf(report, 'json')}, drawn in ${fileOf(report, 'svg')}`);
   return report.failed.length > 0 ? EXIT.failed : EXIT.ok;
 }
 

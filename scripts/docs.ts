@@ -1,11 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { ERRORS_BY_NOUN } from '../model/errors.ts';
-import { architecturePicture } from './docs/architecture-picture.ts';
+import { pictures } from './docs/pictures.ts';
 import { readOnlyPage } from './docs/read-only.ts';
-import { storyPicture } from './docs/story-picture.ts';
 
-/** Writes docs/errors.md, docs/architecture.svg, docs/story.svg and the table in docs/read-only.md: `npm run docs`. */
+/** Writes docs/errors.md, the pictures and the table in docs/read-only.md: `npm run docs`. */
 const sections = Object.entries(ERRORS_BY_NOUN).map(([noun, errors]) => {
   const rows = Object.entries(errors).map(
     ([code, { status, retryable, title, remedy }]) =>
@@ -36,8 +35,9 @@ await writeFile(fileURLToPath(new URL('../docs/errors.md', import.meta.url)), pa
 const readOnly = fileURLToPath(new URL('../docs/read-only.md', import.meta.url));
 await writeFile(readOnly, readOnlyPage(await readFile(readOnly, 'utf8')));
 
-await writeFile(fileURLToPath(new URL('../docs/architecture.svg', import.meta.url)), architecturePicture());
-await writeFile(fileURLToPath(new URL('../docs/story.svg', import.meta.url)), storyPicture());
+for (const [file, drawn] of Object.entries(await pictures())) {
+  await writeFile(fileURLToPath(new URL(`../docs/${file}`, import.meta.url)), drawn);
+}
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');

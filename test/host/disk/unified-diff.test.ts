@@ -16,7 +16,9 @@ function plain(before: string, after: string): string {
   const [old, now] = [join(folder, 'old'), join(folder, 'new')];
   writeFileSync(old, before);
   writeFileSync(now, after);
-  return spawnSync('diff', ['-u', '--minimal', '--label', 'a/x', '--label', 'b/x', old, now]).stdout.toString();
+  const { stdout } = spawnSync('diff', ['-u', '--minimal', '--label', 'a/x', '--label', 'b/x', old, now]);
+  const range = /([-+]\d+)(?= )/g; // diff(1) leaves out how many lines when it is one
+  return stdout.toString().replace(/^@@ .*$/gm, (head) => head.replace(range, '$1,1'));
 }
 const edited = (text: string) => text.split('\n').filter((line) => /^[-+](?![-+]{2} )/.test(line)).length;
 
