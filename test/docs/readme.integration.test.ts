@@ -43,11 +43,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The commands of the README's n-th block of shell after a heading, a line each. */
-async function commandsOf(heading: string, nth: number): Promise<string[]> {
+/** The README's n-th block in a language after a heading. */
+async function blockOf(heading: string, language: string, nth: number): Promise<string> {
   const page = await readFile(join(repository, 'README.md'), 'utf8');
   const section = page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-  const block = [...section.matchAll(/```sh\n(.*?)```/gs)][nth]?.[1] ?? '';
+  const blocks = section.matchAll(/```(\w+)\n(.*?)```/gs);
+  return [...blocks].filter((block) => block[1] === language)[nth]?.[2] ?? '';
+}
+
+/** The commands of the README's n-th block of shell after a heading, a line each. */
+async function commandsOf(heading: string, nth: number): Promise<string[]> {
+  const block = await blockOf(heading, 'sh', nth);
   const lines = block.replace(/\\\n\s*/g, '').split('\n');
   return lines.filter((line) => line.trim() !== '');
 }
@@ -92,4 +98,26 @@ test('the same over HTTP', async () => {
   const commands = await commandsOf('First use', 2);
   expect(commands.length).toBeGreaterThan(3);
   await runAll(commands);
+});
+
+// Promise: the client is installed and imported by plain Node, as the README says. Costs 10 s, most of it the compiler's.
+test('from JavaScript', async () => {
+  const project = join(folder, 'project');
+  await mkdir(project);
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  const [build = '', install = ''] = await commandsOf('First use', 3);
+  const offline = `${install.replace('./dist', join(repository, 'dist')).replace(/ #.*/, '')} --offline --no-audit --no-fund`;
+  const program = await blockOf('First use', 'js', 0);
+  await writeFile(join(project, 'first.js'), program.replace('http://127.0.0.1:7999', url));
+  const { secret } = await client.createKey({
+    name: 'from JavaScript',
+    scopes: ['sandboxes:read', 'sandboxes:write'],
+  });
+  for (const command of [`cd '${repository}'; ${build}`, `cd '${project}'; ${offline}`]) {
+    const { code, stdout, stderr } = await typed(command);
+    expect(code, `${command}\n${stdout}${stderr}`).toBe(0);
+  }
+  const { code, stdout, stderr } = await typed(`cd '${project}'; KEY='${secret}' ${process.execPath} first.js`);
+  expect([code, stderr], stdout).toEqual([0, '']);
+  expect(stdout).toMatch(/^Linux /);
 });
