@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import { createCommands } from './commands.ts';
-import { CliError, usageError } from './terminal/cli-error.ts';
+import { CliError, SEE_HELP, usageError } from './terminal/cli-error.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import { Io } from './terminal/io.ts';
 import { leafOf, runLeaf, unknownCommand } from './terminal/leaf.ts';
@@ -14,11 +14,12 @@ const ENDS_AS_ITS_COMMAND = new Set(['run', 'exec']);
 /** Runs one command line, with results and errors already printed. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const options = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
-  let isOfCommand = false;
+  let [path, isOfCommand] = [['mayfly'], false];
   try {
     const root = createCommands(io);
     const leaf = await leafOf(root, argv);
-    const { path, command, rest } = leaf;
+    const { command, rest } = leaf;
+    path = leaf.path;
     isOfCommand = path.length === 2 && ENDS_AS_ITS_COMMAND.has(path[1] ?? '');
     if (options.includes('--help') || options.includes('-h')) {
       io.print(await usage(io, path, command));
@@ -37,7 +38,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     return await runLeaf(leaf);
   } catch (error) {
     const interrupted = io.signal.aborted && !(error instanceof CliError);
-    const shown = interrupted ? interruption(error) : error;
+    const shown = interrupted ? interruption(error) : withHelpOf(path, error);
     const code = exitCodeOf(shown);
     const told = isOfCommand && code !== EXIT.interrupted ? EXIT.notItsCommand : code;
     reportError(io, shown, options.includes('--json'), told);
@@ -54,6 +55,11 @@ async function usage(io: Io, path: string[], command: CommandDef): Promise<strin
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   return (manifest as { version: string }).version;
+}
+
+function withHelpOf(path: string[], error: unknown): unknown {
+  if (!(error instanceof CliError) || error.remedy !== SEE_HELP) return error;
+  return usageError(error.message, `See \`${path.join(' ')} --help\`.`);
 }
 
 function interruption(cause: unknown): CliError {

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
+import { relative } from 'node:path';
 import { defineCommand } from 'citty';
+import { onPath } from '../worker/config/artifacts.mjs';
 import { readConfig } from '../worker/config/config.ts';
 import type { Installation } from '../worker/installation.ts';
 import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
@@ -26,7 +28,7 @@ async function writeConnection(stateDir: string, connection: Connection): Promis
 function welcome(io: Io, installation: Installation, keyFile: string, source: string): string[] {
   const { apiUrl, kind, hostId } = installation;
   const { temporalUiUrl } = installation.describe();
-  const read = `$(node -p 'JSON.parse(fs.readFileSync("${keyFile}")).apiKey')`;
+  const program = onPath('mayfly') ? 'mayfly' : relative('', process.argv[1] ?? 'bin/mayfly');
   return [
     '',
     `  API          ${apiUrl}   (docs: ${apiUrl}/docs)`,
@@ -35,9 +37,9 @@ function welcome(io: Io, installation: Installation, keyFile: string, source: st
     `  host         ${hostId}, ${kind}${kind === 'simulated' ? io.paint('yellow', ': it isolates NOTHING') : ''}`,
     '',
     '  another terminal:',
-    `    mayfly sandbox create ${source}`,
+    `    ${program} sandbox create ${source}`,
     '  the same over HTTP:',
-    `    KEY=${read}`,
+    `    KEY=$(${program} key create me)`,
     `    curl -sS ${apiUrl}/v1/sandboxes -H "Authorization: Bearer $KEY" \\`,
     `      -H 'Content-Type: application/json' -H 'Prefer: wait=60' -d '{"source":"${source}"}'`,
     `    curl -sS ${apiUrl}/v1/sandboxes/sbx-…/commands -H "Authorization: Bearer $KEY" \\`,

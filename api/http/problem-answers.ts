@@ -25,7 +25,7 @@ export const SAGA: Codes = [
   'stale_attempt',
   'fault_injected',
 ];
-export const RUNNING: Codes = ['sandbox_not_found', 'sandbox_ended', 'sandbox_not_running'];
+export const RUNNING: Codes = ['sandbox_not_found', 'sandbox_ended', 'sandbox_not_running', 'sandbox_suspended'];
 /** To what is done to a sandbox that runs: one thing at a time. */
 export const OPERATION: Codes = [...RUNNING, ...SAGA, 'sandbox_busy', 'host_disk_full', 'cleanup_incomplete'];
 /** To what needs room on a host, and a machine that boots or wakes there. */

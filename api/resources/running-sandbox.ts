@@ -7,13 +7,13 @@ export type RunningSandbox = SandboxRecord & { hostId: string };
 
 /**
  * A sandbox that can be used now, and its host.
- * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running
+ * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_suspended
  */
 export async function runningSandbox(deps: Pick<AppDeps, 'store'>, id: string): Promise<RunningSandbox> {
   return usable(await requireSandbox(deps, id));
 }
 
-/** @throws MayflyError sandbox_ended, sandbox_not_running */
+/** @throws MayflyError sandbox_ended, sandbox_not_running, sandbox_suspended */
 export function usable(record: SandboxRecord): RunningSandbox {
   const { id, state, hostId } = record;
   if (isFinal(state) || state === 'destroying')
@@ -24,7 +24,7 @@ export function usable(record: SandboxRecord): RunningSandbox {
 
 /** Why it cannot be used now, though it lives. */
 function notRunning({ id, state, spec }: SandboxRecord): MayflyError {
-  const resume = spec.autoResume ? ' It is being resumed.' : ` Let it go on with POST /v1/sandboxes/${id}/resume.`;
-  const remedy = isAsleep(state) ? resume : '';
-  return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.${remedy}`);
+  if (!isAsleep(state)) return new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
+  if (spec.autoResume) return new MayflyError('sandbox_not_running', `The sandbox ${id} is being resumed.`);
+  return new MayflyError('sandbox_suspended', `The sandbox ${id} is ${state}.`);
 }

@@ -15,7 +15,7 @@ export async function checkInstallation(config: Config): Promise<Check> {
   const host = said.result;
   if (!host) return installation(true, `no worker has served ${stateDir} as ${hostId} yet`);
   const worker = isLive(host) ? 'its worker runs' : `its worker was last heard of at ${host.lastSeenAt}`;
-  const found = `${host.kind} host ${hostId} in ${stateDir}; ${worker}; ${host.promised.sandboxes} sandboxes`;
+  const found = `${host.kind} host ${hostId} in ${stateDir}; ${worker}; sandboxes on it: ${host.promised.sandboxes}`;
   if (host.kind === hostKind) return installation(true, found);
   return installation(false, `${found}, but MAYFLY_HOST is ${hostKind}`, `MAYFLY_HOST=${host.kind} mayfly doctor`);
 }

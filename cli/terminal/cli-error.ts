@@ -15,7 +15,10 @@ export class CliError extends Error {
   }
 }
 
+/** Where nothing better is known; whoever knows which command was meant names that one's. */
+export const SEE_HELP = 'See `mayfly --help`.';
+
 /** The command line cannot be understood. */
-export function usageError(message: string, remedy = 'See `mayfly --help`.'): CliError {
+export function usageError(message: string, remedy = SEE_HELP): CliError {
   return new CliError(2, message, 'the command line is not valid; nothing was done', remedy);
 }

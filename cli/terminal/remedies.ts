@@ -3,8 +3,8 @@ import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 /** What to do at this door, where the table speaks of routes. */
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
   sandbox_not_found: 'List them with `mayfly sandbox list --all`.',
-  sandbox_not_running:
-    'See its state with `mayfly sandbox get`; `mayfly resume` lets a paused or hibernated one go on.',
+  sandbox_not_running: 'See its state with `mayfly sandbox get`.',
+  sandbox_suspended: 'Let it go on with `mayfly resume`.',
   snapshot_not_found: 'List them with `mayfly snapshot list`.',
   command_not_found: 'List them with `mayfly command list`.',
   certificate_not_found: 'List them with `mayfly credential list`.',

@@ -18,8 +18,13 @@ export const SANDBOX_ERRORS = {
     status: 409,
     retryable: true,
     title: 'The sandbox is not running',
-    remedy:
-      'Wait until its state is `running` (GET /v1/sandboxes/{id}/events); let one that is paused go on (POST /v1/sandboxes/{id}/resume).',
+    remedy: 'Wait until its state is `running` (GET /v1/sandboxes/{id}/events).',
+  },
+  sandbox_suspended: {
+    status: 409,
+    retryable: false,
+    title: 'The sandbox is paused or hibernated',
+    remedy: 'Let it go on (POST /v1/sandboxes/{id}/resume), or give it `autoResume`.',
   },
   sandbox_busy: {
     status: 409,

@@ -65,10 +65,7 @@ describe('pausing', () => {
     const paused = await act('pause', headers);
     expect([paused.status, await paused.json()]).toMatchObject([200, { state: 'paused' }]);
     const refused = await door().call('POST', `/v1/sandboxes/${sandboxId()}/commands`, { command: 'true' });
-    expect(await problemOf(refused)).toMatchObject({
-      code: 'sandbox_not_running',
-      detail: expect.stringMatching(/\/resume/),
-    });
+    expect(await problemOf(refused)).toMatchObject({ code: 'sandbox_suspended', retryable: false });
     const resumed = await act('resume', { ...headers, Prefer: 'wait=0' });
     expect([resumed.status, resumed.headers.get('Location')]).toEqual([202, `/v1/sandboxes/${sandboxId()}`]);
   });

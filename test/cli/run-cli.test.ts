@@ -168,6 +168,15 @@ describe('mayfly', () => {
   });
 
   it.each([
+    [['sandbox', 'create'], 'mayfly sandbox create'],
+    [['sandbox', 'create', 'x', '--ttl', '1x'], 'mayfly sandbox create'],
+    [['rm'], 'mayfly rm'],
+    [[], 'mayfly'],
+  ])('names the help of the command that %j meant', async (args, command) => {
+    expect((await cli(args)).err).toContain(`do:   See \`${command} --help\`.`);
+  });
+
+  it.each([
     [['sandbx', 'list'], 'mayfly sandbox'],
     [['sandbox', 'lst'], 'mayfly sandbox list'],
     [['create', 'golden'], 'mayfly sandbox create'],

@@ -4,6 +4,9 @@ import { type Logger, pino } from 'pino';
 /** Names of fields that never reach a log. */
 const SECRETS = ['*.apiKey', '*.secret', '*.password', '*.token', '*.authorization', 'headers.authorization'];
 
+/** What the SDK warns of and we mean: a host worker runs activities alone. */
+const BY_DESIGN = new Set(['No workflows registered, not polling for workflow tasks']);
+
 /** JSON lines on standard error; standard output belongs to the CLI. */
 export function createLogger(level: string): Logger {
   return pino({ name: 'mayfly', level, redact: SECRETS }, pino.destination(2));
@@ -25,7 +28,7 @@ function temporalLogger(logger: Logger): TemporalLogger {
     trace: at('trace'),
     debug: at('debug'),
     info: at('debug'), // a line an activity is for those who debug
-    warn: at('warn'),
+    warn: (message, meta) => at(BY_DESIGN.has(message) ? 'debug' : 'warn')(message, meta),
     error: at('error'),
   };
 }
