@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"mayfly/guest/agent/accounts"
 )
 
 // exitOtherVersion tells the host that it has to bring its own agent.
@@ -93,11 +95,11 @@ func (o *settings) startAsRoot() error {
 		return err
 	}
 	if o.user == "" {
-		me, err := accountOf(os.Getuid())
+		me, err := accounts.WithID(os.Getuid())
 		if err != nil {
 			return err
 		}
-		o.user = me.name
+		o.user = me.Name
 	}
 	argv := append([]string{own}, o.arguments("start")...)
 	if os.Getuid() != 0 {

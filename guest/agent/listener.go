@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"mayfly/guest/agent/commands"
 )
 
 // A connection begins with HTTP/2, or with this line and the version, and brings the two descriptors that carry HTTP/2.
@@ -22,7 +24,7 @@ type listener struct {
 	connections chan net.Conn
 	closed      chan struct{}
 	once        sync.Once
-	service     *service
+	service     *commands.Service
 	retire      func()
 
 	mu     sync.Mutex
@@ -30,7 +32,7 @@ type listener struct {
 }
 
 // listen makes the socket usable by root and the login user's group.
-func listen(path string, group int, s *service) (*listener, error) {
+func listen(path string, group int, s *commands.Service) (*listener, error) {
 	_ = os.Remove(path)
 	old := syscall.Umask(0o177)
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -103,7 +105,7 @@ func (l *listener) greet(connection *net.UnixConn) {
 func (l *listener) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.handed == 0 && l.service.count() == 0
+	return l.handed == 0 && l.service.Count() == 0
 }
 
 func (l *listener) handedBack() {

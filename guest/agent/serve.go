@@ -9,8 +9,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
+
+	"mayfly/guest/agent/accounts"
+	"mayfly/guest/agent/answer"
+	"mayfly/guest/agent/commands"
+	"mayfly/guest/agent/files"
+	"mayfly/guest/agent/sshd"
 )
 
 const (
@@ -69,11 +74,11 @@ func (o *settings) serve() error {
 	if err != nil {
 		return err
 	}
-	handler, err := s.handler(o.state)
+	handler, err := handlerOf(s, o.state, user.Name)
 	if err != nil {
 		return err
 	}
-	listener, err := listen(o.socket, int(user.gid), s)
+	listener, err := listen(o.socket, int(user.GID), s)
 	if err != nil {
 		return err
 	}
@@ -112,49 +117,31 @@ func becomeDaemon() {
 }
 
 // open reads the guest's state, and settles what an agent before has left.
-func (o *settings) open() (*service, *account, error) {
+func (o *settings) open() (*commands.Service, *accounts.Account, error) {
 	user, err := o.loginUser()
 	if err != nil {
 		return nil, nil, err
 	}
-	commands := filepath.Join(o.state, "commands")
-	if err := errors.Join(os.MkdirAll(o.state, 0o755), os.MkdirAll(commands, 0o700)); err != nil {
-		return nil, nil, err
-	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return nil, nil, err
-	}
-	if sink, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
-		return nil, nil, err
-	}
-	s := &service{
-		markers:   markers{commands},
-		loginUser: user.name,
-		groups:    groupsRoot(o.groups),
-		bootID:    strings.TrimSpace(string(boot)),
-		running:   map[string]*start{},
-	}
-	return s, user, s.recover()
+	s, err := commands.Open(commands.Options{State: o.state, LoginUser: user.Name, Groups: o.groups, Version: version})
+	return s, user, err
 }
 
-func (o *settings) loginUser() (*account, error) {
+func (o *settings) loginUser() (*accounts.Account, error) {
 	if o.user == "" {
-		return accountOf(os.Getuid())
+		return accounts.WithID(os.Getuid())
 	}
-	return findAccount(o.user)
+	return accounts.Named(o.user)
 }
 
-func (s *service) handler(state string) (http.Handler, error) {
+func handlerOf(s *commands.Service, state, loginUser string) (http.Handler, error) {
 	mux := http.NewServeMux()
-	registerCommands(mux, s)
-	if err := registerFiles(mux, state, s.loginUser); err != nil {
+	s.Register(mux)
+	if err := files.Register(mux, state, loginUser); err != nil {
 		return nil, err
 	}
-	registerTrust(mux)
-	registerSessions(mux)
+	sshd.Register(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		answerError(w, refused("not_found", "The agent has nothing at %s.", strconv.Quote(r.URL.Path)))
+		answer.Error(w, answer.Refused("not_found", "The agent has nothing at %s.", strconv.Quote(r.URL.Path)))
 	})
 	return mux, nil
 }

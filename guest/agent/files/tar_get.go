@@ -1,0 +1,207 @@
+package files
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+	"unicode/utf8"
+)
+
+// getTar answers with a directory as a tar archive, whose names begin below it. Other file systems that are mounted
+// there are left out, as are sockets, for which tar has no form.
+func (f *service) getTar(w http.ResponseWriter, r *http.Request) error {
+	path, err := pathOf(r)
+	if err != nil {
+		return err
+	}
+	root, err := openDirectory(path)
+	if err != nil {
+		return refusalOf(path, err)
+	}
+	defer root.Close()
+	info, err := root.Stat(".")
+	if err != nil {
+		return refusalOf(path, err)
+	}
+	describe(w.Header(), info)
+	w.Header().Set("Content-Type", "application/x-tar")
+	w.WriteHeader(http.StatusOK)
+	buffered := bufio.NewWriterSize(w, blockBytes)
+	archive := &archiver{
+		ctx:    r.Context(),
+		tar:    tar.NewWriter(buffered),
+		device: uint64(statOf(info).Dev),
+		linked: map[fileID]string{},
+		buffer: make([]byte, blockBytes),
+	}
+	err = archive.addDirectory(root, info, "./")
+	if err == nil {
+		err = archive.tar.Close()
+	}
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err != nil {
+		breakOff()
+	}
+	return nil
+}
+
+// fileID is what two names of one file have in common.
+type fileID struct{ device, inode uint64 }
+
+type archiver struct {
+	ctx context.Context
+	tar *tar.Writer
+	// device is the file system that is archived.
+	device uint64
+	// linked holds the first name of every file that has several.
+	linked map[fileID]string
+	buffer []byte
+}
+
+func (a *archiver) addDirectory(root *os.Root, info os.FileInfo, name string) error {
+	if err := a.addHeader(info, name, ""); err != nil {
+		return err
+	}
+	if uint64(statOf(info).Dev) != a.device {
+		return nil
+	}
+	directory, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer directory.Close()
+	for {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		children, err := directory.Readdirnames(namesPerRead)
+		for _, child := range children {
+			// What vanishes while the archive is made is not in it.
+			if err := a.add(root, child, name+child); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (a *archiver) add(root *os.Root, child, name string) error {
+	info, err := root.Lstat(child)
+	if err != nil {
+		return err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		below, err := root.OpenRoot(child)
+		if err != nil {
+			return err
+		}
+		defer below.Close()
+		return a.addDirectory(below, info, name+"/")
+	case mode.IsRegular():
+		return a.addFile(root, child, name)
+	case mode&os.ModeSymlink != 0:
+		target, err := root.Readlink(child)
+		if err != nil {
+			return err
+		}
+		return a.addHeader(info, name, target)
+	case mode&os.ModeSocket != 0:
+		return nil
+	default:
+		return a.addHeader(info, name, "")
+	}
+}
+
+func (a *archiver) addFile(root *os.Root, child, name string) error {
+	file, err := root.OpenFile(child, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return os.ErrNotExist
+	}
+	stat := statOf(info)
+	if stat.Nlink > 1 {
+		id := fileID{uint64(stat.Dev), stat.Ino}
+		if first, seen := a.linked[id]; seen {
+			return a.addLink(info, name, first)
+		}
+		a.linked[id] = name
+	}
+	if err := a.addHeader(info, name, ""); err != nil {
+		return err
+	}
+	return a.addContent(file, info.Size())
+}
+
+// addContent adds as many bytes as the header says; a file that was cut short meanwhile breaks the archive off.
+func (a *archiver) addContent(file *os.File, size int64) error {
+	for size > 0 {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		block := a.buffer[:min(size, blockBytes)]
+		n, err := fill(file, block)
+		if _, writeErr := a.tar.Write(block[:n]); writeErr != nil {
+			return writeErr
+		}
+		size -= int64(n)
+		if err != nil && size > 0 {
+			return io.ErrUnexpectedEOF
+		}
+	}
+	return nil
+}
+
+func (a *archiver) addLink(info os.FileInfo, name, first string) error {
+	header, err := headerOf(info, name, "")
+	if err != nil {
+		return err
+	}
+	header.Typeflag, header.Linkname, header.Size = tar.TypeLink, first, 0
+	if !utf8.ValidString(first) {
+		header.Format = tar.FormatGNU
+	}
+	return a.tar.WriteHeader(header)
+}
+
+func (a *archiver) addHeader(info os.FileInfo, name, target string) error {
+	header, err := headerOf(info, name, target)
+	if err != nil {
+		return err
+	}
+	return a.tar.WriteHeader(header)
+}
+
+func headerOf(info os.FileInfo, name, target string) (*tar.Header, error) {
+	header, err := tar.FileInfoHeader(info, target)
+	if err != nil {
+		return nil, err
+	}
+	header.Name = name
+	header.ModTime = info.ModTime().Truncate(time.Second)
+	header.AccessTime, header.ChangeTime = time.Time{}, time.Time{}
+	// PAX records are UTF-8; GNU's long names are bytes.
+	if !utf8.ValidString(name) || !utf8.ValidString(target) {
+		header.Format = tar.FormatGNU
+	}
+	return header, nil
+}
