@@ -5,11 +5,11 @@ import type { CommandActivities } from '../activities/sandbox/command.ts';
 import type { CreateActivities } from '../activities/sandbox/create.ts';
 import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
 import { asStep } from '../activities/step/step-context.ts';
-import { asTurn } from '../activities/step/turn.ts';
+import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { activityFailure, patientFailure, withDetail } from './activity-failure.ts';
-import { HostTurn } from './machine/host-turn.ts';
+import { HostStepRunner } from './machine/host-step-runner.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
 
@@ -36,8 +36,8 @@ export class FailpointInterceptor implements ActivityInboundCallsInterceptor {
 }
 
 /**
- * What every step on a host gets: its turn (steps of one sandbox run one after another, and the newest overtakes),
- * the failpoints inside that turn, and a heartbeat four times in its heartbeat time-out, so that Temporal notices a
+ * What every step on a host gets: its place in line (steps of one sandbox run one after another, and the newest overtakes),
+ * the failpoints while it runs, and a heartbeat four times in its heartbeat time-out, so that Temporal notices a
  * dead worker and the step notices a cancel.
  */
 export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
@@ -70,7 +70,7 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
 }
 
 /** As {@link HostStepInterceptor}, for an activity of several steps: each has its own failpoints, time and heartbeat. */
-export class HostTurnInterceptor implements ActivityInboundCallsInterceptor {
+export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly context: Context,
     private readonly failpoints: Failpoints,
@@ -80,25 +80,25 @@ export class HostTurnInterceptor implements ActivityInboundCallsInterceptor {
   async execute(input: ActivityExecuteInput, next: Execute): Promise<unknown> {
     const { sandboxId, generation } = targetOf(input.args[0]);
     const { info, cancellationSignal } = this.context;
-    const turn = new HostTurn(this.context, this.failpoints, namedBy(input.args[0]));
-    const beat = setInterval(() => turn.beat(), (info.heartbeatTimeoutMs ?? 4_000) / 4);
+    const runner = new HostStepRunner(this.context, this.failpoints, namedBy(input.args[0]));
+    const beat = setInterval(() => runner.heartbeat(), (info.heartbeatTimeoutMs ?? 4_000) / 4);
     const work = this.mutex.run(sandboxId, generation, cancellationSignal, (signal) => {
-      turn.begin(signal);
-      return asTurn(turn, () => next(input));
+      runner.begin(signal);
+      return withStepRunner(runner, () => next(input));
     });
     try {
       // A step that does not stop at its time keeps its place in line: an undo waits until it has really ended.
-      return await Promise.race([work, turn.overdue]);
+      return await Promise.race([work, runner.overdue]);
     } catch (error) {
-      throw withDetail(activityFailure(error), turn.failure);
+      throw withDetail(activityFailure(error), runner.failure);
     } finally {
       clearInterval(beat);
     }
   }
 }
 
-/** The activities that are turns. */
-const TURNS: ReadonlySet<string> = new Set<keyof CreateActivities>(['prepare', 'start']);
+/** The activities that have several steps. */
+const MULTI_STEP: ReadonlySet<string> = new Set<keyof CreateActivities>(['prepare', 'start']);
 
 /** Steps that may wait for a guest or for room for days: Temporal repeats them, which costs the history no events. */
 const PATIENT: ReadonlySet<string> = new Set<keyof SnapshotActivities>(['thaw']);
@@ -119,7 +119,7 @@ export function hostInterceptor(
   mutex: KeyedMutex,
 ): ActivityInboundCallsInterceptor {
   if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, patientFailure);
-  const Interceptor = TURNS.has(context.info.activityType) ? HostTurnInterceptor : HostStepInterceptor;
+  const Interceptor = MULTI_STEP.has(context.info.activityType) ? MultiStepInterceptor : HostStepInterceptor;
   return new Interceptor(context, failpoints, mutex);
 }
 

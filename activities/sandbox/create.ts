@@ -1,14 +1,14 @@
 import type { Clone } from '../../host/hypervisor.ts';
 import type { SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
+import { currentStepRunner } from '../step/step-runner.ts';
 import type { CloneDiskInput, StepTarget } from '../step/steps.ts';
-import { currentTurn } from '../step/turn.ts';
 import type { DiskActivities } from './disk.ts';
 import type { DomainActivities } from './domain.ts';
 import type { LeaseActivities } from './lease.ts';
 import type { ReservationActivities } from './reservation.ts';
 import type { SshActivities } from './ssh.ts';
 
-/** See {@link TurnStep}. Milliseconds. */
+/** See {@link RunnerStep}. Milliseconds. */
 interface Times<Step extends string> {
   /** Of each step. */
   withinMs: Record<Step, number>;
@@ -41,26 +41,29 @@ type Steps = Pick<ReservationActivities, 'reserve'> &
   Pick<LeaseActivities, 'awaitIp'> &
   Pick<SshActivities, 'verifySsh'>;
 
-/** The two turns of a create on its host: a step in a turn costs nothing but itself, where one by itself costs 13 to 34 ms. */
+/**
+ * A create on its host: two activities of several steps. A step in one of them costs nothing but itself, where an activity
+ * of its own costs 13 to 34 ms.
+ */
 export function createCreateActivities(host: Steps) {
   return {
     /** All that a sandbox is made of. @throws what `reserve` and `cloneDisk` throw; MayflyError step_timeout */
     async prepare({ withinMs, shownAfterMs, ...input }: PrepareInput): Promise<Prepared> {
-      const turn = currentTurn();
+      const runner = currentStepRunner();
       const reserve = { name: 'reserve', phase: 'placing', withinMs: withinMs.reserve, shownAfterMs } as const;
-      await turn.step(reserve, () => host.reserve(input));
+      await runner.step(reserve, () => host.reserve(input));
       const cloneDisk = { name: 'cloneDisk', phase: 'cloning', withinMs: withinMs.cloneDisk, shownAfterMs } as const;
-      const clone = await turn.step(cloneDisk, () => host.cloneDisk(input));
-      return { clone, steps: turn.steps };
+      const clone = await runner.step(cloneDisk, () => host.cloneDisk(input));
+      return { clone, steps: runner.steps };
     },
 
     /** From what was prepared to a login. @throws what its steps throw; MayflyError step_timeout, ip_timeout, ssh_timeout */
     async start({ withinMs, shownAfterMs, user, hostKey, certificate, ...target }: StartInput): Promise<Started> {
-      const turn = currentTurn();
+      const runner = currentStepRunner();
       const bootDomain = { name: 'bootDomain', phase: 'booting', withinMs: withinMs.bootDomain, shownAfterMs } as const;
-      await turn.step(bootDomain, () => host.bootDomain(target));
+      await runner.step(bootDomain, () => host.bootDomain(target));
       const awaitIp = { name: 'awaitIp', phase: 'awaiting-ip', withinMs: withinMs.awaitIp, shownAfterMs } as const;
-      const { address, port } = await turn.step(awaitIp, () => host.awaitIp(target));
+      const { address, port } = await runner.step(awaitIp, () => host.awaitIp(target));
       const ssh = { address, port, user, hostKey };
       const verifySsh = {
         name: 'verifySsh',
@@ -69,8 +72,8 @@ export function createCreateActivities(host: Steps) {
         shownAfterMs,
         ssh,
       } as const;
-      await turn.step(verifySsh, () => host.verifySsh({ ...target, endpoint: ssh, certificate }));
-      return { ssh, steps: turn.steps };
+      await runner.step(verifySsh, () => host.verifySsh({ ...target, endpoint: ssh, certificate }));
+      return { ssh, steps: runner.steps };
     },
   };
 }

@@ -48,10 +48,10 @@ export const TOUCH = 'touch';
 /** Signal with a {@link StepUnderWay}, of the host that is creating the sandbox. */
 export const AT_STEP = 'atStep';
 
-/** A step of a turn on the host takes long enough for somebody to look. */
+/** A step of an activity that has several takes long enough for somebody to look. */
 export interface StepUnderWay {
   phase: SandboxPhase;
-  /** Those of the same turn that are over. */
+  /** Those of the same activity that are over. */
   steps: StepTiming[];
   /** Where the sandbox will be reached, as soon as that is known. */
   ssh?: SshEndpoint;

@@ -66,7 +66,7 @@ describe.concurrent('a create', () => {
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', waitingFor: null });
     expectProved(destroyed);
     expect(await mayfly.store.audit.verify(input.id)).toMatchObject({ ok: true });
-    await mayfly.keepHistory('turns-deleted', input.id);
+    await mayfly.keepHistory('multi-step-deleted', input.id);
   });
 
   test('whose undo fails repeats that too, and the first failure is the one that is told', async ({ mayfly }) => {
@@ -76,7 +76,7 @@ describe.concurrent('a create', () => {
     const failed = await mayfly.end(input.id);
     expect(failed).toMatchObject({ state: 'failed', failure: { step: 'verifySsh', code: 'fault_injected' } });
     expectProved(failed);
-    await mayfly.keepHistory('turns-create-failed', failed.id);
+    await mayfly.keepHistory('multi-step-create-failed', failed.id);
   });
 
   test('is refused by a host without room, and the answer says so', async ({ mayfly }) => {
@@ -86,7 +86,7 @@ describe.concurrent('a create', () => {
       hostId: null,
       failure: { code: 'capacity_exhausted', step: 'reserve' },
     });
-    await mayfly.keepHistory('turns-no-room', failed.id);
+    await mayfly.keepHistory('multi-step-no-room', failed.id);
   });
 
   test('of a source that no host has is told as such', async ({ mayfly }) => {
@@ -132,7 +132,7 @@ describe.concurrent('a step', () => {
     const destroyed = await mayfly.destroy(input);
     expect(destroyed).toMatchObject({ state: 'destroyed', stopReason: 'deleted', failure: null });
     expectProved(destroyed);
-    if (step === 'awaitIp') await mayfly.keepHistory('turns-deleted-while-creating', input.id);
+    if (step === 'awaitIp') await mayfly.keepHistory('multi-step-deleted-while-creating', input.id);
   });
 
   sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly }) => {
@@ -188,7 +188,7 @@ describe.concurrent('a host that was proposed with the request', () => {
     const [requested] = await mayfly.store.audit.entries(input.id, { limit: 1 });
     expect(JSON.parse(requested?.body ?? '')).toMatchObject({ kind: 'sandbox.requested', hostId: 'test' });
     expectProved(await mayfly.destroy(input));
-    await mayfly.keepHistory('turns-proposed', input.id);
+    await mayfly.keepHistory('multi-step-proposed', input.id);
   });
 
   test('and does not answer is passed over for one that placement knows', async ({ mayfly }) => {
@@ -197,7 +197,7 @@ describe.concurrent('a host that was proposed with the request', () => {
     expect(running).toMatchObject({ state: 'running', hostId: 'test', failure: null });
     expect(running.steps[0]?.step).toBe('proposeHosts');
     expectProved(await mayfly.destroy(input));
-    await mayfly.keepHistory('turns-passed-over', input.id);
+    await mayfly.keepHistory('multi-step-passed-over', input.id);
   });
 
   test('and has no room is asked once, and nothing of it is left', async ({ mayfly }) => {

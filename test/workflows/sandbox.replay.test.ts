@@ -49,6 +49,12 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'hibernated.json',
     'idle-after-use.json',
     'idle.json',
+    'multi-step-create-failed.json',
+    'multi-step-deleted-while-creating.json',
+    'multi-step-deleted.json',
+    'multi-step-no-room.json',
+    'multi-step-passed-over.json',
+    'multi-step-proposed.json',
     'no-room.json',
     'patched.json',
     'paused.json',
@@ -65,12 +71,6 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'taken-over-while-saving.json',
     'taken-over.json',
     'ttl.json',
-    'turns-create-failed.json',
-    'turns-deleted-while-creating.json',
-    'turns-deleted.json',
-    'turns-no-room.json',
-    'turns-passed-over.json',
-    'turns-proposed.json',
     'used-while-hibernating.json',
     'wake-failed.json',
   ]);
@@ -95,7 +95,7 @@ describe('replayed by one worker', () => {
 
 test.each([
   ['deleted.json', 'cloneDisk'],
-  ['turns-deleted.json', 'prepare'],
+  ['multi-step-deleted.json', 'prepare'],
 ])('a workflow that would take another step than the one in %s is found', async (name, step) => {
   const other = (await recorded(name)).replaceAll(`"${step}"`, '"copyDisk"');
   await expect(Worker.runReplayHistory(options, historyFromJSON(JSON.parse(other)))).rejects.toMatchObject({

@@ -32,8 +32,8 @@ type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
 export class Life {
   readonly id: string;
   readonly timeouts: Timeouts;
-  /** It is created in turns on its host, see create-sandbox.ts. Lives that began before that was so are replayed as they were. */
-  readonly isOfTurns: boolean;
+  /** Its create is two activities of several steps, see create-sandbox.ts. Lives that began before that was so are replayed as they were. */
+  readonly hasMultiStepCreate: boolean;
   /** What is over of its create, then of the latest operation besides, then of its end. */
   steps: StepTiming[] = [];
   /** The record as it stands in the store. */
@@ -59,7 +59,7 @@ export class Life {
 
   constructor(private readonly input: SandboxInput) {
     this.id = input.id;
-    this.isOfTurns = input.hostIds !== undefined;
+    this.hasMultiStepCreate = input.hostIds !== undefined;
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
     this.record = requestedRecord(input);
     this.#usedAt = Date.now();
@@ -96,7 +96,7 @@ export class Life {
     this.#unwritten = {};
     const { state, phase } = changes;
     const event = this.#event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
-    show(this.record, changes, this.isOfTurns);
+    show(this.record, changes, this.hasMultiStepCreate);
     await CancellationScope.nonCancellable(() => {
       const write = this.#writing.then(async () => {
         if (state) assertTransition(this.id, this.record.state, state);
@@ -207,7 +207,7 @@ export class Life {
   /** The sandbox is in use: the idle timer starts anew. */
   used(): void {
     this.#usedAt = Date.now();
-    if (!this.isOfTurns || this.#deadline().at !== this.#awaitedEnd) this.#deadlineChanges++;
+    if (!this.hasMultiStepCreate || this.#deadline().at !== this.#awaitedEnd) this.#deadlineChanges++;
   }
 
   #answerMessages(): void {

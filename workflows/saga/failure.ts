@@ -1,8 +1,8 @@
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
 import { type ErrorCode, isErrorCode } from '../../model/errors.ts';
+import { isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import type { SandboxFailure, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
-import { isTurnBeat } from '../../model/sandbox/turn.ts';
 
 /**
  * Why a create failed, in the words of the error table: which step, which code, what it said. A local activity throws
@@ -26,10 +26,10 @@ function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
   return { code: timeoutCode(step), step, message: timeoutMessage(step, seenIn(failure.lastHeartbeatDetails)) };
 }
 
-/** A heartbeat is a line, or that of a turn. */
+/** A heartbeat's details are a line, or those of an activity of several steps. */
 function seenIn(heartbeat: unknown): string {
   if (typeof heartbeat === 'string') return heartbeat;
-  return isTurnBeat(heartbeat) ? heartbeat.seen : '';
+  return isMultiStepHeartbeat(heartbeat) ? heartbeat.seen : '';
 }
 
 /** What a workflow fails with, which names the step. */

@@ -6,7 +6,7 @@ import { failureOf } from '../saga/failure.ts';
 import { saga, type Undo } from '../saga/saga.ts';
 
 /**
- * How lives were created that began before there were turns (create-sandbox.ts): each step is an activity of its own.
+ * How lives were created that began before activities had several steps (create-sandbox.ts): each step is an activity of its own.
  * Kept for those that may still be at it, and for the recorded ones.
  */
 export async function createBySteps(life: Life, beforeUndo: (cause: unknown) => Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Prepared } from '../../activities/sandbox/create.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { type HostTurns, hostTurns, wasNotBegun } from '../life/host-turns.ts';
+import { type CreateSteps, createSteps, wasNotBegun } from '../life/create-steps.ts';
 import type { Life } from '../life/life.ts';
 import { placement } from '../life/steps.ts';
 import { control } from '../saga/control.ts';
@@ -12,8 +12,8 @@ import { saga, type Undo } from '../saga/saga.ts';
  *
  *   prepare (reserve → cloneDisk) → certificate → start (bootDomain → awaitIp → verifySsh) → running
  *
- * Each of the two turns is one activity on the host's queue, and each of its steps an "ensure" with a time of its own:
- * repeating it is harmless. The undos of its steps stand above a turn, so they also cover a step that failed after its
+ * Each of the two is one activity on the host's queue, and each of its steps an "ensure" with a time of its own:
+ * repeating it is harmless. The undos of its steps stand above the activity, so they also cover a step that failed after its
  * effect. When a step fails, or the sandbox is deleted or expires meanwhile, the undos run newest first, each until it
  * holds; the sandbox is called `failed` or `destroyed` only after the host has been looked at again (destroy-sandbox.ts).
  */
@@ -37,7 +37,7 @@ async function prepareSomewhere(
   life: Life,
   userCaKeys: string[],
   undo: Undo,
-): Promise<{ host: HostTurns; clone: Prepared['clone'] }> {
+): Promise<{ host: CreateSteps; clone: Prepared['clone'] }> {
   const asked = new Set<string>();
   let refusal: unknown;
   for (const propose of [async () => life.proposedHosts, () => proposeHosts(life)]) {
@@ -45,7 +45,7 @@ async function prepareSomewhere(
       if (asked.has(hostId)) continue;
       asked.add(hostId);
       if (hostId !== life.record.hostId) await life.recordChange('sandbox.state', { hostId }); // before the host is touched: a cleanup must find it
-      const host = hostTurns(life, hostId);
+      const host = createSteps(life, hostId);
       const undos = [host.releaseReservation, host.removeCredentials, host.removeWorkspace];
       const withdrawals = undos.map((each, n) => undo(n === 0 ? 'reserve' : 'cloneDisk', each));
       try {

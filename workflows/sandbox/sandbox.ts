@@ -53,7 +53,7 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
 async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown> {
   const creating = new CancellationScope();
   void end.then(() => creating.cancel());
-  const create = life.isOfTurns ? createSandbox : createBySteps;
+  const create = life.hasMultiStepCreate ? createSandbox : createBySteps;
   try {
     await creating.run(() =>
       create(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),

@@ -10,15 +10,15 @@ import type { HostActivities } from '../../activities/host.ts';
 import type { Prepared, Started } from '../../activities/sandbox/create.ts';
 import type { StepUnderWay } from '../../model/sagas/messages.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { isMultiStepFailure, isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import type { StepTiming } from '../../model/sandbox/sandbox.ts';
-import { isTurnBeat, isTurnFailure } from '../../model/sandbox/turn.ts';
 import { control } from '../saga/control.ts';
 import { atStep } from '../saga/messages.ts';
 import type { Life } from './life.ts';
 import { bootMs, CREATE_GENERATION, hostSteps, stepOptions } from './steps.ts';
 
-/** The two turns in which a host creates a sandbox, what lies between them, and how they are taken back. */
-export function hostTurns(life: Life, hostId: string) {
+/** The two activities in which a host creates a sandbox, what lies between them, and their undos. */
+export function createSteps(life: Life, hostId: string) {
   const { id, timeouts } = life;
   const { shownAfterMs } = timeouts;
   const { spec, createdBy } = life.record;
@@ -39,8 +39,8 @@ export function hostTurns(life: Life, hostId: string) {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
       const { source, snapshotId, captureId = null, cpus, memoryMib, network } = spec;
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
-      const options = turnOptions(life, withinMs, `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`);
-      return inTurn(life, 'reserve', () =>
+      const options = multiStepOptions(life, withinMs, `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`);
+      return reportingSteps(life, 'reserve', () =>
         host.prepare.executeWithOptions(options, [{ ...target, ...disk, withinMs, shownAfterMs }]),
       );
     },
@@ -52,8 +52,8 @@ export function hostTurns(life: Life, hostId: string) {
     start: ({ user, hostKey }: Prepared['clone'], certificate: string): Promise<Started> => {
       const { awaitIpMs: awaitIp, verifySshMs: verifySsh } = timeouts;
       const withinMs = { bootDomain: bootMs(life, CREATE_GENERATION), awaitIp, verifySsh };
-      const options = turnOptions(life, withinMs, `${id} on ${hostId}`);
-      return inTurn(life, 'bootDomain', () =>
+      const options = multiStepOptions(life, withinMs, `${id} on ${hostId}`);
+      return reportingSteps(life, 'bootDomain', () =>
         host.start.executeWithOptions(options, [{ ...target, user, hostKey, certificate, withinMs, shownAfterMs }]),
       );
     },
@@ -65,16 +65,16 @@ export function hostTurns(life: Life, hostId: string) {
   };
 }
 
-export type HostTurns = ReturnType<typeof hostTurns>;
+export type CreateSteps = ReturnType<typeof createSteps>;
 
 /** The host ends each step at its time; this is for a host that is dead. */
-function turnOptions(life: Life, withinMs: Record<string, number>, summary: string): ActivityOptions {
+function multiStepOptions(life: Life, withinMs: Record<string, number>, summary: string): ActivityOptions {
   const ms = Object.values(withinMs).reduce((sum, each) => sum + each, 0);
   return stepOptions(life, ms, summary);
 }
 
-/** Tells of the steps of a turn: while one takes long, what the host signals of it; at the end, what it returns. */
-async function inTurn<T extends { steps: StepTiming[] }>(
+/** Records the steps of an activity: while one takes long, what the host signals of it; at the end, what it returns. */
+async function reportingSteps<T extends { steps: StepTiming[] }>(
   life: Life,
   firstStep: string,
   run: () => Promise<T>,
@@ -87,9 +87,9 @@ async function inTurn<T extends { steps: StepTiming[] }>(
     await life.recordChange('sandbox.state', { state: 'creating', phase, ...(ssh && { ssh }) });
   });
   try {
-    const turn = await run();
-    life.steps = [...before, ...turn.steps];
-    return turn;
+    const result = await run();
+    life.steps = [...before, ...result.steps];
+    return result;
   } catch (error) {
     life.failedStep = failedStepOf(error) ?? firstStep;
     throw error;
@@ -98,21 +98,21 @@ async function inTurn<T extends { steps: StepTiming[] }>(
   }
 }
 
-/** Null when the turn never said which. */
+/** Null when the activity never said which. */
 function failedStepOf(error: unknown): string | null {
   const cause = error instanceof ActivityFailure ? error.cause : null;
   const said = cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : detailOf(error);
-  return (isTurnBeat(said) || isTurnFailure(said)) && said.step !== '' ? said.step : null;
+  return (isMultiStepHeartbeat(said) || isMultiStepFailure(said)) && said.step !== '' ? said.step : null;
 }
 
-/** Whether the host refused a turn at its first step, or its worker never took it: nothing was done there. */
+/** Whether the host refused the activity at its first step, or its worker never took it: nothing was done there. */
 export function wasNotBegun(error: unknown): boolean {
   const cause = error instanceof ActivityFailure ? error.cause : null;
   if (cause instanceof TimeoutFailure) {
-    return cause.timeoutType === 'SCHEDULE_TO_START' && !isTurnBeat(cause.lastHeartbeatDetails);
+    return cause.timeoutType === 'SCHEDULE_TO_START' && !isMultiStepHeartbeat(cause.lastHeartbeatDetails);
   }
   const said = detailOf(error);
-  return isTurnFailure(said) && said.isFirst;
+  return isMultiStepFailure(said) && said.isFirst;
 }
 
 function detailOf(error: unknown): unknown {

@@ -1,15 +1,20 @@
 import type { Context } from '@temporalio/activity';
 import { asStep } from '../../activities/step/step-context.ts';
-import type { Turn, TurnStep } from '../../activities/step/turn.ts';
+import type { RunnerStep, StepRunner } from '../../activities/step/step-runner.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { AT_STEP, type StepUnderWay } from '../../model/sagas/messages.ts';
+import {
+  type DoneStep,
+  isMultiStepHeartbeat,
+  type MultiStepFailure,
+  type MultiStepHeartbeat,
+} from '../../model/sandbox/multi-step.ts';
 import type { StepTiming } from '../../model/sandbox/sandbox.ts';
 import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
-import { type DoneStep, isTurnBeat, type TurnBeat, type TurnFailure } from '../../model/sandbox/turn.ts';
 
-/** The turn that one attempt of an activity is. */
-export class HostTurn implements Turn {
+/** The steps of one attempt of an activity on its host. */
+export class HostStepRunner implements StepRunner {
   /** Rejects when a step has not ended in its time, whether it stops or not. */
   readonly overdue: Promise<never>;
   #overdue: (why: MayflyError) => void = () => {};
@@ -32,29 +37,29 @@ export class HostTurn implements Turn {
     this.#signal = context.cancellationSignal;
     const { heartbeatDetails, attempt } = context.info;
     this.#isResumed = attempt > 1;
-    if (isTurnBeat(heartbeatDetails)) this.#done = heartbeatDetails.done;
+    if (isMultiStepHeartbeat(heartbeatDetails)) this.#done = heartbeatDetails.done;
   }
 
-  /** Begins, when those before it in line have ended. @param signal also ends it when a newer turn or step overtakes it */
+  /** Begins, when those before it in line have ended. @param signal also ends it when a newer activity overtakes it */
   begin(signal: AbortSignal): void {
     this.#signal = signal;
-    this.beat(); // so that it is known to have begun, should this process die
+    this.heartbeat(); // so that it is known to have begun, should this process die
   }
 
-  beat(): void {
-    const beat: TurnBeat = { step: this.#step, seen: this.#seen, done: this.#done };
-    this.context.heartbeat(beat);
+  heartbeat(): void {
+    const details: MultiStepHeartbeat = { step: this.#step, seen: this.#seen, done: this.#done };
+    this.context.heartbeat(details);
   }
 
   get steps(): StepTiming[] {
     return this.#done.map(({ step, startedAt, endedAt }) => ({ step, startedAt, endedAt }));
   }
 
-  get failure(): TurnFailure {
+  get failure(): MultiStepFailure {
     return { step: this.#step, isFirst: !this.#isResumed && this.#done.length === 0 };
   }
 
-  async step<T>(step: TurnStep, run: () => Promise<T>): Promise<T> {
+  async step<T>(step: RunnerStep, run: () => Promise<T>): Promise<T> {
     const { name } = step;
     const before = this.#done.find((done) => done.step === name);
     if (before) return before.result as T; // what this very step has returned, by way of JSON
@@ -90,8 +95,8 @@ export class HostTurn implements Turn {
   }
 
   /** By heartbeat to Temporal, and by signal to the workflow, which writes it into the record. */
-  #tell({ phase, ssh }: TurnStep): void {
-    this.beat();
+  #tell({ phase, ssh }: RunnerStep): void {
+    this.heartbeat();
     const { workflowExecution } = this.context.info;
     if (!workflowExecution) return;
     const { workflowId, runId } = workflowExecution;

@@ -2,12 +2,12 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityExecuteInput } from '@temporalio/worker';
 import { describe, expect, test } from 'vitest';
 import { stepContext } from '../../activities/step/step-context.ts';
-import { currentTurn } from '../../activities/step/turn.ts';
+import { currentStepRunner } from '../../activities/step/step-runner.ts';
 import { Failpoints } from '../../host/failpoints.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { isTurnBeat, type TurnBeat } from '../../model/sandbox/turn.ts';
-import { HostTurnInterceptor } from '../../worker/activity-interceptors.ts';
+import { isMultiStepHeartbeat, type MultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
+import { MultiStepInterceptor } from '../../worker/activity-interceptors.ts';
 
 const TARGET = { sandboxId: 'sbx-0000000000000001', generation: 1 };
 const RESERVE = { name: 'reserve', phase: 'placing', withinMs: 5_000, shownAfterMs: 50 } as const;
@@ -15,7 +15,7 @@ const CLONE = { name: 'cloneDisk', phase: 'cloning', withinMs: 5_000, shownAfter
 
 /** What an interceptor needs of an activity, and what it says of itself. */
 function attempt(number: number, heartbeatDetails?: unknown) {
-  const beats: TurnBeat[] = [];
+  const beats: MultiStepHeartbeat[] = [];
   const signals: unknown[] = [];
   const context = {
     info: {
@@ -27,7 +27,7 @@ function attempt(number: number, heartbeatDetails?: unknown) {
     },
     cancellationSignal: new AbortController().signal,
     heartbeat: (detail: unknown) => {
-      if (isTurnBeat(detail)) beats.push(detail);
+      if (isMultiStepHeartbeat(detail)) beats.push(detail);
     },
     client: {
       workflow: { getHandle: () => ({ signal: async (_name: string, said: unknown) => void signals.push(said) }) },
@@ -42,7 +42,7 @@ function run(
   activity: () => Promise<unknown>,
   { failpoints = '', mutex = new KeyedMutex() } = {},
 ): Promise<unknown> {
-  const interceptor = new HostTurnInterceptor(context, Failpoints.parse(failpoints), mutex);
+  const interceptor = new MultiStepInterceptor(context, Failpoints.parse(failpoints), mutex);
   return interceptor.execute({ args: [TARGET], headers: {} } as ActivityExecuteInput, activity);
 }
 
@@ -55,14 +55,14 @@ async function failureOf(work: Promise<unknown>): Promise<ApplicationFailure> {
   throw new Error(`it did not fail as expected: ${String(error)}`);
 }
 
-describe('a turn on the host', () => {
+describe('an activity of several steps on a host', () => {
   test('runs its steps in order, and tells how long each took', async () => {
     const { context, signals } = attempt(1);
     const steps = await run(context, async () => {
-      const turn = currentTurn();
-      expect(await turn.step(RESERVE, async () => 1)).toBe(1);
-      expect(await turn.step(CLONE, async () => 'clone')).toBe('clone');
-      return turn.steps;
+      const runner = currentStepRunner();
+      expect(await runner.step(RESERVE, async () => 1)).toBe(1);
+      expect(await runner.step(CLONE, async () => 'clone')).toBe('clone');
+      return runner.steps;
     });
     expect(steps).toMatchObject([{ step: 'reserve' }, { step: 'cloneDisk' }]);
     expect(signals).toEqual([]); // nobody could have looked
@@ -73,13 +73,13 @@ describe('a turn on the host', () => {
     const done = [{ step: 'reserve', startedAt: at, endedAt: at, result: { granted: 7 } }];
     const { context } = attempt(2, { step: 'cloneDisk', seen: 'running', done });
     const steps = await run(context, async () => {
-      const turn = currentTurn();
-      const reserved = await turn.step(RESERVE, async () => {
+      const runner = currentStepRunner();
+      const reserved = await runner.step(RESERVE, async () => {
         throw new Error('reserved twice');
       });
       expect(reserved).toEqual({ granted: 7 });
-      await turn.step(CLONE, async () => 'clone');
-      return turn.steps;
+      await runner.step(CLONE, async () => 'clone');
+      return runner.steps;
     });
     expect(steps).toMatchObject([{ step: 'reserve', startedAt: at, endedAt: at }, { step: 'cloneDisk' }]);
   });
@@ -94,9 +94,9 @@ describe('a turn on the host', () => {
       run(
         context,
         async () => {
-          const turn = currentTurn();
-          await turn.step(RESERVE, async () => {});
-          await turn.step(CLONE, async () => {});
+          const runner = currentStepRunner();
+          await runner.step(RESERVE, async () => {});
+          await runner.step(CLONE, async () => {});
         },
         { failpoints: `${step}.before=error(capacity_exhausted)` },
       ),
@@ -107,7 +107,7 @@ describe('a turn on the host', () => {
   test('what an attempt of the same step may cure stays so', async () => {
     const { context } = attempt(1);
     const failure = await failureOf(
-      run(context, () => currentTurn().step(CLONE, () => Promise.reject(new MayflyError('clone_failed', 'no')))),
+      run(context, () => currentStepRunner().step(CLONE, () => Promise.reject(new MayflyError('clone_failed', 'no')))),
     );
     expect(failure).toMatchObject({ type: 'clone_failed', nonRetryable: false });
   });
@@ -120,7 +120,7 @@ describe('a turn on the host', () => {
     const { context } = attempt(1);
     const step = { name, phase: 'booting', withinMs: 20, shownAfterMs: 50 } as const;
     const work = run(context, () =>
-      currentTurn().step(step, async () => {
+      currentStepRunner().step(step, async () => {
         const mine = stepContext();
         mine.alive('no lease yet');
         await new Promise((_resolve, reject) => {
@@ -143,12 +143,12 @@ describe('a turn on the host', () => {
     const work = run(
       context,
       async () => {
-        const turn = currentTurn();
-        await turn.step({ ...RESERVE, withinMs: 20 }, async () => {
+        const runner = currentStepRunner();
+        await runner.step({ ...RESERVE, withinMs: 20 }, async () => {
           await ended;
           order.push('reserve ended');
         });
-        await turn.step(CLONE, async () => void order.push('cloneDisk'));
+        await runner.step(CLONE, async () => void order.push('cloneDisk'));
       },
       { mutex },
     );
@@ -165,15 +165,15 @@ describe('a turn on the host', () => {
       while (signals.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     };
     await run(context, async () => {
-      const turn = currentTurn();
-      await turn.step(RESERVE, async () => {});
-      await turn.step(CLONE, told);
+      const runner = currentStepRunner();
+      await runner.step(RESERVE, async () => {});
+      await runner.step(CLONE, told);
     });
     expect(signals).toMatchObject([{ phase: 'cloning', steps: [{ step: 'reserve' }] }]);
     expect(beats.at(-1)).toMatchObject({ step: 'cloneDisk', done: [{ step: 'reserve' }] });
   });
 
-  test('that never had its turn has begun no step', async () => {
+  test('that was overtaken before it began has begun no step', async () => {
     const mutex = new KeyedMutex();
     await mutex.run(TARGET.sandboxId, 9, new AbortController().signal, async () => {});
     const failure = await failureOf(run(attempt(1).context, async () => 'ran', { mutex }));
