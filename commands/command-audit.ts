@@ -22,7 +22,7 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
     await store.audit.append(record.sandboxId, event);
   }
 
-  async function tellStarted(record: CommandRecord): Promise<void> {
+  async function appendStarted(record: CommandRecord): Promise<void> {
     await append(record, 'command.started', null, { startedAt: record.startedAt });
   }
 
@@ -37,11 +37,11 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
       return true;
     },
 
-    /** @returns whether it has started, which was told then */
+    /** @returns whether it has started, which then is in the audit trail */
     async commandStarted({ commandId }: { commandId: string }): Promise<boolean> {
       const record = await store.commands.get(commandId);
       if (!record?.startedAt) return false;
-      await tellStarted(record);
+      await appendStarted(record);
       return true;
     },
 
@@ -50,11 +50,11 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
       if (record) await append(record, 'command.cancel-asked', actor, {});
     },
 
-    /** @param startTold whether its start was told before */
+    /** @param startTold whether its start is in the audit trail already */
     async commandEnded({ commandId, startTold }: { commandId: string; startTold: boolean }): Promise<void> {
       const record = await store.commands.get(commandId);
       if (!record) return;
-      if (record.startedAt && !startTold) await tellStarted(record);
+      if (record.startedAt && !startTold) await appendStarted(record);
       const { outcome, exitCode, signal, reason, failure, stdout, stderr, startedAt, endedAt } = record;
       const how = { outcome, exitCode, signal, reason, failure, stdout, stderr, startedAt, endedAt };
       await append(record, 'command.ended', null, how);

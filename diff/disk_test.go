@@ -13,7 +13,7 @@ import (
 
 const clusterBytes = 64 << 10
 
-// overlay makes a qcow2 that leans on another and holds only the clusters in which the raw image `now` differs from `then`.
+// overlay makes a qcow2 that has another as its backing file and holds only the clusters in which the raw image `now` differs from `then`.
 func overlay(t *testing.T, base, then, now string) string {
 	t.Helper()
 	path := t.TempDir() + "/overlay.qcow2"

@@ -24,7 +24,7 @@ export interface SourceFile {
 }
 
 /** Each look is a process or more on a machine that has other work. */
-const LOOKS_AT_ONCE = 4;
+const REQUESTS_AT_ONCE = 4;
 
 /** Shape only: what may be run is checked by the API's layer before, and by the gate after. */
 const argument = z.union([z.string(), z.strictObject({ glob: z.string() })]);
@@ -41,7 +41,7 @@ export const runRequest = z.strictObject({
   maxOutputBytes: z.int().min(0).max(maxOutputBytes),
 });
 
-/** Looks at the sources of this host, for its relay: bounded in number, time and bytes. */
+/** Reads from the sources of this host, for its relay: bounded in number, time and bytes. */
 export class SourceRelay {
   readonly #running = new Map<string, number>();
 
@@ -94,23 +94,23 @@ export class SourceRelay {
       throw new MayflyError('source_not_prepared', `The source ${JSON.stringify(name)} is not prepared on ${hostId}.`);
     }
     const { sshd } = record;
-    return this.#inTurn(id, () =>
+    return this.#bounded(id, () =>
       sourceReads
         .ask({ id, name, sshd, certify: (publicKey) => certify(id, publicKey) }, request, signal)
         .catch(keyLost),
     );
   }
 
-  async #inTurn<T>(id: string, look: () => Promise<T>): Promise<T> {
+  async #bounded<T>(id: string, read: () => Promise<T>): Promise<T> {
     const running = this.#running.get(id) ?? 0;
-    if (running >= LOOKS_AT_ONCE) {
-      throw new MayflyError('too_many_requests', `${LOOKS_AT_ONCE} looks at this source are under way.`, {
+    if (running >= REQUESTS_AT_ONCE) {
+      throw new MayflyError('too_many_requests', `${REQUESTS_AT_ONCE} requests to this source are under way.`, {
         retryAfterSeconds: 1,
       });
     }
     this.#running.set(id, running + 1);
     try {
-      return await look();
+      return await read();
     } finally {
       const left = (this.#running.get(id) ?? 1) - 1;
       if (left > 0) this.#running.set(id, left);

@@ -21,7 +21,7 @@ export function activityFailure(error: unknown): unknown {
 }
 
 /** For what is tried until it succeeds, whatever stands in its way. */
-export function patientFailure(error: unknown): unknown {
+export function retryableFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
   const { code, message, cause } = described(error);
   return failure(code, message, cause, false);

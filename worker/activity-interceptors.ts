@@ -8,7 +8,7 @@ import { asStep } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { KeyedMutex } from '../host/os/keyed-mutex.ts';
-import { activityFailure, patientFailure, withDetail } from './activity-failure.ts';
+import { activityFailure, retryableFailure, withDetail } from './activity-failure.ts';
 import { HostStepRunner } from './machine/host-step-runner.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
@@ -62,7 +62,7 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
         return result;
       });
     } catch (error) {
-      throw PATIENT.has(info.activityType) ? patientFailure(error) : activityFailure(error);
+      throw RETRIED_UNTIL_DONE.has(info.activityType) ? retryableFailure(error) : activityFailure(error);
     } finally {
       clearInterval(beat);
     }
@@ -101,7 +101,7 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
 const MULTI_STEP: ReadonlySet<string> = new Set<keyof CreateActivities>(['prepare', 'start']);
 
 /** Steps that may wait for a guest or for room for days: Temporal repeats them, which costs the history no events. */
-const PATIENT: ReadonlySet<string> = new Set<keyof SnapshotActivities>(['thaw']);
+const RETRIED_UNTIL_DONE: ReadonlySet<string> = new Set<keyof SnapshotActivities>(['thaw']);
 
 /** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
 const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof TrustActivities>([
@@ -118,7 +118,7 @@ export function hostInterceptor(
   failpoints: Failpoints,
   mutex: KeyedMutex,
 ): ActivityInboundCallsInterceptor {
-  if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, patientFailure);
+  if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, retryableFailure);
   const Interceptor = MULTI_STEP.has(context.info.activityType) ? MultiStepInterceptor : HostStepInterceptor;
   return new Interceptor(context, failpoints, mutex);
 }

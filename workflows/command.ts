@@ -3,14 +3,14 @@ import type { HostActivities } from '../activities/host.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
 import { CANCEL_COMMAND, type CommandInput } from '../model/sandbox/command.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
-import { patientControl } from './saga/control.ts';
+import { controlUntilDone } from './saga/control.ts';
 
 const cancel = defineSignal<[Actor]>(CANCEL_COMMAND);
 
-const { commandRequested, commandStarted, commandCancelAsked, commandEnded } = patientControl;
+const { commandRequested, commandStarted, commandCancelAsked, commandEnded } = controlUntilDone;
 
-/** What takes longer is told to have started while it runs; the start of a brief one together with its end. Milliseconds. */
-const TOLD_WHILE_RUNNING_MS = 1_000;
+/** The start of what takes longer is recorded while it runs; that of a brief one together with its end. Milliseconds. */
+const RECORDED_WHILE_RUNNING_MS = 1_000;
 /** Until a host's silence is taken for its death; it goes on with commands that run by itself as soon as it is back. */
 const HEARTBEAT = '10s';
 /** More than the longest time-out of a command, which its guest keeps. */
@@ -51,12 +51,12 @@ export async function command({ commandId, sandboxId, hostId }: CommandInput): P
     await commandCancelAsked({ commandId, actor: cancelledBy });
     if (!isOver) await cancelCommand({ commandId, sandboxId });
   };
-  const tellStart = async () => {
-    for (let after = TOLD_WHILE_RUNNING_MS; !(await condition(() => isOver, after)); after *= 2) {
+  const recordStart = async () => {
+    for (let after = RECORDED_WHILE_RUNNING_MS; !(await condition(() => isOver, after)); after *= 2) {
       if (await commandStarted({ commandId })) return true;
     }
     return false;
   };
-  const [startTold] = await Promise.all([tellStart(), passOnCancel(), run]);
+  const [startTold] = await Promise.all([recordStart(), passOnCancel(), run]);
   await commandEnded({ commandId, startTold });
 }

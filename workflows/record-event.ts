@@ -1,8 +1,8 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { RecordEventInput } from '../model/sagas/messages.ts';
-import { patientControl } from './saga/control.ts';
+import { controlUntilDone } from './saga/control.ts';
 
-const { rememberEvent } = patientControl;
+const { rememberEvent } = controlUntilDone;
 
 /** One event for the audit trail that belongs to no saga; Temporal keeps it until the store has it. */
 export async function recordEvent({ sandboxId, event }: RecordEventInput): Promise<void> {

@@ -45,15 +45,15 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
       return { ...saved, chainLength: await snapshots.chainLength(sandboxId) };
     },
     /**
-     * @returns on how many snapshots its disks leant; 0 when that was not too many
+     * @returns how many snapshots its disks referred to; 0 when that was not too many
      * @throws MayflyError flatten_failed, sandbox_not_running, quota_exceeded, host_disk_full
      */
     async flatten({ sandboxId }: StepTarget): Promise<{ leantOn: number }> {
-      const leantOn = await snapshots.chainLength(sandboxId);
-      if (leantOn <= LONGEST_CHAIN) return { leantOn: 0 };
+      const chainLength = await snapshots.chainLength(sandboxId);
+      if (chainLength <= LONGEST_CHAIN) return { leantOn: 0 };
       await room.checkFlat(sandboxId);
       await snapshots.flatten(sandboxId, stepContext());
-      return { leantOn };
+      return { leantOn: chainLength };
     },
     async thaw({ sandboxId }: StepTarget): Promise<void> {
       await snapshots.thaw(sandboxId);

@@ -6,7 +6,7 @@ import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { LIST_OPTION, printList } from '../terminal/list.ts';
 import { printable } from '../terminal/printable.ts';
-import { tellingPart } from './telling-part.ts';
+import { briefDetail } from './audit-detail.ts';
 
 const ARGS = {
   id: { type: 'positional', description: 'Sandbox id; also of one that has ended', required: true },
@@ -19,7 +19,7 @@ type Shown = AuditEntry & { event: AuditEvent };
 
 function row({ seq, event }: Shown): string[] {
   const { at, kind, actor } = event;
-  return [String(seq), at, kind, actor?.agentId ?? actor?.apiKeyId ?? '-', printable(tellingPart(event)).slice(0, 100)];
+  return [String(seq), at, kind, actor?.agentId ?? actor?.apiKeyId ?? '-', printable(briefDetail(event)).slice(0, 100)];
 }
 
 /** `mayfly audit show`: oldest first, all pages. */

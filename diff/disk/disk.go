@@ -84,7 +84,7 @@ func (d *Disk) locate(offset int64) (layer, Place, int64, error) {
 	}
 	length := d.Size() - offset
 	for _, layer := range d.layers {
-		// A disk may be larger than what it leans on.
+		// A disk may be larger than its backing file.
 		if offset >= layer.size() {
 			break
 		}

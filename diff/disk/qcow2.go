@@ -35,9 +35,9 @@ type qcow2 struct {
 	tables []int64
 }
 
-// openQcow2 reads the header. leans says whether the caller has given a layer below this one; the name of that layer,
+// openQcow2 reads the header. hasBacking says whether the caller has given a layer below this one; the name of that layer,
 // which is in the header, is nobody's business.
-func openQcow2(files *Files, file *file, leans bool) (*qcow2, error) {
+func openQcow2(files *Files, file *file, hasBacking bool) (*qcow2, error) {
 	var header [qcow2HeaderBytes]byte
 	if err := files.readAt(file, header[:], 0); err != nil {
 		return nil, err
@@ -56,9 +56,9 @@ func openQcow2(files *Files, file *file, leans bool) (*qcow2, error) {
 		return nil, fault.New(fault.BadImage, "a qcow2 layer is for a disk of %d bytes", uint64(image.bytes))
 	case u32(32) != 0:
 		return nil, fault.New(fault.Unsupported, "a qcow2 layer is encrypted")
-	case (u64(8) != 0) != leans:
-		return nil, fault.New(fault.BadRequest, "the chain of layers is not whole: a qcow2 layer %s another",
-			map[bool]string{true: "does not lean on", false: "leans on"}[leans])
+	case (u64(8) != 0) != hasBacking:
+		return nil, fault.New(fault.BadRequest, "the chain of layers is not whole: a qcow2 layer has %s",
+			map[bool]string{true: "no backing file", false: "a backing file"}[hasBacking])
 	}
 	if image.version == 3 {
 		if err := checkFeatures(u64(72), u32(100)); err != nil {

@@ -138,7 +138,7 @@ export class SimulatedHypervisor implements Hypervisor {
     return this.#diskUsage.of(await this.#machine.workspace(sandboxId));
   }
 
-  /** Here snapshots are whole trees, on which nothing leans. */
+  /** Here snapshots are whole trees, to which nothing refers. */
   async heldBytes(): Promise<ReadonlyMap<string, number>> {
     return new Map();
   }

@@ -41,7 +41,7 @@ const SSH_PORT = 22;
 
 interface Kept {
   client: CertClient;
-  /** Looks under way on it. */
+  /** Reads under way on it. */
   reads: number;
   idle: NodeJS.Timeout | null;
 }

@@ -22,7 +22,7 @@ export const SNAPSHOT_REASONS = ['requested', 'before-restore', 'diff'] as const
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
 /**
- * On so many snapshots, one below the other, a sandbox's disks may lean; from one more on they are flattened. Each is a
+ * A sandbox's disks may refer to so many snapshots, one below the other; from one more on they are flattened. Each is a
  * file that QEMU keeps open with a table of its own, is looked into for every cluster that those above it do not have,
  * and is checked by its digest before every fork (figures: docs/performance.md).
  */
@@ -77,7 +77,7 @@ export interface SnapshotRecord {
   kind: SnapshotKind;
   state: SnapshotState;
   reason: SnapshotReason;
-  /** The snapshot on which the sandbox's disks leaned when this one was taken; null: on the source itself. */
+  /** The snapshot that the sandbox's disks referred to when this one was taken; null: the source itself. */
   parentId: string | null;
   createdBy: Actor;
   createdAt: string;

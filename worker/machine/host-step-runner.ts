@@ -66,7 +66,7 @@ export class HostStepRunner implements StepRunner {
     const startedAt = new Date().toISOString();
     this.#step = name;
     this.#seen = 'running';
-    const slow = setTimeout(() => this.#tell(step), step.shownAfterMs);
+    const slow = setTimeout(() => this.#report(step), step.shownAfterMs);
     const late = new AbortController();
     const limit = setTimeout(() => {
       const why = new MayflyError(timeoutCode(name), timeoutMessage(name, this.#seen));
@@ -95,7 +95,7 @@ export class HostStepRunner implements StepRunner {
   }
 
   /** By heartbeat to Temporal, and by signal to the workflow, which writes it into the record. */
-  #tell({ phase, ssh }: RunnerStep): void {
+  #report({ phase, ssh }: RunnerStep): void {
     this.heartbeat();
     const { workflowExecution } = this.context.info;
     if (!workflowExecution) return;

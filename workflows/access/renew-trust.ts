@@ -13,7 +13,7 @@ import type { Life } from '../life/life.ts';
 import type { trust } from './trust.ts';
 
 /** Then a guest that does not take it is left to that run, which goes on trying. */
-const PATIENCE = '30s';
+const LONGEST_WAIT = '30s';
 
 /**
  * Has a guest that was put back told anew whom to trust: its disks are of a time before the latest revocations. Resolves
@@ -57,5 +57,5 @@ async function told(run: ChildWorkflowHandle<typeof trust>, sandboxId: string): 
     });
     over();
   });
-  await condition(() => isOver, PATIENCE);
+  await condition(() => isOver, LONGEST_WAIT);
 }

@@ -15,7 +15,7 @@ import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { type Revocation, TRUST_CHANGED, type TrustInput } from '../../model/sandbox/certificate.ts';
 import { now } from '../life/life.ts';
-import { patientControl } from '../saga/control.ts';
+import { controlUntilDone } from '../saga/control.ts';
 
 const changed = defineSignal<[Revocation | null]>(TRUST_CHANGED);
 
@@ -43,9 +43,9 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
     isNew = false;
     for (const { revocation, at } of wishes.splice(0)) {
       if (!revocation) continue;
-      await patientControl.revokeCertificates({ sandboxId, ...revocation, at, eventId: `${runId}/${events++}` });
+      await controlUntilDone.revokeCertificates({ sandboxId, ...revocation, at, eventId: `${runId}/${events++}` });
     }
-    const guest = await patientControl.trustOf({ sandboxId });
+    const guest = await controlUntilDone.trustOf({ sandboxId });
     if (!guest) return false;
     const held = await pushToGuest(sandboxId, guest);
     if (held && !isNew && !guest.hasMore) return true;
@@ -77,7 +77,7 @@ async function pushToGuest(sandboxId: string, guest: GuestTrust): Promise<boolea
     return false;
   }
   setCurrentDetails('');
-  if (revokedSerials.length > 0) await patientControl.rememberRefused({ serials: revokedSerials, at: now() });
+  if (revokedSerials.length > 0) await controlUntilDone.rememberRefused({ serials: revokedSerials, at: now() });
   return true;
 }
 
@@ -88,8 +88,8 @@ async function resignOwn(
 ): Promise<void> {
   const { publicKey } = await host.ownPublicKey({ sandboxId });
   if (publicKey === null) return;
-  const { source, createdBy } = await patientControl.certifiable({ sandboxId, publicKey, purpose: 'host' });
-  const signed = await patientControl.signCertificate({
+  const { source, createdBy } = await controlUntilDone.certifiable({ sandboxId, publicKey, purpose: 'host' });
+  const signed = await controlUntilDone.signCertificate({
     sandboxId,
     source,
     actor: createdBy,

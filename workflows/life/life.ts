@@ -13,12 +13,12 @@ import {
 } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import { assertTransition } from '../../model/sandbox/transitions.ts';
-import { patientControl } from '../saga/control.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { accepted, destroy, patch, settled, touch } from '../saga/messages.ts';
 import { show } from './shown.ts';
 
-const { recordRequested, remember, recall, lastUse } = patientControl;
+const { recordRequested, remember, recall, lastUse } = controlUntilDone;
 
 /** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;
@@ -40,7 +40,7 @@ export class Life {
   record: SandboxRecord;
   /** The step that failed last: the one to name when the create fails, since undos do not fail. */
   failedStep = 'workflow';
-  /** On how many snapshots its disks lean, as its latest snapshot found. */
+  /** How many snapshots its disks refer to, as its latest snapshot found. */
   chainLength = 0;
   /** Its end has come, by a delete or a timer, though its record may not say so yet: what is under way is cut short. */
   shallEnd = false;

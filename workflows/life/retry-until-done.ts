@@ -44,7 +44,7 @@ export async function retryUntilDoneOrLeft<T>(
   }
   for (;;) {
     try {
-      const result = await run(patiently(life.timeouts.cleanupMs, life.timeouts.heartbeatMs));
+      const result = await run(optionsUntilDone(life.timeouts.cleanupMs, life.timeouts.heartbeatMs));
       await life.recordChange('sandbox.cleanup', { waitingFor: null }, { what, held: true });
       return result;
     } catch (error) {
@@ -72,7 +72,7 @@ function briefly({ timeouts }: Life): ActivityOptions {
  * For a step that stays queued, or is retried, for as long as it takes.
  * @param startToCloseTimeout of one attempt
  */
-export function patiently(startToCloseTimeout: Duration, heartbeatTimeout: Duration = '4s'): ActivityOptions {
+export function optionsUntilDone(startToCloseTimeout: Duration, heartbeatTimeout: Duration = '4s'): ActivityOptions {
   return { startToCloseTimeout, heartbeatTimeout, retry: { initialInterval: '500ms', maximumInterval: '10s' } };
 }
 

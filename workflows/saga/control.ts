@@ -10,8 +10,8 @@ export const control = proxyLocalActivities<ControlActivities>({
   retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
 });
 
-/** The same, tried until the store has it. */
-export const patientControl = proxyLocalActivities<ControlActivities>({
+/** The same, retried until the store has it. */
+export const controlUntilDone = proxyLocalActivities<ControlActivities>({
   startToCloseTimeout: '20s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 });

@@ -3,11 +3,11 @@ import type { PauseOperation } from '../../model/sagas/messages.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationRun } from '../life/operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from '../life/operation-steps.ts';
-import { patientControl } from '../saga/control.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { startAgain, untilItWorks } from './bring-back.ts';
 import { NOT_SUSPENDED_FOR_SPACE } from './suspend-for-space.ts';
 
-const { lastUse } = patientControl;
+const { lastUse } = controlUntilDone;
 
 /**
  * Puts a sandbox to its host's disk, and gives its memory back:

@@ -10,7 +10,7 @@ import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { StopReason } from '../../model/sandbox/sandbox.ts';
 import { Life, now } from '../life/life.ts';
-import { patientControl } from '../saga/control.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
 import { abandonSnapshots } from '../snapshot/abandon-snapshots.ts';
 import { createBySteps } from './create-by-steps.ts';
@@ -80,5 +80,5 @@ async function startEnding(life: Life, reason: StopReason): Promise<void> {
 
 async function revokeAll({ id, stoppedBy }: Life): Promise<void> {
   const eventId = `${workflowInfo().runId}/certificates`;
-  await patientControl.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
+  await controlUntilDone.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
 }

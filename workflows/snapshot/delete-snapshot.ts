@@ -6,15 +6,15 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { now } from '../life/life.ts';
-import { patiently } from '../life/retry-until-done.ts';
-import { patientControl } from '../saga/control.ts';
+import { optionsUntilDone } from '../life/retry-until-done.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
-const { rememberEvent } = patientControl;
+const { rememberEvent } = controlUntilDone;
 
 /** A host that is down gets its work when it is back. */
-const PATIENTLY = patiently('2m');
+const UNTIL_DONE = optionsUntilDone('2m');
 
 /**
  * Takes a snapshot away, whether its sandbox still lives or not:
@@ -38,12 +38,14 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
 
 async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
   const { taskPauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
-  const { removeSnapshot } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
+  const { removeSnapshot } = proxyActivities<HostActivities>({ ...UNTIL_DONE, taskQueue: hostQueue(hostId) });
   // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
   for (;;) {
     try {
-      return await removeSnapshot.executeWithOptions({ ...PATIENTLY, summary: `${snapshotId} on ${hostId}` }, [target]);
+      return await removeSnapshot.executeWithOptions({ ...UNTIL_DONE, summary: `${snapshotId} on ${hostId}` }, [
+        target,
+      ]);
     } catch (error) {
       const { message } = failureOf(error, 'removeSnapshot');
       log.warn('a snapshot is not removed yet', { snapshotId, why: message });

@@ -15,9 +15,9 @@ export function isChainTooLong({ chainLength, record }: Life): boolean {
  */
 export async function flattenDisks(life: Life, generation: number): Promise<void> {
   try {
-    const { leantOn } = await stepsOn(life, generation).flatten();
+    const { leantOn: chainLength } = await stepsOn(life, generation).flatten();
     life.chainLength = 0;
-    if (leantOn > 0) await life.recordChange('sandbox.flattened', {}, { snapshots: leantOn });
+    if (chainLength > 0) await life.recordChange('sandbox.flattened', {}, { snapshots: chainLength });
   } catch (error) {
     if (isCancellation(error)) return;
     await life.recordChange('sandbox.flatten-failed', {}, { failure: failureOf(error, 'flatten') });

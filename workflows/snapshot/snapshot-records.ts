@@ -1,19 +1,19 @@
 import { CancellationScope } from '@temporalio/workflow';
 import type { SnapshotRemembrance } from '../../activities/snapshot/snapshot-record.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { patientControl } from '../saga/control.ts';
+import { controlUntilDone } from '../saga/control.ts';
 
 /** What is known of snapshots. What happened is written down also when the sandbox is being cancelled. */
 export const snapshotRecords = {
   /** @throws ApplicationFailure snapshot_name_taken */
   begin: (record: SnapshotRecord): Promise<SnapshotRecord> =>
-    CancellationScope.nonCancellable(() => patientControl.recordSnapshot({ record })),
+    CancellationScope.nonCancellable(() => controlUntilDone.recordSnapshot({ record })),
   change: (snapshotId: string, changes: SnapshotRemembrance['changes']): Promise<SnapshotRecord> =>
-    CancellationScope.nonCancellable(() => patientControl.rememberSnapshot({ snapshotId, changes })),
+    CancellationScope.nonCancellable(() => controlUntilDone.rememberSnapshot({ snapshotId, changes })),
   /** @throws ApplicationFailure snapshot_not_found */
-  recall: (snapshotId: string): Promise<SnapshotRecord> => patientControl.recallSnapshot({ snapshotId }),
+  recall: (snapshotId: string): Promise<SnapshotRecord> => controlUntilDone.recallSnapshot({ snapshotId }),
   /** @throws ApplicationFailure snapshot_not_found, snapshot_not_ready */
   checkRestorable: (snapshotId: string, sandboxId: string): Promise<void> =>
-    patientControl.restorable({ snapshotId, sandboxId }),
-  unfinished: (sandboxId: string): Promise<SnapshotRecord[]> => patientControl.unfinishedSnapshots({ sandboxId }),
+    controlUntilDone.restorable({ snapshotId, sandboxId }),
+  unfinished: (sandboxId: string): Promise<SnapshotRecord[]> => controlUntilDone.unfinishedSnapshots({ sandboxId }),
 };

@@ -6,14 +6,14 @@ import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { now } from '../life/life.ts';
-import { patiently } from '../life/retry-until-done.ts';
-import { patientControl } from '../saga/control.ts';
+import { optionsUntilDone } from '../life/retry-until-done.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { TaskLife } from './task-life.ts';
 
 /** A host, or a store, that is down gets its work when it is back. */
-export const PATIENTLY = patiently('5m');
+export const UNTIL_DONE = optionsUntilDone('5m');
 
-const { awaitListed } = proxyActivities<ControlActivities>(PATIENTLY);
+const { awaitListed } = proxyActivities<ControlActivities>(UNTIL_DONE);
 
 /** What is done to one baked source, as its workflow knows it. All writes of its record go through here. */
 export class BakeLife extends TaskLife {
@@ -32,7 +32,7 @@ export class BakeLife extends TaskLife {
   /** @returns what is known of that bake; it may be over. @throws ApplicationFailure source_exists */
   async begin(record: BakedSource): Promise<BakedSource> {
     const event = this.#event('source.baking', { snapshotId: record.snapshotId, builderId: record.builderId });
-    return CancellationScope.nonCancellable(() => patientControl.recordBake({ record, event }));
+    return CancellationScope.nonCancellable(() => controlUntilDone.recordBake({ record, event }));
   }
 
   /** Changes the record; also when the workflow is being cancelled. */
@@ -43,7 +43,7 @@ export class BakeLife extends TaskLife {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const event = said ? this.#event(said.kind, said.detail) : null;
     return CancellationScope.nonCancellable(() =>
-      patientControl.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
+      controlUntilDone.rememberBake({ sourceId: this.sourceId, changes: { ...changes, updatedAt: now() }, event }),
     );
   }
 

@@ -2,7 +2,7 @@ import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { BakeSourceInput } from '../../model/snapshots/baked-source.ts';
-import { type BakeLife, PATIENTLY } from './bake-life.ts';
+import { type BakeLife, UNTIL_DONE } from './bake-life.ts';
 
 /** Images are copied, checked and read once more: at 100 MB/s one of 60 GB takes half an hour. */
 const STEP: ActivityOptions = {
@@ -21,12 +21,12 @@ export function bakeSteps(life: BakeLife, { bakeId, snapshot, builderId }: BakeS
   const target = { sandboxId: sourceId, generation, ...request };
   const gone = { ...target, generation: generation + 1 };
   const options = { ...STEP, summary: `${snapshot.id} → ${name} on ${hostId}` };
-  const patiently = { ...PATIENTLY, summary: `${name} on ${hostId}` };
+  const untilDone = { ...UNTIL_DONE, summary: `${name} on ${hostId}` };
 
   const step = (what: 'claimSourceName' | 'cleanGuest' | 'shutDownGuest' | 'publishSource') => () =>
     life.step(what, () => host[what].executeWithOptions(options, [target]));
   const undo = (what: 'discardImages' | 'retractSource') => () =>
-    life.retryUntilDone(what, () => host[what].executeWithOptions(patiently, [gone]));
+    life.retryUntilDone(what, () => host[what].executeWithOptions(untilDone, [gone]));
 
   return {
     claimSourceName: step('claimSourceName'),

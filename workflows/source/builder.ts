@@ -14,7 +14,7 @@ import { isFinal } from '../../model/sandbox/sandbox.ts';
 import type { BakeSourceInput } from '../../model/snapshots/baked-source.ts';
 import { refusal } from '../saga/failure.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
-import { PATIENTLY } from './bake-life.ts';
+import { UNTIL_DONE } from './bake-life.ts';
 
 type Sandbox = ChildWorkflowHandle<typeof sandbox>;
 
@@ -28,7 +28,7 @@ const WAIT: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumInterval: '2s' },
 };
 const { awaitRunning } = proxyActivities<ControlActivities>(WAIT);
-const { stateOf } = proxyActivities<ControlActivities>(PATIENTLY);
+const { stateOf } = proxyActivities<ControlActivities>(UNTIL_DONE);
 
 /** The sandbox in which a snapshot is cleaned: an ordinary one, with its own saga and proof, and no way to the internet. */
 export class Builder {

@@ -4,10 +4,10 @@ import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
 import { now } from '../life/life.ts';
-import { patientControl } from '../saga/control.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { TaskLife } from './task-life.ts';
 
-const { recordCapture, rememberCapture, recallCapture } = patientControl;
+const { recordCapture, rememberCapture, recallCapture } = controlUntilDone;
 
 /** One task on the captures of a source, as its workflow knows it. All writes of the capture's record go through here. */
 export class CaptureLife extends TaskLife {

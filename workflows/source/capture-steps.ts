@@ -1,7 +1,7 @@
 import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
-import { patiently } from '../life/retry-until-done.ts';
+import { optionsUntilDone } from '../life/retry-until-done.ts';
 import type { CaptureLife } from './capture-life.ts';
 
 type Step = 'reserveCapture' | 'beginCapture' | 'awaitCapture' | 'keepCapture' | 'removeCapture';
@@ -25,7 +25,7 @@ const WAIT: ActivityOptions = {
   retry: { ...RETRY, maximumAttempts: 100 },
 };
 /** A host that is down gets its work when it is back. */
-const UNDO = patiently('2m');
+const UNDO = optionsUntilDone('2m');
 
 /** The steps of one capture, each with the line that operators read in the Temporal UI. */
 export function captureSteps(life: CaptureLife) {

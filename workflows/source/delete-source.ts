@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../model/errors.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { BakedSource, DeleteSourceInput } from '../../model/snapshots/baked-source.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
-import { BakeLife, PATIENTLY } from './bake-life.ts';
+import { BakeLife, UNTIL_DONE } from './bake-life.ts';
 
 /** For these the source stays as it is. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_running', 'source_not_baked']);
@@ -20,9 +20,9 @@ export async function deleteSource(input: DeleteSourceInput): Promise<BakedSourc
   const { sourceId, hostId, name, actor, timeouts } = input;
   const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
   await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
-  const { removeSource } = proxyActivities<HostActivities>({ ...PATIENTLY, taskQueue: hostQueue(hostId) });
+  const { removeSource } = proxyActivities<HostActivities>({ ...UNTIL_DONE, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
-  const options = { ...PATIENTLY, summary: `${name} on ${hostId}` };
+  const options = { ...UNTIL_DONE, summary: `${name} on ${hostId}` };
   const refused = await life.retryUntilDone('removeSource', async () => {
     try {
       await removeSource.executeWithOptions(options, [target]);

@@ -3,10 +3,10 @@ import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import type { SourceAccess, SourceInput } from '../../model/snapshots/source-access.ts';
 import { now } from '../life/life.ts';
-import { patientControl } from '../saga/control.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { TaskLife } from './task-life.ts';
 
-const { rememberSource } = patientControl;
+const { rememberSource } = controlUntilDone;
 
 type Changes = Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'>>;
 

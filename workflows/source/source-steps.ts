@@ -3,7 +3,7 @@ import type { SignedCertificate } from '../../activities/access/certificate.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { SourceInspection, SourceSshd } from '../../model/snapshots/source-access.ts';
-import { patiently } from '../life/retry-until-done.ts';
+import { optionsUntilDone } from '../life/retry-until-done.ts';
 import { control } from '../saga/control.ts';
 import type { SourceLife } from './source-life.ts';
 
@@ -18,7 +18,7 @@ const STEP: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 },
 };
 /** A host that is down gets its work when it is back. */
-const UNDO = patiently('3m');
+const UNDO = optionsUntilDone('3m');
 
 /** The steps on one source, each with the line that operators read in the Temporal UI. */
 export function sourceSteps(life: SourceLife) {

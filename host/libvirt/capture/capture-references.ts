@@ -8,7 +8,7 @@ import { snapshotFolders } from '../layers/snapshot-folder.ts';
 import { Workspace, workspaceIds } from '../layers/workspace.ts';
 
 /**
- * Who refers to which capture, looked up as for snapshots ({@link Leaning}); who is about to, and which captures are about
+ * Who refers to which capture, looked up as for snapshots (layers/references.ts); who is about to, and which captures are about
  * to go, is remembered here.
  */
 export class CaptureReferences {
@@ -52,12 +52,12 @@ export class CaptureReferences {
     if (this.#counts.has(captureId)) found.push('a sandbox that is being made of it');
     for (const id of await workspaceIds(this.state)) {
       const workspace = new Workspace(this.state, id);
-      const isLeaning = async () => leansOn(path, (await workspace.spec())?.bases);
-      if (await unlessUnreadable(isLeaning, MAY_REFER)) found.push(`sandbox ${id}`);
+      const isReferring = async () => refersTo(path, (await workspace.spec())?.bases);
+      if (await unlessUnreadable(isReferring, MAY_REFER)) found.push(`sandbox ${id}`);
     }
     for (const snapshot of await snapshotFolders(this.state)) {
-      const isLeaning = async () => leansOn(path, (await snapshot.spec())?.bases);
-      if (await unlessUnreadable(isLeaning, MAY_REFER)) found.push(`snapshot ${snapshot.snapshotId}`);
+      const isReferring = async () => refersTo(path, (await snapshot.spec())?.bases);
+      if (await unlessUnreadable(isReferring, MAY_REFER)) found.push(`snapshot ${snapshot.snapshotId}`);
     }
     for (const capture of await allCaptures(this.state)) {
       const isChild = async () => ((await capture.plan()) ?? (await capture.spec())?.plan)?.parentId === captureId;
@@ -67,6 +67,6 @@ export class CaptureReferences {
   }
 }
 
-function leansOn(folder: string, bases: readonly { path: string }[] = []): boolean {
+function refersTo(folder: string, bases: readonly { path: string }[] = []): boolean {
   return bases.some(({ path }) => dirname(path) === folder);
 }

@@ -22,7 +22,7 @@ export interface FlatteningDeps {
   references: References;
 }
 
-/** A disk that refers to snapshots, and the file of its source on which it shall lean. */
+/** A disk that refers to snapshots, and the file of its source that it shall refer to instead. */
 interface Pull {
   target: string;
   active: Layer;

@@ -6,8 +6,8 @@ import { Workspace, workspaceIds } from './workspace.ts';
 
 /**
  * What stays of deleted snapshots, since something refers to it: by the sandbox that it counts to, bytes. Each counts
- * once: to the sandbox that it was taken of when that refers to it, else to another that does; where only snapshots lean
- * on it, to the sandbox that it was taken of. One that nothing but snapshots of ended sandboxes needs counts to nobody.
+ * once: to the sandbox that it was taken of when that refers to it, else to another that does; where only snapshots
+ * refer to it, to the sandbox that it was taken of. One that nothing but snapshots of ended sandboxes needs counts to nobody.
  * Opens one file for each snapshot, and, where one is deleted and kept, one for each sandbox.
  */
 export async function heldBytes(state: StateDir): Promise<Map<string, number>> {
@@ -15,16 +15,18 @@ export async function heldBytes(state: StateDir): Promise<Map<string, number>> {
   const deleted = [];
   for (const folder of await snapshotFolders(state)) if (await folder.isRemoved()) deleted.push(folder);
   if (deleted.length === 0) return held;
-  const leantOn = new Map<string, readonly string[]>();
+  const referredTo = new Map<string, readonly string[]>();
   for (const id of await workspaceIds(state)) {
     const spec = await unlessUnreadable(() => new Workspace(state, id).spec(), null);
-    leantOn.set(id, spec?.snapshots ?? []);
+    referredTo.set(id, spec?.snapshots ?? []);
   }
   for (const folder of deleted) {
     const origin = (await unlessUnreadable(() => folder.spec(), null))?.sandboxId ?? '';
-    const referrers = [...leantOn].filter(([, snapshots]) => snapshots.includes(folder.snapshotId)).map(([id]) => id);
+    const referrers = [...referredTo]
+      .filter(([, snapshots]) => snapshots.includes(folder.snapshotId))
+      .map(([id]) => id);
     const [first = origin] = referrers.includes(origin) ? [origin] : referrers.toSorted();
-    if (leantOn.has(first)) held.set(first, (held.get(first) ?? 0) + (await allocatedIn(folder.path)));
+    if (referredTo.has(first)) held.set(first, (held.get(first) ?? 0) + (await allocatedIn(folder.path)));
   }
   return held;
 }

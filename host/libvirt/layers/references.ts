@@ -26,7 +26,7 @@ export interface Foundation {
 
 /**
  * Who refers to which snapshot. Nothing is counted, since a count would be wrong after a crash: the workspaces and the
- * snapshots that are there say what they refer to. Only who is about to lean is remembered, as long as it takes.
+ * snapshots that are there say what they refer to. Only who is about to refer to one is remembered, as long as it takes.
  */
 export class References {
   /** Comes before it is asked whether it is deleted, as a removal marks it deleted before it asks who is about to refer to it. */
@@ -104,7 +104,7 @@ export class References {
     return found.length === 0 ? null : found.join(', ');
   }
 
-  /** Frees every deleted snapshot that nothing refers to any more, and then those which only it leaned on. */
+  /** Frees every deleted snapshot that nothing refers to any more, and then those which only it referred to. */
   async sweep(): Promise<void> {
     await this.#sweeping.runExclusive(async () => {
       await sweepDropped(this.state);

@@ -81,8 +81,8 @@ export class Saving {
   async #boundChain(sandboxId: string, context: StepContext): Promise<void> {
     const { flattening, state } = this.deps;
     await flattening.stop(sandboxId);
-    const leantOn = (await new Workspace(state, sandboxId).spec())?.snapshots.length ?? 0;
-    if (leantOn >= CHAIN_LIMIT) await flattening.flatten(sandboxId, context);
+    const chainLength = (await new Workspace(state, sandboxId).spec())?.snapshots.length ?? 0;
+    if (chainLength >= CHAIN_LIMIT) await flattening.flatten(sandboxId, context);
   }
 
   /** Writes down the machine that is to be saved, with the layers to be frozen under their new names. */

@@ -73,7 +73,7 @@ function shuffled<T>(items: readonly T[], seed: number): T[] {
     .map(({ item }) => item);
 }
 
-const leansOn = async ({ id }: LivingGuest) => (await new Workspace(machine().state, id).spec())?.snapshots;
+const snapshotsBelow = async ({ id }: LivingGuest) => (await new Workspace(machine().state, id).spec())?.snapshots;
 
 test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was, whatever is deleted`, async () => {
   const { snapshots } = machine().host;
@@ -93,7 +93,7 @@ test(`${SNAPSHOTS} snapshots in a row leave a short chain, and each what it was,
     await guest.run('echo meanwhile > meanwhile; sync');
     await flattening;
     expect(await liveLayers(guest)).toHaveLength(2);
-    expect(await leansOn(guest)).toEqual([]);
+    expect(await snapshotsBelow(guest)).toEqual([]);
   }
   expect(most).toBe(LONGEST_CHAIN + 3); // those snapshots, one too many, the source, and what is written to
   const [first = '', ...others] = digests.keys();
