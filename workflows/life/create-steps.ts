@@ -7,7 +7,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
-import type { Prepared, Started } from '../../activities/sandbox/create.ts';
+import type { Prepared } from '../../activities/sandbox/create.ts';
 import type { StepUnderWay } from '../../model/sagas/messages.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { isMultiStepFailure, isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
@@ -15,53 +15,39 @@ import type { StepTiming } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import { atStep } from '../saga/messages.ts';
 import type { Life } from './life.ts';
-import { bootMs, CREATE_GENERATION, hostSteps, stepOptions } from './steps.ts';
+import { bootMs, CREATE_GENERATION, cleanupSteps, stepOptions } from './steps.ts';
 
 /** The two activities in which a host creates a sandbox, what lies between them, and their undos. */
 export function createSteps(life: Life, hostId: string) {
   const { id, timeouts } = life;
   const { shownAfterMs } = timeouts;
   const { spec, createdBy } = life.record;
-  const host = proxyActivities<HostActivities>({
-    taskQueue: hostQueue(hostId),
-    startToCloseTimeout: timeouts.cleanupMs,
-  });
   const target = { sandboxId: id, generation: CREATE_GENERATION };
-  const { removeCredentials, removeDomain, releaseLease, removeWorkspace, releaseReservation } = hostSteps(
-    life,
-    hostId,
-  );
+  const host = (withinMs: Record<string, number>, summary: string) =>
+    proxyActivities<HostActivities>({ ...multiStepOptions(life, withinMs, summary), taskQueue: hostQueue(hostId) });
 
   return {
-    hostId,
+    ...cleanupSteps(life, hostId),
     /** reserve, cloneDisk */
-    prepare: (userCaKeys: string[]): Promise<Prepared> => {
+    prepare: (userCaKeys: string[]) => {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
       const { source, snapshotId, captureId = null, cpus, memoryMib, network } = spec;
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
-      const options = multiStepOptions(life, withinMs, `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`);
-      return reportingSteps(life, 'reserve', () =>
-        host.prepare.executeWithOptions(options, [{ ...target, ...disk, withinMs, shownAfterMs }]),
-      );
+      const summary = `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`;
+      const input = { ...target, ...disk, withinMs, shownAfterMs };
+      return reportingSteps(life, 'reserve', () => host(withinMs, summary).prepare(input));
     },
     signCertificate: (publicKey: string) =>
       life.measured('signCertificate', () =>
         control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, publicKey }),
       ),
     /** bootDomain, awaitIp, verifySsh */
-    start: ({ user, hostKey }: Prepared['clone'], certificate: string): Promise<Started> => {
+    start: ({ user, hostKey }: Prepared['clone'], certificate: string) => {
       const { awaitIpMs: awaitIp, verifySshMs: verifySsh } = timeouts;
       const withinMs = { bootDomain: bootMs(life, CREATE_GENERATION), awaitIp, verifySsh };
-      const options = multiStepOptions(life, withinMs, `${id} on ${hostId}`);
-      return reportingSteps(life, 'bootDomain', () =>
-        host.start.executeWithOptions(options, [{ ...target, user, hostKey, certificate, withinMs, shownAfterMs }]),
-      );
+      const input = { ...target, user, hostKey, certificate, withinMs, shownAfterMs };
+      return reportingSteps(life, 'bootDomain', () => host(withinMs, `${id} on ${hostId}`).start(input));
     },
-    removeCredentials,
-    removeDomain,
-    releaseLease,
-    removeWorkspace,
-    releaseReservation,
   };
 }
 

@@ -2,10 +2,9 @@ import { ActivityCancellationType, type ActivityOptions, proxyActivities } from 
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
-import type { Observation } from '../../model/sandbox/proof.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
+import { hostActivities } from '../saga/host-activities.ts';
 import type { Life } from './life.ts';
 import { retryUntilDone } from './retry-until-done.ts';
 
@@ -49,83 +48,67 @@ export function bootMs({ record, timeouts }: Life, generation: number): number {
   return mayWake ? Math.max(timeouts.bootDomainMs, timeouts.hibernateMs) : timeouts.bootDomainMs;
 }
 
-/** The steps of one sandbox on one host, each with the line that operators read in the Temporal UI. */
-export function hostSteps(life: Life, hostId: string, generation = CREATE_GENERATION) {
+/** Steps of a sandbox on its host: `step(withinMs, summary).bootDomain(…)`; operators read the summary in the Temporal UI. */
+export function stepsWithin(life: Life, hostId: string): (withinMs: number, summary: string) => HostActivities {
+  return (withinMs, summary) =>
+    hostActivities(hostId, (name, execute) => life.timed(name, () => execute(stepOptions(life, withinMs, summary))));
+}
+
+type Retry = (life: Life, what: string, run: (options: ActivityOptions) => Promise<unknown>) => Promise<unknown>;
+
+/** Steps that are retried until they are done. */
+export function stepsUntilDone(
+  life: Life,
+  hostId: string,
+  summary: string,
+  retry: Retry = retryUntilDone,
+): HostActivities {
+  return hostActivities(hostId, (name, execute) =>
+    life.timed(name, () => retry(life, `${name} on host ${hostId}`, (options) => execute({ ...options, summary }))),
+  );
+}
+
+/** How a sandbox whose disks are there starts, and how it is known to work. */
+export function startSteps(life: Life, hostId: string, generation = CREATE_GENERATION) {
   const { id, timeouts } = life;
   const { spec, createdBy } = life.record;
-  const host = proxyActivities<HostActivities>({
-    taskQueue: hostQueue(hostId),
-    startToCloseTimeout: timeouts.cleanupMs,
-  });
   const target = { sandboxId: id, generation };
-  const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const create = (withinMs: number, summary: string) => stepOptions(life, withinMs, summary);
-  const cleanup =
-    (step: 'removeCredentials' | 'removeDomain' | 'releaseLease' | 'removeWorkspace' | 'releaseReservation') => () =>
-      life.timed(step, () =>
-        retryUntilDone(life, `${step} on host ${hostId}`, (options) =>
-          host[step].executeWithOptions({ ...options, summary: `${id} · ${hostId}` }, [gone]),
-        ),
-      );
-
+  const step = stepsWithin(life, hostId);
   return {
-    hostId,
-    reserve: () =>
-      life.timed('reserve', () =>
-        host.reserve.executeWithOptions(create(timeouts.reserveMs, `${id} on ${hostId}`), [
-          { ...target, source: spec.source, snapshotId: spec.snapshotId ?? null, memoryMib: spec.memoryMib },
-        ]),
-      ),
-    cloneDisk: (userCaKeys: string[]) =>
-      life.timed('cloneDisk', () =>
-        host.cloneDisk.executeWithOptions(
-          create(timeouts.cloneDiskMs, `${spec.snapshotId ?? spec.captureId ?? spec.source} → ${id}`),
-          [
-            {
-              ...target,
-              source: spec.source,
-              snapshotId: spec.snapshotId ?? null,
-              captureId: spec.captureId ?? null,
-              cpus: spec.cpus,
-              memoryMib: spec.memoryMib,
-              egress: spec.network.egress,
-              userCaKeys,
-            },
-          ],
-        ),
-      ),
-    bootDomain: () =>
-      life.timed('bootDomain', () =>
-        host.bootDomain.executeWithOptions(create(bootMs(life, generation), `${id} on ${hostId}`), [target]),
-      ),
+    bootDomain: () => step(bootMs(life, generation), `${id} on ${hostId}`).bootDomain(target),
     signCertificate: (publicKey: string): Promise<SignedCertificate> =>
       life.timed('signCertificate', () =>
         control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, publicKey }),
       ),
-    awaitIp: () =>
-      life.timed('awaitIp', () =>
-        host.awaitIp.executeWithOptions(create(timeouts.awaitIpMs, `DHCP lease of ${id}`), [target]),
-      ),
+    awaitIp: () => step(timeouts.awaitIpMs, `DHCP lease of ${id}`).awaitIp(target),
     verifySsh: (endpoint: SshEndpoint, certificate: string) =>
-      life.timed('verifySsh', () =>
-        host.verifySsh.executeWithOptions(
-          create(timeouts.verifySshMs, `${endpoint.user}@${endpoint.address}:${endpoint.port}`),
-          [{ ...target, endpoint, certificate }],
-        ),
-      ),
-
-    removeCredentials: cleanup('removeCredentials'),
-    removeDomain: cleanup('removeDomain'),
-    releaseLease: cleanup('releaseLease'),
-    removeWorkspace: cleanup('removeWorkspace'),
-    releaseReservation: cleanup('releaseReservation'),
-    lookAgain: async (): Promise<Observation[]> => {
-      const { observations } = await retryUntilDone(life, `lookAgain on host ${hostId}`, (options) =>
-        host.lookAgain.executeWithOptions({ ...options, summary: `${id} · ${hostId}: is anything left?` }, [gone]),
-      );
-      return observations;
-    },
+      step(timeouts.verifySshMs, `${endpoint.user}@${endpoint.address}:${endpoint.port}`).verifySsh({
+        ...target,
+        endpoint,
+        certificate,
+      }),
   };
 }
 
-export type HostSteps = ReturnType<typeof hostSteps>;
+/** How a host is rid of a sandbox, layer by layer. */
+export function cleanupSteps(life: Life, hostId: string) {
+  const { id } = life;
+  const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
+  const cleanup = stepsUntilDone(life, hostId, `${id} · ${hostId}`);
+  const proof = hostActivities(hostId, (name, execute) =>
+    retryUntilDone(life, `${name} on host ${hostId}`, (options) =>
+      execute({ ...options, summary: `${id} · ${hostId}: is anything left?` }),
+    ),
+  );
+  return {
+    hostId,
+    removeCredentials: () => cleanup.removeCredentials(gone),
+    removeDomain: () => cleanup.removeDomain(gone),
+    releaseLease: () => cleanup.releaseLease(gone),
+    removeWorkspace: () => cleanup.removeWorkspace(gone),
+    releaseReservation: () => cleanup.releaseReservation(gone),
+    lookAgain: () => proof.lookAgain(gone),
+  };
+}
+
+export type CleanupSteps = ReturnType<typeof cleanupSteps>;

@@ -1,6 +1,6 @@
 import type { SandboxFailure, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
-import { type HostSteps, hostSteps, placement } from '../life/steps.ts';
+import { CREATE_GENERATION, cleanupSteps, placement, startSteps, stepsWithin } from '../life/steps.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { saga, type Undo } from '../saga/saga.ts';
@@ -57,6 +57,27 @@ async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
   await life.recordChange('sandbox.state', { hostId: null });
   throw refusal;
 }
+
+/** Each step of a create as an activity of its own, and the undos. */
+function hostSteps(life: Life, hostId: string) {
+  const { id, timeouts } = life;
+  const { spec } = life.record;
+  const { source, snapshotId, captureId = null, cpus, memoryMib, network } = spec;
+  const target = { sandboxId: id, generation: CREATE_GENERATION };
+  const step = stepsWithin(life, hostId);
+  return {
+    ...startSteps(life, hostId),
+    ...cleanupSteps(life, hostId),
+    reserve: () => step(timeouts.reserveMs, `${id} on ${hostId}`).reserve({ ...target, source, snapshotId, memoryMib }),
+    cloneDisk: (userCaKeys: string[]) => {
+      const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
+      const summary = `${snapshotId ?? captureId ?? source} → ${id}`;
+      return step(timeouts.cloneDiskMs, summary).cloneDisk({ ...target, ...disk });
+    },
+  };
+}
+
+type HostSteps = ReturnType<typeof hostSteps>;
 
 /** The host has no room, or its worker never took the request: nothing was promised there, and another may do it. */
 function isRefusal({ code }: SandboxFailure): boolean {

@@ -1,7 +1,7 @@
 import { sleep } from '@temporalio/workflow';
 import { LAYERS, type Observation, type Proof, unprovenLayers } from '../../model/sandbox/proof.ts';
 import { type Life, now } from '../life/life.ts';
-import { type HostSteps, hostSteps } from '../life/steps.ts';
+import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
 
 /**
  * The end of a sandbox, whatever its state:
@@ -15,7 +15,7 @@ import { type HostSteps, hostSteps } from '../life/steps.ts';
 export async function destroySandbox(life: Life): Promise<Proof> {
   const { hostId } = life.record;
   if (hostId === null) return proofOf(life, neverPlaced());
-  const host = hostSteps(life, hostId);
+  const host = cleanupSteps(life, hostId);
   await removeEveryLayer(host);
   return prove(life, host);
 }
@@ -24,10 +24,10 @@ export async function destroySandbox(life: Life): Promise<Proof> {
 export async function proveUndone(life: Life): Promise<Proof> {
   const { hostId } = life.record;
   if (hostId === null) return proofOf(life, neverPlaced());
-  return prove(life, hostSteps(life, hostId));
+  return prove(life, cleanupSteps(life, hostId));
 }
 
-async function removeEveryLayer(host: HostSteps): Promise<void> {
+async function removeEveryLayer(host: CleanupSteps): Promise<void> {
   const removals = [
     host.removeCredentials,
     host.removeDomain,
@@ -38,9 +38,9 @@ async function removeEveryLayer(host: HostSteps): Promise<void> {
   for (const remove of removals) await remove();
 }
 
-async function prove(life: Life, host: HostSteps): Promise<Proof> {
+async function prove(life: Life, host: CleanupSteps): Promise<Proof> {
   for (;;) {
-    const observations = await host.lookAgain();
+    const { observations } = await host.lookAgain();
     const left = unprovenLayers(observations);
     if (left.length === 0) return proofOf(life, observations);
     const found = observations.filter((o) => !o.absent).map((o) => `${o.layer}: ${o.found ?? o.lookedAt}`);

@@ -38,14 +38,13 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
 
 async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
   const { taskPauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
-  const { removeSnapshot } = proxyActivities<HostActivities>({ ...UNTIL_DONE, taskQueue: hostQueue(hostId) });
+  const summary = `${snapshotId} on ${hostId}`;
+  const host = proxyActivities<HostActivities>({ ...UNTIL_DONE, summary, taskQueue: hostQueue(hostId) });
   // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
   for (;;) {
     try {
-      return await removeSnapshot.executeWithOptions({ ...UNTIL_DONE, summary: `${snapshotId} on ${hostId}` }, [
-        target,
-      ]);
+      return await host.removeSnapshot(target);
     } catch (error) {
       const { message } = failureOf(error, 'removeSnapshot');
       log.warn('a snapshot is not removed yet', { snapshotId, why: message });

@@ -1,8 +1,7 @@
-import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
+import type { ActivityOptions } from '@temporalio/workflow';
 import type { BakeSourceInput } from '../../model/snapshots/baked-source.ts';
 import { type BakeLife, UNTIL_DONE } from './bake-life.ts';
+import { taskSteps } from './task-life.ts';
 
 /** Images are copied, checked and read once more: at 100 MB/s one of 60 GB takes half an hour. */
 const STEP: ActivityOptions = {
@@ -16,26 +15,20 @@ const STEP: ActivityOptions = {
 /** The steps of one bake on its host, each with the line that operators read in the Temporal UI. */
 export function bakeSteps(life: BakeLife, { bakeId, snapshot, builderId }: BakeSourceInput) {
   const { sourceId, hostId, name, generation } = life;
-  const host = proxyActivities<HostActivities>({ ...STEP, taskQueue: hostQueue(hostId) });
   const request = { bakeId, sourceId, name, snapshotId: snapshot.id, builderId };
   const target = { sandboxId: sourceId, generation, ...request };
   const gone = { ...target, generation: generation + 1 };
-  const options = { ...STEP, summary: `${snapshot.id} → ${name} on ${hostId}` };
-  const untilDone = { ...UNTIL_DONE, summary: `${name} on ${hostId}` };
-
-  const step = (what: 'claimSourceName' | 'cleanGuest' | 'shutDownGuest' | 'publishSource') => () =>
-    life.step(what, () => host[what].executeWithOptions(options, [target]));
-  const undo = (what: 'discardImages' | 'retractSource') => () =>
-    life.retryUntilDone(what, () => host[what].executeWithOptions(untilDone, [gone]));
+  const summary = `${snapshot.id} → ${name} on ${hostId}`;
+  const { step, undo } = taskSteps(life, hostId, { step: STEP, undo: UNTIL_DONE, summary });
 
   return {
-    claimSourceName: step('claimSourceName'),
-    cleanGuest: step('cleanGuest'),
-    shutDownGuest: step('shutDownGuest'),
-    flattenDisks: () => life.step('flattenDisks', () => host.flattenDisks.executeWithOptions(options, [target])),
-    publishSource: step('publishSource'),
+    claimSourceName: () => step.claimSourceName(target),
+    cleanGuest: () => step.cleanGuest(target),
+    shutDownGuest: () => step.shutDownGuest(target),
+    flattenDisks: () => step.flattenDisks(target),
+    publishSource: () => step.publishSource(target),
 
-    discardImages: undo('discardImages'),
-    retractSource: undo('retractSource'),
+    discardImages: () => undo.discardImages(gone),
+    retractSource: () => undo.retractSource(gone),
   };
 }

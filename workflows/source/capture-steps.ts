@@ -1,11 +1,7 @@
-import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
-import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
+import type { ActivityOptions } from '@temporalio/workflow';
 import { optionsUntilDone } from '../life/retry-until-done.ts';
 import type { CaptureLife } from './capture-life.ts';
-
-type Step = 'reserveCapture' | 'beginCapture' | 'awaitCapture' | 'keepCapture' | 'removeCapture';
-type Undo = 'thawSource' | 'abortCapture' | 'removeCapture' | 'releaseCapture';
+import { taskSteps } from './task-life.ts';
 
 const RETRY = { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 } as const;
 const STEP: ActivityOptions = {
@@ -30,28 +26,24 @@ const UNDO = optionsUntilDone('2m');
 /** The steps of one capture, each with the line that operators read in the Temporal UI. */
 export function captureSteps(life: CaptureLife) {
   const { captureId, hostId, source } = life.input;
-  const host = proxyActivities<HostActivities>({ ...STEP, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: captureId, generation: life.generation, source };
   const gone = { ...target, generation: life.generation + 1 };
   const summary = `${source} on ${hostId} → ${captureId}`;
-  const step = (name: Step, options = STEP) =>
-    life.step(name, () => host[name].executeWithOptions({ ...options, summary }, [target]));
-  const undo = (name: Undo) => () =>
-    life.retryUntilDone(name, () => host[name].executeWithOptions({ ...UNDO, summary }, [gone]));
+  const stepsWith = (options: ActivityOptions) => taskSteps(life, hostId, { step: options, undo: UNDO, summary });
+  const { step, undo } = stepsWith(STEP);
 
   return {
-    reserveCapture: () => step('reserveCapture'),
-    beginCapture: () => step('beginCapture'),
-    awaitCapture: () => step('awaitCapture', WAIT),
-    verifyCapture: () =>
-      life.step('verifyCapture', () => host.verifyCapture.executeWithOptions({ ...LONG, summary }, [target])),
-    keepCapture: () => step('keepCapture'),
+    reserveCapture: () => step.reserveCapture(target),
+    beginCapture: () => step.beginCapture(target),
+    awaitCapture: () => stepsWith(WAIT).step.awaitCapture(target),
+    verifyCapture: () => stepsWith(LONG).step.verifyCapture(target),
+    keepCapture: () => step.keepCapture(target),
     /** As a wish, not as an undo: it may be refused. */
-    deleteCapture: () => step('removeCapture', UNDO),
+    deleteCapture: () => stepsWith(UNDO).step.removeCapture(target),
 
-    thawSource: undo('thawSource'),
-    abortCapture: undo('abortCapture'),
-    removeCapture: undo('removeCapture'),
-    releaseCapture: undo('releaseCapture'),
+    thawSource: () => undo.thawSource(gone),
+    abortCapture: () => undo.abortCapture(gone),
+    removeCapture: () => undo.removeCapture(gone),
+    releaseCapture: () => undo.releaseCapture(gone),
   };
 }

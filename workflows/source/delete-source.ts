@@ -20,12 +20,12 @@ export async function deleteSource(input: DeleteSourceInput): Promise<BakedSourc
   const { sourceId, hostId, name, actor, timeouts } = input;
   const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
   await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
-  const { removeSource } = proxyActivities<HostActivities>({ ...UNTIL_DONE, taskQueue: hostQueue(hostId) });
+  const summary = `${name} on ${hostId}`;
+  const host = proxyActivities<HostActivities>({ ...UNTIL_DONE, summary, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
-  const options = { ...UNTIL_DONE, summary: `${name} on ${hostId}` };
   const refused = await life.retryUntilDone('removeSource', async () => {
     try {
-      await removeSource.executeWithOptions(options, [target]);
+      await host.removeSource(target);
       return null;
     } catch (error) {
       const failure = failureOf(error, 'removeSource');

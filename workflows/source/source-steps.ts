@@ -1,13 +1,10 @@
-import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
+import type { ActivityOptions } from '@temporalio/workflow';
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
-import type { HostActivities } from '../../activities/host.ts';
-import { hostQueue } from '../../model/sagas/queues.ts';
 import type { SourceInspection, SourceSshd } from '../../model/snapshots/source-access.ts';
 import { optionsUntilDone } from '../life/retry-until-done.ts';
 import { control } from '../saga/control.ts';
 import type { SourceLife } from './source-life.ts';
-
-type Undo = 'releaseSource' | 'removeGate' | 'removeReader' | 'distrustUserCa' | 'excludeReader' | 'forgetSource';
+import { taskSteps } from './task-life.ts';
 
 /** Under emulation the slowest, carrying the gate over the agent's channel, takes half a minute. */
 const STEP: ActivityOptions = {
@@ -23,40 +20,29 @@ const UNDO = optionsUntilDone('3m');
 /** The steps on one source, each with the line that operators read in the Temporal UI. */
 export function sourceSteps(life: SourceLife) {
   const { sourceId, hostId, name, actor } = life.input;
-  const host = proxyActivities<HostActivities>({ ...STEP, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: sourceId, generation: life.generation, source: name };
   const gone = { ...target, generation: life.generation + 1 };
-  const options = { ...STEP, summary: `${name} on ${hostId}` };
-
-  const undo = (step: Undo) => () =>
-    life.retryUntilDone(step, () =>
-      host[step].executeWithOptions({ ...UNDO, summary: `${name} on ${hostId}` }, [gone]),
-    );
+  const { step, undo } = taskSteps(life, hostId, { step: STEP, undo: UNDO, summary: `${name} on ${hostId}` });
 
   return {
-    inspectSource: () => life.step('inspectSource', () => host.inspectSource.executeWithOptions(options, [target])),
-    claimSource: () => life.step('claimSource', () => host.claimSource.executeWithOptions(options, [target])),
-    installGate: () => life.step('installGate', () => host.installGate.executeWithOptions(options, [target])),
-    createReader: () => life.step('createReader', () => host.createReader.executeWithOptions(options, [target])),
-    trustUserCa: (caKeys: string[]) =>
-      life.step('trustUserCa', () => host.trustUserCa.executeWithOptions(options, [{ ...target, caKeys }])),
-    admitReader: (inspection: SourceInspection) =>
-      life.step('admitReader', () => host.admitReader.executeWithOptions(options, [{ ...target, inspection }])),
-    makeSourceKey: () => life.step('makeSourceKey', () => host.makeSourceKey.executeWithOptions(options, [target])),
+    inspectSource: () => step.inspectSource(target),
+    claimSource: () => step.claimSource(target),
+    installGate: () => step.installGate(target),
+    createReader: () => step.createReader(target),
+    trustUserCa: (caKeys: string[]) => step.trustUserCa({ ...target, caKeys }),
+    admitReader: (inspection: SourceInspection) => step.admitReader({ ...target, inspection }),
+    makeSourceKey: () => step.makeSourceKey(target),
     signCertificate: (publicKey: string): Promise<SignedCertificate> =>
       life.step('signCertificate', () =>
         control.signCertificate({ sandboxId: sourceId, source: name, actor, publicKey }),
       ),
-    verifyReader: (certificate: string, sshd: SourceSshd) =>
-      life.step('verifyReader', () =>
-        host.verifyReader.executeWithOptions(options, [{ ...target, certificate, sshd }]),
-      ),
+    verifyReader: (certificate: string, sshd: SourceSshd) => step.verifyReader({ ...target, certificate, sshd }),
 
-    releaseSource: undo('releaseSource'),
-    removeGate: undo('removeGate'),
-    removeReader: undo('removeReader'),
-    distrustUserCa: undo('distrustUserCa'),
-    excludeReader: undo('excludeReader'),
-    forgetSource: undo('forgetSource'),
+    releaseSource: () => undo.releaseSource(gone),
+    removeGate: () => undo.removeGate(gone),
+    removeReader: () => undo.removeReader(gone),
+    distrustUserCa: () => undo.distrustUserCa(gone),
+    excludeReader: () => undo.excludeReader(gone),
+    forgetSource: () => undo.forgetSource(gone),
   };
 }

@@ -1,5 +1,7 @@
-import { CancellationScope, sleep, workflowInfo } from '@temporalio/workflow';
+import { type ActivityOptions, CancellationScope, sleep, workflowInfo } from '@temporalio/workflow';
+import type { HostActivities } from '../../activities/host.ts';
 import { failureOf } from '../saga/failure.ts';
+import { hostActivities } from '../saga/host-activities.ts';
 
 /** One task that has a workflow of its own, as that workflow knows it: how far it came, and what must hold. */
 export abstract class TaskLife {
@@ -42,4 +44,19 @@ export abstract class TaskLife {
       }
     });
   }
+}
+
+/** The steps of a task on a host, and their undos, which are retried until they are done. */
+export function taskSteps(
+  life: TaskLife,
+  hostId: string,
+  options: { step: ActivityOptions; undo: ActivityOptions; summary: string },
+): { step: HostActivities; undo: HostActivities } {
+  const { summary } = options;
+  return {
+    step: hostActivities(hostId, (name, execute) => life.step(name, () => execute({ ...options.step, summary }))),
+    undo: hostActivities(hostId, (name, execute) =>
+      life.retryUntilDone(name, () => execute({ ...options.undo, summary })),
+    ),
+  };
 }
