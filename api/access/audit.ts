@@ -29,6 +29,7 @@ const ofSandbox = createRoute({
   method: 'get',
   path: '/v1/sandboxes/{id}/audit',
   tags: ['audit'],
+  operationId: 'getSandboxAudit',
   summary: 'What happened to a sandbox',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: auditQuery },
@@ -40,6 +41,7 @@ const ofAny = createRoute({
   method: 'get',
   path: '/v1/audit',
   tags: ['audit'],
+  operationId: 'getAudit',
   summary: 'What happened to a sandbox or a source, whether or not it is recorded',
   middleware: [requires('admin')],
   request: {

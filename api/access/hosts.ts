@@ -38,6 +38,7 @@ const listHosts = createRoute({
   method: 'get',
   path: '/v1/hosts',
   tags: ['hosts'],
+  operationId: 'listHosts',
   summary: 'List all hosts, as they last described themselves',
   middleware: [requires('sandboxes:read')],
   request: { query: noQuery },

@@ -31,6 +31,7 @@ const createOne = createRoute({
   path: PATH,
   tags,
   middleware,
+  operationId: 'createKey',
   summary: 'Make an API key; its secret is in this answer and nowhere else',
   description:
     'The same Idempotency-Key is the same API key, but no secret is kept: a repeated request is answered with a new ' +
@@ -51,6 +52,7 @@ const listAll = createRoute({
   path: PATH,
   tags,
   middleware,
+  operationId: 'listKeys',
   summary: 'List all API keys, also revoked ones',
   request: { query: noQuery },
   responses: { 200: json('All keys', pageOf(keyAnswer)), ...problems() },
@@ -61,6 +63,7 @@ const revokeOne = createRoute({
   path: `${PATH}/{id}`,
   tags,
   middleware,
+  operationId: 'revokeKey',
   summary: 'Revoke an API key, from the next request on',
   request: { query: noQuery, params: keyParams },
   responses: { 200: json('The revoked key', keyAnswer), ...problems('not_found') },
@@ -71,6 +74,7 @@ const limitOne = createRoute({
   path: `${PATH}/{id}`,
   tags,
   middleware,
+  operationId: 'updateKey',
   summary: 'Change how much the sandboxes and snapshots of an API key may store',
   description:
     '`diskBytes`: all sandboxes that it made and all snapshots that it took. `sandboxDiskBytes`: each of its sandboxes ' +

@@ -20,6 +20,7 @@ const events = createRoute({
   method: 'get',
   path: '/v1/sandboxes/{id}/commands/{commandId}/events',
   tags: ['commands'],
+  operationId: 'followCommand',
   summary: 'Follow the output of a command until its end',
   description:
     'Server-sent events. `output`: what the command wrote, `{stream, at, offset, text}` or, where it is not UTF-8, `base64`, ' +

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
-import { actor, cursor, instant, limit, sandboxParams, whole } from '../http/schemas.ts';
+import { actor, cursor, instant, keywords, limit, sandboxParams, whole } from '../http/schemas.ts';
 
 const { command: limits } = LIMITS;
 
@@ -20,19 +20,13 @@ function passed(maxBytes: number) {
 
 const bytesOf = (texts: string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-/** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
-const program = { prefixItems: [{ type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' }] };
-const variableNames = {
-  propertyNames: { type: 'string', maxLength: 255, pattern: '^[A-Za-z_][A-Za-z0-9_]*$', not: { const: '__proto__' } },
-};
-
 const argv = z
   .array(passed(limits.maxLength))
   .min(1, 'must name a program')
   .max(limits.maxArguments, `must have at most ${limits.maxArguments} entries`)
   .refine(([program]) => program !== '', 'must name a program')
   .refine((texts) => bytesOf(texts) <= limits.maxLength, `must have at most ${limits.maxLength} bytes in all`)
-  .openapi({ ...program });
+  .openapi(keywords({ prefixItems: [{ type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' }] }));
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const env = z
@@ -55,7 +49,14 @@ const env = z
   .openapi({
     type: 'object',
     maxProperties: limits.maxVariables,
-    ...variableNames,
+    ...keywords({
+      propertyNames: {
+        type: 'string',
+        maxLength: 255,
+        pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+        not: { const: '__proto__' },
+      },
+    }),
     additionalProperties: { type: 'string', pattern: '^[^\\u0000]*$', maxLength: limits.maxVariableBytes },
   });
 

@@ -29,6 +29,7 @@ const startOne = createRoute({
   method: 'post',
   path: ALL,
   tags,
+  operationId: 'runCommand',
   summary: 'Run a command, exactly once',
   middleware: [requires('sandboxes:write')],
   request: {
@@ -56,6 +57,7 @@ const listAll = createRoute({
   method: 'get',
   path: ALL,
   tags,
+  operationId: 'listCommands',
   summary: 'List the commands of a sandbox, newest first',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: commandListQuery },
@@ -66,6 +68,7 @@ const getOne = createRoute({
   method: 'get',
   path: ONE,
   tags,
+  operationId: 'getCommand',
   summary: 'Read one command',
   middleware: [requires('sandboxes:read')],
   request: { params: commandParams, query: noQuery },
@@ -76,6 +79,7 @@ const getOutput = createRoute({
   method: 'get',
   path: `${ONE}/output`,
   tags,
+  operationId: 'getCommandOutput',
   summary: 'Read what is stored of a stream',
   description:
     '`X-Mayfly-Next-Offset` is where to go on, `X-Mayfly-Ended` says whether this was all, ' +
@@ -92,6 +96,7 @@ const cancelOne = createRoute({
   method: 'post',
   path: `${ONE}/cancel`,
   tags,
+  operationId: 'cancelCommand',
   summary: "End a command's whole process tree: SIGTERM, then SIGKILL",
   middleware: [requires('sandboxes:write')],
   request: { params: commandParams, query: noQuery },
@@ -106,6 +111,7 @@ const addStdin = createRoute({
   method: 'post',
   path: `${ONE}/stdin`,
   tags,
+  operationId: 'writeCommandStdin',
   summary: 'Write to standard input',
   description: `The body is the bytes, at most ${LIMITS.command.stdinBytes}; \`offset\` is how many were written before, so that a repetition does no harm; \`close\` ends standard input after them.`,
   middleware: [requires('sandboxes:write')],

@@ -18,6 +18,7 @@ const diffOne = createRoute({
   method: 'get',
   path: '/v1/snapshots/{a}/diff/{b}',
   tags: ['snapshots'],
+  operationId: 'diffSnapshots',
   summary: 'What changed between two snapshots, or since one',
   description:
     'From `a` to `b`, whichever is older; also of two sandboxes, where their snapshots are on one host. `current` needs the ' +

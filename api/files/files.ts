@@ -31,6 +31,7 @@ const getOne = createRoute({
   method: 'get',
   path: ONE,
   tags,
+  operationId: 'readFile',
   summary: 'Read a file, a range of it, or a directory',
   description:
     'A symbolic link is followed; HEAD describes the link itself, in the `X-Mayfly-` headers. A directory is answered as ' +
@@ -51,6 +52,7 @@ const putOne = createRoute({
   method: 'put',
   path: ONE,
   tags,
+  operationId: 'writeFile',
   summary: 'Write a file as a whole, or unpack an archive into a directory',
   description:
     'The new content is there when all of it has been written, or not at all. A symbolic link is followed. Without `mode`, ' +
@@ -81,6 +83,7 @@ const deleteOne = createRoute({
   method: 'delete',
   path: ONE,
   tags,
+  operationId: 'deleteFile',
   summary: 'Remove a file, a link, or a directory',
   description:
     'A directory with content only with `recursive=true`, which goes on to its end whoever leaves meanwhile.',

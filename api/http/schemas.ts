@@ -14,6 +14,11 @@ const PRINTABLE_SCHEMA = { pattern: `^${PLAIN_PRINTABLE}` };
 
 export const SOURCE_NAME_PATTERN = `^[A-Za-z0-9]${PLAIN_PRINTABLE}`;
 
+/** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
+export function keywords(ofJsonSchema: Record<string, unknown>): object {
+  return ofJsonSchema;
+}
+
 /** @param max characters as JSON Schema counts them: of Unicode, not of UTF-16 */
 export function printable(max: number, min = 1) {
   return z
@@ -31,18 +36,6 @@ export function whole(limit: { min: number; max: number }, unit: string) {
 
 /** Names that mean something to a JavaScript object and can never mean something to a person. */
 const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
-
-/** Keywords of JSON Schema 2020-12 that the types of @hono/zod-openapi, which are OpenAPI 3.0's, do not know. */
-const metadataKeys = {
-  propertyNames: {
-    type: 'string',
-    minLength: 1,
-    maxLength: LIMITS.metadata.maxKeyLength,
-    ...PRINTABLE_SCHEMA,
-    not: { enum: [...NO_METADATA_KEYS] },
-  },
-};
-const originFields = { dependentRequired: { captureId: ['source'], count: ['snapshotId'] } };
 
 const metadata = z
   .unknown()
@@ -63,7 +56,15 @@ const metadata = z
   .openapi({
     type: 'object',
     maxProperties: LIMITS.metadata.maxEntries,
-    ...metadataKeys,
+    ...keywords({
+      propertyNames: {
+        type: 'string',
+        minLength: 1,
+        maxLength: LIMITS.metadata.maxKeyLength,
+        ...PRINTABLE_SCHEMA,
+        not: { enum: [...NO_METADATA_KEYS] },
+      },
+    }),
     additionalProperties: { type: 'string', maxLength: LIMITS.metadata.maxValueLength, ...PRINTABLE_SCHEMA },
   });
 
@@ -107,7 +108,7 @@ export const createSandbox = z
   })
   .openapi('CreateSandbox', {
     oneOf: [{ required: ['source'] }, { required: ['snapshotId'] }],
-    ...originFields,
+    ...keywords({ dependentRequired: { captureId: ['source'], count: ['snapshotId'] } }),
     description:
       'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list.',
   });

@@ -21,6 +21,7 @@ const events = createRoute({
   method: 'get',
   path: '/v1/sandboxes/{id}/events',
   tags: ['sandboxes'],
+  operationId: 'watchSandbox',
   summary: 'Follow a sandbox until its end',
   description:
     'Server-sent events. `audit`: an entry of the audit trail, its number as event id, so that `Last-Event-ID` goes on after it. ' +

@@ -5,7 +5,6 @@ import { LIMITS } from '../../model/limits.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
 import { BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
 import {
   createSandbox,
@@ -20,7 +19,7 @@ import {
   sandboxAnswer,
   sandboxParams,
 } from '../http/schemas.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { answerDeletion } from '../resources/deletion.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { answerCreate } from './create-sandbox.ts';
@@ -33,6 +32,7 @@ const createOne = createRoute({
   method: 'post',
   path: '/v1/sandboxes',
   tags,
+  operationId: 'createSandbox',
   summary: 'Make a sandbox, or forks of a snapshot',
   middleware: [requires('sandboxes:write')],
   request: {
@@ -52,6 +52,7 @@ const listAll = createRoute({
   method: 'get',
   path: '/v1/sandboxes',
   tags,
+  operationId: 'listSandboxes',
   summary: 'List sandboxes, newest first',
   middleware: [requires('sandboxes:read')],
   request: { query: listQuery },
@@ -62,6 +63,7 @@ const getOne = createRoute({
   method: 'get',
   path: ONE,
   tags,
+  operationId: 'getSandbox',
   summary: 'Read one sandbox',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: noQuery },
@@ -72,6 +74,7 @@ const patchOne = createRoute({
   method: 'patch',
   path: ONE,
   tags,
+  operationId: 'updateSandbox',
   summary: 'Extend a sandbox, or change its metadata',
   middleware: [requires('sandboxes:write')],
   request: {
@@ -89,6 +92,7 @@ const deleteOne = createRoute({
   method: 'delete',
   path: ONE,
   tags,
+  operationId: 'destroySandbox',
   summary: 'End a sandbox, and prove that nothing of it is left',
   middleware: [requires('sandboxes:write')],
   request: { params: sandboxParams, query: noQuery, headers: preferHeaders },
@@ -144,19 +148,16 @@ function refuseEnded({ id, state }: SandboxRecord): void {
   throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
 }
 
-async function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
+function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
   const { sagas } = deps;
-  const preference = preferenceOf(prefer);
-  const before = await requireSandbox(deps, id);
-  if (!isFinal(before.state)) {
-    const { spec, createdBy, createdAt } = before;
-    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-    await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor });
-    await waitWithin(c, deps, preference.seconds, (signal) => sagas.ended(id, signal));
-  }
-  const record = await requireSandbox(deps, id);
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
-  if (isFinal(record.state)) return c.json(sandboxView(record), 200);
-  c.header('Location', `/v1/sandboxes/${id}`);
-  return c.json(sandboxView(record), 202);
+  return answerDeletion(c, deps, prefer, {
+    location: `/v1/sandboxes/${id}`,
+    read: () => requireSandbox(deps, id),
+    view: sandboxView,
+    isGone: ({ state }) => isFinal(state),
+    begin: async ({ spec, createdBy, createdAt }, actor) => {
+      await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor });
+    },
+    ended: (_record, signal) => sagas.ended(id, signal),
+  });
 }

@@ -20,6 +20,7 @@ const restoreOne = createRoute({
   method: 'post',
   path: '/v1/sandboxes/{id}/restore',
   tags: ['snapshots'],
+  operationId: 'restoreSandbox',
   summary: 'Take a sandbox back to one of its snapshots',
   description:
     'The sandbox keeps its id, address, host key and certificates; its machine starts anew from the snapshot. ' +

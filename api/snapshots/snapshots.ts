@@ -5,10 +5,9 @@ import { LIMITS } from '../../model/limits.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
-import { preferenceOf } from '../http/prefer.ts';
 import { BODY, KEYED, OPERATION, problems } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders, sandboxParams } from '../http/schemas.ts';
-import { waitWithin } from '../http/waiting.ts';
+import { answerDeletion } from '../resources/deletion.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { snapshotAnswer, snapshotParams, snapshotQuery, takeSnapshot } from '../resources/snapshot-schemas.ts';
 import { requireSnapshot, snapshotView } from '../resources/snapshot-view.ts';
@@ -22,6 +21,7 @@ const takeOne = createRoute({
   method: 'post',
   path: OF_SANDBOX,
   tags,
+  operationId: 'createSnapshot',
   summary: 'Take a snapshot of a sandbox, which goes on meanwhile',
   middleware: [requires('sandboxes:write')],
   request: {
@@ -50,6 +50,7 @@ const listAll = createRoute({
   method: 'get',
   path: OF_SANDBOX,
   tags,
+  operationId: 'listSnapshots',
   summary: 'List the snapshots of a sandbox, newest first; also when it has ended',
   middleware: [requires('sandboxes:read')],
   request: { params: sandboxParams, query: snapshotQuery },
@@ -60,6 +61,7 @@ const getOne = createRoute({
   method: 'get',
   path: ONE,
   tags,
+  operationId: 'getSnapshot',
   summary: 'Read one snapshot',
   middleware: [requires('sandboxes:read')],
   request: { params: snapshotParams, query: noQuery },
@@ -70,6 +72,7 @@ const deleteOne = createRoute({
   method: 'delete',
   path: ONE,
   tags,
+  operationId: 'deleteSnapshot',
   summary: 'Delete a snapshot; what others refer to is freed with the last of them',
   middleware: [requires('sandboxes:write')],
   request: { params: snapshotParams, query: noQuery, headers: preferHeaders },
@@ -98,23 +101,24 @@ export function snapshotRoutes(app: App, deps: AppDeps): void {
 }
 
 /** @throws MayflyError snapshot_not_found, sandbox_busy */
-async function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
+function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
   const { sagas } = deps;
-  const preference = preferenceOf(prefer);
-  const before = await requireSnapshot(deps, id);
-  if (before.state === 'creating') {
-    throw new MayflyError('sandbox_busy', `The snapshot ${id} is being taken; it can be deleted when that has ended.`);
-  }
-  if (!isGone(before.state)) {
-    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-    await sagas.deleteSnapshot({ snapshotId: id, hostId: before.hostId, actor });
-    await waitWithin(c, deps, preference.seconds, (signal) => sagas.snapshotDeleted(id, signal));
-  }
-  const record = await requireSnapshot(deps, id);
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
-  if (isGone(record.state)) return c.json(snapshotView(record), 200);
-  c.header('Location', `/v1/snapshots/${id}`);
-  return c.json(snapshotView(record), 202);
+  return answerDeletion(c, deps, prefer, {
+    location: `/v1/snapshots/${id}`,
+    read: () => requireSnapshot(deps, id),
+    view: snapshotView,
+    isGone: ({ state }) => isGone(state),
+    begin: async ({ state, hostId }, actor) => {
+      if (state === 'creating') {
+        throw new MayflyError(
+          'sandbox_busy',
+          `The snapshot ${id} is being taken; it can be deleted when that has ended.`,
+        );
+      }
+      await sagas.deleteSnapshot({ snapshotId: id, hostId, actor });
+    },
+    ended: (_record, signal) => sagas.snapshotDeleted(id, signal),
+  });
 }
 
 /** What failed has left nothing. */

@@ -7,7 +7,7 @@ import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../htt
 import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
 import { captureView, requireCapture } from '../resources/capture-view.ts';
 import { sourceParams, sourceTask } from './source-schemas.ts';
-import { answerCapture, answerDeletion } from './take-capture.ts';
+import { answerCapture, deleteCapture } from './take-capture.ts';
 
 const OF_SOURCE = '/v1/sources/{name}/captures';
 const ONE = '/v1/captures/{id}';
@@ -17,6 +17,7 @@ const takeOne = createRoute({
   method: 'post',
   path: OF_SOURCE,
   tags,
+  operationId: 'createCapture',
   summary: 'Copy a running source as it is at one moment, while it goes on',
   description:
     'Its file systems are frozen for about a second where its guest agent can do that. When any of it fails, what was ' +
@@ -39,6 +40,7 @@ const listAll = createRoute({
   method: 'get',
   path: OF_SOURCE,
   tags,
+  operationId: 'listCaptures',
   summary: 'List the captures of a source on all hosts, newest first; also when the source is gone',
   middleware: [requires('sandboxes:read')],
   request: { params: sourceParams, query: captureQuery },
@@ -49,6 +51,7 @@ const getOne = createRoute({
   method: 'get',
   path: ONE,
   tags,
+  operationId: 'getCapture',
   summary: 'Read one capture',
   middleware: [requires('sandboxes:read')],
   request: { params: captureParams, query: noQuery },
@@ -59,6 +62,7 @@ const deleteOne = createRoute({
   method: 'delete',
   path: ONE,
   tags,
+  operationId: 'deleteCapture',
   summary: 'Delete a capture that nothing refers to',
   middleware: [requires('admin')],
   request: { params: captureParams, query: noQuery, headers: preferHeaders },
@@ -82,6 +86,6 @@ export function captureRoutes(app: App, deps: AppDeps): void {
   });
   app.openapi(getOne, async (c) => c.json(captureView(await requireCapture(deps, c.req.valid('param').id)), 200));
   app.openapi(deleteOne, async (c) => {
-    return serialised(await answerDeletion(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+    return serialised(await deleteCapture(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
   });
 }

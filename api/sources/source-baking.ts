@@ -12,6 +12,7 @@ import { problemResponse } from '../http/problem.ts';
 import { BODY, KEYED, problems, SAGA } from '../http/problem-answers.ts';
 import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
+import { answerDeletion } from '../resources/deletion.ts';
 import { placeableOrigin } from '../resources/placement.ts';
 import { requireSnapshot } from '../resources/snapshot-view.ts';
 import { bakedView } from './baked-view.ts';
@@ -24,6 +25,7 @@ const bakeOne = createRoute({
   method: 'post',
   path: '/v1/sources',
   tags: ['sources'],
+  operationId: 'bakeSource',
   summary: 'Make a source of a snapshot',
   description:
     'The snapshot is cleaned of what makes it one machine (in a sandbox that is made of it and destroyed), shut down, and ' +
@@ -57,6 +59,7 @@ const deleteOne = createRoute({
   method: 'delete',
   path: '/v1/sources/{name}',
   tags: ['sources'],
+  operationId: 'deleteSource',
   summary: 'Delete a source that was made of a snapshot',
   description: 'Refused while a sandbox or a snapshot refers to its images, and for sources that Mayfly did not make.',
   middleware: [requires('admin')],
@@ -73,9 +76,9 @@ export function sourceBakingRoutes(app: App, deps: AppDeps): void {
     return serialised(await answerBake(c, deps, c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(deleteOne, async (c) => {
-    const { name } = c.req.valid('param');
-    const source = await bakedSourceOf(deps.store, name, c.req.valid('query').hostId);
-    return serialised(await answerDelete(c, deps, source, c.req.valid('header').prefer));
+    const { hostId } = c.req.valid('query');
+    const { prefer } = c.req.valid('header');
+    return serialised(await answerDelete(c, deps, c.req.valid('param').name, { hostId, prefer }));
   });
 }
 
@@ -153,27 +156,25 @@ function answerFor(c: Context<Env>, record: BakedSource): Response {
   return c.json(bakedView(record), state === 'baking' ? 202 : 201);
 }
 
-/** @throws MayflyError too_many_requests while it is baked */
+/** @throws MayflyError too_many_requests while it is baked; what it was refused with */
 async function answerDelete(
   c: Context<Env>,
   deps: AppDeps,
-  { id: sourceId, hostId, name, state }: BakedSource,
-  prefer: string | undefined,
+  name: string,
+  wish: { hostId: string | undefined; prefer: string | undefined },
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const preference = preferenceOf(prefer);
-  let isOver = false;
-  if (!isGone(state)) {
-    await sagas.deleteSource({ sourceId, hostId, name, actor: { apiKeyId: c.get('apiKey').id, agentId: null } });
-    isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.bakeEnded({ hostId, name }, signal));
-  }
-  const record = await bakedSourceOf(store, name, hostId);
-  if (preference.applied) c.header('Preference-Applied', preference.applied);
-  if (isOver && record.state === 'ready' && record.failure) {
-    return problemResponse(c, new MayflyError(record.failure.code, record.failure.message));
-  }
-  c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
-  return c.json(bakedView(record), isGone(record.state) ? 200 : 202);
+  const { id: sourceId, hostId } = await bakedSourceOf(store, name, wish.hostId);
+  return answerDeletion(c, deps, wish.prefer, {
+    location: `/v1/sources/${encodeURIComponent(name)}`,
+    read: () => bakedSourceOf(store, name, hostId),
+    view: bakedView,
+    isGone: ({ state }) => isGone(state),
+    begin: (_source, actor) => sagas.deleteSource({ sourceId, hostId, name, actor }),
+    ended: (source, signal) => sagas.bakeEnded(source, signal),
+    refusal: ({ state, failure }) =>
+      state === 'ready' && failure ? new MayflyError(failure.code, failure.message) : null,
+  });
 }
 
 /** What failed has left nothing. */

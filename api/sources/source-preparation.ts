@@ -25,6 +25,7 @@ const prepareOne = createRoute({
   method: 'post',
   path: '/v1/sources/{name}/prepare',
   tags: ['sources'],
+  operationId: 'prepareSource',
   summary: 'Make a running source one that can be looked at',
   description:
     'Changes the source: a program, a user, and settings of its sshd, listed in `changes`; docs/sources.md has them all. ' +
@@ -42,6 +43,7 @@ const unprepareOne = createRoute({
   method: 'post',
   path: '/v1/sources/{name}/unprepare',
   tags: ['sources'],
+  operationId: 'unprepareSource',
   summary: 'Take back all that preparing changed',
   middleware: [requires('admin')],
   request,

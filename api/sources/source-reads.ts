@@ -27,6 +27,7 @@ const runOne = createRoute({
   method: 'post',
   path: '/v1/sources/{name}/commands',
   tags: ['sources'],
+  operationId: 'runSourceCommand',
   summary: 'Look at a source with a command that changes nothing',
   description:
     'A line of programs joined by `|`, `&&`, `||` and `;`, each with arguments from a closed table (docs/read-only.md). ' +
@@ -59,6 +60,7 @@ const readOne = createRoute({
   method: 'get',
   path: '/v1/sources/{name}/files/{path}',
   tags: ['sources'],
+  operationId: 'readSourceFile',
   summary: 'Read a file, a range of it, or a directory of a source',
   description: 'What the user mayfly-readonly may read. A symbolic link is followed.',
   middleware: [requires('sources:look')],

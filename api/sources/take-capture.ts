@@ -11,6 +11,7 @@ import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { captureView, requireCapture } from '../resources/capture-view.ts';
+import { answerDeletion } from '../resources/deletion.ts';
 import { placeSource } from './source-host.ts';
 import type { sourceTask } from './source-schemas.ts';
 
@@ -31,7 +32,7 @@ export async function answerCapture(
   const asked = { idFrom: captureIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const begun = await begin(deps, attempt, { source, hostId: request.hostId, actor });
-    const { record } = await settled(c, deps, begun, headers.prefer);
+    const record = await settled(c, deps, begun, headers.prefer);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
 }
@@ -59,39 +60,39 @@ async function begin(
  * DELETE /v1/captures/{id}
  * @throws MayflyError capture_not_found, capture_in_use, source_busy
  */
-export async function answerDeletion(
+export function deleteCapture(
   c: Context<Env>,
   deps: AppDeps,
   captureId: string,
   prefer: string | undefined,
 ): Promise<Response> {
-  const before = await requireCapture(deps, captureId);
-  if (isGone(before)) return c.json(captureView(before), 200);
-  const { hostId, source } = before;
-  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-  const at = new Date().toISOString();
-  const sourceId = sourceIdOf(hostId, source);
-  await deps.sagas.capture({ task: 'delete', captureId, sourceId, hostId, source, actor, at });
-  const { record, isOver } = await settled(c, deps, before, prefer);
-  if (isGone(record)) return c.json(captureView(record), 200);
-  if (isOver && record.state === 'ready') {
-    throw new MayflyError('capture_in_use', record.waitingFor ?? `${captureId} is needed.`);
-  }
-  c.header('Location', `/v1/captures/${captureId}`);
-  return c.json(captureView(record), 202);
+  const { sagas } = deps;
+  return answerDeletion(c, deps, prefer, {
+    location: `/v1/captures/${captureId}`,
+    read: () => requireCapture(deps, captureId),
+    view: captureView,
+    isGone,
+    begin: async ({ hostId, source }, actor) => {
+      const sourceId = sourceIdOf(hostId, source);
+      await sagas.capture({ task: 'delete', captureId, sourceId, hostId, source, actor, at: new Date().toISOString() });
+    },
+    ended: (record, signal) => sagas.captureEnded(record, signal),
+    refusal: ({ state, waitingFor }) =>
+      state === 'ready' ? new MayflyError('capture_in_use', waitingFor ?? `${captureId} is needed.`) : null,
+  });
 }
 
-/** The record when nothing is done to its source's captures any more (`isOver`), or when the caller's preference ends. */
+/** The record when nothing is done to its source's captures any more, or when the caller's preference ends. */
 async function settled(
   c: Context<Env>,
   deps: AppDeps,
   record: CaptureRecord,
   prefer: string | undefined,
-): Promise<{ record: CaptureRecord; isOver: boolean }> {
+): Promise<CaptureRecord> {
   const preference = preferenceOf(prefer);
-  const isOver = await waitWithin(c, deps, preference.seconds, (signal) => deps.sagas.captureEnded(record, signal));
+  await waitWithin(c, deps, preference.seconds, (signal) => deps.sagas.captureEnded(record, signal));
   if (preference.applied) c.header('Preference-Applied', preference.applied);
-  return { record: (await deps.store.captures.get(record.id)) ?? record, isOver };
+  return (await deps.store.captures.get(record.id)) ?? record;
 }
 
 function answerFor(c: Context<Env>, record: CaptureRecord): Response {

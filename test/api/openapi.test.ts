@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createApp } from '../../api/app.ts';
+import { openApiDocument } from '../../api/description/openapi.ts';
 import type { AppDeps } from '../../api/http/context.ts';
-import { openApiDocument } from '../../api/openapi.ts';
 
 const app = createApp({ store: {}, sagas: {}, logger: {}, version: '0' } as unknown as AppDeps);
 const document = openApiDocument(app, '0.1.0');

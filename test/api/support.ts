@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { createApp } from '../../api/app.ts';
+import { openApiDocument } from '../../api/description/openapi.ts';
 import type { App } from '../../api/http/context.ts';
 import type { Guests } from '../../api/http/guests.ts';
 import type { Problem } from '../../api/http/problem.ts';
-import { openApiDocument } from '../../api/openapi.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { Scope } from '../../model/scopes.ts';

@@ -5,8 +5,8 @@ import { SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/san
 import { sumOf } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
-import { requires } from './auth.ts';
-import type { App, AppDeps, Env } from './context.ts';
+import { requires } from '../http/auth.ts';
+import type { App, AppDeps, Env } from '../http/context.ts';
 
 /** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];

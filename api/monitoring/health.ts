@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { isLive } from '../../model/host.ts';
-import type { App, AppDeps } from './context.ts';
+import type { App, AppDeps } from '../http/context.ts';
 
 interface Check {
   name: string;

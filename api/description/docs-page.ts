@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ERRORS } from '../model/errors.ts';
-import type { App } from './http/context.ts';
+import { ERRORS } from '../../model/errors.ts';
+import type { App } from '../http/context.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 code,pre{font-family:ui-monospace,monospace}pre{background:#8881;padding:.75rem;overflow:auto}

@@ -1,0 +1,49 @@
+import type { Context } from 'hono';
+import type { MayflyError } from '../../model/errors.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { AppDeps, Env } from '../http/context.ts';
+import { preferenceOf } from '../http/prefer.ts';
+import { waitWithin } from '../http/waiting.ts';
+
+/** What a saga removes, and what is recorded of it: before, meanwhile and afterwards. */
+interface Deletion<T> {
+  /** Where its record is. */
+  location: string;
+  /** @throws MayflyError when there never was such a thing */
+  read: () => Promise<T>;
+  view: (record: T) => object;
+  isGone: (record: T) => boolean;
+  /** Starts the saga, or joins the one that is under way. */
+  begin: (record: T, actor: Actor) => Promise<void>;
+  /** Settles when the saga has ended; rejects with the signal's reason. */
+  ended: (record: T, signal: AbortSignal) => Promise<void>;
+  /** Why it is still there when the saga has ended. */
+  refusal?: (record: T) => MayflyError | null;
+}
+
+/**
+ * The answer to DELETE of anything that a saga removes: 200 when nothing of it is left, also when that was so before;
+ * 202 when the caller's preference was over first.
+ * @throws MayflyError what `read`, `begin` and `refusal` say
+ */
+export async function answerDeletion<T>(
+  c: Context<Env>,
+  deps: AppDeps,
+  prefer: string | undefined,
+  { location, read, view, isGone, begin, ended, refusal }: Deletion<T>,
+): Promise<Response> {
+  const preference = preferenceOf(prefer);
+  const before = await read();
+  let isOver = false;
+  if (!isGone(before)) {
+    await begin(before, { apiKeyId: c.get('apiKey').id, agentId: null });
+    isOver = await waitWithin(c, deps, preference.seconds, (signal) => ended(before, signal));
+  }
+  const record = await read();
+  if (preference.applied) c.header('Preference-Applied', preference.applied);
+  if (isGone(record)) return c.json(view(record), 200);
+  const error = isOver ? refusal?.(record) : null;
+  if (error) throw error;
+  c.header('Location', location);
+  return c.json(view(record), 202);
+}
