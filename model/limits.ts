@@ -14,6 +14,8 @@ export const LIMITS = {
   idempotencyKey: { maxLength: 255 },
   /** How long an idempotent answer is kept. */
   idempotencyHours: 24,
+  /** The headers of a request together, with its first line. Node's own default. */
+  headerBytes: 16_384,
   /** A request body may not be larger. */
   bodyBytes: 1_048_576,
   /** `Prefer: wait=N`. */

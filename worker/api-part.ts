@@ -1,17 +1,13 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { createAdaptorServer } from '@hono/node-server';
 import { Client } from '@temporalio/client';
 import { createApp } from '../api/app.ts';
-import type { App } from '../api/http/context.ts';
+import { apiServer } from '../api/server/api-server.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { RelayClient } from '../relay/client.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import type { Process } from './process.ts';
-
-/** From the first byte of a request to the end of its headers; Node's own default. */
-const HEADERS_MS = 60_000;
 
 export interface ApiPart {
   url: string;
@@ -26,18 +22,13 @@ export async function startApiPart({ config, storeUri, connection, logger, close
   const guests = new RelayClient(store);
   closers.add('connections to relays', async () => guests.close());
   const app = createApp({ store, sagas: new TemporalSagas(client), guests, version: packageJson.version, logger });
-  const server = apiServer(app);
+  const server = apiServer(app, logger);
   server.listen(config.api.port, config.api.address);
   await once(server, 'listening');
   closers.add('API', () => closeServer(server));
   const bound = server.address();
   const port = typeof bound === 'object' && bound ? bound.port : config.api.port;
   return { url: `http://${config.api.address}:${port}`, store };
-}
-
-/** An upload takes as long as it takes, where Node gives a request 300 s; a relay ends one that stalls. */
-export function apiServer({ fetch }: Pick<App, 'fetch'>): Server {
-  return createAdaptorServer({ fetch, serverOptions: { requestTimeout: 0, headersTimeout: HEADERS_MS } }) as Server;
 }
 
 async function closeServer(server: Server): Promise<void> {

@@ -3,8 +3,12 @@ import { problemAnswer } from './schemas.ts';
 
 type Codes = readonly ErrorCode[];
 
-/** Answered to anything: what is asked for, who asks, and what Mayfly stands on. */
+/** Answered to anything: how and what is asked for, who asks, and what Mayfly stands on. */
 const ANYTHING: Codes = [
+  'malformed_request',
+  'headers_too_large',
+  'request_timeout',
+  'expectation_failed',
   'invalid_request',
   'invalid_id',
   'unauthenticated',

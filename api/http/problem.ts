@@ -5,10 +5,12 @@ import type { ErrorCode } from '../../model/errors.ts';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
 import type { AppDeps, Env } from './context.ts';
 
+/** RFC 9457 §3 */
+export const PROBLEM_TYPE = 'application/problem+json';
 /** Where docs/errors.md describes a code; RFC 9457 §3.1.1 lets `type` be a relative reference. */
 const TYPE_BASE = '/docs#';
 /** Seconds to wait before a retry when nobody knows better; a disk snapshot is over in less than the one for the busy. */
-const RETRY_AFTER_SECONDS = 5;
+export const RETRY_AFTER_SECONDS = 5;
 const BUSY_SECONDS = 2;
 
 /** A problem as it is answered (RFC 9457), with our extensions after `instance`. */
@@ -34,6 +36,15 @@ type Subjects = Pick<Problem, 'sandboxId' | 'commandId' | 'snapshotId' | 'captur
 
 /** An error in the words of the table and its own, and no more. */
 export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = {}): Problem {
+  return problemAt({ instance: c.req.path, requestId: c.get('requestId') }, error, more);
+}
+
+/** @param at what was asked for, and by which request */
+export function problemAt(
+  at: Pick<Problem, 'instance' | 'requestId'>,
+  error: MayflyError,
+  more: Subjects = {},
+): Problem {
   const { status, title, remedy, retryable } = ERRORS[error.code];
   const { fields } = error.options;
   return {
@@ -41,11 +52,11 @@ export function problemOf(c: Context<Env>, error: MayflyError, more: Subjects = 
     title,
     status,
     detail: error.message,
-    instance: c.req.path,
+    instance: at.instance,
     code: error.code,
     retryable,
     remedy,
-    requestId: c.get('requestId'),
+    requestId: at.requestId,
     ...(fields && { errors: fields }),
     ...more,
   };
@@ -61,7 +72,7 @@ export function problemResponse(c: Context<Env>, error: MayflyError, more: Subje
   // The answer to HEAD has no body to say it.
   c.header('X-Mayfly-Code', error.code);
   return c.body(JSON.stringify(problem), status as ContentfulStatusCode, {
-    'Content-Type': 'application/problem+json',
+    'Content-Type': PROBLEM_TYPE,
   });
 }
 

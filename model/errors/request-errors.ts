@@ -28,6 +28,30 @@ export const REQUEST_ERRORS = {
   },
   body_too_large: { status: 413, retryable: false, title: 'The body is too large', remedy: 'Send at most 1 MiB.' },
   not_found: { status: 404, retryable: false, title: 'There is no such thing', remedy: 'Check the path and the id.' },
+  malformed_request: {
+    status: 400,
+    retryable: false,
+    title: 'That is not HTTP as it should be',
+    remedy: 'Send HTTP/1.1 with one `Host`, and a path that begins with `/`; see what stands between client and API.',
+  },
+  headers_too_large: {
+    status: 431,
+    retryable: false,
+    title: 'The headers are too large',
+    remedy: 'Send at most 16 KiB of headers, with the first line.',
+  },
+  request_timeout: {
+    status: 408,
+    retryable: true,
+    title: 'The request did not arrive in time',
+    remedy: 'Send it again; all its headers within 60 s.',
+  },
+  expectation_failed: {
+    status: 417,
+    retryable: false,
+    title: 'That expectation cannot be met',
+    remedy: 'Send `Expect: 100-continue`, or no `Expect`.',
+  },
   method_not_allowed: {
     status: 405,
     retryable: false,

@@ -204,6 +204,8 @@ describe('paths and methods', () => {
       expect((await problemOf(response)).code).toBe('method_not_allowed');
       expect(response.headers.get('Allow')).toBe('GET, HEAD, POST');
     }
+    const head = await door.call('HEAD', `${unknown}/pause`);
+    expect([head.status, head.headers.get('Allow'), await head.text()]).toEqual([405, 'POST', '']);
   });
 
   it.each(['?limit=0', '?limit=201', '?limit=1e1', '?limit=1&limit=2', '?cursor=x', '?state=gone', '?unknown=1'])(

@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../http/problem.ts';
+
+/** The answer to what never became a request with a path: a problem with an id of its own, that ends the connection. */
+export interface EarlyProblem {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+  /** As it goes over the connection (RFC 9112). */
+  text(): string;
+  response(): Response;
+}
+
+export function earlyProblem(error: MayflyError): EarlyProblem {
+  const requestId = randomUUID();
+  const problem = problemAt({ instance: `urn:uuid:${requestId}`, requestId }, error);
+  const { status } = problem;
+  const body = JSON.stringify(problem);
+  const headers = {
+    'Content-Type': PROBLEM_TYPE,
+    'Content-Length': String(Buffer.byteLength(body)),
+    'X-Mayfly-Code': error.code,
+    'X-Request-Id': requestId,
+    Connection: 'close',
+    ...(problem.retryable && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
+    ...(status === 405 && { Allow: '' }),
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return {
+    status,
+    headers,
+    body,
+    text: () => `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`,
+    response: () => new Response(body, { status, headers }),
+  };
+}
+
+/** What Node's parser and its clock say (`code` of the event `clientError`). Its words can repeat what the client sent. */
+export function refusedBytes({ code }: NodeJS.ErrnoException): MayflyError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new MayflyError('headers_too_large', `The headers have more than ${LIMITS.headerBytes} bytes.`);
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new MayflyError('request_timeout', 'The headers of the request did not arrive in time.');
+  }
+  const reason = code?.startsWith('HPE_') ? ` (${code})` : '';
+  return new MayflyError('malformed_request', `What was sent is not HTTP/1.1${reason}.`);
+}
