@@ -1,46 +1,82 @@
-import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { etag } from 'hono/etag';
 import { ERRORS } from '../../model/errors.ts';
 import type { App } from '../http/context.ts';
 
-const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-code,pre{font-family:ui-monospace,monospace}pre{background:#8881;padding:.75rem;overflow:auto}
-summary{cursor:pointer;padding:.25rem 0}summary b{display:inline-block;width:5rem}
-td,th{text-align:left;vertical-align:top;padding:.2rem 1rem .2rem 0}`;
+/** Nothing but what this process serves; `data:` are the icons within the renderer's own style sheet. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
 
-/** Writes what /openapi.json says with textContent only: nothing in it can become markup. */
-const SCRIPT = `const add=(to,tag,text)=>{const e=document.createElement(tag);if(text)e.textContent=text;to.append(e);return e};
-const doc=await (await fetch('/openapi.json')).json();const root=document.getElementById('operations');
-for(const [path,methods] of Object.entries(doc.paths))for(const [method,op] of Object.entries(methods)){
-const d=add(root,'details');const s=add(d,'summary');add(s,'b',method.toUpperCase());add(s,'code',path);s.append(' '+(op.summary??''));
-if(op.description)add(d,'p',op.description);
-for(const p of op.parameters??[])add(d,'div').append(p.in+' '+p.name+(p.required?'':' (optional)')+' '+JSON.stringify(p.schema??{}));
-const body=op.requestBody?.content?.['application/json']?.schema;if(body)add(d,'pre',JSON.stringify(body,null,2));
-for(const [status,r] of Object.entries(op.responses))add(d,'div',status+': '+r.description)}
-for(const [name,schema] of Object.entries(doc.components?.schemas??{})){const d=add(document.getElementById('schemas'),'details');
-add(d,'summary',name);add(d,'pre',JSON.stringify(schema,null,2))}`;
+/** Of Swagger UI: its program and its style, without the copies and source maps beside them. */
+const RENDERER = {
+  '/docs/swagger-ui.js': { file: 'swagger-ui-bundle.js', type: 'text/javascript' },
+  '/docs/swagger-ui.css': { file: 'swagger-ui.css', type: 'text/css' },
+};
 
-/** /docs: the API described by itself, in one page that fetches nothing but /openapi.json from here. */
+/** An error's `type` is `/docs#<code>`: its row is found when all that stands above has its height. */
+const SCRIPT = `const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();
+SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#operations',
+  deepLinking: true,
+  defaultModelsExpandDepth: 0,
+  filter: true,
+  validatorUrl: null,
+  onComplete: () => document.getElementById(location.hash.slice(1))?.scrollIntoView(),
+});
+`;
+
+const STYLE = `:root{color-scheme:light dark}body{margin:0;font:16px/1.5 system-ui,sans-serif;background:light-dark(#fafafa,#1c2022)}
+main{max-width:1420px;margin:0 auto;padding:0 20px}td,th{text-align:left;vertical-align:top;padding:.2rem 1rem .2rem 0}
+tr:target{background:light-dark(#fff3bf,#5c4a00)}
+`;
+
+const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Mayfly API</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="stylesheet" href="/docs/page.css"><div id="operations"></div><main><h2>Errors</h2><table>
+<tr><th>code<th>status<th>what it is, and what to do${Object.entries(ERRORS).map(row).join('')}</table></main>
+<script src="/docs/swagger-ui.js"></script><script src="/docs/page.js"></script></html>`;
+
+/** /docs: the API described by itself, in a page that takes nothing from elsewhere. Open to everybody, like its parts. */
 export function docsRoutes(app: App): void {
-  const page = html();
-  const policy = `default-src 'none'; connect-src 'self'; script-src ${hashOf(SCRIPT)}; style-src ${hashOf(STYLE)}`;
-  app.get('/docs', (c) => c.html(page, 200, { 'Content-Security-Policy': policy }));
+  app.use('/docs/*', etag(), async (c, next) => {
+    await next();
+    c.header('Content-Security-Policy', POLICY);
+    c.header('X-Content-Type-Options', 'nosniff');
+    c.header('Referrer-Policy', 'no-referrer');
+    c.header('Cache-Control', 'no-cache'); // asked for again, and mostly answered 304
+  });
+  app.get('/docs', (c) => c.html(PAGE));
+  app.get('/docs/page.js', (c) => c.body(SCRIPT, 200, { 'Content-Type': 'text/javascript; charset=utf-8' }));
+  app.get('/docs/page.css', (c) => c.body(STYLE, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
+  for (const [path, { file, type }] of Object.entries(RENDERER)) {
+    app.get(path, async (c) => {
+      const bytes = await readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`));
+      return c.body(bytes, 200, { 'Content-Type': `${type}; charset=utf-8` });
+    });
+  }
 }
 
-function hashOf(text: string): string {
-  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+function row([code, { status, title, remedy }]: [string, { status: number; title: string; remedy: string }]): string {
+  return `\n<tr id="${code}"><td><code>${code}</code><td>${status}<td>${shown(`${title}. ${remedy}`)}`;
 }
 
-function html(): string {
-  const rows = Object.entries(ERRORS).map(
-    ([code, { status, title, remedy }]) =>
-      `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${escaped(`${title}. ${remedy}`)}</td></tr>`,
-  );
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Mayfly API</title><style>${STYLE}</style>
-<h1>Mayfly API</h1><p>Send an API key as <code>Authorization: Bearer &lt;key&gt;</code>. The whole description, for tools:
-<a href="/openapi.json">/openapi.json</a>.</p><div id="operations"></div><h2>Schemas</h2><div id="schemas"></div>
-<h2>Errors</h2><table>${rows.join('\n')}</table><script type="module">${SCRIPT}</script></html>`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+/** Of our own table: Markdown's `code` is the only markup in it. */
+function shown(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

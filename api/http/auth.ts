@@ -5,8 +5,9 @@ import { grants } from '../../model/scopes.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Env } from './context.ts';
 
-/** The only paths that answer without a key. */
+/** The only paths that answer without a key: these, and the parts of the page /docs. */
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', '/docs']);
+const DOCS_PART = /^\/docs\//;
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
@@ -15,7 +16,7 @@ const BEARER = /^Bearer +(\S+)$/i;
  */
 export function authenticate(store: Pick<Store, 'apiKeys'>) {
   return createMiddleware<Env>(async (c, next) => {
-    if (OPEN_PATHS.has(c.req.path)) return next();
+    if (OPEN_PATHS.has(c.req.path) || DOCS_PART.test(c.req.path)) return next();
     const presented = BEARER.exec(c.req.header('Authorization') ?? '')?.[1] ?? c.req.header('X-API-Key');
     if (!presented) throw new MayflyError('unauthenticated', 'The request carries no API key.');
     const apiKey = await store.apiKeys.authenticate(presented);
