@@ -83,6 +83,7 @@ function endedRecord(source: string): SandboxRecord {
   const network = { egress: 'none' } as const;
   return {
     id,
+    name: null,
     state: 'destroyed',
     phase: null,
     spec: {

@@ -25,6 +25,14 @@ export const ID_PATTERNS = {
   host: HOST_ID.source,
 } as const;
 
+/** What every id of ours begins with: no name may, or it could be taken for one. */
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd'];
+const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
+
+/** The grammar of a sandbox's name, in two patterns: what it is, and what it is not. */
+export const SANDBOX_NAME_PATTERNS = { is: SANDBOX_NAME.source, isNot: LIKE_AN_ID.source } as const;
+
 /** The namespace of our UUIDv5 values (RFC 9562 §5.5): a random UUID, fixed for ever. */
 const UUID_NAMESPACE = hexToBytes('8f1d3c5a6b7e4f20918273645566aabb');
 
@@ -81,6 +89,11 @@ function crockford(random: Uint8Array): string {
 /** Whether `text` is a sandbox id, and nothing else (a path, an option, another kind of name). */
 export function isSandboxId(text: string): boolean {
   return SANDBOX_ID.test(text);
+}
+
+/** Whether `text` can name a sandbox: a DNS label (RFC 1123 §2.1) that begins with a letter, and not as our ids do. */
+export function isSandboxName(text: string): boolean {
+  return SANDBOX_NAME.test(text) && !LIKE_AN_ID.test(text);
 }
 
 export function isSourceId(text: string): boolean {

@@ -22,11 +22,21 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   idempotency: [{ expiresAt: 1 }],
 };
 
+/**
+ * Fields that no two documents have alike. Those without one do not count: on MongoDB by `sparse`, on the embedded store
+ * because SQLite takes what is missing for different each time.
+ */
+export const UNIQUE: Readonly<Record<string, string>> = { sandboxes: 'heldName' };
+
 /** Makes those that are missing. One at a time: FerretDB ends the connection when several of a command are there already. */
 export async function ensureIndexes(connection: Connection): Promise<void> {
   for (const [collection, indexes] of Object.entries(INDEXES)) {
     for (const index of indexes) {
       await reaching(`index ${collection}`, () => connection.collection(collection).createIndex(index));
     }
+  }
+  for (const [collection, field] of Object.entries(UNIQUE)) {
+    const options = { unique: true, sparse: true };
+    await reaching(`index ${collection}`, () => connection.collection(collection).createIndex({ [field]: 1 }, options));
   }
 }

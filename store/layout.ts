@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import mongoose, { type Connection } from 'mongoose';
 import { LIMITS } from '../model/limits.ts';
 import { isFinal, SANDBOX_STATES } from '../model/sandbox/sandbox.ts';
-import { ensureIndexes, INDEXES } from './indexes.ts';
+import { ensureIndexes, INDEXES, UNIQUE } from './indexes.ts';
 import { reaching } from './mongo/failure.ts';
 
 /** To be changed when one of the steps below does. */
 const STEPS = 1;
 /** How the collections are laid out: where a store says the same, there is nothing to do. */
 const LAYOUT = createHash('sha256')
-  .update(JSON.stringify([STEPS, INDEXES]))
+  .update(JSON.stringify([STEPS, INDEXES, UNIQUE]))
   .digest('hex');
 /** Documents that are moved at once. */
 const AT_ONCE = 100;

@@ -7,15 +7,24 @@ import type { Store } from '../../store/connect.ts';
 /** A change of a sandbox's record, and what the audit trail says of it. Both are written, or the activity is retried. */
 export interface Remembrance {
   sandboxId: string;
-  changes: Partial<Omit<SandboxRecord, 'id'>>;
+  changes: Partial<Omit<SandboxRecord, 'id' | 'name'>>;
   event: AuditEvent;
 }
 
 /** The record of a sandbox: what its own workflow, and nobody else, writes of it. */
 export function createRecordActivities({ store }: { store: Store }) {
   return {
-    /** Puts the first record of a sandbox into the store. The same request again changes nothing. */
+    /**
+     * Puts the first record of a sandbox into the store. The same request again changes nothing. Of one whose name is
+     * taken nothing is written: neither a record nor an entry.
+     * @throws MayflyError name_taken
+     */
     async recordRequested({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
+      if (record.name !== null) {
+        const named = await store.sandboxes.create(record);
+        await store.audit.append(record.id, event);
+        return named;
+      }
       const [stored] = await Promise.all([store.sandboxes.create(record), store.audit.append(record.id, event)]);
       return stored;
     },

@@ -8,6 +8,12 @@ export const SANDBOX_ERRORS = {
     title: 'There is no such sandbox',
     remedy: 'List them with GET /v1/sandboxes.',
   },
+  name_taken: {
+    status: 409,
+    retryable: false,
+    title: 'A sandbox that lives has that name',
+    remedy: 'Use that one, choose another name, or end it first: its name is free when it has ended.',
+  },
   sandbox_ended: {
     status: 409,
     retryable: false,

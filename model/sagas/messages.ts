@@ -17,6 +17,8 @@ export const SANDBOX_WORKFLOW = 'sandbox';
 
 export interface SandboxInput {
   id: string;
+  /** Refused with name_taken, before anything is made, when another that lives has it. `@default` none */
+  name?: string;
   spec: SandboxSpec;
   createdBy: Actor;
   /** When the API accepted the request, ISO 8601; TTL counts from here. */

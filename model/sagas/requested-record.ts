@@ -2,9 +2,11 @@ import type { SandboxRecord } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
 /** The first record of a sandbox: what was asked for, and which host is asked first. */
-export function requestedRecord({ id, spec, createdBy, requestedAt, hostIds = [] }: SandboxInput): SandboxRecord {
+export function requestedRecord(input: SandboxInput): SandboxRecord {
+  const { id, name = null, spec, createdBy, requestedAt, hostIds = [] } = input;
   return {
     id,
+    name,
     state: 'requested',
     phase: null,
     spec,

@@ -115,6 +115,8 @@ export interface StepTiming {
 /** The record of a sandbox: `_id` is its id. Written only by its own workflow's activities. */
 export interface SandboxRecord {
   id: string;
+  /** What people call it, of no other that lives; null: nothing. Nothing outside the store is named after it. */
+  name: string | null;
   state: SandboxState;
   /** Set while `creating`, and at the end of `restoring`. */
   phase: SandboxPhase | null;

@@ -9,21 +9,32 @@ import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, strictPart, strictSchema,
  */
 type StoredSpec = Omit<SandboxSpec, 'metadata'> & { metadata: { name: string; value: string }[] };
 
-export type SandboxDocument = Omit<SandboxRecord, 'id' | 'spec'> & { _id: string; spec: StoredSpec };
+export type SandboxDocument = Omit<SandboxRecord, 'id' | 'spec'> & {
+  _id: string;
+  spec: StoredSpec;
+  /** The name, where it is this one's alone: only among the living, and absent in whoever has none. */
+  heldName?: string;
+};
 
 export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocument {
   return { _id: id, ...rest, spec: storedSpec(spec) };
 }
 
+/** Of one that begins: it holds its name. */
+export function livingDocumentOf(record: SandboxRecord): SandboxDocument {
+  return { ...documentOf(record), ...(record.name !== null && { heldName: record.name }) };
+}
+
 /**
  * Records that were written before there were snapshots refer to none; before there was auto-resume, none wanted it;
- * before there were quotas, none was suspended for space.
+ * before there were quotas, none was suspended for space; before there were names, none had one.
  */
-export function recordOf({ _id, spec, ...rest }: SandboxDocument): SandboxRecord {
+export function recordOf({ _id, spec, heldName: _held, ...rest }: SandboxDocument): SandboxRecord {
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
   return {
     id: _id,
     ...rest,
+    name: rest.name ?? null,
     parentSnapshotId: rest.parentSnapshotId ?? null,
     stalledBy: rest.stalledBy ?? null,
     spec: {
@@ -48,6 +59,8 @@ function storedSpec(spec: SandboxSpec): StoredSpec {
 export function sandboxSchema(): Schema<SandboxDocument> {
   return strictSchema<SandboxDocument>({
     _id: NAME,
+    name: NULLABLE_TEXT,
+    heldName: TEXT,
     state: { type: String, required: true, enum: SANDBOX_STATES },
     phase: { type: String, default: null, enum: [...SANDBOX_PHASES, null] },
     spec: { type: specPart(), required: true },

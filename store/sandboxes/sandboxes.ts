@@ -1,12 +1,12 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId, isSandboxName } from '../../model/ids.ts';
 import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
 import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
-import { documentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
+import { documentOf, livingDocumentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
 
 export interface SandboxPage {
   items: SandboxRecord[];
@@ -14,7 +14,7 @@ export interface SandboxPage {
   nextCursor: string | null;
 }
 
-type Changes = Partial<Omit<SandboxRecord, 'id'>>;
+type Changes = Partial<Omit<SandboxRecord, 'id' | 'name'>>;
 
 /** Newest first; the id settles equal times, so that pages neither repeat nor skip a record. */
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
@@ -23,7 +23,8 @@ const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
  * The records of sandboxes, one document each, `_id` = sandbox id. Each is written by its own workflow only, but that the
  * API may insert the first one (docs/decisions/0031). Those that
  * have ended are in a collection of their own. One that ends is written there before it is removed here, and whoever
- * looks for it looks here first: it is found at every moment.
+ * looks for it looks here first: it is found at every moment. A name is held by the record among the living, and by
+ * nothing else: it is free in the instant in which that is removed (docs/decisions/0033-names.md).
  */
 export class Sandboxes {
   readonly #alive: Model<SandboxDocument>;
@@ -36,16 +37,24 @@ export class Sandboxes {
 
   /**
    * Inserts the record. Repeating the same request (a retried step) answers with what is there by now.
-   * @throws MayflyError internal when the id is taken by another request
+   * @throws MayflyError name_taken; internal when the id is taken by another request
    */
   async create(record: SandboxRecord): Promise<SandboxRecord> {
     checkId(record.id);
-    const isNew = await insert(this.#homeOf(record.state), record);
-    const ended = isFinal(record.state) ? null : await this.#afterItsEnd(record.id);
-    if (isNew && !ended) return record;
-    const present = ended ?? (await this.get(record.id));
-    if (present && isSameRequest(present, record)) return present;
-    throw new MayflyError('internal', `The id ${record.id} was given to two requests.`);
+    for (;;) {
+      const isNew = await this.#insert(record);
+      const ended = isFinal(record.state) ? null : await this.#afterItsEnd(record.id);
+      if (isNew && !ended) return record;
+      const present = ended ?? (await this.get(record.id));
+      if (present && isSameRequest(present, record)) return present;
+      if (present || record.name === null) {
+        throw new MayflyError('internal', `The id ${record.id} was given to two requests.`);
+      }
+      if (await this.named(record.name)) {
+        throw new MayflyError('name_taken', `Another sandbox that lives is named ${record.name}.`);
+      }
+      // Whoever had the name has just ended.
+    }
   }
 
   /** A late repetition of the request may have put one that has ended among the living. */
@@ -61,6 +70,17 @@ export class Sandboxes {
     checkId(id);
     // The last look is for one that has just begun to end once more.
     const found = (await find(this.#alive, id)) ?? (await find(this.#ended, id)) ?? (await find(this.#alive, id));
+    return found && recordOf(found);
+  }
+
+  /** The one that lives and has this name. @throws MayflyError invalid_id */
+  async named(name: string): Promise<SandboxRecord | null> {
+    if (typeof name !== 'string' || !isSandboxName(name)) {
+      throw new MayflyError('invalid_id', 'That is not the name of a sandbox.');
+    }
+    const found = await reaching('find a sandbox by its name', () =>
+      this.#alive.findOne({ heldName: name }).lean<SandboxDocument>(),
+    );
     return found && recordOf(found);
   }
 
@@ -81,12 +101,13 @@ export class Sandboxes {
   async #end(id: string, changes: Changes): Promise<SandboxDocument | null> {
     const present = await find(this.#alive, id);
     if (!present) return null;
-    const ended = { ...present, ...setOf(changes) };
+    const { heldName: _freed, ...rest } = present;
+    const ended = { ...rest, ...setOf(changes) };
     await move(ended, this.#alive, this.#ended);
     return ended;
   }
 
-  /** A life that is taken over at its very end begins to end once more. */
+  /** A life that is taken over at its very end begins to end once more, without its name: that was free. */
   async #changeEnded(id: string, changes: Changes): Promise<SandboxDocument | null> {
     const changed = await change(this.#ended, id, changes);
     if (changed && !isFinal(changed.state)) await move(changed, this.#ended, this.#alive);
@@ -146,19 +167,22 @@ export class Sandboxes {
     return Number(answer?.['n'] ?? 0);
   }
 
+  /** False when the id or the name is taken. */
+  async #insert(record: SandboxRecord): Promise<boolean> {
+    const isEnded = isFinal(record.state);
+    try {
+      await reaching('record a sandbox', () =>
+        isEnded ? this.#ended.create(documentOf(record)) : this.#alive.create(livingDocumentOf(record)),
+      );
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
   #homeOf(state: SandboxState): Model<SandboxDocument> {
     return isFinal(state) ? this.#ended : this.#alive;
-  }
-}
-
-/** False when the id is taken. */
-async function insert(home: Model<SandboxDocument>, record: SandboxRecord): Promise<boolean> {
-  try {
-    await reaching('record a sandbox', () => home.create(documentOf(record)));
-    return true;
-  } catch (error) {
-    if (isDuplicateKey(error)) return false;
-    throw error;
   }
 }
 

@@ -78,6 +78,7 @@ export function callsOf(store: Store): Calls {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
       get: () => sandboxes.get(sandboxId(9)),
+      named: () => sandboxes.named('web'),
       update: async () => {
         await sandboxes.update(sandboxId(1), { state: 'running' });
         await sandboxes.update(sandboxId(2), { state: 'destroyed' });

@@ -12,6 +12,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
   const createdAt = new Date(Date.UTC(2026, 0, 1) + n).toISOString();
   return {
     id: sandboxId(n),
+    name: null,
     state: 'requested',
     phase: null,
     spec: {

@@ -23,7 +23,7 @@ const { recordRequested, remember, recall, lastUse } = controlUntilDone;
 /** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;
 
-type Changes = Partial<Omit<SandboxRecord, 'id' | 'updatedAt'>>;
+type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
 
 /**
  * One sandbox as its workflow knows it: the record as last written, what callers ask of it meanwhile, and when it
