@@ -22,6 +22,7 @@ import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
 import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
+import { resolveSandboxNames } from './resources/sandbox-names.ts';
 import { pauseRoutes } from './sandboxes/pause.ts';
 import { sandboxEventRoutes } from './sandboxes/sandbox-events.ts';
 import { sandboxRoutes } from './sandboxes/sandboxes.ts';
@@ -44,6 +45,7 @@ export function createApp(deps: AppDeps): App {
   app.use(refuseUnknownMethod(app));
   app.use('/v1/*', limitBody, requireJson);
 
+  resolveSandboxNames(app, deps);
   sandboxRoutes(app, deps);
   sandboxEventRoutes(app, deps);
   pauseRoutes(app, deps);

@@ -8,7 +8,7 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { isErrorCode, MayflyError } from '../model/errors.ts';
+import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 
 /** The workflow is not there, or not any more. */
 export function isGone(error: unknown): boolean {
@@ -17,9 +17,13 @@ export function isGone(error: unknown): boolean {
 
 /** @throws what the caller is to be told; returns when the record decides */
 export function rethrow(error: unknown): void {
-  if (isGone(error) || error instanceof WorkflowFailedError) return;
+  if (isGone(error)) return;
   if (error instanceof MayflyError) throw error;
   if (error instanceof WorkflowUpdateFailedError) throw failureOf(error);
+  if (error instanceof WorkflowFailedError) {
+    if (isWithoutRecord(error)) throw failureOf(error);
+    return;
+  }
   if (isAway(error)) {
     throw new MayflyError('temporal_unavailable', 'Temporal did not take the request.', {
       cause: error,
@@ -37,7 +41,12 @@ function isAway(error: unknown): boolean {
   );
 }
 
-function failureOf(error: WorkflowUpdateFailedError): MayflyError {
+/** Whether it was refused before there was a record which could say why. */
+function isWithoutRecord({ cause }: WorkflowFailedError): boolean {
+  return cause instanceof ApplicationFailure && cause.type === ('name_taken' satisfies ErrorCode);
+}
+
+function failureOf(error: WorkflowUpdateFailedError | WorkflowFailedError): MayflyError {
   const { cause } = error;
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
   if (cause instanceof ApplicationFailure && type && isErrorCode(type)) {

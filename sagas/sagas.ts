@@ -20,9 +20,9 @@ export interface Sagas {
    * request if the store let it. The same id again joins the saga that is there.
    */
   create(input: SandboxInput): Promise<void>;
-  /** Resolves when the request is recorded. */
+  /** Resolves when the request is recorded. @throws MayflyError name_taken: it never will be */
   recorded(id: string): Promise<void>;
-  /** Resolves when the sandbox is running or at its end. @throws the signal's reason when it fires first */
+  /** Resolves when the sandbox is running or at its end. @throws MayflyError name_taken; the signal's reason when it fires first */
   settled(id: string, signal: AbortSignal): Promise<void>;
   /** @returns the record as it then is. @throws MayflyError sandbox_ended, also of one that never was */
   patch(id: string, patch: SandboxPatch): Promise<SandboxRecord>;

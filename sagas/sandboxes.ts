@@ -4,6 +4,7 @@ import type { SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/mes
 import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
+import { isGone } from './failure.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 
@@ -43,9 +44,18 @@ export async function createSandbox(client: Client, input: SandboxInput): Promis
   });
 }
 
-/** Returns when it has a record. A store that was slow may have kept that from being so when it began. */
-export function sandboxRecorded(client: Client, id: string): Promise<unknown> {
-  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(ACCEPTED, { args: [], updateId: ACCEPTED });
+/**
+ * Returns when it has a record. A store that was slow may have kept that from being so when it began.
+ * @throws WorkflowFailedError why it has ended without one
+ */
+export async function sandboxRecorded(client: Client, id: string): Promise<void> {
+  const saga = client.workflow.getHandle(workflowIdOf(id));
+  try {
+    await saga.executeUpdate(ACCEPTED, { args: [], updateId: ACCEPTED });
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    await saga.result();
+  }
 }
 
 /** Resolves when it runs, or will not any more. */

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ID_PATTERNS, isAuditSubject } from '../../model/ids.ts';
+import { ID_PATTERNS, isAuditSubject, isSandboxName } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
-import { auditQuery, json, sandboxParams } from '../http/schemas.ts';
+import { auditQuery, json, SANDBOX_REFERENCE, sandboxParams } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 
 export const auditPage = z
@@ -48,8 +48,14 @@ const ofAny = createRoute({
     query: auditQuery.extend({
       sandboxId: z
         .string()
-        .refine(isAuditSubject, 'is not the id of a sandbox or a source')
-        .openapi({ pattern: `${ID_PATTERNS.sandbox}|${ID_PATTERNS.source}`, example: 'sbx-0123456789abcdef' }),
+        .refine(
+          (text) => isAuditSubject(text) || isSandboxName(text),
+          'is not the id of a sandbox or a source, nor the name of a sandbox',
+        )
+        .openapi({
+          anyOf: [{ pattern: ID_PATTERNS.source }, ...SANDBOX_REFERENCE],
+          example: 'sbx-0123456789abcdef',
+        }),
     }),
   },
   responses: { 200: json('One page, oldest first', auditPage), ...problems('sandbox_not_found') },

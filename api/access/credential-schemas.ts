@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
-import { ID_PATTERNS, isSandboxId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CERTIFICATE_PURPOSES } from '../../model/sandbox/certificate.ts';
+import { sandboxParams } from '../http/schemas.ts';
 
 const range = `must be a whole number of seconds from ${LIMITS.certificateSeconds.min} to ${LIMITS.certificateSeconds.max}`;
 
@@ -20,8 +20,7 @@ export const issueCredential = z
   })
   .openapi('IssueCredential');
 
-export const credentialParams = z.strictObject({
-  id: z.string().refine(isSandboxId, 'is not a sandbox id').openapi({ pattern: ID_PATTERNS.sandbox }),
+export const credentialParams = sandboxParams.extend({
   credential: z
     .string()
     .min(1)

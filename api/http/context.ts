@@ -21,7 +21,12 @@ export interface AppDeps {
 
 /** What middleware leaves for handlers. */
 export interface Env {
-  Variables: { requestId: string; apiKey: ApiKey };
+  Variables: {
+    requestId: string;
+    apiKey: ApiKey;
+    /** The path with the id of a sandbox in the place of its name, where it was asked for by that. */
+    pathById?: string;
+  };
 }
 
 export type App = OpenAPIHono<Env>;

@@ -96,7 +96,7 @@ async function keepAnswer(store: Store, claim: Claim, response: Response): Promi
 
 function claimOf(c: Context<Env>, { key, body }: Asked, subjectId: string): Claim | null {
   if (key === undefined) return null;
-  const content = canonicalJson([c.req.method, c.req.path, body]);
+  const content = canonicalJson([c.req.method, c.get('pathById') ?? c.req.path, body]);
   const bodyDigest = createHash('sha256').update(content).digest('hex');
   return { apiKeyId: c.get('apiKey').id, key, bodyDigest, subjectId };
 }

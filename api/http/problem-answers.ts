@@ -51,6 +51,7 @@ export const SOURCE: Codes = ['source_not_found', 'no_host', 'source_not_running
 export const SOURCE_TASK: Codes = [...BODY, ...KEYED, ...SAGA, ...SOURCE, 'source_busy'];
 /** To what makes a machine: what it is made of, where, and how it went. */
 export const CREATE: Codes = [
+  'name_taken',
   ...SAGA,
   ...MACHINE,
   ...SOURCE,

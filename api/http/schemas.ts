@@ -1,6 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import { ERRORS } from '../../model/errors.ts';
-import { ID_PATTERNS, isCaptureId, isSandboxId, isSnapshotId } from '../../model/ids.ts';
+import {
+  ID_PATTERNS,
+  isCaptureId,
+  isSandboxId,
+  isSandboxName,
+  isSnapshotId,
+  SANDBOX_NAME_PATTERNS,
+} from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
 import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
@@ -81,8 +88,32 @@ export const captureId = z
   .refine(isCaptureId, 'is not a capture id')
   .openapi({ pattern: ID_PATTERNS.capture, example: 'cap-0123456789abcdef' });
 
+/** Without lookahead, which not every tool has. */
+const NAME_SCHEMA = { pattern: SANDBOX_NAME_PATTERNS.is, not: { pattern: SANDBOX_NAME_PATTERNS.isNot } };
+const NAME_RULE =
+  'must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and not begin as an id does (sbx-)';
+
+export const sandboxName = z
+  .string()
+  .refine(isSandboxName, NAME_RULE)
+  .openapi({ ...NAME_SCHEMA, maxLength: 63, example: 'web' });
+
+/** An id, or a name. */
+export const SANDBOX_REFERENCE = [{ pattern: ID_PATTERNS.sandbox }, NAME_SCHEMA];
+
+/** How a request says which sandbox it means. */
+export const sandboxReference = z
+  .string()
+  .refine((text) => isSandboxId(text) || isSandboxName(text), 'is neither the id nor the name of a sandbox')
+  .openapi({
+    anyOf: SANDBOX_REFERENCE,
+    description: 'The id, or the name of one that lives; what is repeated by itself should use the id',
+    example: 'sbx-0123456789abcdef',
+  });
+
 export const createSandbox = z
   .strictObject({
+    name: sandboxName.optional(),
     source: printable(LIMITS.sourceName.maxLength)
       .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
       .openapi({ pattern: SOURCE_NAME_PATTERN })
@@ -99,18 +130,20 @@ export const createSandbox = z
     agentId: printable(LIMITS.agentId.maxLength).optional(),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
   })
-  .superRefine(({ source, snapshotId: snapshot, captureId: capture, count }, context) => {
+  .superRefine(({ name, source, snapshotId: snapshot, captureId: capture, count }, context) => {
     const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
     if (source === undefined && snapshot === undefined) refuse('source', 'is missing, and so is snapshotId: give one');
     if (source !== undefined && snapshot !== undefined) refuse('snapshotId', 'may not be given together with source');
     if (capture !== undefined && source === undefined) refuse('captureId', 'may only be given together with source');
     if (count !== undefined && snapshot === undefined) refuse('count', 'may only be given together with snapshotId');
+    if (count !== undefined && name !== undefined) refuse('name', 'may not be given together with count');
   })
   .openapi('CreateSandbox', {
     oneOf: [{ required: ['source'] }, { required: ['snapshotId'] }],
     ...keywords({ dependentRequired: { captureId: ['source'], count: ['snapshotId'] } }),
+    not: { required: ['name', 'count'] },
     description:
-      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list.',
+      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended.',
   });
 
 export const patchSandbox = z
@@ -146,10 +179,7 @@ export const limitKey = z
   .openapi('LimitKey', { minProperties: 1 });
 
 export const sandboxParams = z.strictObject({
-  id: z
-    .string()
-    .refine(isSandboxId, 'is not a sandbox id')
-    .openapi({ pattern: ID_PATTERNS.sandbox, param: { name: 'id', in: 'path' }, example: 'sbx-0123456789abcdef' }),
+  id: sandboxReference.openapi({ param: { name: 'id', in: 'path' } }),
 });
 
 export const wholeText = (min: number, max: number) => {
@@ -177,6 +207,7 @@ export const listQuery = z.strictObject({
   cursor,
   state: z.enum(SANDBOX_STATES).optional(),
   alive: z.enum(['true']).optional().openapi({ description: 'Only those that have not ended' }),
+  name: sandboxName.optional().openapi({ description: 'Only the one that lives and has this name' }),
 });
 export const auditQuery = z.strictObject({ limit, cursor: wholeText(0, 999_999_999).optional() });
 
@@ -195,6 +226,7 @@ export const actor = z.object({ apiKeyId: z.string(), agentId: z.string().nullab
 export const sandboxAnswer = z
   .object({
     id: z.string(),
+    name: z.string().nullable(),
     state: z.enum(SANDBOX_STATES),
     phase: z.enum(SANDBOX_PHASES).nullable(),
     spec: z.object({

@@ -15,7 +15,8 @@ interface Issue {
  */
 export const refuseInvalid: ValidationHook = (result) => {
   if (result.success) return;
-  if (result.target === 'param') throw new MayflyError('invalid_id', 'The path names something that is not an id.');
+  if (result.target === 'param')
+    throw new MayflyError('invalid_id', 'The path names something that is neither an id nor a name.');
   const fields = result.error.issues.flatMap(fieldsOf);
   throw new MayflyError('invalid_request', `The ${partOf(result.target)} is not valid: ${summary(fields)}.`, {
     fields,

@@ -14,6 +14,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
   const { captureId = null } = record.spec;
   return {
     id: record.id,
+    name: record.name,
     state: record.state,
     phase: record.phase,
     spec: {

@@ -13,6 +13,7 @@ import { problemResponse } from '../http/problem.ts';
 import type { createSandbox, IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
+import { refuseTakenName, tellingWhoHasIt } from '../resources/sandbox-names.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 
 export type Request = z.output<typeof createSandbox>;
@@ -28,9 +29,11 @@ export async function answerCreate(
   const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
     const preference = preferenceOf(headers.prefer);
-    const begun = await start(c, deps, attempt, request, preference);
-    await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
-    const record = begun ?? (await recorded(deps, attempt.subjectId));
+    const record = await tellingWhoHasIt(c, deps, attempt, request.name, async () => {
+      const begun = await start(c, deps, attempt, request, preference);
+      await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
+      return begun ?? (await recorded(deps, attempt.subjectId));
+    });
     return { response: answerFor(c, record, preference), isKept: isHeard(c) };
   });
 }
@@ -65,6 +68,7 @@ async function start(
 ): Promise<SandboxRecord | null> {
   const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
+  if (request.name !== undefined) await refuseTakenName(deps, id, request.name);
   const origin = await freedWhenRefused(deps.store, attempt, () => placeableOrigin(deps.store, request));
   return beginSaga(deps, inputOf(c, id, request, origin), preference);
 }
@@ -72,7 +76,7 @@ async function start(
 /**
  * Begins a saga. For whoever does not wait for its end, the record is written here as well as by the saga, which may take
  * longer to come to it; whichever is first. One that was there before began with a request of another time, so it alone
- * can write.
+ * can write. Whether a name is free is the saga's to find out, so that no record of one is without a saga.
  * @returns the record, where it was written here
  */
 export async function beginSaga(
@@ -80,7 +84,8 @@ export async function beginSaga(
   input: SandboxInput,
   { seconds }: Preference,
 ): Promise<SandboxRecord | null> {
-  if (seconds === 0) return (await sagas.begin(input)) ? store.sandboxes.create(requestedRecord(input)) : null;
+  if (seconds === 0 && input.name === undefined)
+    return (await sagas.begin(input)) ? store.sandboxes.create(requestedRecord(input)) : null;
   await sagas.create(input);
   return null;
 }
@@ -90,6 +95,7 @@ export function inputOf(c: Context<Env>, id: string, request: Request, origin: O
   const apiKey = c.get('apiKey');
   return {
     id,
+    ...(request.name !== undefined && { name: request.name }),
     spec: specOf(request, origin),
     createdBy: { apiKeyId: apiKey.id, agentId: request.agentId ?? null },
     requestedAt: new Date().toISOString(),
@@ -98,8 +104,8 @@ export function inputOf(c: Context<Env>, id: string, request: Request, origin: O
   };
 }
 
-/** The record of what was begun. */
-export async function recorded({ store, sagas }: AppDeps, id: string): Promise<SandboxRecord> {
+/** The record of what was begun. @throws MayflyError name_taken */
+export async function recorded({ store, sagas }: Pick<AppDeps, 'store' | 'sagas'>, id: string): Promise<SandboxRecord> {
   const present = await store.sandboxes.get(id);
   if (present) return present;
   await sagas.recorded(id);

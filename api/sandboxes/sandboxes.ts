@@ -111,7 +111,12 @@ export function sandboxRoutes(app: App, deps: AppDeps): void {
     return serialised(await answer(c, deps, request, c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
-    const { limit = LIMITS.page.default, cursor, state, alive } = c.req.valid('query');
+    const { limit = LIMITS.page.default, cursor, state, alive, name } = c.req.valid('query');
+    if (name !== undefined) {
+      const named = await store.sandboxes.named(name);
+      const items = named && (state === undefined || named.state === state) ? [sandboxView(named)] : [];
+      return c.json({ items, nextCursor: null }, 200);
+    }
     const page = await store.sandboxes.list({
       limit,
       ...(cursor !== undefined && { cursor }),

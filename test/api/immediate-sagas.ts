@@ -234,6 +234,6 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-function requested({ id, spec, createdBy, requestedAt: at }: SandboxInput): SandboxRecord {
-  return record(0, { id, spec, createdBy, createdAt: at, updatedAt: at, expiresAt: at });
+function requested({ id, name, spec, createdBy, requestedAt: at }: SandboxInput): SandboxRecord {
+  return record(0, { id, name: name ?? null, spec, createdBy, createdAt: at, updatedAt: at, expiresAt: at });
 }

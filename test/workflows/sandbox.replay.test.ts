@@ -55,6 +55,8 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'multi-step-no-room.json',
     'multi-step-passed-over.json',
     'multi-step-proposed.json',
+    'name-refused.json',
+    'named.json',
     'no-room.json',
     'patched.json',
     'paused.json',

@@ -1,4 +1,11 @@
-import { CancellationScope, condition, patched, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  patched,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
@@ -47,6 +54,8 @@ export class Life {
   /** Something is being done to it, so it is not idle. */
   #isOperatedOn = false;
   #written = false;
+  /** Why there will never be a record. */
+  #refusal: Error | null = null;
   #stop: StopRequest | null = null;
   #usedAt: number;
   #awaitedEnd = 0;
@@ -66,13 +75,23 @@ export class Life {
     this.#answerMessages();
   }
 
-  /** Writes the first record; for a takeover, reads the one that is there. */
+  /**
+   * Writes the first record; for a takeover, reads the one that is there.
+   * @throws ApplicationFailure name_taken: nothing is written, and whoever asked has heard of it
+   */
   async begin(): Promise<void> {
-    const event = this.#event('sandbox.requested', { spec: this.input.spec }, this.input.createdBy);
-    this.record =
-      this.input.begin === 'create'
-        ? await recordRequested({ record: this.record, event })
-        : await recall({ id: this.id });
+    const { name, spec, createdBy } = this.input;
+    const event = this.#event('sandbox.requested', { ...(name !== undefined && { name }), spec }, createdBy);
+    try {
+      this.record =
+        this.input.begin === 'create'
+          ? await recordRequested({ record: this.record, event })
+          : await recall({ id: this.id });
+    } catch (error) {
+      this.#refusal = error instanceof Error ? error : new Error(String(error));
+      await condition(allHandlersFinished);
+      throw error;
+    }
     this.steps = this.record.steps;
     this.#written = true;
   }
@@ -212,12 +231,12 @@ export class Life {
 
   #answerMessages(): void {
     setHandler(accepted, async () => {
-      await condition(() => this.#written);
-      return this.record;
+      await condition(() => this.#written || this.#refusal !== null);
+      return this.#unlessRefused();
     });
     setHandler(settled, async () => {
-      await condition(() => isSettled(this.record.state));
-      return this.record;
+      await condition(() => isSettled(this.record.state) || this.#refusal !== null);
+      return this.#unlessRefused();
     });
     setHandler(patch, (change) => this.#change(change));
     setHandler(touch, () => this.used());
@@ -226,8 +245,14 @@ export class Life {
     });
   }
 
+  #unlessRefused(): SandboxRecord {
+    if (this.#refusal === null) return this.record;
+    throw this.#refusal;
+  }
+
   async #change({ actor, ...wished }: SandboxPatch): Promise<SandboxRecord> {
-    await condition(() => this.#written);
+    await condition(() => this.#written || this.#refusal !== null);
+    this.#unlessRefused();
     if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended`);
     const { ttlSeconds } = wished;
     const spec = { ...this.record.spec, ...wished };

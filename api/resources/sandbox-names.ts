@@ -1,0 +1,86 @@
+import type { Context, MiddlewareHandler, Next } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { isAuditSubject } from '../../model/ids.ts';
+import { grants } from '../../model/scopes.ts';
+import type { App, AppDeps, Env } from '../http/context.ts';
+import type { Attempt } from '../http/idempotency.ts';
+
+/** Where a route has the id of a sandbox. */
+const IN_PATH = '/v1/sandboxes/{id}';
+const IN_QUERY = '/v1/audit';
+/** Of the id, between the slashes of such a path. */
+const SEGMENT = 3;
+
+interface Given {
+  param?: { id: string };
+  query?: { sandboxId: string };
+}
+
+/**
+ * Has every route that takes the id of a sandbox take its name too: whatever is behind this sees ids only. A name is looked
+ * up when the key was found to have the scope of the route, and the request to be valid. Call it before routes are added.
+ */
+export function resolveSandboxNames(app: App, { store }: Pick<AppDeps, 'store'>): void {
+  const register = app.openapi;
+  const resolving = (handler: MiddlewareHandler<Env>) => async (c: Context<Env>, next: Next) => {
+    await resolve(c, store);
+    return handler(c, next);
+  };
+  app.openapi = ((route, handler, hook) => {
+    const takesId = route.path.startsWith(IN_PATH) || route.path === IN_QUERY;
+    return register(route, takesId ? (resolving(handler as MiddlewareHandler<Env>) as typeof handler) : handler, hook);
+  }) as typeof register;
+}
+
+/** @throws MayflyError sandbox_not_found */
+async function resolve(c: Context<Env>, store: AppDeps['store']): Promise<void> {
+  const valid = (part: keyof Given) => c.req.valid(part as never) as Given;
+  if (c.req.path === IN_QUERY) {
+    const query = valid('query') as NonNullable<Given['query']>;
+    c.req.addValidatedData('query', { ...query, sandboxId: await idOf(store, query.sandboxId) });
+    return;
+  }
+  const param = valid('param') as NonNullable<Given['param']>;
+  const id = await idOf(store, param.id);
+  if (id === param.id) return;
+  c.req.addValidatedData('param', { ...param, id });
+  c.set('pathById', c.req.path.split('/').with(SEGMENT, id).join('/'));
+}
+
+/** @throws MayflyError sandbox_not_found */
+async function idOf({ sandboxes }: AppDeps['store'], text: string): Promise<string> {
+  if (isAuditSubject(text)) return text;
+  const named = await sandboxes.named(text);
+  if (named) return named.id;
+  const why = `No sandbox that lives is named ${text}. One that has ended has given its name back: use its id.`;
+  throw new MayflyError('sandbox_not_found', why);
+}
+
+/** Spares a saga that would be refused. @param id of who asks @throws MayflyError name_taken */
+export async function refuseTakenName({ store }: Pick<AppDeps, 'store'>, id: string, name: string): Promise<void> {
+  const holder = await store.sandboxes.named(name);
+  if (holder && holder.id !== id) throw new MayflyError('name_taken', `Another sandbox that lives is named ${name}.`);
+}
+
+/**
+ * Makes a sandbox that may be refused its name. Then its Idempotency-Key is free: nothing was made.
+ * @throws MayflyError name_taken, which says who has it to whoever may read that; what `make` throws
+ */
+export async function tellingWhoHasIt<T>(
+  c: Context<Env>,
+  { store }: Pick<AppDeps, 'store'>,
+  { claim }: Attempt,
+  name: string | undefined,
+  make: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await make();
+  } catch (error) {
+    const isRefused = error instanceof MayflyError && error.code === 'name_taken' && name !== undefined;
+    if (!isRefused) throw error;
+    if (claim) await store.idempotency.release(claim);
+    const holder = grants(c.get('apiKey').scopes, 'sandboxes:read') ? await store.sandboxes.named(name) : null;
+    if (!holder) throw error;
+    throw new MayflyError('name_taken', `${holder.id}, which is ${holder.state}, is named ${name}.`, { cause: error });
+  }
+}
