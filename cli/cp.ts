@@ -2,7 +2,7 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { Files } from '../client/files.ts';
 import { download, downloadStream } from './copy/download.ts';
 import { Progress } from './copy/progress.ts';
-import { type Side, shownSide, sideOf } from './copy/side.ts';
+import { identified, type Side, shownSide, sideOf } from './copy/side.ts';
 import { type CopyOptions, upload, uploadStream } from './copy/upload.ts';
 import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
@@ -18,7 +18,7 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-const ONE_SIDE = 'one side must be in a sandbox, as in sbx-…:/path, and the other here';
+const ONE_SIDE = 'one side must be in a sandbox, as in sbx-…:/path or web:/path, and the other here';
 
 /** Copies between two sides. @returns where it went */
 async function copy(io: Io, files: Files, source: Side, target: Side, options: CopyOptions): Promise<Side> {
@@ -46,12 +46,16 @@ export function cpCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const [source, target] = [sideOf(args.source), sideOf(args.target)];
-      if ((source.kind === 'sandbox') === (target.kind === 'sandbox')) throw usageError(ONE_SIDE);
-      if (target.kind === 'pipe' && args.json) throw usageError('standard output cannot take both the file and --json');
+      const sides = [sideOf(args.source), sideOf(args.target)] as const;
+      if ((sides[0].kind === 'sandbox') === (sides[1].kind === 'sandbox')) throw usageError(ONE_SIDE);
+      if (sides[1].kind === 'pipe' && args.json)
+        throw usageError('standard output cannot take both the file and --json');
+      const client = connect(io);
+      const source = await identified(client, sides[0], io.signal);
+      const target = await identified(client, sides[1], io.signal);
       const progress = new Progress(io, shownSide(source));
       const options = { recursive: args.recursive, progress, signal: io.signal };
-      const placed = await copy(io, connect(io).files, source, target, options).catch(explain);
+      const placed = await copy(io, client.files, source, target, options).catch(explain);
       const { bytes, seconds } = progress;
       if (args.json) io.printJson({ source: shownSide(source), target: shownSide(placed), bytes, seconds });
       else io.note(`${printable(shownSide(placed))}: ${progress.summary()}`);

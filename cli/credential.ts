@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Credential } from '../client/credentials.ts';
 import { LIMITS } from '../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
@@ -11,7 +11,7 @@ import { LIST_OPTION, printList, type Table } from './terminal/list.ts';
 import { printable } from './terminal/printable.ts';
 import { seconds } from './terminal/quantities.ts';
 
-const ID = { type: 'positional', description: 'Sandbox id', required: true } as const;
+const ID = { type: 'positional', description: 'Id or name of a sandbox', required: true } as const;
 const ISSUE = {
   id: ID,
   key: { type: 'positional', description: 'File with your public key, such as ~/.ssh/id_ed25519.pub', required: true },
@@ -43,7 +43,7 @@ function issue(io: Io) {
     args: ISSUE,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ISSUE);
-      const id = sandboxId(args.id);
+      const id = idOrName(args.id);
       const { min, max } = LIMITS.certificateSeconds;
       const request = {
         publicKey: await publicKeyIn(args.key),
@@ -69,9 +69,10 @@ function list(io: Io) {
     args: LIST,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, LIST);
-      const id = sandboxId(args.id);
-      const { credentials } = connect(io);
-      await printList(io, args, TABLE, (page) => credentials.list(id, page));
+      const named = idOrName(args.id);
+      const client = connect(io);
+      const id = await client.sandboxIdOf(named, { signal: io.signal });
+      await printList(io, args, TABLE, (page) => client.credentials.list(id, page));
       return EXIT.ok;
     },
   });
@@ -83,7 +84,7 @@ function revoke(io: Io) {
     args: REVOKE,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, REVOKE);
-      const id = sandboxId(args.id);
+      const id = idOrName(args.id);
       if (args.all === Boolean(args.credential)) throw usageError('give a serial, a key id or --all');
       const { credentials } = connect(io);
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };

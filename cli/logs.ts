@@ -1,14 +1,14 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Command, Commands } from '../client/commands.ts';
 import { commandId } from './command/commands.ts';
-import { checkArguments, sandboxId } from './terminal/arguments.ts';
+import { checkArguments, idOrName } from './terminal/arguments.ts';
 import { usageError } from './terminal/cli-error.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   command: { type: 'positional', description: 'Command id; the latest when left out', required: false },
   follow: { type: 'boolean', alias: 'f', description: 'Go on until the command has ended', default: false },
 } as const satisfies ArgsDef;
@@ -24,7 +24,7 @@ export function logsCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const { commands } = connect(io);
-      const command = await chosen(io, commands, sandboxId(args.id), args.command);
+      const command = await chosen(io, commands, idOrName(args.id), args.command);
       if (args.follow) await printLive(io, commands, command);
       else await printKept(io, commands, command);
       return EXIT.ok;

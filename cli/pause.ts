@@ -2,14 +2,14 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 import type { SandboxState } from '../model/sandbox/sandbox.ts';
 import { sandboxLines } from './sandbox/sandbox-text.ts';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from './terminal/arguments.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 import { withProgress } from './terminal/progress.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -53,7 +53,7 @@ function switchCommand(io: Io, { name, description, goal, doing }: Switch) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const id = sandboxId(args.id);
+      const id = idOrName(args.id);
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
       const record = await withProgress(io, `${doing} ${id}`, () => SWITCHES[name](connect(io), id, options));
       if (args.json) io.printJson(record);

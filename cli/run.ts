@@ -5,7 +5,7 @@ import type { MayflyClient } from '../client/mayfly-client.ts';
 import { LIMITS } from '../model/limits.ts';
 import { exitCodeOfCommand } from './command/command-text.ts';
 import { StdinPump } from './command/stdin-pump.ts';
-import { checkArguments, JSON_OPTION, sandboxId } from './terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION } from './terminal/arguments.ts';
 import { CliError, usageError } from './terminal/cli-error.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
@@ -14,7 +14,7 @@ import { printable } from './terminal/printable.ts';
 import { seconds } from './terminal/quantities.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   command: { type: 'string', description: 'Text for the shell of the user, instead of `-- program arguments`' },
   env: { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
   cwd: { type: 'string', description: "Absolute path, else the user's home" },
@@ -150,7 +150,7 @@ async function runIt(io: Io, args: RunArgs & { id: string; detach: boolean; json
   const env = checkOwn(own, split !== -1).get('env') ?? [];
   const request = requestFrom(args, argv, env);
   const client = connect(io);
-  const accepted = await start(io, client, sandboxId(args.id), request);
+  const accepted = await start(io, client, idOrName(args.id), request);
   if (args.detach) {
     if (args.json) io.printJson(accepted);
     else io.print(accepted.id);

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { IssuedCredential } from '../client/credentials.ts';
 import { makeKeyPair } from '../host/ssh/key-pair.ts';
-import { checkArguments, sandboxId } from './terminal/arguments.ts';
+import { checkArguments, idOrName } from './terminal/arguments.ts';
 import { CliError } from './terminal/cli-error.ts';
 import { connect } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
 } as const satisfies ArgsDef;
 
 /** What useradd(8) accepts: nothing that ssh could take for an option. */
@@ -32,8 +32,9 @@ export function sshCommand(io: Io) {
       const split = rawArgs.indexOf('--');
       const [own, command] = split === -1 ? [rawArgs, []] : [rawArgs.slice(0, split), rawArgs.slice(split + 1)];
       checkArguments(own, ARGS);
-      const id = sandboxId(args.id);
+      const named = idOrName(args.id);
       const client = connect(io);
+      const id = await client.sandboxIdOf(named, { signal: io.signal });
       io.endsItself = true; // the private key must go, however often Ctrl-C comes
       const folder = await mkdtemp(join(tmpdir(), 'mayfly-ssh-'));
       try {

@@ -1,3 +1,4 @@
+import { isSandboxId } from '../model/ids.ts';
 import type { CommandRecord, CommandSpec, OutputStream } from '../model/sandbox/command.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
@@ -92,11 +93,12 @@ export class Commands {
 
   /** Its output from the beginning, live while it runs, then `ended`; goes on by itself across broken connections. */
   async *follow(
-    sandboxId: string,
+    idOrName: string,
     commandId: string,
     options: EventStreamOptions = {},
   ): AsyncGenerator<CommandOutput | { ended: Command }, void, undefined> {
     const call = options.signal ? { signal: options.signal } : {};
+    const sandboxId = isSandboxId(idOrName) ? idOrName : (await this.get(idOrName, commandId, call)).sandboxId;
     let isOver = false;
     const path = `${commandPath(sandboxId, commandId)}/events`;
     for await (const { event, data } of followEvents(this.#transport, path, async () => isOver, options)) {

@@ -6,6 +6,8 @@ export interface CreateSandbox {
   source?: string;
   /** The capture of a running source. `@default` its newest */
   captureId?: string;
+  /** Of no other that lives: a DNS label that begins with a letter, and not as an id does. `@default` none */
+  name?: string;
   /** Makes a fork of this snapshot; see {@link Snapshots.fork} for many of them. */
   snapshotId?: string;
   cpus?: number;

@@ -1,4 +1,5 @@
 import type { HostRecord } from '../model/host.ts';
+import { isSandboxId } from '../model/ids.ts';
 import type { AuditEntry } from '../model/sandbox/audit.ts';
 import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox/sandbox.ts';
 import type { Scope } from '../model/scopes.ts';
@@ -77,6 +78,10 @@ export interface Host extends HostRecord {
  * The HTTP API, typed. Requests that fail in passing are repeated within bounds; a POST carries one idempotency key
  * through all its attempts, so repeating never makes a second sandbox.
  *
+ * Where a method takes the id of a sandbox, it takes the name of one that lives too. A name may be another's a moment
+ * later: what is changed or ended by it is asked for once only, and who has several things to ask takes the id first
+ * ({@link MayflyClient.sandboxIdOf}).
+ *
  * Every method throws {@link MayflyApiError} when the API refuses or fails, {@link MayflyConnectionError} when
  * it does not answer, and the signal's reason when aborted.
  */
@@ -111,11 +116,18 @@ export class MayflyClient {
     return this.#transport.json({ method: 'POST', path: '/v1/sandboxes', body: request, headers }, options);
   }
 
-  /** Newest first. @param options.alive only those that have not ended */
-  listSandboxes(options: PageOptions & { state?: SandboxState; alive?: true } = {}): Promise<Page<SandboxRecord>> {
-    const { limit, cursor, state, alive } = options;
-    const query = { limit, cursor, state, ...(alive && { alive: 'true' }) };
+  /** Newest first. @param options.alive only those that have not ended; `name`: only the one that lives and has it */
+  listSandboxes(
+    options: PageOptions & { state?: SandboxState; alive?: true; name?: string } = {},
+  ): Promise<Page<SandboxRecord>> {
+    const { limit, cursor, state, alive, name } = options;
+    const query = { limit, cursor, state, name, ...(alive && { alive: 'true' }) };
     return this.#transport.json({ method: 'GET', path: '/v1/sandboxes', query }, options);
+  }
+
+  /** An id as it is; for a name the id of the sandbox that has it now. */
+  async sandboxIdOf(idOrName: string, options: CallOptions = {}): Promise<string> {
+    return isSandboxId(idOrName) ? idOrName : (await this.getSandbox(idOrName, options)).id;
   }
 
   getSandbox(id: string, options: CallOptions = {}): Promise<SandboxRecord> {
@@ -158,10 +170,14 @@ export class MayflyClient {
   }
 
   /** Everything that happens to a sandbox: `audit` entries from the first, and `sandbox` as in {@link watchSandbox}. */
-  sandboxEvents(id: string, options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
+  async *sandboxEvents(
+    idOrName: string,
+    options: EventStreamOptions = {},
+  ): AsyncGenerator<ServerEvent, void, undefined> {
     const call = options.signal ? { signal: options.signal } : {};
+    const id = await this.sandboxIdOf(idOrName, call);
     const isOver = async () => isFinal((await this.getSandbox(id, call)).state);
-    return followEvents(this.#transport, `${sandboxPath(id)}/events`, isOver, options);
+    yield* followEvents(this.#transport, `${sandboxPath(id)}/events`, isOver, options);
   }
 
   sandboxAudit(id: string, options: PageOptions = {}): Promise<AuditPage> {

@@ -33,7 +33,7 @@ export interface Restored {
 }
 
 /** What a fork shall be other than its snapshot; what is left out gets the server's default. */
-export type ForkSandbox = Omit<CreateSandbox, 'source' | 'snapshotId' | 'captureId'> & {
+export type ForkSandbox = Omit<CreateSandbox, 'source' | 'snapshotId' | 'captureId' | 'name'> & {
   snapshotId: string;
   /** 1 to 100. */
   count: number;

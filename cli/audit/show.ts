@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
-import { checkArguments, sandboxId } from '../terminal/arguments.ts';
+import { checkArguments, idOrName } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -9,7 +9,11 @@ import { printable } from '../terminal/printable.ts';
 import { briefDetail } from './audit-detail.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id; also of one that has ended', required: true },
+  id: {
+    type: 'positional',
+    description: 'Id of a sandbox, also of one that has ended; or the name of one that lives',
+    required: true,
+  },
   ...LIST_OPTION,
 } as const satisfies ArgsDef;
 const HEADER = ['ENTRY', 'AT', 'WHAT', 'BY', 'WHICH'];
@@ -29,8 +33,9 @@ export function showCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const id = sandboxId(args.id);
+      const named = idOrName(args.id);
       const client = connect(io);
+      const id = await client.sandboxIdOf(named, { signal: io.signal });
       await printList(io, args, { header: HEADER, row }, async (range) => {
         const { items, nextCursor } = await client.sandboxAudit(id, range);
         return { items: items.map((entry) => ({ ...entry, event: JSON.parse(entry.body) as AuditEvent })), nextCursor };

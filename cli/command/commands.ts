@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { isCommandId } from '../../model/ids.ts';
-import { checkArguments, JSON_OPTION, sandboxId } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { connect } from '../terminal/connection.ts';
@@ -10,18 +10,18 @@ import { LIST_OPTION, printList } from '../terminal/list.ts';
 import { commandRow } from './command-text.ts';
 
 const LIST_ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   ...LIST_OPTION,
 } as const satisfies ArgsDef;
 
 const ONE_ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   command: { type: 'positional', description: 'Command id', required: true },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
 const OUTPUT_ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   command: { type: 'positional', description: 'Command id', required: true },
   stream: { type: 'enum', options: ['stdout', 'stderr'], description: 'Which of the two', default: 'stdout' },
 } as const satisfies ArgsDef;
@@ -47,9 +47,10 @@ function listOf(io: Io) {
     args: LIST_ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, LIST_ARGS);
-      const { commands } = connect(io);
-      const id = sandboxId(args.id);
-      await printList(io, args, { header: HEADER, row: commandRow }, (page) => commands.list(id, page));
+      const named = idOrName(args.id);
+      const client = connect(io);
+      const id = await client.sandboxIdOf(named, { signal: io.signal });
+      await printList(io, args, { header: HEADER, row: commandRow }, (page) => client.commands.list(id, page));
       return EXIT.ok;
     },
   });
@@ -61,7 +62,7 @@ function getOne(io: Io) {
     args: ONE_ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ONE_ARGS);
-      const command = await connect(io).commands.get(sandboxId(args.id), commandId(args.command), {
+      const command = await connect(io).commands.get(idOrName(args.id), commandId(args.command), {
         signal: io.signal,
       });
       if (args.json) io.printJson(command);
@@ -79,7 +80,7 @@ function outputOf(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, OUTPUT_ARGS);
       const { commands } = connect(io);
-      const bytes = await commands.output(sandboxId(args.id), commandId(args.command), args.stream, {
+      const bytes = await commands.output(idOrName(args.id), commandId(args.command), args.stream, {
         signal: io.signal,
       });
       for await (const piece of bytes) await io.write('stdout', piece);
@@ -95,7 +96,7 @@ function cancelOne(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ONE_ARGS);
       const { commands } = connect(io);
-      const command = await commands.cancel(sandboxId(args.id), commandId(args.command), { signal: io.signal });
+      const command = await commands.cancel(idOrName(args.id), commandId(args.command), { signal: io.signal });
       if (args.json) io.printJson(command);
       else
         io.print(command.state === 'ended' ? `${command.id} has ended: ${command.outcome}` : `${command.id} is ending`);

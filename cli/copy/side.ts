@@ -1,9 +1,12 @@
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { percentEncode } from '../../model/files/file-path.ts';
+import { isSandboxId, isSandboxName } from '../../model/ids.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { rawArgument } from './raw-argument.ts';
 
 export interface SandboxSide {
   kind: 'sandbox';
+  /** Or its name, until it is {@link identified}. */
   sandboxId: string;
   /** Absolute. */
   path: Buffer;
@@ -17,21 +20,29 @@ export interface LocalSide {
 /** One end of a copy; `pipe` is standard input or output. */
 export type Side = SandboxSide | LocalSide | { kind: 'pipe' };
 
-const IN_A_SANDBOX = /^(sbx-[0-9a-hjkmnp-tv-z]{16}):/;
+/** As of scp(1): what has a slash before the colon is a path here. */
+const IN_A_SANDBOX = /^([a-z0-9-]+):/;
 export const SLASH = 0x2f;
 
 /** @throws CliError */
 export function sideOf(text: string): Side {
   if (text === '-') return { kind: 'pipe' };
   const bytes = rawArgument(text);
-  const [prefix, sandboxId] = IN_A_SANDBOX.exec(text) ?? [];
-  if (prefix === undefined || sandboxId === undefined) {
+  const [prefix, sandboxId = ''] = IN_A_SANDBOX.exec(text) ?? [];
+  if (prefix === undefined || !(isSandboxId(sandboxId) || isSandboxName(sandboxId))) {
     if (bytes.length === 0) throw usageError('a path may not be empty');
     return { kind: 'local', path: bytes };
   }
   const path = bytes.subarray(prefix.length);
-  if (path[0] !== SLASH) throw usageError(`the path in ${sandboxId} must be absolute`, `As in ${sandboxId}:/tmp/file.`);
-  return { kind: 'sandbox', sandboxId, path };
+  if (path[0] === SLASH) return { kind: 'sandbox', sandboxId, path };
+  const remedy = `As in ${sandboxId}:/tmp/file; a file of this name here is ./${text}.`;
+  throw usageError(`the path in ${sandboxId} must be absolute`, remedy);
+}
+
+/** With the id in the place of a name: a copy is many requests, and by the last the name may be another's. */
+export async function identified(client: MayflyClient, side: Side, signal: AbortSignal): Promise<Side> {
+  if (side.kind !== 'sandbox') return side;
+  return { ...side, sandboxId: await client.sandboxIdOf(side.sandboxId, { signal }) };
 }
 
 /** As a person may read it and give it again, as far as it is UTF-8. */

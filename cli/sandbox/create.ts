@@ -8,6 +8,7 @@ import {
   captureId,
   checkArguments,
   JSON_OPTION,
+  sandboxName,
   WAIT_OPTION,
   waitSeconds,
   wholeNumber,
@@ -22,6 +23,7 @@ import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
   source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
+  name: { type: 'string', description: 'Of no other that lives; stands for its id in every command' },
   capture: { type: 'string', description: 'Capture of a running source, else its newest (`mayfly capture list`)' },
   cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
   memory: { type: 'string', valueHint: '512M', description: "Memory, such as 512M or 2G, else the source's" },
@@ -47,6 +49,7 @@ const ARGS = {
 
 interface CreateArgs {
   source: string;
+  name?: string | undefined;
   capture?: string | undefined;
   cpus?: string | undefined;
   memory?: string | undefined;
@@ -62,6 +65,7 @@ function requestFrom(args: CreateArgs, metadata: string[]): CreateSandbox {
   const { cpus, ttlSeconds, idleSeconds } = LIMITS;
   return {
     source: args.source,
+    ...(args.name !== undefined && { name: sandboxName(args.name) }),
     ...(args.capture && { captureId: captureId(args.capture) }),
     ...(args.cpus && { cpus: wholeNumber('cpus', args.cpus, cpus.min, cpus.max) }),
     ...memoryFrom(args),

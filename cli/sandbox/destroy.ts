@@ -2,7 +2,7 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { CliError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
@@ -12,7 +12,7 @@ import { follow, StepPrinter, waitSignal } from './follow.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox ids, one or more', required: true },
+  id: { type: 'positional', description: 'Ids or names of sandboxes, one or more', required: true },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -29,7 +29,7 @@ export function destroyCommand(io: Io) {
     meta: { name: 'destroy', description: 'End sandboxes and wait for the proof that nothing is left' },
     args: ARGS,
     async run({ args, rawArgs }) {
-      const ids = (checkArguments(rawArgs, ARGS, ['id']).get('id') ?? []).map(sandboxId);
+      const ids = (checkArguments(rawArgs, ARGS, ['id']).get('id') ?? []).map(idOrName);
       const within = waitSeconds(args.wait);
       const client = connect(io);
       const { signal } = waitSignal(io, within);
@@ -57,9 +57,9 @@ interface Ending {
   printed: number;
 }
 
-async function end(io: Io, client: MayflyClient, id: string): Promise<Ending> {
-  const before = await client.getSandbox(id, { signal: io.signal });
-  const record = await client.destroySandbox(id, { waitSeconds: 0, signal: io.signal });
+async function end(io: Io, client: MayflyClient, idOrName: string): Promise<Ending> {
+  const before = await client.getSandbox(idOrName, { signal: io.signal });
+  const record = await client.destroySandbox(before.id, { waitSeconds: 0, signal: io.signal });
   return { record, printed: before.steps.length };
 }
 

@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
-import { checkArguments, JSON_OPTION, sandboxId } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -9,7 +9,7 @@ import { seconds } from '../terminal/quantities.ts';
 import { sandboxLines } from './sandbox-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   ttl: { type: 'string', valueHint: '1h', description: 'From now to its new end, such as 90s or 1h30m' },
   idle: { type: 'string', valueHint: '15m|off', description: 'How long it may be unused until it ends' },
   'auto-resume': {
@@ -31,7 +31,7 @@ export function extendCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const id = sandboxId(args.id);
+      const id = idOrName(args.id);
       const autoResume = args['auto-resume'];
       if (!args.ttl && !args.idle && !autoResume) throw usageError('give --ttl, --idle or --auto-resume');
       const change = {

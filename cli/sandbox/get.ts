@@ -1,5 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION, sandboxId } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -7,7 +7,7 @@ import { StepPrinter } from './follow.ts';
 import { sandboxLines, usageLine } from './sandbox-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
@@ -18,13 +18,13 @@ export function getCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const id = sandboxId(args.id);
+      const named = idOrName(args.id);
       const client = connect(io);
-      const record = await client.getSandbox(id, { signal: io.signal });
+      const record = await client.getSandbox(named, { signal: io.signal });
       if (args.json) {
         io.printJson(record);
       } else {
-        const usage = await client.sandboxUsage(id, { signal: io.signal });
+        const usage = await client.sandboxUsage(record.id, { signal: io.signal });
         for (const line of [...sandboxLines(io, record), usageLine(usage)]) io.print(line);
         new StepPrinter(io).show(record);
       }

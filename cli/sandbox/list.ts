@@ -12,11 +12,11 @@ const ARGS = {
   ...LIST_OPTION,
 } as const satisfies ArgsDef;
 
-const HEADER = ['ID', 'STATE', 'SOURCE', 'HOST', 'ADDRESS', 'EGRESS', 'CREATED'];
+const HEADER = ['ID', 'NAME', 'STATE', 'SOURCE', 'HOST', 'ADDRESS', 'EGRESS', 'CREATED'];
 
-function row({ id, state, phase, spec, hostId, ssh, createdAt }: SandboxRecord): string[] {
+function row({ id, name, state, phase, spec, hostId, ssh, createdAt }: SandboxRecord): string[] {
   const doing = phase ? `${state} (${phase})` : state;
-  return [id, doing, spec.source, hostId ?? '-', ssh?.address ?? '-', spec.network.egress, createdAt];
+  return [id, name ?? '-', doing, spec.source, hostId ?? '-', ssh?.address ?? '-', spec.network.egress, createdAt];
 }
 
 /** `mayfly sandbox list`: newest first, all pages; those that live, unless told otherwise. */

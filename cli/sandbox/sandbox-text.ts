@@ -11,6 +11,7 @@ import { remedyOf } from '../terminal/remedies.ts';
 export function sandboxLines(io: Io, record: SandboxRecord): string[] {
   const { spec, ssh, failure } = record;
   const fields: [string, string | null][] = [
+    ['name', record.name],
     ['state', record.phase ? `${record.state} (${record.phase})` : record.state],
     ['source', spec.source],
     ['fork of', spec.snapshotId],

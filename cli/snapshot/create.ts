@@ -1,5 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import { checkArguments, JSON_OPTION, sandboxId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT, exitCodeOfCode } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -7,7 +7,7 @@ import { OperationWatch } from './follow-operation.ts';
 import { snapshotLines } from './snapshot-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id', required: true },
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
   name: { type: 'string', description: 'Unique in the sandbox (default: the id of the snapshot)' },
   full: { type: 'boolean', description: 'With the memory: processes come back as they were', default: false },
   ...WAIT_OPTION,
@@ -21,9 +21,10 @@ export function createCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const id = sandboxId(args.id);
+      const named = idOrName(args.id);
       const seconds = waitSeconds(args.wait);
       const client = connect(io);
+      const id = await client.sandboxIdOf(named, { signal: io.signal });
       const watch = await OperationWatch.begin(io, client, id);
       const request = { ...(args.name && { name: args.name }), ...(args.full && { kind: 'full' as const }) };
       const accepted = await client.snapshots.take(id, request, { waitSeconds: 0, signal: io.signal });

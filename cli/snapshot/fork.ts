@@ -8,12 +8,13 @@ import { follow, StepPrinter, waitSignal } from '../sandbox/follow.ts';
 import {
   checkArguments,
   JSON_OPTION,
+  sandboxName,
   snapshotId,
   WAIT_OPTION,
   waitSeconds,
   wholeNumber,
 } from '../terminal/arguments.ts';
-import { CliError } from '../terminal/cli-error.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
 import { columns } from '../terminal/columns.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -24,6 +25,7 @@ const { count } = LIMITS.fork;
 const ARGS = {
   snapshot: { type: 'positional', description: 'Snapshot id', required: true },
   count: { type: 'string', description: `How many, ${count.min} to ${count.max}`, default: '1' },
+  name: { type: 'string', description: 'Of one: of no other that lives; stands for its id in every command' },
   ttl: {
     type: 'string',
     valueHint: '1h',
@@ -41,18 +43,24 @@ export function forkCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
+      const name = args.name === undefined ? null : sandboxName(args.name);
+      const forks = wholeNumber('count', args.count, count.min, count.max);
+      if (name !== null && forks > 1) throw usageError('--name is of one fork; leave it out, or --count');
       const request = {
         snapshotId: snapshotId(args.snapshot),
-        count: wholeNumber('count', args.count, count.min, count.max),
         ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
       };
       const within = waitSeconds(args.wait);
       const client = connect(io);
       const idempotencyKey = args['idempotency-key'] ?? randomUUID();
-      const forks = await client.snapshots.fork(request, { waitSeconds: 0, idempotencyKey, signal: io.signal });
+      const options = { waitSeconds: 0, idempotencyKey, signal: io.signal };
+      const begun: Fork[] =
+        name === null
+          ? await client.snapshots.fork({ ...request, count: forks }, options)
+          : [{ sandbox: await client.createSandbox({ ...request, name }, options) }];
       const { signal } = waitSignal(io, within);
-      const ended = await settle(io, client, forks, signal).catch((error: unknown) => {
-        throw signal.aborted ? stillGoing(io, forks, within) : error;
+      const ended = await settle(io, client, begun, signal).catch((error: unknown) => {
+        throw signal.aborted ? stillGoing(io, begun, within) : error;
       });
       if (args.json) io.printJson({ items: ended });
       else for (const line of columns(['ID', 'STATE', 'ADDRESS', 'FAILURE'], ended.map(row))) io.print(line);

@@ -1,6 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Snapshot } from '../../client/snapshots.ts';
-import { checkArguments, sandboxId } from '../terminal/arguments.ts';
+import { checkArguments, idOrName } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -8,7 +8,11 @@ import { LIST_OPTION, printList } from '../terminal/list.ts';
 import { size } from './snapshot-text.ts';
 
 const ARGS = {
-  id: { type: 'positional', description: 'Sandbox id; also of one that has ended', required: true },
+  id: {
+    type: 'positional',
+    description: 'Id of a sandbox, also of one that has ended; or the name of one that lives',
+    required: true,
+  },
   ...LIST_OPTION,
 } as const satisfies ArgsDef;
 const HEADER = ['ID', 'NAME', 'STATE', 'KIND', 'TAKES', 'PARENT', 'CREATED'];
@@ -24,9 +28,10 @@ export function listCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const id = sandboxId(args.id);
-      const { snapshots } = connect(io);
-      await printList(io, args, { header: HEADER, row }, (page) => snapshots.list(id, page));
+      const named = idOrName(args.id);
+      const client = connect(io);
+      const id = await client.sandboxIdOf(named, { signal: io.signal });
+      await printList(io, args, { header: HEADER, row }, (page) => client.snapshots.list(id, page));
       return EXIT.ok;
     },
   });

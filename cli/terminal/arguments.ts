@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { ArgsDef } from 'citty';
-import { isCaptureId, isSandboxId, isSnapshotId } from '../../model/ids.ts';
+import { isCaptureId, isSandboxId, isSandboxName, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { usageError } from './cli-error.ts';
 import { seconds } from './quantities.ts';
@@ -70,6 +70,22 @@ export function waitSeconds(text: string): number {
 export function sandboxId(text: string): string {
   if (isSandboxId(text)) return text;
   throw usageError(`${JSON.stringify(text)} is not a sandbox id`, 'List them with `mayfly sandbox list`.');
+}
+
+/** @throws CliError when `text` is neither the id nor the name of a sandbox */
+export function idOrName(text: string): string {
+  if (isSandboxId(text) || isSandboxName(text)) return text;
+  const why = `${JSON.stringify(text)} is neither the id nor the name of a sandbox`;
+  throw usageError(why, 'List them with `mayfly sandbox list`.');
+}
+
+/** @throws CliError when `text` cannot name a sandbox */
+export function sandboxName(text: string): string {
+  if (isSandboxName(text)) return text;
+  throw usageError(
+    `${JSON.stringify(text)} cannot name a sandbox`,
+    '1 to 63 of a-z, 0-9 and -; it begins with a letter, does not end with -, and does not begin as an id does (sbx-).',
+  );
 }
 
 /** @throws CliError when `text` is not a snapshot id */

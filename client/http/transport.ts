@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isSandboxId } from '../../model/ids.ts';
 import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { problemFrom } from './problem.ts';
 import { withRetries } from './retry.ts';
@@ -53,8 +54,12 @@ export class Transport {
     this.#fetch = options.fetch ?? fetch;
   }
 
-  /** One JSON answer of a request that may be sent again: retried within bounds, a POST under one idempotency key. */
+  /**
+   * One JSON answer of a request that may be sent again: retried within bounds, a POST under one idempotency key. What is
+   * changed by a sandbox's name is asked for once: by the second time the name may be another's.
+   */
   async json<T>(request: RequestShape, options: PostOptions = {}): Promise<T> {
+    if (isChangeByName(request)) return this.jsonOnce(request, options);
     const headers = { ...request.headers };
     if (request.method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? randomUUID();
     const response = await withRetries(() => this.#read({ ...request, headers }, options.signal), options.signal);
@@ -116,6 +121,12 @@ export class Transport {
       throw new MayflyConnectionError(this.baseUrl, error);
     }
   }
+}
+
+/** Of a POST the API knows by its key which sandbox it was about. */
+function isChangeByName({ method, path }: RequestShape): boolean {
+  const [, sandbox] = /^\/v1\/sandboxes\/([^/]+)/.exec(path) ?? [];
+  return (method === 'DELETE' || method === 'PATCH') && sandbox !== undefined && !isSandboxId(sandbox);
 }
 
 /** The API's answers are typed by the routes this client was written against, not looked into again. */

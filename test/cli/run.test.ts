@@ -81,7 +81,7 @@ describe('mayfly run', () => {
   it.each([
     [['run', ID]],
     [['exec', ID]],
-    [['run', 'no-id', '--', 'x']],
+    [['run', 'No-id', '--', 'x']],
     [['run']],
     [['run', ID, '--timeout', 'x', '--', 'x']],
   ])('ends with 125 when it is Mayfly that fails: %j', async (args) => {

@@ -1,0 +1,158 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { sandboxRecord } from '../client/sandbox-record.ts';
+import { answerJson, StandIn } from '../client/stand-in.ts';
+import { runLine } from './run-line.ts';
+
+const record = sandboxRecord({ name: 'web', state: 'running' });
+const { id } = record;
+const NAMED = '/v1/sandboxes/web';
+
+let server: StandIn;
+let folder: string;
+beforeAll(async () => {
+  server = await StandIn.start();
+  folder = await mkdtemp(join(tmpdir(), 'names-'));
+  await writeFile(join(folder, 'file'), 'x');
+});
+afterAll(async () => {
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** It knows the sandbox, by its id and by its name, and refuses all else for good. */
+beforeEach(() =>
+  server.answers(({ method, path }, response) => {
+    const isKnown = method === 'GET' && (path === NAMED || path === `/v1/sandboxes/${id}`);
+    answerJson(response, isKnown ? 200 : 403, isKnown ? record : { code: 'forbidden', status: 403 });
+  }),
+);
+const asked = () => server.seen.map(({ method, path }) => `${method} ${path.split('?')[0]}`);
+
+// Promise: a name can be typed wherever an id can, and what takes several requests is about one sandbox. Costs nothing.
+describe('a name in the place of an id', () => {
+  it.each([
+    ['sandbox destroy web', `DELETE /v1/sandboxes/${id}`],
+    ['rm web', `DELETE /v1/sandboxes/${id}`],
+    ['sandbox get web', `GET /v1/sandboxes/${id}/usage`],
+    ['snapshot create web', `GET /v1/sandboxes/${id}/audit`],
+    ['snapshot list web', `GET /v1/sandboxes/${id}/snapshots`],
+    ['restore web snp-0123456789abcdef', `GET /v1/sandboxes/${id}/audit`],
+    ['audit show web', `GET /v1/sandboxes/${id}/audit`],
+    ['command list web', `GET /v1/sandboxes/${id}/commands`],
+    ['credential list web', `GET /v1/sandboxes/${id}/credentials`],
+    ['ssh web', `POST /v1/sandboxes/${id}/credentials`],
+    ['cp FILE web:/tmp/', `HEAD /v1/sandboxes/${id}/files/tmp/`],
+    ['cp web:/tmp/x FILE', `HEAD /v1/sandboxes/${id}/files/tmp/x/`],
+  ])('%s: is looked up once, and all that follows goes by the id', async (line, next) => {
+    await runLine(server, line.replace('FILE', join(folder, 'file')).split(' '));
+    const [first, ...more] = asked();
+    expect(first).toBe(`GET ${NAMED}`);
+    expect(more).toContain(next);
+    expect(more.filter((one) => one.includes('/web'))).toEqual([]);
+  });
+
+  it.each([
+    ['run web -- true', `POST ${NAMED}/commands`],
+    ['logs web', `GET ${NAMED}/commands`],
+    ['logs web cmd-0123456789abcdef', `GET ${NAMED}/commands/cmd-0123456789abcdef`],
+    ['command get web cmd-0123456789abcdef', `GET ${NAMED}/commands/cmd-0123456789abcdef`],
+    ['sandbox extend web --ttl 1h', `PATCH ${NAMED}`],
+    ['pause web', `POST ${NAMED}/pause`],
+    ['resume web', `POST ${NAMED}/resume`],
+    ['credential revoke web --all', `DELETE ${NAMED}/credentials`],
+  ])('%s: one request needs no looking up', async (line, only) => {
+    await runLine(server, line.split(' '));
+    expect(asked()).toEqual([only]);
+  });
+
+  it('is refused here when it is none', async () => {
+    for (const text of ['Web', 'sbx-x', 'a_b', '../x', 'cmd-0123456789abcdef']) {
+      const { code, err } = await runLine(server, ['sandbox', 'get', text]);
+      expect(code).toBe(2);
+      expect(err).toContain('neither the id nor the name of a sandbox');
+    }
+    expect(server.seen).toEqual([]);
+  });
+});
+
+describe('mayfly sandbox', () => {
+  it('create --name asks for the name, and refuses what is none', async () => {
+    await runLine(server, ['sandbox', 'create', 'golden', '--name', 'web']);
+    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ source: 'golden', name: 'web' });
+    server.seen.length = 0;
+    for (const name of ['sbx-web', 'Web', '', 'a'.repeat(64)]) {
+      const { code, err } = await runLine(server, ['sandbox', 'create', 'golden', `--name=${name}`]);
+      expect(code).toBe(2);
+      expect(err).toContain('cannot name a sandbox');
+    }
+    expect(server.seen).toEqual([]);
+  });
+
+  it('says who has a name that is taken', async () => {
+    const detail = `${id}, which is running, is named web.`;
+    server.answers((_request, response) => answerJson(response, 409, { code: 'name_taken', status: 409, detail }));
+    const { code, err } = await runLine(server, ['sandbox', 'create', 'golden', '--name', 'web']);
+    expect(code).toBe(1);
+    expect(err).toContain(detail);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('list and get show it', async () => {
+    server.answers((_request, response) => answerJson(response, 200, { items: [record], nextCursor: null }));
+    const { out } = await runLine(server, ['sandbox', 'list']);
+    expect(out.split('\n')[0]).toMatch(/^ID +NAME +STATE/);
+    expect(out).toMatch(new RegExp(`${id} +web +running`));
+    server.answers((_request, response) => answerJson(response, 200, { ...record, snapshots: 0 }));
+    expect((await runLine(server, ['sandbox', 'get', 'web'])).out).toMatch(/name +web/);
+  });
+});
+
+it('mayfly fork --name is of one fork', async () => {
+  const fork = ['fork', 'snp-0123456789abcdef', '--name', 'web'];
+  expect((await runLine(server, [...fork, '--count', '2'])).code).toBe(2);
+  expect(server.seen).toEqual([]);
+  await runLine(server, fork);
+  expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual({ snapshotId: 'snp-0123456789abcdef', name: 'web' });
+});
+
+it('mayfly cp takes what has a slash before the colon for a path here, as scp does', async () => {
+  const { code, err } = await runLine(server, ['cp', join(folder, 'file'), 'web:tmp']);
+  expect(code).toBe(2);
+  expect(err).toContain('./web:tmp');
+  expect((await runLine(server, ['cp', './web:/x', './sbx-0:/y'])).err).toContain('one side must be in a sandbox');
+  expect(server.seen).toEqual([]);
+});
+
+// Promise: what is sent again by itself is never about the next sandbox of that name. Costs 1 s.
+describe('MayflyClient', () => {
+  const client = () => new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_x' });
+  const cutOff = () =>
+    server.answers(({ method }, response) =>
+      method === 'GET' ? answerJson(response, 200, record) : response.destroy(),
+    );
+
+  it('sends what changes or ends a sandbox by its name once, and by its id again', async () => {
+    cutOff();
+    await expect(client().destroySandbox('web')).rejects.toThrow('does not answer');
+    await expect(client().extendSandbox('web', { ttlSeconds: 60 })).rejects.toThrow('does not answer');
+    expect(asked()).toEqual([`DELETE ${NAMED}`, `PATCH ${NAMED}`]);
+    await expect(client().destroySandbox(id)).rejects.toThrow('does not answer');
+    expect(server.seen.length).toBeGreaterThan(3);
+  });
+
+  it('follows the sandbox that had the name when it was asked', async () => {
+    server.answers(({ path }, response) => {
+      if (!path.endsWith('/events')) return answerJson(response, 200, { ...record, state: 'destroyed' });
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`event: sandbox\ndata: ${JSON.stringify(record)}\n\n`);
+    });
+    const names: (string | null)[] = [];
+    for await (const { name } of client().watchSandbox('web')) names.push(name);
+    expect(names).toEqual(['web']);
+    expect(asked()).toEqual([`GET ${NAMED}`, `GET /v1/sandboxes/${id}/events`, `GET /v1/sandboxes/${id}`]);
+  });
+});
