@@ -3,10 +3,7 @@ import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 
 /** What runs each activity: it is told which one, and gives it its options. */
-type RunActivity = (
-  activity: string,
-  execute: (options: ActivityOptions) => Promise<unknown>,
-) => Promise<unknown>;
+type RunActivity = (activity: string, execute: (options: ActivityOptions) => Promise<unknown>) => Promise<unknown>;
 
 /**
  * The activities on one host's queue, each called through `run`: so a step is named once, where it is called, and has the
