@@ -94,6 +94,6 @@ else for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interr
 try {
   process.exitCode = await bench(io, process.argv.slice(2));
 } catch (error) {
-  reportError(io, error, process.argv.includes('--json'));
+  reportError(io, error, { json: process.argv.includes('--json') });
   process.exitCode = exitCodeOf(error);
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import { createCommands } from './commands.ts';
-import { CliError, SEE_HELP, usageError } from './terminal/cli-error.ts';
+import { CliError, usageError } from './terminal/cli-error.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import { Io } from './terminal/io.ts';
 import { leafOf, runLeaf, unknownCommand } from './terminal/leaf.ts';
@@ -38,10 +38,10 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     return await runLeaf(leaf);
   } catch (error) {
     const interrupted = io.signal.aborted && !(error instanceof CliError);
-    const shown = interrupted ? interruption(error) : withHelpOf(path, error);
+    const shown = interrupted ? interruption(error) : error;
     const code = exitCodeOf(shown);
     const told = isOfCommand && code !== EXIT.interrupted ? EXIT.notItsCommand : code;
-    reportError(io, shown, options.includes('--json'), told);
+    reportError(io, shown, { json: options.includes('--json'), exitCode: told, command: path.join(' ') });
     return told;
   }
 }
@@ -55,11 +55,6 @@ async function usage(io: Io, path: string[], command: CommandDef): Promise<strin
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   return (manifest as { version: string }).version;
-}
-
-function withHelpOf(path: string[], error: unknown): unknown {
-  if (!(error instanceof CliError) || error.remedy !== SEE_HELP) return error;
-  return usageError(error.message, `See \`${path.join(' ')} --help\`.`);
 }
 
 function interruption(cause: unknown): CliError {

@@ -40,7 +40,7 @@ export function destroyCommand(io: Io) {
         const code = await finish(io, client, asked[n], { id, within, signal, json: args.json }).catch(
           (error: unknown) => {
             if (ids.length === 1) throw error;
-            reportError(io, error, args.json);
+            reportError(io, error, { json: args.json });
             return exitCodeOf(error);
           },
         );

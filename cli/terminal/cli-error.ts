@@ -8,6 +8,7 @@ export class CliError extends Error {
     /** What happened. */
     message: string,
     readonly why: string,
+    /** What to do; empty: read the help of the command. */
     readonly remedy: string,
     options: { cause?: unknown } = {},
   ) {
@@ -15,10 +16,7 @@ export class CliError extends Error {
   }
 }
 
-/** Where nothing better is known; whoever knows which command was meant names that one's. */
-export const SEE_HELP = 'See `mayfly --help`.';
-
-/** The command line cannot be understood. */
-export function usageError(message: string, remedy = SEE_HELP): CliError {
+/** The command line cannot be understood. @param remedy `@default` the help of the command */
+export function usageError(message: string, remedy = ''): CliError {
   return new CliError(2, message, 'the command line is not valid; nothing was done', remedy);
 }

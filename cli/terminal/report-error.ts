@@ -10,14 +10,16 @@ import { remedyOf } from './remedies.ts';
 interface Report {
   what: string;
   why: string;
-  remedy: string;
+  /** None: the help says it. */
+  remedy?: string;
   code?: string;
   requestId?: string;
   errors?: { field: string; problem: string }[];
 }
 
 function reportOf(error: unknown): Report {
-  if (error instanceof CliError) return { what: error.message, why: error.why, remedy: error.remedy };
+  if (error instanceof CliError)
+    return { what: error.message, why: error.why, ...(error.remedy !== '' && { remedy: error.remedy }) };
   if (error instanceof MayflyApiError) {
     const { title, detail, code, requestId, errors } = error.problem;
     return {
@@ -46,9 +48,20 @@ function reportOf(error: unknown): Report {
   };
 }
 
-/** Says what went wrong; with `json` as the one document on stdout. Stack traces only with MAYFLY_DEBUG=1. */
-export function reportError(io: Io, error: unknown, json: boolean, exitCode = exitCodeOf(error)): void {
-  const report = reportOf(error);
+interface ReportOptions {
+  /** Prints it as the one document on stdout, too. */
+  json: boolean;
+  /** `@default` that of the error */
+  exitCode?: ExitCode;
+  /** Whose help is named where nothing better is known. `@default` mayfly */
+  command?: string;
+}
+
+/** Says what went wrong. Stack traces only with MAYFLY_DEBUG=1. */
+export function reportError(io: Io, error: unknown, { json, command = 'mayfly', ...options }: ReportOptions): void {
+  const exitCode = options.exitCode ?? exitCodeOf(error);
+  const { remedy = `See \`${command} --help\`.`, ...found } = reportOf(error);
+  const report = { ...found, remedy };
   if (json) io.printJson({ error: { exitCode, ...report } });
   io.note(`${io.paint('red', 'mayfly:')} ${printable(report.what)}`);
   io.note(`  why:  ${printable(report.why)}`);

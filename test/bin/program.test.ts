@@ -61,7 +61,7 @@ describe('bin/mayfly', () => {
   });
 
   it('names its sources in stack traces', async () => {
-    const { stderr } = await run(['sandbox', 'get', 'x']);
+    const { stderr } = await run(['sandbox', 'get', 'X']);
     const [, line] = /\/cli\/terminal\/arguments\.ts:(\d+):\d+/.exec(stderr) ?? [];
     const source = await readFile(fileURLToPath(new URL('../../cli/terminal/arguments.ts', import.meta.url)), 'utf8');
     expect(source.split('\n')[Number(line) - 1]).toContain('usageError');
