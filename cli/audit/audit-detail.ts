@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 
 /** The field of an event that says most in a few words, the first that it has. */
-const FIELDS = ['state', 'command', 'argv', 'path', 'keyId', 'outcome', 'serial', 'snapshotId', 'startedAt'];
+const FIELDS = ['state', 'command', 'argv', 'path', 'keyId', 'outcome', 'serial', 'snapshotId', 'name', 'startedAt'];
 
 /** What an event is about, in a few words, as JSON; '' when nothing says it. */
 export function briefDetail({ detail }: Pick<AuditEvent, 'detail'>): string {

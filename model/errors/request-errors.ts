@@ -18,7 +18,7 @@ export const REQUEST_ERRORS = {
     status: 400,
     retryable: false,
     title: 'That is not an id',
-    remedy: 'Use an id as this API returned it.',
+    remedy: 'Use an id as this API returned it, or the name of a sandbox that lives.',
   },
   unsupported_media_type: {
     status: 415,

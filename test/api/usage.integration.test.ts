@@ -32,7 +32,7 @@ it('shows what a sandbox stores, as it was measured, and what its key does', asy
     `mayfly_stored_bytes{host="kvm-1",kind="workspace"} ${5 * MIB}`,
   );
   expect((await door.call('GET', '/v1/sandboxes/sbx-zzzzzzzzzzzzzzzz/usage')).status).toBe(404);
-  expect((await door.call('GET', '/v1/sandboxes/nonsense/usage')).status).toBe(400);
+  expect((await door.call('GET', '/v1/sandboxes/Nonsense/usage')).status).toBe(400);
 });
 
 it('limits a key: what is named changes, null lifts a limit, and nonsense is refused', async () => {
