@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { percentEncode } from '../../model/files/file-path.ts';
@@ -6,6 +5,7 @@ import { grants } from '../../model/scopes.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
+import { recordAccess } from '../resources/record-access.ts';
 import { requireSnapshot } from '../resources/snapshot-view.ts';
 import { EphemeralSnapshot } from '../snapshots/ephemeral-snapshot.ts';
 import { CURRENT } from './diff-schemas.ts';
@@ -44,7 +44,7 @@ export class Comparison {
     }
     const other = b === CURRENT ? null : readyOne(await requireSnapshot(deps, b));
     if (other && other.hostId !== before.hostId) throw onTwoHosts(before, other);
-    await remember(c, deps, question, before, other);
+    await recordComparison(c, deps, question, before, other);
     const passing = other ? null : await EphemeralSnapshot.take(c, deps, before.sandboxId);
     return new Comparison(deps, c.req.raw.signal, before, other ?? passing?.record ?? before, passing);
   }
@@ -90,24 +90,15 @@ function onTwoHosts(a: SnapshotRecord, b: SnapshotRecord): MayflyError {
   return new MayflyError('invalid_request', `${b.id} ${problem}.`, { fields: [{ field: 'b', problem }] });
 }
 
-async function remember(
+async function recordComparison(
   c: Context<Env>,
-  { sagas }: AppDeps,
+  deps: AppDeps,
   { format, paths }: Question,
   before: SnapshotRecord,
   after: SnapshotRecord | null,
 ): Promise<void> {
-  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-  const about = { before: before.id, after: after?.id ?? CURRENT, format, paths: paths.map(percentEncode) };
+  const detail = { before: before.id, after: after?.id ?? CURRENT, format, paths: paths.map(percentEncode) };
   for (const sandboxId of new Set([before.sandboxId, after?.sandboxId ?? before.sandboxId])) {
-    await sagas.recordEvent(sandboxId, {
-      eventId: randomUUID(),
-      kind: 'snapshot.compared',
-      actor,
-      runId: null,
-      hostId: before.hostId,
-      at: new Date().toISOString(),
-      detail: { ...about, requestId: c.get('requestId') },
-    });
+    await recordAccess(c, deps, sandboxId, { kind: 'snapshot.compared', hostId: before.hostId, detail });
   }
 }

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import type { Context } from 'hono';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { type GuestRequest, refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
+
+import { recordAccess } from '../resources/record-access.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 
 /** What an access is, in the audit. */
@@ -28,15 +29,8 @@ export class FileAccess {
     const path = FilePath.of(c.req.path);
     const { hostId } = await awakeSandbox(c, deps, sandboxId, preferenceOf(c.req.header('prefer')).seconds);
     await deps.store.activity.touch(sandboxId);
-    await deps.sagas.recordEvent(sandboxId, {
-      eventId: randomUUID(),
-      kind: access.kind,
-      actor: { apiKeyId: c.get('apiKey').id, agentId: null },
-      runId: null,
-      hostId,
-      at: new Date().toISOString(),
-      detail: { path: path.encoded, operation: access.operation, requestId: c.get('requestId') },
-    });
+    const detail = { path: path.encoded, operation: access.operation };
+    await recordAccess(c, deps, sandboxId, { kind: access.kind, hostId, detail });
     return new FileAccess(path, deps, sandboxId, hostId, c.req.raw.signal);
   }
 

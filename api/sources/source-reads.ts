@@ -1,10 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { AuditKind } from '../../model/sandbox/audit.ts';
-import type { SourceAccess } from '../../model/snapshots/source-access.ts';
 import type { ReadonlyCommand } from '../../readonly/command.ts';
 import { readReadonlyCommand } from '../../readonly/readonly-command.ts';
 import { listingAnswer } from '../files/directory-listing.ts';
@@ -18,6 +15,7 @@ import { refusalOf } from '../http/guests.ts';
 import { answerOnce } from '../http/idempotency.ts';
 import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { recordAccess } from '../resources/record-access.ts';
 import { preparedSource } from './source-host.ts';
 import { onHost, sourceCommand, sourceCommandAnswer, sourceFileParams, sourceParams } from './source-schemas.ts';
 
@@ -125,8 +123,13 @@ async function answerCommand(
     maxOutputBytes: body.maxOutputBytes ?? maxOutputBytes,
   };
   return answerOnce(c, deps.store, { idFrom: () => source.id, key, body }, async ({ isFresh }) => {
-    const detail = { command: body.command, ...(isFresh ? {} : { repeated: true }) };
-    await remember(c, deps, source, 'source.command', detail, body.agentId ?? null);
+    const detail = { source: name, command: body.command, ...(isFresh ? {} : { repeated: true }) };
+    await recordAccess(c, deps, source.id, {
+      kind: 'source.command',
+      hostId: source.hostId,
+      detail,
+      agentId: body.agentId,
+    });
     const answer = await deps.guests.request(source.hostId, `/sources/${encodeURIComponent(name)}/run`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -158,7 +161,8 @@ async function answerFile(
 ): Promise<Response> {
   const path = FilePath.of(c.req.path);
   const source = await preparedSource(deps.store, name, hostId);
-  await remember(c, deps, source, 'source.file', { path: path.encoded }, null);
+  const detail = { source: name, path: path.encoded };
+  await recordAccess(c, deps, source.id, { kind: 'source.file', hostId: source.hostId, detail });
   const target = `/sources/${encodeURIComponent(name)}/files?path=${path.base64url}`;
   const response = await deps.guests.request(source.hostId, target, {
     headers: { ...(range && { range }) },
@@ -171,24 +175,4 @@ async function answerFile(
   }
   if (response.headers.get('X-Mayfly-Type') === 'directory') return listingAnswer(response, path.bytes);
   return contentAnswer(response, BYTES);
-}
-
-/** Before the look itself: one that nobody could be told of does not happen. */
-async function remember(
-  c: Context<Env>,
-  { sagas }: AppDeps,
-  { id, hostId, name }: SourceAccess,
-  kind: AuditKind,
-  detail: Record<string, unknown>,
-  agentId: string | null,
-): Promise<void> {
-  await sagas.recordEvent(id, {
-    eventId: randomUUID(),
-    kind,
-    actor: { apiKeyId: c.get('apiKey').id, agentId },
-    runId: null,
-    hostId,
-    at: new Date().toISOString(),
-    detail: { source: name, requestId: c.get('requestId'), ...detail },
-  });
 }

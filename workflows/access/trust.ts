@@ -14,8 +14,9 @@ import type { GuestTrust } from '../../activities/access/revocation.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { type Revocation, TRUST_CHANGED, type TrustInput } from '../../model/sandbox/certificate.ts';
-import { now } from '../life/life.ts';
+import { eventIdOf } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { now } from '../saga/now.ts';
 
 const changed = defineSignal<[Revocation | null]>(TRUST_CHANGED);
 
@@ -38,12 +39,11 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
     wishes.push({ revocation, at: now() });
     isNew = true;
   });
-  const { runId } = workflowInfo();
   for (;;) {
     isNew = false;
     for (const { revocation, at } of wishes.splice(0)) {
       if (!revocation) continue;
-      await controlUntilDone.revokeCertificates({ sandboxId, ...revocation, at, eventId: `${runId}/${events++}` });
+      await controlUntilDone.revokeCertificates({ sandboxId, ...revocation, at, eventId: eventIdOf(events++) });
     }
     const guest = await controlUntilDone.trustOf({ sandboxId });
     if (!guest) return false;

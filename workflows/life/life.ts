@@ -1,11 +1,4 @@
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  patched,
-  setHandler,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
@@ -20,9 +13,11 @@ import {
 } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import { assertTransition } from '../../model/sandbox/transitions.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { accepted, destroy, patch, settled, touch } from '../saga/messages.ts';
+import { now } from '../saga/now.ts';
 import { show } from './shown.ts';
 
 const { recordRequested, remember, recall, lastUse } = controlUntilDone;
@@ -264,11 +259,6 @@ export class Life {
   }
 
   #event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
-    const { runId } = workflowInfo();
-    return { eventId: `${runId}/${this.#events++}`, kind, actor, runId, hostId: this.record.hostId, at: now(), detail };
+    return auditEvent(this.#events++, { kind, actor, hostId: this.record.hostId, detail });
   }
-}
-
-export function now(): string {
-  return new Date(Date.now()).toISOString();
 }

@@ -1,12 +1,6 @@
 import type { Duration } from '@temporalio/common';
-import {
-  ActivityFailure,
-  type ActivityOptions,
-  CancellationScope,
-  log,
-  sleep,
-  TimeoutFailure,
-} from '@temporalio/workflow';
+import { ActivityFailure, type ActivityOptions, CancellationScope, log, TimeoutFailure } from '@temporalio/workflow';
+import { untilDone } from '../saga/until-done.ts';
 import type { Life } from './life.ts';
 
 /**
@@ -42,17 +36,17 @@ export async function retryUntilDoneOrLeft<T>(
       { what, reason: reasonOf(error) },
     );
   }
-  for (;;) {
-    try {
-      const result = await run(optionsUntilDone(life.timeouts.cleanupMs, life.timeouts.heartbeatMs));
-      await life.recordChange('sandbox.cleanup', { waitingFor: null }, { what, held: true });
-      return result;
-    } catch (error) {
-      if (isLeft()) throw error;
-      log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(error) });
-      await sleep(life.timeouts.cleanupPauseMs);
-    }
-  }
+  const { cleanupMs, heartbeatMs, cleanupPauseMs } = life.timeouts;
+  const again = async () => {
+    const result = await run(optionsUntilDone(cleanupMs, heartbeatMs));
+    await life.recordChange('sandbox.cleanup', { waitingFor: null }, { what, held: true });
+    return result;
+  };
+  const onFailure = (error: unknown) => {
+    if (isLeft()) throw error;
+    log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(error) });
+  };
+  return untilDone(again, onFailure, () => cleanupPauseMs);
 }
 
 function isLeft(): boolean {

@@ -1,8 +1,9 @@
-import { isCancellation, sleep } from '@temporalio/workflow';
+import { isCancellation } from '@temporalio/workflow';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationSteps } from '../life/operation-steps.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
+import { untilDone } from '../saga/until-done.ts';
 
 /** Disks that a sandbox is given, and the restore that does so. */
 export interface Disks {
@@ -52,19 +53,16 @@ export function bringBack(life: Life, host: OperationSteps, disks: Disks | null)
  */
 export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt: () => Promise<T>): Promise<T> {
   const { failedStep } = life; // the one that made this necessary
-  let told = '';
-  for (let pauseMs = life.timeouts.cleanupPauseMs; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-    try {
-      const result = await attempt();
-      life.failedStep = failedStep;
-      return result;
-    } catch (error) {
-      if (isCancellation(error)) throw error;
-      const { step, message } = failureOf(error, life.failedStep);
-      const waitingFor = `${step} on host ${host.hostId}: ${message}`;
-      if (waitingFor !== told) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
-      told = waitingFor;
-      await sleep(pauseMs);
-    }
-  }
+  let recorded = '';
+  const onFailure = async (error: unknown) => {
+    if (isCancellation(error)) throw error;
+    const { step, message } = failureOf(error, life.failedStep);
+    const waitingFor = `${step} on host ${host.hostId}: ${message}`;
+    if (waitingFor !== recorded) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
+    recorded = waitingFor;
+  };
+  const pauseMs = (n: number) => Math.min(life.timeouts.cleanupPauseMs * 2 ** (n - 1), LONGEST_PAUSE_MS);
+  const result = await untilDone(attempt, onFailure, pauseMs);
+  life.failedStep = failedStep;
+  return result;
 }

@@ -1,7 +1,8 @@
 import { sleep } from '@temporalio/workflow';
 import { LAYERS, type Observation, type Proof, unprovenLayers } from '../../model/sandbox/proof.ts';
-import { type Life, now } from '../life/life.ts';
+import type { Life } from '../life/life.ts';
 import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
+import { now } from '../saga/now.ts';
 
 /**
  * The end of a sandbox, whatever its state:

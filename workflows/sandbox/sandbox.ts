@@ -1,17 +1,12 @@
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  isCancellation,
-  patched,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, isCancellation, patched } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import type { StopReason } from '../../model/sandbox/sandbox.ts';
-import { Life, now } from '../life/life.ts';
+import { Life } from '../life/life.ts';
+import { eventIdOf } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
 import { abandonSnapshots } from '../snapshot/abandon-snapshots.ts';
 import { createBySteps } from './create-by-steps.ts';
 import { createSandbox } from './create-sandbox.ts';
@@ -79,6 +74,6 @@ async function startEnding(life: Life, reason: StopReason): Promise<void> {
 }
 
 async function revokeAll({ id, stoppedBy }: Life): Promise<void> {
-  const eventId = `${workflowInfo().runId}/certificates`;
+  const eventId = eventIdOf('certificates');
   await controlUntilDone.revokeCertificates({ sandboxId: id, serials: 'every', actor: stoppedBy, at: now(), eventId });
 }

@@ -1,17 +1,16 @@
-import { log, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
+import { log, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { now } from '../life/life.ts';
 import { optionsUntilDone } from '../life/retry-until-done.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
+import { untilDone } from '../saga/until-done.ts';
 import { snapshotRecords } from './snapshot-records.ts';
-
-const { rememberEvent } = controlUntilDone;
 
 /** A host that is down gets its work when it is back. */
 const UNTIL_DONE = optionsUntilDone('2m');
@@ -29,10 +28,10 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
   if (record.state === 'deleted') return record;
   if (record.state === 'creating') throw refusal('snapshot_not_ready', `${snapshotId} is still being taken.`);
   await snapshotRecords.change(snapshotId, { state: 'deleting' });
-  await tell(record, 'snapshot.deleting', actor, {});
+  await appendEvent(record, 'snapshot.deleting', actor, {});
   const { keptFor } = await remove(input);
   const deleted = await snapshotRecords.change(snapshotId, { state: 'deleted', keptFor });
-  await tell(record, 'snapshot.deleted', actor, { keptFor });
+  await appendEvent(record, 'snapshot.deleted', actor, { keptFor });
   return deleted;
 }
 
@@ -42,25 +41,24 @@ async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Pr
   const host = proxyActivities<HostActivities>({ ...UNTIL_DONE, summary, taskQueue: hostQueue(hostId) });
   // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
-  for (;;) {
-    try {
-      return await host.removeSnapshot(target);
-    } catch (error) {
-      const { message } = failureOf(error, 'removeSnapshot');
-      log.warn('a snapshot is not removed yet', { snapshotId, why: message });
-      setCurrentDetails(`waiting for ${hostId}: ${message}`);
-      await sleep(taskPauseMs);
-    }
-  }
+  const onFailure = (error: unknown) => {
+    const { message } = failureOf(error, 'removeSnapshot');
+    log.warn('a snapshot is not removed yet', { snapshotId, why: message });
+    setCurrentDetails(`waiting for ${hostId}: ${message}`);
+  };
+  return untilDone(
+    () => host.removeSnapshot(target),
+    onFailure,
+    () => taskPauseMs,
+  );
 }
 
-async function tell(
+async function appendEvent(
   { id, sandboxId, hostId }: SnapshotRecord,
   kind: AuditKind,
   actor: Actor,
   detail: Record<string, unknown>,
 ): Promise<void> {
-  const { runId } = workflowInfo();
-  const event = { eventId: `${runId}/${kind}`, kind, actor, runId, hostId, at: now() };
-  await rememberEvent({ sandboxId, event: { ...event, detail: { snapshotId: id, ...detail } } });
+  const event = auditEvent(kind, { kind, actor, hostId, detail: { snapshotId: id, ...detail } });
+  await controlUntilDone.rememberEvent({ sandboxId, event });
 }

@@ -1,9 +1,10 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
-import { type Life, now } from '../life/life.ts';
+import type { Life } from '../life/life.ts';
 import type { OperationSteps } from '../life/operation-steps.ts';
 import { endedMeanwhile, failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 import { takeBackSave } from './take-back-save.ts';

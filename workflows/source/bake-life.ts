@@ -1,13 +1,14 @@
-import { CancellationScope, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { BakedRemembrance } from '../../activities/source/baked-source.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
-import { now } from '../life/life.ts';
 import { optionsUntilDone } from '../life/retry-until-done.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { now } from '../saga/now.ts';
 import { TaskLife } from './task-life.ts';
 
 /** A host, or a store, that is down gets its work when it is back. */
@@ -54,8 +55,7 @@ export class BakeLife extends TaskLife {
   }
 
   #event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
-    const { runId } = workflowInfo();
     const { actor, hostId } = this;
-    return { eventId: `${runId}/${this.#events++}`, kind, actor, runId, hostId, at: now(), detail };
+    return auditEvent(this.#events++, { kind, actor, hostId, detail });
   }
 }

@@ -4,8 +4,8 @@ import {
   type BakeSourceInput,
   requestedBake,
 } from '../../model/snapshots/baked-source.ts';
-import { now } from '../life/life.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
 import { BakeLife } from './bake-life.ts';
 import { bakeSteps } from './bake-steps.ts';

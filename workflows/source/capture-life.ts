@@ -1,9 +1,9 @@
-import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
 import type { CaptureRemembrance } from '../../activities/source/capture-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
-import { now } from '../life/life.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { TaskLife } from './task-life.ts';
 
@@ -39,7 +39,6 @@ export class CaptureLife extends TaskLife {
 
   #event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
     const { captureId, hostId, actor } = this.input;
-    const { runId } = workflowInfo();
-    return { eventId: `${runId}/${kind}`, kind, actor, runId, hostId, at: now(), detail: { captureId, ...detail } };
+    return auditEvent(kind, { kind, actor, hostId, detail: { captureId, ...detail } });
   }
 }

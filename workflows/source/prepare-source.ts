@@ -1,6 +1,6 @@
-import { now } from '../life/life.ts';
 import { control } from '../saga/control.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
 import type { SourceLife } from './source-life.ts';
 import { sourceSteps } from './source-steps.ts';

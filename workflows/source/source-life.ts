@@ -1,9 +1,10 @@
-import { CancellationScope, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import type { SourceAccess, SourceInput } from '../../model/snapshots/source-access.ts';
-import { now } from '../life/life.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import { now } from '../saga/now.ts';
 import { TaskLife } from './task-life.ts';
 
 const { rememberSource } = controlUntilDone;
@@ -21,13 +22,11 @@ export class SourceLife extends TaskLife {
   /** Changes the record; also when the workflow is being cancelled. */
   async recordChange(changes: Changes, said?: { kind: AuditKind; detail: Record<string, unknown> }): Promise<void> {
     const { sourceId: id, hostId, name, actor, task } = this.input;
-    const at = now();
-    const { runId } = workflowInfo();
     setCurrentDetails([task, changes.state, changes.waitingFor].filter(Boolean).join(' · '));
-    const eventId = `${runId}/${this.#events++}`;
-    const event = said && { eventId, ...said, actor, runId, hostId, at };
+    const number = this.#events++; // also of a change without an event: ids of runs that began earlier stay
+    const event = said ? auditEvent(number, { ...said, actor, hostId }) : null;
     await CancellationScope.nonCancellable(() =>
-      rememberSource({ source: { id, hostId, name }, changes: { ...changes, updatedAt: at }, event: event ?? null }),
+      rememberSource({ source: { id, hostId, name }, changes: { ...changes, updatedAt: now() }, event }),
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { SavedCapture } from '../../model/snapshots/capture.ts';
-import { now } from '../life/life.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
 import type { CaptureLife } from './capture-life.ts';
 import { captureSteps } from './capture-steps.ts';

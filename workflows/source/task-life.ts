@@ -1,7 +1,8 @@
-import { type ActivityOptions, CancellationScope, sleep, workflowInfo } from '@temporalio/workflow';
+import { type ActivityOptions, CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { failureOf } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
+import { untilDone } from '../saga/until-done.ts';
 
 /** One task that has a workflow of its own, as that workflow knows it: how far it came, and what must hold. */
 export abstract class TaskLife {
@@ -30,19 +31,17 @@ export abstract class TaskLife {
 
   /** Repeats what must hold until it does; meanwhile the record says what it waits for. */
   retryUntilDone<T>(what: string, run: () => Promise<T>): Promise<T> {
-    return CancellationScope.nonCancellable(async () => {
-      for (let isTold = false; ; ) {
-        try {
-          const result = await run();
-          if (isTold) await this.recordChange({ waitingFor: null });
-          return result;
-        } catch (error) {
-          await this.recordChange({ waitingFor: `${what}: ${failureOf(error, what).message}` });
-          isTold = true;
-          await sleep(this.pauseMs);
-        }
-      }
-    });
+    let isRecorded = false;
+    const attempt = async () => {
+      const result = await run();
+      if (isRecorded) await this.recordChange({ waitingFor: null });
+      return result;
+    };
+    const onFailure = async (error: unknown) => {
+      await this.recordChange({ waitingFor: `${what}: ${failureOf(error, what).message}` });
+      isRecorded = true;
+    };
+    return CancellationScope.nonCancellable(() => untilDone(attempt, onFailure, () => this.pauseMs));
   }
 }
 
