@@ -17,6 +17,7 @@ import { createSnapshotActivities } from './snapshot/snapshot.ts';
 import type { StorageRoom } from './snapshot/storage-room.ts';
 import { createBakingActivities } from './source/baking.ts';
 import { createCaptureActivities } from './source/capture.ts';
+import { createSourcePowerActivities } from './source/power.ts';
 import { createSourceActivities, type SourceDeps } from './source/source.ts';
 
 export interface HostDeps extends SourceDeps, TrustDeps, SshDeps {
@@ -44,6 +45,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createProofActivities(deps),
     ...createSnapshotActivities(deps),
     ...createSourceActivities(deps),
+    ...createSourcePowerActivities(deps),
     ...createBakingActivities(deps),
     ...createCaptureActivities(deps),
     ...createCommandActivities(deps),

@@ -32,6 +32,20 @@ export interface OnHost {
   hostId?: string;
 }
 
+/** Whether a source runs, on one host. */
+export interface SourcePower {
+  name: string;
+  hostId: string;
+  state: 'starting' | 'running' | 'stopping' | 'shut_off';
+  /** Whether its guest agent answers; null: it has none, or does not run. */
+  guestAnswers: boolean | null;
+}
+
+export interface StopSource extends OnHost {
+  /** Pull its power cord: what it has not written yet is lost. `@default` false */
+  force?: boolean;
+}
+
 export interface LookAtSource extends OnHost {
   /** One line; docs/read-only.md says what it may be. */
   command: string;
@@ -69,6 +83,16 @@ export class Sources {
     return this.#transport.json({ ...shape, headers: prefer(options.waitSeconds) }, options);
   }
 
+  /** Starts a source that is shut off. `running`, or `starting` when the wait was over first. */
+  start(name: string, request: OnHost = {}, options: WaitOptions & PostOptions = {}): Promise<SourcePower> {
+    return this.#task(`${sourcePath(name)}/start`, request, options);
+  }
+
+  /** Shuts a source down. `shut_off`, or `stopping` when the wait was over first. */
+  stop(name: string, request: StopSource = {}, options: WaitOptions & PostOptions = {}): Promise<SourcePower> {
+    return this.#task(`${sourcePath(name)}/stop`, request, options);
+  }
+
   /** Returns the record: `prepared`, or an earlier state when the wait was over first. */
   prepare(name: string, request: OnHost = {}, options: WaitOptions & PostOptions = {}): Promise<SourceAccess> {
     return this.#task(`${sourcePath(name)}/prepare`, request, options);
@@ -93,7 +117,7 @@ export class Sources {
     return { kind: 'file', body: response.body ?? new ReadableStream({ start: (controller) => controller.close() }) };
   }
 
-  #task(path: string, body: OnHost, options: WaitOptions & PostOptions): Promise<SourceAccess> {
+  #task<T>(path: string, body: OnHost, options: WaitOptions & PostOptions): Promise<T> {
     return this.#transport.json({ method: 'POST', path, body, headers: prefer(options.waitSeconds) }, options);
   }
 }

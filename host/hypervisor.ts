@@ -6,6 +6,7 @@ import type { HostBaking } from './baking.ts';
 import type { HostCaptures } from './captures.ts';
 import type { RunningSource } from './console.ts';
 import type { HostSnapshots } from './snapshots.ts';
+import type { SourcePower } from './source-power.ts';
 import type { StepContext } from './step-context.ts';
 
 /** What a clone shall be; everything else follows from the id. */
@@ -73,6 +74,8 @@ export interface Hypervisor {
   readonly baking: HostBaking;
   /** Its copies of running sources. */
   readonly captures: HostCaptures;
+  /** How its sources are started and stopped. */
+  readonly power: SourcePower;
   /** The files in which leases stand, for people and their tools. */
   leaseFiles(): string[];
 

@@ -10,6 +10,9 @@ export interface SourceInfo {
   diskBytes: number;
 }
 
+/** The `problem` of a source that runs. */
+export const RUNNING_PROBLEM = 'It is running, so its disk is being written.';
+
 /** What a machine has and what is free of it, as measured now. */
 export interface Capacity {
   cpus: number;

@@ -7,6 +7,7 @@ import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/bake
 import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
+import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
 
 /**
  * What the API asks of the sagas. Nothing is answered with data: all that callers are told is read from the store.
@@ -65,6 +66,19 @@ export interface Sagas {
   sourceTask(input: SourceInput): Promise<void>;
   /** Resolves when no task runs on the source. @throws the signal's reason when it fires first */
   sourceTaskEnded(source: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void>;
+  /**
+   * Begins to start or to stop a source; joins the same task when it runs already, and forces a stop that runs.
+   * @throws MayflyError too_many_requests while the other task runs on it; source_busy while it is captured or prepared
+   */
+  sourcePower(input: SourcePowerInput): Promise<void>;
+  /**
+   * Resolves when neither is done to the source, with how that ended: no record has it. Undefined when nobody knows any more.
+   * @throws the signal's reason when it fires first
+   */
+  sourcePowerEnded(
+    source: Pick<SourcePowerInput, 'hostId' | 'name'>,
+    signal: AbortSignal,
+  ): Promise<SourcePowerEnd | undefined>;
   /**
    * Begins to make a source of a snapshot; the same bake id again joins it.
    * @throws MayflyError source_exists while another one works on that name

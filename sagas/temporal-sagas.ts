@@ -11,6 +11,7 @@ import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/bake
 import { type CaptureInput, captureWorkflowIdOf } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
+import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
 import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
@@ -26,6 +27,7 @@ import {
   sandboxRecorded,
   sandboxSettled,
 } from './sandboxes.ts';
+import { sourcePowerEnded, startSourcePower } from './source-power.ts';
 import { sourceTaskEnded, startSourceTask } from './source-tasks.ts';
 import { ROUND_MS, waitFor } from './wait.ts';
 
@@ -139,6 +141,17 @@ export class TemporalSagas implements Sagas {
 
   async sourceTaskEnded(source: Pick<SourceInput, 'hostId' | 'name'>, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => sourceTaskEnded(this.#client, source));
+  }
+
+  async sourcePower(input: SourcePowerInput): Promise<void> {
+    await this.#call(() => startSourcePower(this.#client, input));
+  }
+
+  sourcePowerEnded(
+    source: Pick<SourcePowerInput, 'hostId' | 'name'>,
+    signal: AbortSignal,
+  ): Promise<SourcePowerEnd | undefined> {
+    return this.#wait(signal, () => sourcePowerEnded(this.#client, source));
   }
 
   async bakeSource(input: BakeSourceInput): Promise<void> {

@@ -9,3 +9,4 @@ export { bakeSource } from './source/bake-source.ts';
 export { capture } from './source/capture.ts';
 export { deleteSource } from './source/delete-source.ts';
 export { source } from './source/source.ts';
+export { sourcePower } from './source/source-power.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { MayflyError } from '../../model/errors.ts';
+import { RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { isSettled, type SandboxFailure, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
@@ -11,6 +12,14 @@ export interface BakedRemembrance {
   changes: Partial<Omit<BakedSource, 'id' | 'hostId' | 'name'>>;
   /** Null: not for the audit trail. */
   event: AuditEvent | null;
+}
+
+interface PowerWait {
+  hostId: string;
+  name: string;
+  isRunning: boolean;
+  /** Milliseconds. */
+  withinMs: number;
 }
 
 /** The store notifies nobody. Milliseconds. */
@@ -64,6 +73,17 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       await until(async () => {
         const host = (await store.hosts.list()).find(({ id }) => id === hostId);
         return host?.sources.some((source) => source.name === name) === isThere ? host : null;
+      });
+    },
+
+    /** Resolves when the host says whether the source runs as it does, or has it no more; after a while in any case. */
+    async awaitPower({ hostId, name, isRunning, withinMs }: PowerWait): Promise<void> {
+      const deadline = Date.now() + withinMs;
+      await until(async () => {
+        const host = (await store.hosts.list()).find(({ id }) => id === hostId);
+        const source = host?.sources.find((one) => one.name === name);
+        const isSaid = !source || (isRunning ? !source.cloneable : source.problem !== RUNNING_PROBLEM);
+        return isSaid || Date.now() >= deadline ? true : null;
       });
     },
   };

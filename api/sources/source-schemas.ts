@@ -27,6 +27,22 @@ export const sourceFileParams = sourceParams.extend({
 });
 export const onHost = z.strictObject({ hostId });
 export const sourceTask = z.strictObject({ hostId }).openapi('SourceTask');
+export const stopSource = z
+  .strictObject({
+    hostId,
+    force: z.boolean().optional().openapi({ description: 'Pull its power cord: what it has not written yet is lost' }),
+  })
+  .openapi('StopSource');
+export const sourcePower = z
+  .object({
+    name: z.string(),
+    hostId: z.string(),
+    state: z.enum(['starting', 'running', 'stopping', 'shut_off']),
+    guestAnswers: z.boolean().nullable().openapi({
+      description: 'Whether its guest agent answers, which preparing needs; null: it has none, or does not run',
+    }),
+  })
+  .openapi('SourcePower');
 export const sourceAuditQuery = auditQuery.extend({ hostId });
 
 const bounds = LIMITS.sourceCommand;

@@ -10,6 +10,7 @@ import { refuseUnplaceable } from '../resources/placement.ts';
 import { bakedView } from './baked-view.ts';
 import { sourceBakingRoutes } from './source-baking.ts';
 import { auditedSource } from './source-host.ts';
+import { sourcePowerRoutes } from './source-power.ts';
 import { sourcePreparationRoutes } from './source-preparation.ts';
 import { sourceReadRoutes } from './source-reads.ts';
 import { sourceAnswer, sourceAuditQuery, sourceDetail, sourceParams } from './source-schemas.ts';
@@ -51,6 +52,7 @@ const auditOfOne = createRoute({
 
 export function sourceRoutes(app: App, deps: AppDeps): void {
   const { store } = deps;
+  sourcePowerRoutes(app, deps);
   sourcePreparationRoutes(app, deps);
   sourceReadRoutes(app, deps);
   sourceBakingRoutes(app, deps);

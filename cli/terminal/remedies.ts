@@ -11,7 +11,10 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   source_not_found: 'List them with `mayfly source list`.',
   source_not_prepared: 'Prepare it first with `mayfly source prepare`.',
   source_running:
-    'Capture it with `mayfly capture create`, or shut it down; a disk that is being written cannot be cloned.',
+    'Capture it with `mayfly capture create`, or stop it with `mayfly source stop`; a disk that is being written cannot be cloned.',
+  source_not_running: 'Start it with `mayfly source start`; one that is shut off is cloned as it is.',
+  source_read_only: 'Bake a snapshot of a sandbox with `mayfly source bake`, and start what was made of it.',
+  source_stop_failed: 'It may still: ask again, or with `--force`, which loses what it has not written yet.',
   capture_not_found: 'List them with `mayfly capture list`.',
   exceeds_hosts: 'Ask for no more than the largest host has in all; see `mayfly host list`.',
   no_host: 'Start a host worker; see `mayfly host list`.',

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
-import type { Capacity, SourceInfo } from '../../model/host.ts';
+import { type Capacity, RUNNING_PROBLEM, type SourceInfo } from '../../model/host.ts';
 import { macAddress } from '../../model/ids.ts';
 import type { Layer, Observation } from '../../model/sandbox/proof.ts';
 import { GIB, type HostDisk } from '../../model/snapshots/storage.ts';
@@ -13,6 +13,7 @@ import { InMemoryBaking } from './baking.ts';
 import { InMemoryCaptures } from './captures.ts';
 import { type Files, type InMemoryMachine, sizeOf } from './machine.ts';
 import { InMemorySnapshots } from './snapshots.ts';
+import { InMemorySourcePower } from './source-power.ts';
 
 const LOOK_MS = 20;
 const DISK_BYTES = 1_024 * GIB;
@@ -37,6 +38,7 @@ export class InMemoryHypervisor implements Hypervisor {
   readonly snapshots: InMemorySnapshots;
   readonly baking: InMemoryBaking;
   readonly captures: InMemoryCaptures;
+  readonly power: InMemorySourcePower;
 
   constructor(
     readonly machine: InMemoryMachine,
@@ -45,6 +47,7 @@ export class InMemoryHypervisor implements Hypervisor {
     this.snapshots = new InMemorySnapshots(machine, failpoints);
     this.baking = new InMemoryBaking(machine, failpoints);
     this.captures = new InMemoryCaptures(machine, failpoints);
+    this.power = new InMemorySourcePower(machine, failpoints);
   }
 
   /** What saved a guest or a source has been killed: it shall not stand still until its saga comes by. */
@@ -73,7 +76,7 @@ export class InMemoryHypervisor implements Hypervisor {
   async source(name: string): Promise<SourceInfo> {
     const image = this.machine.images.get(name);
     if (!image) throw new MayflyError('source_not_found', `There is no source ${name}.`);
-    const problem = image.isRunning ? 'It is running, so its disk is being written.' : null;
+    const problem = image.isRunning ? RUNNING_PROBLEM : null;
     return { name, cloneable: !image.isRunning, problem, cpus: 1, memoryMib: 64, diskBytes: GIB };
   }
 

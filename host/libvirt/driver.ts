@@ -25,6 +25,7 @@ import { type DomainState, isActive } from './output/domain-state.ts';
 import { type LibvirtOptions, type LibvirtParts, partsOf } from './parts.ts';
 import { macsOf } from './residue.ts';
 import type { LibvirtSnapshots } from './snapshot/snapshots.ts';
+import type { LibvirtSourcePower } from './source/source-power.ts';
 
 const SSH_PORT = 22;
 
@@ -35,6 +36,7 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly snapshots: LibvirtSnapshots;
   readonly baking: LibvirtBaking;
   readonly captures: LibvirtCaptures;
+  readonly power: LibvirtSourcePower;
   readonly #state: StateDir;
   readonly #parts: LibvirtParts;
   #accelerator: 'kvm' | 'tcg' = 'tcg';
@@ -46,6 +48,7 @@ export class LibvirtHypervisor implements Hypervisor {
     this.snapshots = this.#parts.snapshots;
     this.baking = this.#parts.baking;
     this.captures = this.#parts.captures;
+    this.power = this.#parts.power;
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -119,7 +122,9 @@ export class LibvirtHypervisor implements Hypervisor {
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
     const deps = { ...this.#parts, accelerator: this.#accelerator };
     const clone = () => cloneDisk(deps, request, context);
-    return await (request.snapshotId === null ? this.#parts.use.by(request.source, clone) : clone());
+    if (request.snapshotId !== null) return await clone();
+    const { use, rest } = this.#parts;
+    return await use.by(request.source, () => (request.captureId ? clone() : rest.by(request.source, clone)));
   }
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {

@@ -25,6 +25,8 @@ import { Leases } from './network/leases.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from './network/network-plan.ts';
 import { Residue } from './residue.ts';
 import { LibvirtSnapshots } from './snapshot/snapshots.ts';
+import { DiskSharing } from './source/disk-sharing.ts';
+import { LibvirtSourcePower } from './source/source-power.ts';
 
 export interface LibvirtOptions {
   /** libvirt connection URI, e.g. `qemu:///system`. */
@@ -51,13 +53,17 @@ export interface LibvirtParts {
   references: References;
   flattening: Flattening;
   residue: Residue;
+  /** Who needs a source to be there. */
   use: SourceUse;
+  /** Who needs its disks to be at rest. */
+  rest: SourceUse;
   waking: Waking;
   saved: SavedMemory;
   hibernation: Hibernation;
   snapshots: LibvirtSnapshots;
   baking: LibvirtBaking;
   captures: LibvirtCaptures;
+  power: LibvirtSourcePower;
 }
 
 /** Makes each part, with the others that it needs. Nothing is asked of libvirt yet. */
@@ -74,14 +80,15 @@ export function partsOf(options: LibvirtOptions): LibvirtParts {
   const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
   const digests = new BaseDigests(state.images);
   const references = new References(state, digests);
-  const use = new SourceUse();
+  const use = new SourceUse({ code: 'source_not_found', what: 'deleted' });
+  const rest = new SourceUse({ code: 'source_running', what: 'started' });
   const flattening = new Flattening({ state, blockPull: new BlockPull(virsh, monitor), references });
   const freezer = new Freezer(virsh, domains);
   const unquiescing = new Unquiescing({ domains, agent, freezer, jobs, disk: () => diskOf(state.root) });
   const orphanedSwitches = new OrphanedSwitches(virsh, monitor);
   const diskSwitch = new DiskSwitch({ state, virsh, domains, jobs, freezer, unquiescing, orphanedSwitches });
   const builder = new Builder(virsh, domains, agent);
-  const common = { state, virsh, domains, sources, digests, agent, leases, saved, references, flattening, use };
+  const common = { state, virsh, domains, sources, digests, agent, leases, saved, references, flattening, use, rest };
   return {
     ...common,
     networks,
@@ -91,5 +98,6 @@ export function partsOf(options: LibvirtOptions): LibvirtParts {
     snapshots: new LibvirtSnapshots({ ...common, jobs, unquiescing, diskSwitch, diffProgram }),
     baking: new LibvirtBaking({ ...common, builder }),
     captures: new LibvirtCaptures(common),
+    power: new LibvirtSourcePower({ ...common, sharing: new DiskSharing(common) }),
   };
 }

@@ -25,6 +25,7 @@ import { SimulatedSnapshots } from './snapshots.ts';
 import { SimulatedBaking } from './source/baking.ts';
 import { SimulatedCaptures } from './source/captures.ts';
 import { SimulatedSources } from './source/running-source.ts';
+import { SimulatedSourcePower } from './source/source-power.ts';
 
 /** To be shown wherever a simulated host is started. */
 export const SIMULATED_WARNING =
@@ -51,6 +52,7 @@ export class SimulatedHypervisor implements Hypervisor {
   readonly snapshots: SimulatedSnapshots;
   readonly baking: SimulatedBaking;
   readonly captures: SimulatedCaptures;
+  readonly power: SimulatedSourcePower;
   readonly #state: StateDir;
   readonly #failpoints: Failpoints;
   readonly #agentFolder: string | null;
@@ -73,6 +75,7 @@ export class SimulatedHypervisor implements Hypervisor {
     this.runningSources = running;
     this.snapshots = snapshots;
     this.captures = captures;
+    this.power = new SimulatedSourcePower({ images: state.images, sources: running, failpoints });
     this.baking = new SimulatedBaking({ state, failpoints, builder: machine, sources: running });
     this.#origins = new Origins({ images: state.images, running, snapshots, captures });
     this.#leases = new SimulatedLeases(join(state.root, 'simulated.leases'));

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { SourceInfo } from '../../model/host.ts';
+import { RUNNING_PROBLEM, type SourceInfo } from '../../model/host.ts';
 import type { RunningSource } from '../console.ts';
 import type { CloneRequest } from '../hypervisor.ts';
 import { copyTree } from './disk/tree.ts';
@@ -8,8 +8,6 @@ import type { DiskCopy } from './machine/workspace.ts';
 import type { SimulatedSnapshots } from './snapshots.ts';
 import type { SimulatedCaptures } from './source/captures.ts';
 import type { SimulatedSources } from './source/running-source.ts';
-
-const RUNNING = 'It is running, so its disk is being written.';
 
 interface OriginsDeps {
   /** The folder of all images. */
@@ -44,13 +42,20 @@ export class Origins {
     if (captureId) return (to, signal) => captures.copy(captureId, to, signal);
     if (snapshotId !== null) return (to, signal) => snapshots.copy(snapshotId, to, signal, null);
     const source = await this.source(name);
-    if (source.problem === RUNNING) throw new MayflyError('source_running', `${source.name}: ${RUNNING}`);
+    if (source.problem === RUNNING_PROBLEM) throw running(source);
     if (!source.cloneable) throw new MayflyError('source_unsafe', source.problem ?? `${source.name} cannot be cloned.`);
-    return (to, signal) => copyTree(imageRoot(images, source.name), to, signal);
+    return async (to, signal) => {
+      await copyTree(imageRoot(images, source.name), to, signal);
+      if (await this.deps.running.isRunning(source.name)) throw running(source); // started meanwhile
+    };
   }
 
   async #asItRuns(source: SourceInfo): Promise<SourceInfo> {
     if (!source.cloneable || !(await this.deps.running.isRunning(source.name))) return source;
-    return { ...source, cloneable: false, problem: RUNNING };
+    return { ...source, cloneable: false, problem: RUNNING_PROBLEM };
   }
+}
+
+function running({ name }: SourceInfo): MayflyError {
+  return new MayflyError('source_running', `${name}: ${RUNNING_PROBLEM}`);
 }

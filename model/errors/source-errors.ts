@@ -24,7 +24,9 @@ export const SOURCE_ERRORS = {
     status: 409,
     retryable: false,
     title: 'The source is not running',
-    remedy: 'Start it; only a running machine can be looked at or captured. One that is shut off is cloned as it is.',
+    remedy:
+      'Start it (POST /v1/sources/{name}/start); only a running machine can be looked at or captured. One that is shut off ' +
+      'is cloned as it is.',
   },
   source_not_found: {
     status: 404,
@@ -37,12 +39,12 @@ export const SOURCE_ERRORS = {
     retryable: false,
     title: 'The source is running',
     remedy:
-      'Capture it (POST /v1/sources/{name}/captures), or shut it down; a disk that is being written cannot be cloned.',
+      'Capture it (POST /v1/sources/{name}/captures), or stop it (POST …/stop); a disk that is being written cannot be cloned.',
   },
   source_busy: {
     status: 409,
     retryable: true,
-    title: 'The source is being captured, or a capture of it deleted',
+    title: 'The source is being captured or prepared, or that is being taken back',
     remedy: 'Wait until that has ended; `detail` names it.',
   },
   source_unsafe: {
@@ -67,13 +69,33 @@ export const SOURCE_ERRORS = {
     status: 409,
     retryable: true,
     title: 'Something refers to the source',
-    remedy: 'Destroy the sandboxes and delete the snapshots and captures that `detail` names, then delete the source.',
+    remedy:
+      'Destroy the sandboxes and delete the snapshots and captures that `detail` names; then the source can be deleted, or ' +
+      'started. A machine to try things on is a sandbox of it.',
   },
   source_not_baked: {
     status: 409,
     retryable: false,
     title: 'Mayfly did not make that source',
     remedy: 'Remove it where it was made: with virsh, for example.',
+  },
+  source_read_only: {
+    status: 409,
+    retryable: false,
+    title: 'The source is an image of Mayfly, which must not change',
+    remedy: 'Make a sandbox of it; or bake a snapshot of one (POST /v1/sources), and start what was made of it.',
+  },
+  source_start_failed: {
+    status: 502,
+    retryable: false,
+    title: 'The source did not start',
+    remedy: 'See `detail` for what its host said. To ask again is no second start.',
+  },
+  source_stop_failed: {
+    status: 502,
+    retryable: false,
+    title: 'The source did not shut down',
+    remedy: 'It may still: ask again, or with `force`, which loses what it has not written yet.',
   },
   bake_failed: {
     status: 502,

@@ -35,6 +35,12 @@ export interface Timeouts {
   taskPauseMs: number;
   /** The same of a running source, which is prepared, or no more. */
   sourcePauseMs: number;
+  /** A source that is told to shut down: systemd gives a unit 90 s. */
+  sourceStopMs: number;
+  /** From a source's start until its guest agent answers: a boot under TCG is most of a minute. */
+  sourceAnswersMs: number;
+  /** A host says what its sources are every five seconds. */
+  sourceListedMs: number;
 }
 
 export const DEFAULT_TIMEOUTS: Timeouts = {
@@ -56,6 +62,9 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   cleanupPauseMs: 5_000,
   taskPauseMs: 2_000,
   sourcePauseMs: 5_000,
+  sourceStopMs: 180_000,
+  sourceAnswersMs: 90_000,
+  sourceListedMs: 15_000,
 };
 
 /** What a step's time-out means to the caller, where it has a name of its own. */

@@ -8,6 +8,7 @@ import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../
 import { type CaptureInput, newCapture } from '../../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../../model/snapshots/source-access.ts';
+import type { SourcePowerEnd, SourcePowerInput, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { Store } from '../../store/connect.ts';
 import { record, snapshot } from '../store/support.ts';
@@ -30,6 +31,7 @@ export class ImmediateSagas implements Sagas {
   failsAfter: number | null = null;
   /** Why operations are refused. */
   refusal: Error | null = null;
+  #powered: SourcePowerTask = 'start';
   readonly #store: Store;
   readonly #sagas = new Map<string, Promise<void>>();
 
@@ -154,6 +156,19 @@ export class ImmediateSagas implements Sagas {
 
   async sourceTaskEnded(_source: unknown, signal: AbortSignal): Promise<void> {
     if (this.outcome === 'never') await aborted(signal);
+  }
+
+  async sourcePower({ task, name, hostId, force }: SourcePowerInput): Promise<void> {
+    if (this.refusal) throw this.refusal;
+    this.started.push(`${task} ${name} on ${hostId}${force ? ', forced' : ''}`);
+    this.#powered = task;
+  }
+
+  async sourcePowerEnded(_source: unknown, signal: AbortSignal): Promise<SourcePowerEnd> {
+    if (this.outcome === 'never') return aborted(signal);
+    if (this.outcome !== 'failed') return { failure: null, guestAnswers: this.#powered === 'start' ? true : null };
+    const code = this.#powered === 'start' ? 'source_in_use' : 'source_stop_failed';
+    return { failure: { code, message: `${this.#powered}Source: no` } };
   }
 
   async bakeSource(input: BakeSourceInput): Promise<void> {

@@ -84,6 +84,31 @@ describe('mayfly source prepare', () => {
   });
 });
 
+describe('mayfly source start and stop', () => {
+  const power = { name: 'web-1', hostId: 'kvm-1', state: 'running', guestAnswers: true };
+
+  it('says that it runs, and whether it can be prepared', async () => {
+    const { code, out, err, asked } = await run(['start', 'web-1', '--host', 'kvm-1'], power);
+    expect([code, out, err]).toEqual([0, 'web-1 on kvm-1: running\n', '']);
+    expect([asked?.path, asked?.body]).toEqual(['/v1/sources/web-1/start', '{"hostId":"kvm-1"}']);
+    expect((await run(['start', 'web-1'], { ...power, guestAnswers: false })).err).toContain('does not answer yet');
+    expect((await run(['start', 'web-1'], { ...power, guestAnswers: null })).err).toContain('no channel');
+    const waiting = await run(['start', 'web-1', '--wait', '1'], { ...power, state: 'starting' }, 202);
+    expect(waiting.code).toBe(124);
+  });
+
+  it('forces a stop only when told to, and names the option when the guest does not hear', async () => {
+    const off = { ...power, state: 'shut_off', guestAnswers: null };
+    const { code, out, asked } = await run(['stop', 'web-1', '--json'], off);
+    expect([code, JSON.parse(out), asked?.body]).toEqual([0, off, '{}']);
+    const forced = await run(['stop', 'web-1', '--force'], off);
+    expect([forced.out, forced.asked?.body]).toEqual(['web-1 on kvm-1: shut off\n', '{"force":true}']);
+    const problem = { code: 'source_stop_failed', title: 'The source did not shut down', status: 502, detail: 'no' };
+    const failed = await run(['stop', 'web-1'], problem, 502);
+    expect([failed.code, failed.err.includes('--force')]).toEqual([1, true]);
+  });
+});
+
 describe('mayfly source cat', () => {
   it('refuses a relative path, and lists a directory', async () => {
     expect((await run(['cat', 'web-1', 'etc'], {})).code).toBe(2);

@@ -3,9 +3,10 @@ import { MayflyError } from '../../../model/errors.ts';
 import { oneLine } from '../../os/one-line.ts';
 import type { StepContext } from '../../step-context.ts';
 import type { Domains } from '../client/domains.ts';
-import { type Virsh, VirshError } from '../client/virsh.ts';
+import type { Virsh } from '../client/virsh.ts';
 import { AgentConsole } from '../guest/agent-console.ts';
 import type { GuestAgent } from '../guest/guest-agent.ts';
+import { powerOff } from '../guest/power-off.ts';
 import { isActive } from '../output/domain-state.ts';
 import { CLEAN_GUEST } from './clean-guest.ts';
 
@@ -16,11 +17,6 @@ const CLEAN_MS = 600_000;
 /** A guest that has not gone down by then hangs: systemd gives a unit 90 s. Milliseconds. */
 const SHUTDOWN_MS = 180_000;
 const LOOK_EVERY_MS = 200;
-/**
- * Not libvirt's own: a guest without logind hears neither the power button nor the agent's guest-shutdown, which asks
- * for `+0` minutes. In a moment, so that the agent can still say that it was told.
- */
-const POWER_OFF = ['/bin/sh', '-c', '(sleep 1; exec /sbin/shutdown -P now) </dev/null >/dev/null 2>&1 &'];
 const COMPLAINT_CHARACTERS = 500;
 
 /** The sandbox whose disks become a source: what is done in it until it is off. */
@@ -72,17 +68,8 @@ export class Builder {
       if (Date.now() > deadline)
         throw new MayflyError('bake_failed', `${builderId} does not shut down: it is ${state}.`);
       context.alive(`${builderId} is ${state}`);
-      if (!isTold)
-        isTold = await new AgentConsole(this.virsh, builderId).run(POWER_OFF, { signal }).then(isTaken, notYet);
+      if (!isTold) isTold = await powerOff(this.virsh, builderId, signal);
       await sleep(LOOK_EVERY_MS);
     }
   }
-}
-
-const isTaken = ({ exitCode }: { exitCode: number | null }) => exitCode === 0;
-
-/** The agent may answer again in a moment; that it goes down before it answers is what was asked of it. */
-function notYet(error: unknown): false {
-  if (error instanceof VirshError || error instanceof MayflyError) return false;
-  throw error;
 }

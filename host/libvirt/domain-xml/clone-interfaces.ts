@@ -2,6 +2,8 @@ import { child, childElements, type Element, element } from '../client/xml.ts';
 
 /** What of an interface belongs to the guest's hardware; all else (addresses, filters, host devices) is the source's. */
 const KEPT = ['model', 'driver', 'mtu', 'bandwidth', 'boot', 'rom', 'link'];
+/** Keeps it apart from the other ports of its bridge: what stays on its network stays apart there. */
+const APART = 'port';
 /** Interface types whose other settings fit a network's interface too. */
 const LIKE_A_NETWORK = ['network', 'bridge', 'ethernet'];
 
@@ -23,7 +25,7 @@ export function replaceInterfaces(devices: Element, network: string | null, mac:
 function replaceInterface(node: Element, network: string | null, mac: string): void {
   const type = node.attributes['type'] ?? 'network';
   const names = LIKE_A_NETWORK.includes(type) || network === null ? KEPT : ['model', 'mtu', 'boot'];
-  const kept = childElements(node).filter((c) => names.includes(c.name));
+  const kept = childElements(node).filter((c) => names.includes(c.name) || (network === null && c.name === APART));
   const address = element('mac', { address: mac });
   if (network === null) {
     const place = child(node, 'source');

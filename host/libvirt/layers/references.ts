@@ -70,15 +70,9 @@ export class References {
 
   /** What refers to a snapshot, in words for a person; null when nothing does. */
   async referrers(snapshotId: string): Promise<string | null> {
-    const found: string[] = [];
-    for (const id of await workspaceIds(this.state)) {
-      if (await refersTo(new Workspace(this.state, id), snapshotId)) found.push(`sandbox ${id}`);
-    }
-    for (const folder of await snapshotFolders(this.state)) {
-      if (await refersTo(folder, snapshotId)) found.push(`snapshot ${folder.snapshotId}`);
-    }
+    const found = await this.#those(async (thing) => (await thing.spec())?.snapshots.includes(snapshotId) ?? false);
     if (this.#counts.has(snapshotId)) found.push('what is being made of it, or compared with it');
-    return found.length === 0 ? null : found.join(', ');
+    return inWords(found);
   }
 
   /**
@@ -87,21 +81,41 @@ export class References {
    */
   async onFiles(folder: string): Promise<string | null> {
     const names = (domain: Element | null) => domain !== null && namesFileIn(domain, folder);
-    const isBelow = async (thing: Workspace | SnapshotFolder) =>
-      ((await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false) ||
-      names(await orAbsent(thing.domain()));
-    const found: string[] = [];
-    for (const id of await workspaceIds(this.state)) {
-      if (await unlessUnreadable(() => isBelow(new Workspace(this.state, id)), MAY_REFER)) found.push(`sandbox ${id}`);
-    }
-    for (const layer of await snapshotFolders(this.state)) {
-      if (await unlessUnreadable(() => isBelow(layer), MAY_REFER)) found.push(`snapshot ${layer.snapshotId}`);
-    }
+    const found = await this.#those(
+      async (thing) =>
+        ((await thing.spec())?.bases.some(({ path }) => dirname(path) === folder) ?? false) ||
+        names(await orAbsent(thing.domain())),
+    );
     for (const capture of await allCaptures(this.state)) {
       const isNamed = async () => names(await capture.domain());
       if (await unlessUnreadable(isNamed, MAY_REFER)) found.push(`capture ${capture.captureId}`);
     }
-    return found.length === 0 ? null : found.join(', ');
+    return inWords(found);
+  }
+
+  /**
+   * What has one of those files below a disk of its own, in words for a person; null when nothing does.
+   * @param isOne whether a path leads to one of them
+   */
+  async over(isOne: (path: string) => Promise<boolean>): Promise<string | null> {
+    const found = await this.#those(async (thing) => {
+      for (const { path } of (await thing.spec())?.bases ?? []) if (await isOne(path)) return true;
+      return false;
+    });
+    return inWords(found);
+  }
+
+  /** The sandboxes and snapshots of this host for which that holds, or may hold. */
+  async #those(refers: (thing: Workspace | SnapshotFolder) => Promise<boolean>): Promise<string[]> {
+    const found: string[] = [];
+    for (const id of await workspaceIds(this.state)) {
+      const workspace = new Workspace(this.state, id);
+      if (await unlessUnreadable(() => refers(workspace), MAY_REFER)) found.push(`sandbox ${id}`);
+    }
+    for (const folder of await snapshotFolders(this.state)) {
+      if (await unlessUnreadable(() => refers(folder), MAY_REFER)) found.push(`snapshot ${folder.snapshotId}`);
+    }
+    return found;
   }
 
   /** Frees every deleted snapshot that nothing refers to any more, and then those which only it referred to. */
@@ -143,8 +157,8 @@ export class References {
   }
 }
 
-async function refersTo(thing: Workspace | SnapshotFolder, snapshotId: string): Promise<boolean> {
-  return unlessUnreadable(async () => (await thing.spec())?.snapshots.includes(snapshotId) ?? false, MAY_REFER);
+function inWords(found: readonly string[]): string | null {
+  return found.length === 0 ? null : found.join(', ');
 }
 
 /** @param otherwise what holds for a thing whose files are not what was written there */

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../../model/errors.ts';
-import type { SourceInfo } from '../../../model/host.ts';
+import { RUNNING_PROBLEM, type SourceInfo } from '../../../model/host.ts';
 import { isSandboxId } from '../../../model/ids.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
 import { imageChain } from '../../disk/image.ts';
@@ -131,7 +131,7 @@ export function activeXml({ name, xml }: Source): string {
 
 /** libvirt gives a domain an id while it is active. */
 function busy(xml: string, saved: boolean): string | null {
-  if (parseDomain(xml).attributes['id'] !== undefined) return 'It is running, so its disk is being written.';
+  if (parseDomain(xml).attributes['id'] !== undefined) return RUNNING_PROBLEM;
   return saved ? 'It has a saved memory image, so its disk is not at rest.' : null;
 }
 

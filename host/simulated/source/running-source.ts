@@ -15,19 +15,6 @@ import { freeAddress, GUEST_PORT } from '../machine/leases.ts';
 import { childOf, processIds, rootOf } from '../machine/processes.ts';
 import { NamespaceConsole } from './source-console.ts';
 
-/**
- * As a domain's boot script, but the disk is the source's own, and below /usr, which is the machine's, it has a
- * writable /usr/local/lib. $1: root, $2: that folder, $3: name, $4: address, $5: port.
- */
-const BOOT_SOURCE = `set -eu
-mount --bind -o ro /usr "$1/usr"
-mount --bind "$2" "$1/usr/local/lib"
-if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/alternatives"; fi
-mount --rbind /dev "$1/dev"
-mount -t proc proc "$1/proc"
-printf %s "$3" > /proc/sys/kernel/hostname
-exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$4:$5"`;
-
 /** An ordinary server's: it knows nothing of Mayfly. */
 const SSHD_CONFIG = `Include /etc/ssh/sshd_config.d/*.conf
 HostKey /etc/ssh/ssh_host_ed25519_key
@@ -38,9 +25,36 @@ PidFile none
 Subsystem sftp internal-sftp
 `;
 
+/**
+ * As a domain's boot script, but the disk is the source's own, and below /usr, which is the machine's, it has a
+ * writable /usr/local/lib. What a first boot makes, it makes inside: no link of its tree leads out of it.
+ * $1: root, $2: that folder, $3: name, $4: address, $5: port, $6: an sshd_config where it has none.
+ */
+const BOOT_SOURCE = `set -eu
+mount --bind -o ro /usr "$1/usr"
+mount --bind "$2" "$1/usr/local/lib"
+if [ -d /etc/alternatives ]; then mount --bind -o ro /etc/alternatives "$1/etc/alternatives"; fi
+mount --rbind /dev "$1/dev"
+mount -t proc proc "$1/proc"
+printf %s "$3" > /proc/sys/kernel/hostname
+chroot "$1" /bin/sh -euc '
+mkdir -p /etc/ssh/sshd_config.d /var/lib /run/sshd
+[ -s /etc/ssh/ssh_host_ed25519_key ] || ssh-keygen -q -t ed25519 -N "" -C "$1" -f /etc/ssh/ssh_host_ed25519_key
+[ -s /etc/ssh/sshd_config ] || printf %s "$2" >/etc/ssh/sshd_config' sh "$3" "$6"
+exec chroot "$1" /usr/sbin/sshd -D -e -o "ListenAddress=$4:$5"`;
+
 const RunningFile = z.strictObject({ pid: z.int().min(1), address: z.string() });
 const START_MS = 30_000;
 const POLL_MS = 5;
+
+interface Ending {
+  by: 'SIGTERM' | 'SIGKILL';
+  /** Milliseconds. */
+  withinMs: number;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
+}
+const KILLED: Ending = { by: 'SIGKILL', withinMs: START_MS };
 
 /**
  * Running sources of a simulated host, for tests and demonstrations: images whose tree is the root of a process tree of
@@ -67,15 +81,17 @@ export class SimulatedSources {
     await rename(staging, folder);
   }
 
-  /** Boots a source made by {@link make}, unless it runs. Its processes outlive this one: {@link stop} it. */
+  /** Boots a source, unless it runs. Its processes outlive this one: {@link stop} it. */
   async start(name: string): Promise<void> {
     if (await this.#running(name)) return;
     const address = await freeAddress(`source/${createHash('sha256').update(name).digest('hex')}`, new Set());
     const folder = await realpath(join(this.images, name));
     const root = join(folder, 'root');
+    await mkdir(join(folder, 'local-lib'), { recursive: true });
     const log = await open(join(folder, 'console.log'), 'a', 0o600);
     try {
-      const boot = ['sh', '-c', BOOT_SOURCE, 'sh', root, join(folder, 'local-lib'), name, address, String(GUEST_PORT)];
+      const given = [root, join(folder, 'local-lib'), name, address, String(GUEST_PORT), SSHD_CONFIG];
+      const boot = ['sh', '-c', BOOT_SOURCE, 'sh', ...given];
       const child = spawn('unshare', ['--pid', '--fork', '--mount', '--uts', '--kill-child', ...boot], {
         cwd: '/',
         detached: true,
@@ -91,14 +107,22 @@ export class SimulatedSources {
     }
   }
 
-  /** Ends a source with all that runs in it. */
-  async stop(name: string): Promise<void> {
+  /**
+   * Ends a source with all that runs in it.
+   * @param how by SIGTERM is what its first process may take its time for, or not hear
+   * @throws MayflyError source_stop_failed; the reason of its signal
+   */
+  async stop(name: string, how: Ending = KILLED): Promise<void> {
     const running = await this.#running(name);
     if (!running) return;
-    process.kill(running.pid, 'SIGKILL'); // process 1 of its namespace: the kernel ends the others
-    const deadline = Date.now() + START_MS;
+    process.kill(running.pid, how.by); // process 1 of its namespace: the kernel ends the others
+    const deadline = Date.now() + how.withinMs;
     while (await this.#running(name)) {
-      if (Date.now() > deadline) throw new Error(`the simulated source ${name} survives SIGKILL`);
+      if (Date.now() > deadline) {
+        const why = `it was told to, and runs after ${how.withinMs / 1_000} s`;
+        throw new MayflyError('source_stop_failed', `${JSON.stringify(name)} did not stop: ${why}.`);
+      }
+      how.signal?.throwIfAborted();
       await sleep(POLL_MS);
     }
     await rm(join(this.images, name, 'running.json'), { force: true });

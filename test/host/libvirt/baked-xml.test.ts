@@ -21,7 +21,7 @@ const BUILDER = `<domain type='kvm' id='7'>
     </disk>
     <disk type='file' device='cdrom'><source file='/sandboxes/sbx/seed.iso'/><target dev='sda' bus='scsi'/></disk>
     <interface type='network'>
-      <mac address='52:54:00:01:02:03'/><source network='mayfly'/><model type='virtio'/>
+      <mac address='52:54:00:01:02:03'/><source network='mayfly'/><model type='virtio'/><port isolated='yes'/>
     </interface>
   </devices>
 </domain>`;
@@ -58,6 +58,7 @@ test('a baked source has the builder’s hardware, and nothing that was its own'
     '<kernel>/baked/x/kernel</kernel>',
     'bake="opn-0000000000000000"',
     'network="mayfly"',
+    'isolated="yes"',
   ];
   for (const part of kept) expect(xml).toContain(part);
 });

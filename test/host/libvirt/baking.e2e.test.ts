@@ -77,7 +77,15 @@ test('a source baked of a snapshot has its files, refers to nothing, and knows n
     message: expect.stringContaining(clone.id),
   });
   expect(await clone.run('cat note')).toBe('kept');
+  const power = { sourceId: request.sourceId, source: NAME, answersMs: 180_000, force: false, withinMs: 180_000 };
+  await expect(host.power.start(power, stepContext())).rejects.toMatchObject({
+    code: 'source_in_use',
+    message: expect.stringContaining(clone.id),
+  });
   await clone.remove();
+  expect(await host.power.start(power, stepContext())).toEqual({ guestAnswers: true });
+  await expect(baking.remove(request)).rejects.toMatchObject({ code: 'source_running' });
+  await host.power.stop(power, stepContext());
   await expect(baking.remove({ ...request, sourceId: sourceIdOf('test', 'other') })).rejects.toMatchObject({
     code: 'source_not_baked',
   });

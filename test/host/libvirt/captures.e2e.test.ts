@@ -235,7 +235,7 @@ test('a copy that is ended in its middle is no capture; what is deleted while th
   });
   await host.captures.remove(second);
   expect(await folders()).toEqual([first, `${second}.checkpoint`].sort());
-  await virsh.run(['start', `--domain=${NAME}`]);
+  await host.power.start({ sourceId: '', source: NAME, answersMs: 0 }, stepContext());
   const [third, saved] = await capture();
   expect(saved).toMatchObject({ parentId: first, fullBecause: null });
   expect(await checkpoints()).toEqual([first, third].toSorted());
@@ -248,4 +248,7 @@ test('a copy that is ended in its middle is no capture; what is deleted while th
   expect([await folders(), await checkpoints()]).toEqual([[], []]);
   expect(await chainOfSource()).toEqual(before);
   expect((await readdir(state.root)).filter((name) => name.includes('cap-'))).toEqual([]);
-});
+
+  await host.power.stop({ sourceId: '', source: NAME, force: false, withinMs: 180_000 }, stepContext());
+  expect(await virsh.run(['domstate', `--domain=${NAME}`])).toContain('shut off');
+}, 400_000);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { stat } from 'node:fs/promises';
+import { stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/os/exec.ts';
@@ -102,21 +102,17 @@ test('a wait for a lease ends with the reason of its signal', async () => {
   expect(await remove(id)).toEqual([true, true, true]);
 }, 60_000);
 
-test('a running source is not cloned, an unknown one is not found', async () => {
+test('a running source is not cloned, one that is leaned upon not started; an unknown one is not found', async () => {
   const { host, virsh, state } = machine();
   const id = newId();
   const missing = { ...request(id), source: 'nowhere' };
   await expect(host.cloneDisk(missing, context())).rejects.toMatchObject({ code: 'source_not_found' });
   const disk = join(state.root, 'busy.qcow2');
   await exec('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '64M']);
-  await virsh.define(
-    'define',
-    `<domain type='qemu'><name>busy</name><memory unit='MiB'>64</memory><os><type machine='q35'>hvm</type></os><devices>
-      <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='${disk}'/><target dev='vda' bus='virtio'/></disk>
-    </devices></domain>`,
-  );
+  await virsh.define('define', bare('busy', disk));
   expect(await host.source('busy')).toMatchObject({ cloneable: true, memoryMib: 64, diskBytes: 64 * 1024 * 1024 });
-  await virsh.run(['start', 'busy']);
+  const started = () => host.power.start({ sourceId: '', source: 'busy', answersMs: 0 }, context());
+  for (let twice = 0; twice < 2; twice++) expect(await started()).toEqual({ guestAnswers: null });
   await expect(host.cloneDisk({ ...request(id), source: 'busy' }, context())).rejects.toMatchObject({
     code: 'source_running',
   });
@@ -127,10 +123,52 @@ test('a running source is not cloned, an unknown one is not found', async () => 
       [machine().source, true],
     ]),
   );
-  await virsh.run(['destroy', 'busy']);
-  await virsh.run(['undefine', 'busy']);
+  const stopped = (force: boolean) =>
+    host.power.stop({ sourceId: '', source: 'busy', force, withinMs: 300 }, context());
+  await expect(stopped(false)).rejects.toMatchObject({ code: 'source_stop_failed' }); // it has no system
+  for (const force of [true, true, false]) await stopped(force);
+
+  const refused = (user: string) =>
+    expect(started()).rejects.toMatchObject({ code: 'source_in_use', message: expect.stringContaining(user) });
+  await host.cloneDisk({ ...request(id), source: 'busy' }, context());
+  await refused(`sandbox ${id}`);
+  expect((await stat(disk)).mode & 0o777).toBe(0o444);
   expect(await remove(id)).toEqual([true, true, true]);
+  const another = join(state.root, 'another.qcow2');
+  const link = join(state.root, 'link.qcow2');
+  await symlink(disk, link);
+  await exec('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', link, another]);
+  for (const file of [another, link]) {
+    await virsh.define('define', bare('another', file));
+    await refused('the domain "another"');
+    await virsh.run(['undefine', 'another']);
+  }
+  const starting: Promise<unknown>[] = [];
+  const alive = () => void starting.push(started().catch((error: unknown) => error));
+  await host.cloneDisk({ ...request(id), source: 'busy' }, { ...context(), alive });
+  expect(await starting[0]).toMatchObject({ code: 'source_in_use' });
+  expect(await remove(id)).toEqual([true, true, true]);
+  expect(await started()).toEqual({ guestAnswers: null });
+  await stopped(true);
+  await virsh.run(['undefine', 'busy']);
+  await virsh.define('define', bare('golden', (await goldenDisk()) ?? ''));
+  await expect(host.power.start({ sourceId: '', source: 'golden', answersMs: 0 }, context())).rejects.toMatchObject({
+    code: 'source_read_only',
+  });
+  await virsh.run(['undefine', 'golden']);
 }, 60_000);
+
+/** A machine without a system on a disk. */
+function bare(name: string, disk: string): string {
+  return `<domain type='qemu'><name>${name}</name><memory unit='MiB'>64</memory><os><type machine='q35'>hvm</type></os><devices>
+      <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='${disk}'/><target dev='vda' bus='virtio'/></disk>
+    </devices></domain>`;
+}
+
+async function goldenDisk(): Promise<string | undefined> {
+  const xml = await machine().virsh.run(['dumpxml', `--domain=${machine().source}`]);
+  return /<source file='([^']+disk\.qcow2)'/.exec(xml)?.[1];
+}
 
 function overlayOf(id: string): string {
   return join(machine().state.workspace(id), 'disk.qcow2');

@@ -17,6 +17,7 @@ import type { SourceInspection } from '../../../model/snapshots/source-access.ts
 import { readReadonlyCommand } from '../../../readonly/readonly-command.ts';
 import { guestBinaries } from '../../../worker/config/artifacts.mjs';
 import { prepareHere, unprepareHere } from '../source/prepare-here.ts';
+import { stepContext } from './living-guest.ts';
 import { startMachine, type TestMachine } from './machine.ts';
 
 const NAME = 'web-1';
@@ -62,7 +63,10 @@ async function startServer(): Promise<void> {
     .replace(base, disk)
     .replace('<devices>', `<devices>${nic}`);
   await virsh.define('define', xml);
-  await virsh.run(['start', NAME]);
+  for (let twice = 0; twice < 2; twice++) {
+    const request = { sourceId: ID, source: NAME, answersMs: 180_000 };
+    expect(await machine.host.power.start(request, stepContext())).toEqual({ guestAnswers: true });
+  }
   for (const deadline = Date.now() + 180_000; ; await delay(500)) {
     const address = await virsh.run(['domifaddr', NAME, '--source', 'agent']).catch(() => '');
     if (/ipv4\s+10\./.test(address)) return;
@@ -137,8 +141,13 @@ test('it cannot be cloned while it runs; shut off, it cannot be looked at, and w
     code: 'prepare_failed',
     message: expect.stringContaining('install and start qemu-guest-agent'),
   });
-  await virsh.run(['destroy', NAME]);
+  for (let twice = 0; twice < 2; twice++) {
+    await host.power.stop({ sourceId: ID, source: NAME, force: true, withinMs: 0 }, stepContext());
+  }
   await expect(host.runningSource(NAME)).rejects.toMatchObject({ code: 'source_not_running' });
+  await expect(
+    host.power.start({ sourceId: ID, source: machine.source, answersMs: 0 }, stepContext()),
+  ).rejects.toMatchObject({ code: 'source_read_only' });
   await virsh.run(['undefine', NAME]);
   await expect(host.runningSource(NAME)).rejects.toMatchObject({ code: 'source_not_found' });
 }, 120_000);

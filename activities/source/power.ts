@@ -1,0 +1,23 @@
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { StartRequest, StopRequest } from '../../host/source-power.ts';
+import type { SourcePowered } from '../../model/snapshots/source-power.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { StepTarget } from '../step/steps.ts';
+
+/** `sandboxId` is not the source's id: a start must not overtake the steps of a prepare, nor be overtaken by them. */
+export type StartTarget = StepTarget & StartRequest;
+export type StopTarget = StepTarget & StopRequest;
+
+/** The steps that start and stop a source. Neither has an undo: whoever is told that one failed may ask again. */
+export function createSourcePowerActivities({ hypervisor: { power } }: { hypervisor: Pick<Hypervisor, 'power'> }) {
+  return {
+    /** @throws MayflyError source_not_found, source_read_only, source_in_use, source_start_failed */
+    async startSource({ sourceId, source, answersMs }: StartTarget): Promise<SourcePowered> {
+      return power.start({ sourceId, source, answersMs }, stepContext());
+    },
+    /** @throws MayflyError source_not_found, source_stop_failed */
+    async stopSource({ sourceId, source, force, withinMs }: StopTarget): Promise<void> {
+      await power.stop({ sourceId, source, force, withinMs }, stepContext());
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import { chmod, realpath, stat } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { MayflyError } from '../../../model/errors.ts';
+import { isSandboxId } from '../../../model/ids.ts';
+import { orAbsent } from '../../disk/absent.ts';
+import { ExecError } from '../../os/exec.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { Domains } from '../client/domains.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { parseDomain } from '../domain-xml/clone-xml.ts';
+import type { References } from '../layers/references.ts';
+import type { Source, Sources } from '../layers/sources.ts';
+import { workspaceIds } from '../layers/workspace.ts';
+import { type DiskFile, diskFiles, identityOf, withBacking } from './disk-files.ts';
+
+interface SharingDeps {
+  state: StateDir;
+  virsh: Virsh;
+  domains: Domains;
+  sources: Sources;
+  references: References;
+}
+
+/** A golden image's folder is named by the digest of its disk, whichever Mayfly it belongs to. */
+const GOLDEN = /\/[0-9a-f]{64}$/;
+const OWNER_WRITES = 0o200;
+
+/** Whether a source may write to its disks: a source's disk can be what a sandbox, a snapshot or another machine stands on. */
+export class DiskSharing {
+  constructor(private readonly deps: SharingDeps) {}
+
+  /**
+   * Sees to it that the source can write to its disks, and that nobody else is hurt by that.
+   * @throws MayflyError source_read_only, source_in_use
+   */
+  async release({ name, xml }: Source): Promise<void> {
+    const written = (await diskFiles(parseDomain(xml), this.deps.sources)).filter(({ isWritten }) => isWritten);
+    for (const { path } of written) await this.#refuseOurs(name, path);
+    const identities = new Set<string | null>();
+    for (const { path } of written) identities.add(await identityOf(path));
+    identities.delete(null);
+    const isOne = memoized(async (path) => identities.has(await identityOf(path)));
+    const leaning = await this.deps.references.over(isOne);
+    const users = [...(leaning === null ? [] : [leaning]), ...(await this.#domainsWith(isOne, name))];
+    if (users.length > 0) {
+      const why = `It would change a disk that ${users.join(', ')} refers to`;
+      throw new MayflyError('source_in_use', `${JSON.stringify(name)} is not started. ${why}.`);
+    }
+    for (const disk of written) await makeWritable(disk);
+  }
+
+  /** Baked sources are Mayfly's too, but for their own use. */
+  async #refuseOurs(name: string, path: string): Promise<void> {
+    const { images, sandboxes, snapshots, captures } = this.deps.state;
+    const real = (await orAbsent(realpath(path))) ?? path;
+    const isIn = async (folder: string) => real.startsWith(`${(await orAbsent(realpath(folder))) ?? folder}${sep}`);
+    for (const folder of [images, sandboxes, snapshots, captures]) {
+      if ((await isIn(folder)) && !(await isIn(join(images, 'baked')))) throw readOnly(name, real);
+    }
+    if (GOLDEN.test(dirname(real))) throw readOnly(name, real);
+  }
+
+  /** Other machines of this libvirt, also sandboxes of another Mayfly. What cannot be read may refer to anything. */
+  async #domainsWith(isOne: (path: string) => Promise<boolean>, name: string): Promise<string[]> {
+    const ours = new Set(await workspaceIds(this.deps.state));
+    const found: string[] = [];
+    for (const { name: other, uuid } of await this.deps.domains.list()) {
+      if (other === name || (isSandboxId(other) && ours.has(other))) continue;
+      for (const disk of await this.#disksOf(uuid)) {
+        if (await refers(disk, isOne)) found.push(`the domain ${JSON.stringify(other)}`);
+      }
+    }
+    return [...new Set(found)];
+  }
+
+  /** By its UUID: virsh would take some names for something else. */
+  async #disksOf(uuid: string): Promise<DiskFile[]> {
+    try {
+      const xml = await this.deps.virsh.run(['dumpxml', uuid]);
+      return await diskFiles(parseDomain(xml), this.deps.sources);
+    } catch (error) {
+      if (error instanceof VirshError && error.failure.result === 'not_found') return []; // removed meanwhile
+      throw error;
+    }
+  }
+}
+
+async function refers(disk: DiskFile, isOne: (path: string) => Promise<boolean>): Promise<boolean> {
+  if ((await identityOf(disk.path)) === null) return false;
+  try {
+    for (const path of await withBacking(disk)) if (await isOne(path)) return true;
+    return false;
+  } catch (error) {
+    if (error instanceof ExecError) return true;
+    throw error;
+  }
+}
+
+/** What was cloned once stays read-only to everybody; QEMU is not root, and could not write it. */
+async function makeWritable({ path }: DiskFile): Promise<void> {
+  const found = await orAbsent(stat(path));
+  if (!found?.isFile() || (found.mode & OWNER_WRITES) !== 0) return;
+  await chmod(path, (found.mode & 0o777) | OWNER_WRITES);
+}
+
+function memoized(ask: (path: string) => Promise<boolean>): (path: string) => Promise<boolean> {
+  const known = new Map<string, Promise<boolean>>();
+  return (path) => {
+    const answer = known.get(path) ?? ask(path);
+    known.set(path, answer);
+    return answer;
+  };
+}
+
+function readOnly(name: string, path: string): MayflyError {
+  return new MayflyError('source_read_only', `${JSON.stringify(name)} would write to ${path}, which must not change.`);
+}

@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import type { SourcePowered } from '../../../model/snapshots/source-power.ts';
+import type { SourcePower, StartRequest, StopRequest } from '../../source-power.ts';
+import type { StepContext } from '../../step-context.ts';
+import { type Virsh, VirshError } from '../client/virsh.ts';
+import { child, childElements, textOf } from '../client/xml.ts';
+import { parseDomain } from '../domain-xml/clone-xml.ts';
+import { isAgentSilent } from '../guest/guest-agent.ts';
+import { powerOff } from '../guest/power-off.ts';
+import type { SourceUse } from '../layers/source-use.ts';
+import type { Source, Sources } from '../layers/sources.ts';
+import { type DomainState, domainState, isActive } from '../output/domain-state.ts';
+import { removeFailure, startFailure } from '../output/failures.ts';
+import { names } from '../output/tables.ts';
+import type { DiskSharing } from './disk-sharing.ts';
+
+export interface SourcePowerDeps {
+  virsh: Virsh;
+  sources: Sources;
+  sharing: DiskSharing;
+  /** Who needs a source to be there. */
+  use: SourceUse;
+  /** Who needs its disks to be at rest. */
+  rest: SourceUse;
+}
+
+/** How long a start, or an end, that another process asked for may still take. Milliseconds. */
+const SETTLES_MS = 30_000;
+const LOOK_EVERY_MS = 200;
+/** A ping that is not answered in this time is asked again. Seconds. */
+const PING_SECONDS = 5;
+/** A guest that has not gone down is told again, in another way: it may have booted meanwhile. Milliseconds. */
+const TELL_EVERY_MS = 10_000;
+const AGENT_CHANNEL = 'org.qemu.guest_agent.0';
+
+/** The sources' domains are somebody else's: by their UUID, since virsh takes some names for the id of another domain. */
+export class LibvirtSourcePower implements SourcePower {
+  constructor(private readonly deps: SourcePowerDeps) {}
+
+  async start({ source: name, answersMs }: StartRequest, context: StepContext): Promise<SourcePowered> {
+    const { use, rest, sources } = this.deps;
+    const source = await sources.get(name);
+    const wasActive = isActive(await this.#stateOf(source));
+    if (wasActive) await this.#run(source, context);
+    else await use.by(name, () => rest.without(name, () => this.#boot(source, context)));
+    return { guestAnswers: await this.#answers(source, wasActive ? 0 : answersMs, context) };
+  }
+
+  async stop({ source: name, force, withinMs }: StopRequest, context: StepContext): Promise<void> {
+    const source = await this.deps.sources.get(name);
+    const state = await this.#stateOf(source);
+    if (!isActive(state)) return;
+    await this.#refuseTransient(source);
+    if (force) return await this.#destroy(source);
+    if (state === 'paused' || state === 'suspended') {
+      throw stopFailed(source, `it is ${state}, so its guest does not hear it`);
+    }
+    await this.#shutDown(source, withinMs, context);
+  }
+
+  /** What was found before may have changed: its disks are looked at once it can be cloned no more. */
+  async #boot(source: Source, context: StepContext): Promise<void> {
+    context.alive('looking at who refers to its disks');
+    await this.deps.sharing.release(source);
+    context.signal.throwIfAborted();
+    try {
+      await this.deps.virsh.run(['start', uuidOf(source)], { signal: context.signal });
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      if (startFailure(error.stderr).result !== 'ok') throw startFailed(source, error.message, error);
+    }
+    await this.#run(source, context);
+  }
+
+  /** libvirt goes on starting a domain when the virsh that asked for it was killed: it is paused until QEMU is set up. */
+  async #run(source: Source, context: StepContext): Promise<void> {
+    const deadline = Date.now() + SETTLES_MS;
+    for (;;) {
+      const state = await this.#stateOf(source);
+      if (state === 'running') return;
+      if (!isActive(state) || Date.now() > deadline) throw startFailed(source, `it is ${state}`);
+      context.alive(`it is ${state}`);
+      await sleep(LOOK_EVERY_MS);
+      context.signal.throwIfAborted();
+    }
+  }
+
+  /** @returns null when it has no channel to one */
+  async #answers(source: Source, withinMs: number, context: StepContext): Promise<boolean | null> {
+    const devices = child(parseDomain(source.xml), 'devices');
+    const channels = devices ? childElements(devices, 'channel') : [];
+    if (!channels.some((channel) => child(channel, 'target')?.attributes['name'] === AGENT_CHANNEL)) return null;
+    const deadline = Date.now() + withinMs;
+    while (!(await this.#isAnswering(source))) {
+      if (Date.now() >= deadline) return false;
+      context.alive('waiting for its guest agent');
+      await sleep(LOOK_EVERY_MS);
+      context.signal.throwIfAborted();
+    }
+    return true;
+  }
+
+  async #isAnswering(source: Source): Promise<boolean> {
+    const ping = ['qemu-agent-command', uuidOf(source), `--timeout=${PING_SECONDS}`, '{"execute":"guest-ping"}'];
+    try {
+      await this.deps.virsh.run(ping);
+      return true;
+    } catch (error) {
+      if (error instanceof VirshError || isAgentSilent(error)) return false;
+      throw error;
+    }
+  }
+
+  async #shutDown(source: Source, withinMs: number, context: StepContext): Promise<void> {
+    const uuid = uuidOf(source);
+    const ways = [
+      () => powerOff(this.deps.virsh, uuid, context.signal),
+      () => this.#told(['shutdown', uuid]),
+      () => this.#told(['shutdown', uuid, '--mode=acpi']),
+    ];
+    const deadline = Date.now() + withinMs;
+    let nextAt = Date.now();
+    for (;;) {
+      const state = await this.#stateOf(source);
+      if (!isActive(state)) return;
+      if (Date.now() > deadline)
+        throw stopFailed(source, `it was told to, and is ${state} after ${withinMs / 1_000} s`);
+      context.alive(`it is ${state}`);
+      if (Date.now() >= nextAt) {
+        const way = ways.shift();
+        if (way) ways.push(way);
+        nextAt = (await way?.()) ? Date.now() + TELL_EVERY_MS : 0;
+      }
+      await sleep(LOOK_EVERY_MS);
+      context.signal.throwIfAborted();
+    }
+  }
+
+  /** @returns whether libvirt could tell it; one without an agent, or without ACPI, cannot be told so */
+  async #told(command: readonly string[]): Promise<boolean> {
+    try {
+      await this.deps.virsh.run(command);
+      return true;
+    } catch (error) {
+      if (error instanceof VirshError || isAgentSilent(error)) return false;
+      throw error;
+    }
+  }
+
+  async #destroy(source: Source): Promise<void> {
+    try {
+      await this.deps.virsh.run(['destroy', uuidOf(source)]);
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      if (removeFailure(error.stderr).result !== 'ok') throw stopFailed(source, error.message, error);
+    }
+  }
+
+  /** libvirt forgets such a domain when it goes off. */
+  async #refuseTransient(source: Source): Promise<void> {
+    const kept = names(await this.deps.virsh.run(['list', '--all', '--persistent', '--uuid']));
+    if (kept.includes(uuidOf(source))) return;
+    throw stopFailed(source, 'it is transient: libvirt would forget it, and nobody could start it again');
+  }
+
+  /** @throws MayflyError source_not_found */
+  async #stateOf(source: Source): Promise<DomainState> {
+    try {
+      return domainState(await this.deps.virsh.run(['domstate', uuidOf(source)]));
+    } catch (error) {
+      if (!(error instanceof VirshError && error.failure.result === 'not_found')) throw error;
+      const what = `There is no source ${JSON.stringify(source.name)} on this host any more.`;
+      throw new MayflyError('source_not_found', what, { cause: error });
+    }
+  }
+}
+
+function uuidOf({ xml }: Source): string {
+  return textOf(child(parseDomain(xml), 'uuid'));
+}
+
+function startFailed({ name }: Source, why: string, cause?: unknown): MayflyError {
+  return new MayflyError('source_start_failed', `${JSON.stringify(name)} did not start: ${why}.`, { cause });
+}
+
+function stopFailed({ name }: Source, why: string, cause?: unknown): MayflyError {
+  return new MayflyError('source_stop_failed', `${JSON.stringify(name)} did not stop: ${why}.`, { cause });
+}

@@ -1,0 +1,124 @@
+import {
+  type ActivityOptions,
+  CancellationScope,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import type { HostActivities } from '../../activities/host.ts';
+import { hostQueue } from '../../model/sagas/queues.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import { FORCE_STOP, type SourcePowered, type SourcePowerInput } from '../../model/snapshots/source-power.ts';
+import { now } from '../life/life.ts';
+import { patientControl } from '../saga/control.ts';
+import { failedWith, failureOf } from '../saga/failure.ts';
+
+const SAID = {
+  start: { step: 'startSource', begins: 'source.starting', done: 'source.started', failed: 'source.start-failed' },
+  stop: { step: 'stopSource', begins: 'source.stopping', done: 'source.stopped', failed: 'source.stop-failed' },
+} as const;
+/** What the host does besides what the guest may take: it looks at every disk of the machine. Milliseconds. */
+const MARGIN_MS = 120_000;
+
+const forceStop = defineSignal<[Actor]>(FORCE_STOP);
+
+/**
+ * Starts a source that is shut off, or stops one:
+ *
+ *   said in the audit → startSource or stopSource → its host lists it so → said how it ended
+ *
+ * There is nothing to undo: a start that failed half-way may have left it running, and to ask again tells.
+ */
+export async function sourcePower(input: SourcePowerInput): Promise<SourcePowered> {
+  const { task } = input;
+  const { step, begins, done, failed } = SAID[task];
+  await said(input, begins, input.actor, { force: input.force });
+  try {
+    const powered = task === 'start' ? await started(input) : await stopped(input);
+    await listed(input);
+    await said(input, done, input.actor, { ...powered });
+    return powered;
+  } catch (error) {
+    const failure = failureOf(error, step);
+    await said(input, failed, input.actor, { failure });
+    throw failedWith(failure);
+  }
+}
+
+function started(input: SourcePowerInput): Promise<SourcePowered> {
+  const { sourceAnswersMs: answersMs } = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
+  const { host, options, target } = stepsOf(input, answersMs);
+  return host.startSource.executeWithOptions(options, [{ ...target, answersMs }]);
+}
+
+/** Gracefully, until somebody says that it need not be. */
+async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
+  const { sourceStopMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
+  const { host, options, target } = stepsOf(input, withinMs);
+  let force = input.force;
+  const asked = new CancellationScope();
+  setHandler(forceStop, async (actor) => {
+    await said(input, 'source.stopping', actor, { force: true });
+    force = true;
+    asked.cancel();
+  });
+  const stop = (request: { force: boolean }) =>
+    host.stopSource.executeWithOptions(options, [{ ...target, ...request, withinMs }]);
+  try {
+    await asked.run(() => stop({ force }));
+  } catch (error) {
+    if (!(force && isCancellation(error)) || CancellationScope.current().consideredCancelled) throw error;
+    await stop({ force });
+  }
+  return { guestAnswers: null };
+}
+
+/** @param stepMs what the guest may take of the step */
+function stepsOf({ sourceId, hostId, name }: SourcePowerInput, stepMs: number) {
+  const options: ActivityOptions = {
+    scheduleToStartTimeout: '30s',
+    startToCloseTimeout: stepMs + MARGIN_MS,
+    scheduleToCloseTimeout: 3 * (stepMs + MARGIN_MS),
+    heartbeatTimeout: '4s',
+    // refused at once: who refers to its disks now does so in a second too
+    retry: {
+      initialInterval: '200ms',
+      maximumInterval: '2s',
+      maximumAttempts: 5,
+      nonRetryableErrorTypes: ['source_in_use'],
+    },
+    summary: `${name} on ${hostId}`,
+  };
+  const host = proxyActivities<HostActivities>({ ...options, taskQueue: hostQueue(hostId) });
+  const generation = workflowInfo().startTime.getTime();
+  return { host, options, target: { sandboxId: `${sourceId}/power`, sourceId, generation, source: name } };
+}
+
+/** So that whoever clones or captures it next is not told what it was before. A host that is silent is not waited for long. */
+async function listed({ hostId, name, task, timeouts }: SourcePowerInput): Promise<void> {
+  const { sourceListedMs: withinMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
+  const { awaitPower } = proxyActivities<ControlActivities>({
+    startToCloseTimeout: withinMs + 30_000,
+    heartbeatTimeout: '10s',
+    retry: { initialInterval: '200ms', maximumInterval: '2s' },
+  });
+  await awaitPower({ hostId, name, isRunning: task === 'start', withinMs });
+}
+
+async function said(
+  { sourceId, hostId, name, task }: SourcePowerInput,
+  kind: AuditKind,
+  actor: Actor,
+  detail: Record<string, unknown>,
+): Promise<void> {
+  const { runId } = workflowInfo();
+  const isForced = kind === 'source.stopping' && detail['force'] === true;
+  const eventId = `${runId}/${kind}${isForced ? '/force' : ''}`;
+  const event = { eventId, kind, actor, runId, hostId, at: now(), detail: { source: name, task, ...detail } };
+  await CancellationScope.nonCancellable(() => patientControl.rememberEvent({ sandboxId: sourceId, event }));
+}
