@@ -20,7 +20,7 @@ const DELETING = 'delete';
 /** Returns when Temporal has it; the same bake again joins it. @throws MayflyError source_exists */
 export async function bakeSource(client: Client, input: BakeSourceInput): Promise<void> {
   const { hostId, name, snapshot, actor, bakeId } = input;
-  const other = await startOrJoin<BakeWorkflow>(client, BAKE_SOURCE_WORKFLOW, {
+  const { other } = await startOrJoin<BakeWorkflow>(client, BAKE_SOURCE_WORKFLOW, {
     workflowId: bakeWorkflowIdOf(hostId, name),
     args: [input],
     memoKey: BAKE_MEMO,
@@ -36,7 +36,7 @@ export async function bakeSource(client: Client, input: BakeSourceInput): Promis
 /** Returns when Temporal has it; joins the deletion that runs already. @throws MayflyError too_many_requests */
 export async function deleteSource(client: Client, input: DeleteSourceInput): Promise<void> {
   const { hostId, name, actor } = input;
-  const other = await startOrJoin<DeleteWorkflow>(client, DELETE_SOURCE_WORKFLOW, {
+  const { other } = await startOrJoin<DeleteWorkflow>(client, DELETE_SOURCE_WORKFLOW, {
     workflowId: bakeWorkflowIdOf(hostId, name),
     args: [input],
     memoKey: BAKE_MEMO,

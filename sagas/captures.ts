@@ -14,7 +14,7 @@ type CaptureWorkflow = (input: CaptureInput) => Promise<void>;
 /** Returns when Temporal has it; joins the same task when that runs. @throws MayflyError source_busy */
 export async function startCapture(client: Client, input: CaptureInput): Promise<void> {
   const { task, captureId, source, hostId, actor } = input;
-  const other = await startOrJoin<CaptureWorkflow>(client, CAPTURE_WORKFLOW, {
+  const { other } = await startOrJoin<CaptureWorkflow>(client, CAPTURE_WORKFLOW, {
     workflowId: captureWorkflowIdOf(input),
     args: [input],
     memoKey: CAPTURE_MEMO,

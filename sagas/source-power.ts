@@ -1,12 +1,5 @@
-import {
-  ApplicationFailure,
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowFailedError,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
+import { ApplicationFailure, type Client, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { isErrorCode, MayflyError } from '../model/errors.ts';
-import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { captureWorkflowIdOf } from '../model/snapshots/capture.ts';
 import { sourceWorkflowIdOf } from '../model/snapshots/source-access.ts';
@@ -19,6 +12,7 @@ import {
   type SourcePowerInput,
   sourcePowerWorkflowIdOf,
 } from '../model/snapshots/source-power.ts';
+import { startOrJoin } from './start-or-join.ts';
 
 type SourcePowerWorkflow = (input: SourcePowerInput) => Promise<SourcePowered>;
 
@@ -30,29 +24,19 @@ export async function startSourcePower(client: Client, input: SourcePowerInput):
   const { hostId, name, task, force, actor } = input;
   if (task === 'stop' && !force) await refuseBusy(client, input);
   const workflowId = sourcePowerWorkflowIdOf(input);
-  try {
-    await client.workflow.start<SourcePowerWorkflow>(SOURCE_POWER_WORKFLOW, {
-      workflowId,
-      taskQueue: CONTROL_QUEUE,
-      args: [input],
-      memo: { [SOURCE_POWER_MEMO]: task },
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      staticSummary: `${task} ${name} on ${hostId}`,
-      staticDetails: `Asked for by API key ${actor.apiKeyId}`,
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    const handle = client.workflow.getHandle(workflowId);
-    const { memo } = await handle.describe();
-    if (memo?.[SOURCE_POWER_MEMO] !== task) {
-      const other = task === 'start' ? 'stopped' : 'started';
-      throw new MayflyError('too_many_requests', `${JSON.stringify(name)} is being ${other} at this moment.`, {
-        cause: error,
-        retryAfterSeconds: 5,
-      });
-    }
-    if (force) await handle.signal<[Actor]>(FORCE_STOP, actor);
+  const { isNew, other } = await startOrJoin<SourcePowerWorkflow>(client, SOURCE_POWER_WORKFLOW, {
+    workflowId,
+    args: [input],
+    task,
+    memoKey: SOURCE_POWER_MEMO,
+    apiKeyId: actor.apiKeyId,
+    staticSummary: `${task} ${name} on ${hostId}`,
+  });
+  if (other) {
+    const what = `${JSON.stringify(name)} is being ${task === 'start' ? 'stopped' : 'started'} at this moment.`;
+    throw new MayflyError('too_many_requests', what, { cause: other.cause, retryAfterSeconds: 5 });
   }
+  if (force && !isNew) await client.workflow.getHandle(workflowId).signal<[Actor]>(FORCE_STOP, actor);
 }
 
 /** Resolves when nothing starts or stops the source, with how that ended. */

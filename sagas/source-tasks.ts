@@ -13,7 +13,7 @@ type SourceWorkflow = (input: SourceInput) => Promise<void>;
 /** Returns when Temporal has it; joins the same task when that runs. @throws MayflyError too_many_requests */
 export async function startSourceTask(client: Client, input: SourceInput): Promise<void> {
   const { hostId, name, task, actor } = input;
-  const other = await startOrJoin<SourceWorkflow>(client, SOURCE_WORKFLOW, {
+  const { other } = await startOrJoin<SourceWorkflow>(client, SOURCE_WORKFLOW, {
     workflowId: sourceWorkflowIdOf(hostId, name),
     args: [input],
     memoKey: SOURCE_TASK_MEMO,

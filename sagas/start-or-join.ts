@@ -18,13 +18,13 @@ type Start<W extends Workflow> = Pick<WorkflowStartOptions<W>, 'staticSummary'> 
 
 /**
  * Starts a task, or joins the same task when that runs; returns when Temporal has it.
- * @returns null; or what another task that is in its way says of itself
+ * @returns whether it runs since now; `other`: what another task that is in its way says of itself
  */
 export async function startOrJoin<W extends Workflow>(
   client: Client,
   type: string,
   { workflowId, args, task, memoKey, apiKeyId, staticSummary }: Start<W>,
-): Promise<{ running: unknown; cause: unknown } | null> {
+): Promise<{ isNew: boolean; other: { running: unknown; cause: unknown } | null }> {
   try {
     await client.workflow.start<Workflow>(type, {
       workflowId,
@@ -35,11 +35,11 @@ export async function startOrJoin<W extends Workflow>(
       ...(staticSummary !== undefined && { staticSummary }),
       staticDetails: `Asked for by API key ${apiKeyId}`,
     });
-    return null;
+    return { isNew: true, other: null };
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     const { memo } = await client.workflow.getHandle(workflowId).describe();
     const running = memo?.[memoKey];
-    return running === task ? null : { running, cause: error };
+    return { isNew: false, other: running === task ? null : { running, cause: error } };
   }
 }

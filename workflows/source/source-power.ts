@@ -14,8 +14,8 @@ import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { FORCE_STOP, type SourcePowered, type SourcePowerInput } from '../../model/snapshots/source-power.ts';
-import { now } from '../life/life.ts';
-import { patientControl } from '../saga/control.ts';
+import { auditEvent } from '../saga/audit-event.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { failedWith, failureOf } from '../saga/failure.ts';
 
 const SAID = {
@@ -116,9 +116,8 @@ async function said(
   actor: Actor,
   detail: Record<string, unknown>,
 ): Promise<void> {
-  const { runId } = workflowInfo();
   const isForced = kind === 'source.stopping' && detail['force'] === true;
-  const eventId = `${runId}/${kind}${isForced ? '/force' : ''}`;
-  const event = { eventId, kind, actor, runId, hostId, at: now(), detail: { source: name, task, ...detail } };
-  await CancellationScope.nonCancellable(() => patientControl.rememberEvent({ sandboxId: sourceId, event }));
+  const unique = isForced ? `${kind}/force` : kind;
+  const event = auditEvent(unique, { kind, actor, hostId, detail: { source: name, task, ...detail } });
+  await CancellationScope.nonCancellable(() => controlUntilDone.rememberEvent({ sandboxId: sourceId, event }));
 }
