@@ -1,12 +1,12 @@
 export { certificate } from './access/certificate.ts';
 export { trust } from './access/trust.ts';
+export { capture } from './capture/capture.ts';
 export { command } from './command.ts';
 export { recordEvent } from './record-event.ts';
 export { sandbox } from './sandbox/sandbox.ts';
 export { deleteSnapshot } from './snapshot/delete-snapshot.ts';
 export { ephemeralSnapshot as passingSnapshot } from './snapshot/ephemeral-snapshot.ts';
 export { bakeSource } from './source/bake-source.ts';
-export { capture } from './source/capture.ts';
 export { deleteSource } from './source/delete-source.ts';
 export { source } from './source/source.ts';
 export { sourcePower } from './source/source-power.ts';

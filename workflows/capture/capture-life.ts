@@ -5,7 +5,7 @@ import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { TaskLife } from './task-life.ts';
+import { TaskLife } from '../source/task-life.ts';
 
 const { recordCapture, rememberCapture, recallCapture } = controlUntilDone;
 

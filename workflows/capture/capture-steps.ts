@@ -1,7 +1,7 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 import { optionsUntilDone } from '../life/retry-until-done.ts';
+import { taskSteps } from '../source/task-life.ts';
 import type { CaptureLife } from './capture-life.ts';
-import { taskSteps } from './task-life.ts';
 
 const RETRY = { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 5 } as const;
 const STEP: ActivityOptions = {
