@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CommandDef } from 'citty';
+import { leafOf } from '../../cli/terminal/leaf.ts';
+import { repository } from '../../worker/config/artifacts.mjs';
+
+/** What people are told to read and to type. */
+export const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(repository, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+];
+
+/** Programs that a line of a page can begin with; what begins otherwise is no command line. */
+const PROGRAMS = /^(?:\$ )?(?:sudo )?(?:[A-Z]+=\S+ )?(?:(?:bin\/)?mayfly|curl|npm|npx|node|virsh|ssh|source)\b/;
+const INLINE = /`((?:sudo )?(?:bin\/)?mayfly [a-z-][^`\n]*)`/g;
+
+export function textOf(page: string): string {
+  return readFileSync(join(repository, page), 'utf8');
+}
+
+/**
+ * The command lines of a page in their order: those of its blocks, fenced or indented, and those within its sentences that are whole.
+ * @param root the commands of `mayfly`
+ */
+export async function commandLinesOf(page: string, root: CommandDef): Promise<string[]> {
+  const found: string[] = [];
+  let isFenced = false;
+  for (const line of textOf(page)
+    .replace(/\\\n\s*/g, '')
+    .split('\n')) {
+    if (line.startsWith('```')) isFenced = !isFenced;
+    else if (isFenced || line.startsWith('    ')) {
+      if (PROGRAMS.test(line.trim()) || /^[A-Z]+=/.test(line)) found.push(line.trim().replace(/^\$ /, ''));
+    } else {
+      for (const [, command = ''] of line.matchAll(INLINE)) if (await isWhole(root, command)) found.push(command);
+    }
+  }
+  return found;
+}
+
+/** What only names a command, as `mayfly ssh` does, lacks what that needs. */
+async function isWhole(root: CommandDef, line: string): Promise<boolean> {
+  const words = wordsOf(line);
+  if (words[0]?.startsWith('--')) return true;
+  const { command, rest } = await leafOf(root, words);
+  if (command.subCommands) return false;
+  const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
+  const needed = Object.values(args).filter((arg) => arg.required);
+  return rest.filter((word) => !word.startsWith('--')).length >= needed.length;
+}
+
+/** Of one `mayfly …`, without its comment; what is quoted, or stands for something, is one word. */
+export function wordsOf(line: string): string[] {
+  const own = line.replace(/^(?:sudo )?(?:bin\/)?mayfly /, '').replace(/\s+#.*$/, '');
+  const words = own.replace(/'[^']*'|"[^"]*"|<[^>]*>/g, 'quoted').trim();
+  return words.split(/\s+/);
+}
+
+/** What of a command line is not a command's, or no option of it; null when all is. */
+export async function wrongIn(root: CommandDef, line: string): Promise<string | null> {
+  const words = wordsOf(line);
+  const own = words.includes('--') ? words.slice(0, words.indexOf('--')) : words;
+  const { command, rest } = await leafOf(root, own);
+  if (command.subCommands) return own.length === 1 && rest.length === 0 ? null : `no such command: ${rest[0] ?? line}`;
+  const args = typeof command.args === 'function' ? await command.args() : await (command.args ?? {});
+  const known = new Set(['--help', ...Object.keys(args).map((name) => `--${name}`)]);
+  const unknown = rest.map((word) => /^\[?(--[a-z][a-z-]*)/.exec(word)?.[1]).find((name) => name && !known.has(name));
+  return unknown ? `no option ${unknown}` : null;
+}
