@@ -116,6 +116,18 @@ describe.concurrent('a source that is shut off', () => {
     expect((await mayfly.store.audit.verify(source.id)).problems).toEqual([]);
   });
 
+  test('of which nobody remembers that it was started is ended first', async ({ source }) => {
+    await source.done('start');
+    const forgotten = await source.processes();
+    await rm(join(source.root, '..', 'running.json'));
+    expect(await source.done('start')).toMatchObject({ failure: null });
+    const now = await source.processes();
+    expect(now.filter((pid) => forgotten.includes(pid))).toEqual([]);
+    await rm(join(source.root, '..', 'running.json'));
+    expect(await source.done('stop')).toMatchObject({ failure: null });
+    expect(await source.processes()).toEqual([]);
+  });
+
   test('is not started where it is an image of Mayfly’s, or is not there', async ({ mayfly }) => {
     const wishes = [
       ['golden-debian12', 'source_read_only'],

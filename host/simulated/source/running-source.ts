@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunningSource } from '../../console.ts';
+import { orAbsent } from '../../disk/absent.ts';
 import { isNotFound } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
 import { makeKeyPair } from '../../ssh/key-pair.ts';
@@ -84,6 +85,7 @@ export class SimulatedSources {
   /** Boots a source, unless it runs. Its processes outlive this one: {@link stop} it. */
   async start(name: string): Promise<void> {
     if (await this.#running(name)) return;
+    await this.#endForgotten(name);
     const address = await freeAddress(`source/${createHash('sha256').update(name).digest('hex')}`, new Set());
     const folder = await realpath(join(this.images, name));
     const root = join(folder, 'root');
@@ -102,6 +104,9 @@ export class SimulatedSources {
       const pid = await firstProcess(child, root);
       await answering(child, address);
       await writeFile(join(folder, 'running.json'), `${JSON.stringify({ pid, address })}\n`);
+    } catch (error) {
+      await this.#endForgotten(name);
+      throw error;
     } finally {
       await log.close();
     }
@@ -114,7 +119,7 @@ export class SimulatedSources {
    */
   async stop(name: string, how: Ending = KILLED): Promise<void> {
     const running = await this.#running(name);
-    if (!running) return;
+    if (!running) return this.#endForgotten(name);
     process.kill(running.pid, how.by); // process 1 of its namespace: the kernel ends the others
     const deadline = Date.now() + how.withinMs;
     while (await this.#running(name)) {
@@ -148,6 +153,20 @@ export class SimulatedSources {
     return processIds().filter((pid) => rootOf(pid) === root);
   }
 
+  /** Of a start whose process was killed before it could write down what it had started, or that failed. */
+  async #endForgotten(name: string): Promise<void> {
+    const deadline = Date.now() + START_MS;
+    for (let left = await this.#present(name); left.length > 0; left = await this.#present(name)) {
+      for (const pid of left) killIfThere(pid);
+      if (Date.now() > deadline) throw new Error(`what is left of the simulated source ${name} survives SIGKILL`);
+      await sleep(POLL_MS);
+    }
+  }
+
+  async #present(name: string): Promise<readonly number[]> {
+    return (await orAbsent(this.processesOf(name))) ?? [];
+  }
+
   async #running(name: string): Promise<{ pid: number; address: string } | null> {
     try {
       const file = await readFile(join(this.images, name, 'running.json'), 'utf8');
@@ -158,6 +177,14 @@ export class SimulatedSources {
       if (isNotFound(error)) return null;
       throw error;
     }
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
 
