@@ -1,7 +1,15 @@
 import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
-import type { Operation, RecordEventInput, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
-import { RECORD_EVENT_WORKFLOW } from '../model/sagas/messages.ts';
+import {
+  EVENT_HAPPENED,
+  type Operation,
+  RECORD_EVENTS_WORKFLOW,
+  type RecordEventsInput,
+  recordEventsWorkflowIdOf,
+  type SandboxInput,
+  type SandboxPatch,
+  type StopRequest,
+} from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import type { AuditEvent } from '../model/sandbox/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
@@ -32,7 +40,7 @@ import { sourceTaskEnded, startSourceTask } from './source-tasks.ts';
 import { ROUND_MS, waitFor } from './wait.ts';
 
 type CommandWorkflow = (input: CommandInput) => Promise<void>;
-type RecordEventWorkflow = (input: RecordEventInput) => Promise<void>;
+type RecordEventsWorkflow = (input: RecordEventsInput) => Promise<void>;
 
 /** How long one call may take before Temporal counts as away. Milliseconds. */
 const CALL_MS = 10_000;
@@ -105,13 +113,14 @@ export class TemporalSagas implements Sagas {
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
     await this.#call(() =>
-      this.#client.workflow.start<RecordEventWorkflow>(RECORD_EVENT_WORKFLOW, {
-        workflowId: `event/${sandboxId}/${event.eventId}`,
+      this.#client.workflow.signalWithStart<RecordEventsWorkflow, [AuditEvent]>(RECORD_EVENTS_WORKFLOW, {
+        workflowId: recordEventsWorkflowIdOf(sandboxId),
         taskQueue: CONTROL_QUEUE,
-        args: [{ sandboxId, event }],
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        workflowIdReusePolicy: 'REJECT_DUPLICATE',
-        staticSummary: `${sandboxId} · ${event.kind}`,
+        args: [{ sandboxId }],
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        signal: EVENT_HAPPENED,
+        signalArgs: [event],
+        staticSummary: `accesses to ${sandboxId}`,
       }),
     );
   }

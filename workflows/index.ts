@@ -3,6 +3,7 @@ export { trust } from './access/trust.ts';
 export { capture } from './capture/capture.ts';
 export { command } from './command.ts';
 export { recordEvent } from './record-event.ts';
+export { recordEvents } from './record-events.ts';
 export { sandbox } from './sandbox/sandbox.ts';
 export { deleteSnapshot } from './snapshot/delete-snapshot.ts';
 export { ephemeralSnapshot as passingSnapshot } from './snapshot/ephemeral-snapshot.ts';

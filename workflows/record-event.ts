@@ -4,7 +4,7 @@ import { controlUntilDone } from './saga/control.ts';
 
 const { rememberEvent } = controlUntilDone;
 
-/** One event for the audit trail that belongs to no saga; Temporal keeps it until the store has it. */
+/** One event for the audit trail that belongs to no saga: for those that were under way before record-events.ts took many. */
 export async function recordEvent({ sandboxId, event }: RecordEventInput): Promise<void> {
   await rememberEvent({ sandboxId, event: { ...event, runId: workflowInfo().runId } });
 }

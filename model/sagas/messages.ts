@@ -135,11 +135,30 @@ export interface StopRequest {
   actor: Actor;
 }
 
-/** The workflow that appends one event to a sandbox's audit trail; for what no saga does, such as a file access. */
-export const RECORD_EVENT_WORKFLOW = 'recordEvent';
+/**
+ * The workflow that appends to the audit trail of one sandbox, or source, what no saga does, such as a file access. Each event
+ * is a signal {@link EVENT_HAPPENED}, which starts it when it does not run.
+ */
+export const RECORD_EVENTS_WORKFLOW = 'recordEvents';
+/** Signal with an {@link AuditEvent}; its `runId` is filled in by the workflow. */
+export const EVENT_HAPPENED = 'eventHappened';
+export interface RecordEventsInput {
+  sandboxId: string;
+  /** Those that an earlier run has not appended yet. `@default` none */
+  events?: AuditEvent[];
+  /** How long it stays open for more, so that not every event has a run of its own. Milliseconds, `@default` 10 minutes */
+  openMs?: number;
+  /** Events of the history from which on it continues as new. `@default` when Temporal suggests it */
+  longestHistory?: number;
+}
+
+export function recordEventsWorkflowIdOf(sandboxId: string): string {
+  return `events/${sandboxId}`;
+}
+
+/** One event, as an activity appends it. */
 export interface RecordEventInput {
   sandboxId: string;
-  /** `runId` is filled in by the workflow. */
   event: AuditEvent;
 }
 

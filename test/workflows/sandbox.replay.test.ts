@@ -43,6 +43,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'deleted-while-saving.json',
     'deleted-while-waking.json',
     'deleted.json',
+    'events.json',
     'flattened.json',
     'fork.json',
     'hibernate-failed.json',

@@ -1,0 +1,69 @@
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineSignal,
+  log,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { EVENT_HAPPENED, type RecordEventsInput } from '../model/sagas/messages.ts';
+import type { AuditEvent } from '../model/sandbox/audit.ts';
+import { controlUntilDone } from './saga/control.ts';
+import { failureOf } from './saga/failure.ts';
+import { untilDone } from './saga/until-done.ts';
+
+const eventHappened = defineSignal<[AuditEvent]>(EVENT_HAPPENED);
+
+/** A timer for each event would be two more events in the history. Milliseconds. */
+const OPEN_MS = 600_000;
+/** After an append that was refused: another attempt may meet a store that was mended. Milliseconds. */
+const PAUSE_MS = 5_000;
+
+/**
+ * Appends events to one audit trail, one after another, in the order in which Temporal has them. Temporal keeps each until
+ * the store has it: a run neither ends nor continues as new while one is there that it has not heard of.
+ */
+export async function recordEvents(input: RecordEventsInput): Promise<void> {
+  await CancellationScope.nonCancellable(() => record(input)); // also when somebody cancels it in the Temporal UI
+}
+
+async function record(input: RecordEventsInput): Promise<void> {
+  const { sandboxId, events = [], openMs = OPEN_MS, longestHistory } = input;
+  const pending = [...events];
+  let isTimeOver = false;
+  setHandler(eventHappened, (event) => {
+    pending.push(event);
+  });
+  void sleep(openMs).then(() => {
+    isTimeOver = true;
+  });
+  for (;;) {
+    await condition(() => pending.length > 0 || isTimeOver);
+    const [event] = pending;
+    if (!event) return;
+    await append(sandboxId, event);
+    pending.shift();
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    if (continueAsNewSuggested || historyLength >= (longestHistory ?? Infinity)) {
+      await continueAsNew<typeof recordEvents>({ ...input, events: pending });
+    }
+  }
+}
+
+/** Once: the event's id makes a repetition harmless. */
+async function append(sandboxId: string, event: AuditEvent): Promise<void> {
+  const { runId } = workflowInfo();
+  const onFailure = (error: unknown) => {
+    const { message } = failureOf(error, 'rememberEvent');
+    log.error('an event is not in the audit trail yet', { sandboxId, eventId: event.eventId, why: message });
+    setCurrentDetails(`waiting for the audit trail of ${sandboxId}: ${message}`);
+  };
+  await untilDone(
+    () => controlUntilDone.rememberEvent({ sandboxId, event: { ...event, runId } }),
+    onFailure,
+    () => PAUSE_MS,
+  );
+}
