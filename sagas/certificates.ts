@@ -12,6 +12,7 @@ import {
   CERTIFICATE_WORKFLOW,
   type CertificateInput,
   type IssuedCertificate,
+  type RefusedCertificate,
   type Revocation,
   TRUST_CHANGED,
   TRUST_WORKFLOW,
@@ -19,7 +20,7 @@ import {
   trustWorkflowIdOf,
 } from '../model/sandbox/certificate.ts';
 
-type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate>;
+type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate | RefusedCertificate>;
 type TrustWorkflow = (input: TrustInput) => Promise<boolean>;
 
 /** A control worker that is being restarted is waited for. Milliseconds. */
@@ -33,8 +34,10 @@ export async function signKey(client: Client, requestId: string, input: Certific
   const workflowId = `certificate/${input.sandboxId}/${requestId}`;
   try {
     return await client.withDeadline(Date.now() + SIGNING_MS, async () => {
-      await startOnce(client, workflowId, input);
-      return client.workflow.getHandle<CertificateWorkflow>(workflowId).result();
+      await startOnce(client, workflowId, { ...input, refusalIsResult: true });
+      const answer = await client.workflow.getHandle<CertificateWorkflow>(workflowId).result();
+      if ('refused' in answer) throw new MayflyError(answer.refused.code, answer.refused.message);
+      return answer;
     });
   } catch (error) {
     throw refusalOf(error, input.sandboxId);

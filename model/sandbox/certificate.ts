@@ -1,4 +1,4 @@
-import type { Actor } from './sandbox.ts';
+import type { Actor, SandboxFailure } from './sandbox.ts';
 
 /** `host`: the platform's own, with which the host worker logs in. `caller`: for the key of whoever asked. */
 export const CERTIFICATE_PURPOSES = ['host', 'caller'] as const;
@@ -46,6 +46,13 @@ export interface CertificateInput {
   actor: Actor | null;
   /** `@default` 1800 */
   ttlSeconds: number | null;
+  /** Whoever asks takes a {@link RefusedCertificate}, too. `@default` no: a refusal fails the workflow */
+  refusalIsResult?: true;
+}
+
+/** Why there is none. */
+export interface RefusedCertificate {
+  refused: SandboxFailure;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
@@ -76,6 +77,8 @@ describe.concurrent('a create', () => {
     const failed = await mayfly.end(input.id);
     expect(failed).toMatchObject({ state: 'failed', failure: { step: 'verifySsh', code: 'fault_injected' } });
     expectProved(failed);
+    const workflow = await mayfly.client.workflow.getHandle(workflowIdOf(failed.id)).describe();
+    expect(workflow).toMatchObject({ status: { name: 'FAILED' } });
     await mayfly.keepHistory('multi-step-create-failed', failed.id);
   });
 
@@ -86,7 +89,11 @@ describe.concurrent('a create', () => {
       hostId: null,
       failure: { code: 'capacity_exhausted', step: 'reserve' },
     });
-    await mayfly.keepHistory('multi-step-no-room', failed.id);
+    // nobody has to look at it among those that failed
+    const workflow = mayfly.client.workflow.getHandle(workflowIdOf(failed.id));
+    expect(await workflow.describe()).toMatchObject({ status: { name: 'COMPLETED' } });
+    expect(await workflow.result()).toMatchObject({ sandboxId: failed.id, refused: failed.failure });
+    await mayfly.keepHistory('refused', failed.id);
   });
 
   test('of a source that no host has is told as such', async ({ mayfly }) => {

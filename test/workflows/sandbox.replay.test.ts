@@ -61,6 +61,8 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'no-room.json',
     'patched.json',
     'paused.json',
+    'refused-source-delete.json',
+    'refused.json',
     'restore-failed.json',
     'restored.json',
     'snapshot-deleted.json',

@@ -1,10 +1,22 @@
-import type { CertificateInput, IssuedCertificate } from '../../model/sandbox/certificate.ts';
+import type { CertificateInput, IssuedCertificate, RefusedCertificate } from '../../model/sandbox/certificate.ts';
 import { control } from '../saga/control.ts';
+import { failureOf } from '../saga/failure.ts';
+import { isRefusal } from '../saga/refused.ts';
 
 const { certifiable, signCertificate } = control;
 
 /** Signs one public key for one living sandbox. Its id is its request's, so the same request gets the same certificate. */
-export async function certificate(input: CertificateInput): Promise<IssuedCertificate> {
+export async function certificate(input: CertificateInput): Promise<IssuedCertificate | RefusedCertificate> {
+  try {
+    return await sign(input);
+  } catch (error) {
+    const refused = failureOf(error, 'certificate');
+    if (input.refusalIsResult && isRefusal(refused.code)) return { refused };
+    throw error;
+  }
+}
+
+async function sign(input: CertificateInput): Promise<IssuedCertificate> {
   const { sandboxId, publicKey, purpose, actor, ttlSeconds } = input;
   const { source, createdBy } = await certifiable({ sandboxId, publicKey, purpose });
   return signCertificate({

@@ -1,4 +1,5 @@
-import { failureOf, refusal } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
+import { refusedOrFailed } from '../saga/refused.ts';
 import type { CaptureLife } from './capture-life.ts';
 import { captureSteps } from './capture-steps.ts';
 
@@ -21,7 +22,7 @@ export async function deleteCapture(life: CaptureLife): Promise<void> {
         { state: 'ready', waitingFor: failure.message },
         { kind: 'capture.kept', detail: { why: failure.message } },
       );
-      throw refusal(failure.code, failure.message);
+      return refusedOrFailed(failure, ['removeCapture'], undefined);
     }
     await life.recordChange({ waitingFor: `removeCapture: ${failure.message}` });
     await captureSteps(life).removeCapture();

@@ -1,6 +1,7 @@
 import type { SavedCapture } from '../../model/snapshots/capture.ts';
-import { failedWith, failureOf } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { refusedOrFailed } from '../saga/refused.ts';
 import { saga } from '../saga/saga.ts';
 import type { CaptureLife } from './capture-life.ts';
 import { captureSteps } from './capture-steps.ts';
@@ -24,7 +25,7 @@ export async function takeCapture(life: CaptureLife): Promise<void> {
       { state: 'failed', failure, waitingFor: null },
       { kind: 'capture.failed', detail: { failure } },
     );
-    throw failedWith(failure);
+    refusedOrFailed(failure, ['reserveCapture'], undefined);
   }
 }
 

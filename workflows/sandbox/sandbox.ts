@@ -1,12 +1,13 @@
 import { allHandlersFinished, CancellationScope, condition, isCancellation, patched } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
-import type { StopReason } from '../../model/sandbox/sandbox.ts';
+import type { SandboxFailure, StopReason } from '../../model/sandbox/sandbox.ts';
 import { Life } from '../life/life.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { failedWith, failureOf } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { refusedOrFailed } from '../saga/refused.ts';
 import { abandonSnapshots } from '../snapshot/abandon-snapshots.ts';
 import { createBySteps } from './create-by-steps.ts';
 import { createSandbox } from './create-sandbox.ts';
@@ -20,9 +21,10 @@ import { Operations } from './operations.ts';
  *                   └──────────────→ destroying → failed, when the create failed
  *
  * The end comes by a delete, the TTL or the idle timer; it is heard at any time, also while creating, which it
- * cancels. The workflow's result is the proof; a failed create fails the workflow, after its cleanup was proved.
+ * cancels. The workflow's result is the proof; a failed create fails the workflow, after its cleanup was proved, unless every
+ * host refused it.
  */
-export async function sandbox(input: SandboxInput): Promise<Proof> {
+export async function sandbox(input: SandboxInput): Promise<Proof & { refused?: SandboxFailure }> {
   const life = new Life(input);
   const operations = new Operations(life);
   await life.begin();
@@ -40,8 +42,7 @@ export async function sandbox(input: SandboxInput): Promise<Proof> {
   );
 
   await condition(allHandlersFinished);
-  if (failure) throw failedWith(failure);
-  return proof;
+  return failure ? refusedOrFailed(failure, ['proposeHosts', 'reserve'], { ...proof, refused: failure }) : proof;
 }
 
 /** Creates, unless the end comes first. Returns what went wrong; its undos have run by then. */

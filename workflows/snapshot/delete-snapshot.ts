@@ -8,7 +8,8 @@ import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshots/
 import { optionsUntilDone } from '../life/retry-until-done.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { failureOf, refusal } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
+import { refusedOrFailed } from '../saga/refused.ts';
 import { untilDone } from '../saga/until-done.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
@@ -26,7 +27,10 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
   const { snapshotId, actor } = input;
   const record = await snapshotRecords.recall(snapshotId);
   if (record.state === 'deleted') return record;
-  if (record.state === 'creating') throw refusal('snapshot_not_ready', `${snapshotId} is still being taken.`);
+  if (record.state === 'creating') {
+    const message = `${snapshotId} is still being taken.`;
+    return refusedOrFailed({ code: 'snapshot_not_ready', step: 'recallSnapshot', message }, ['recallSnapshot'], record);
+  }
   await snapshotRecords.change(snapshotId, { state: 'deleting' });
   await appendEvent(record, 'snapshot.deleting', actor, {});
   const { keptFor } = await remove(input);

@@ -4,8 +4,9 @@ import {
   type BakeSourceInput,
   requestedBake,
 } from '../../model/snapshots/baked-source.ts';
-import { failedWith, failureOf } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { refusedOrFailed } from '../saga/refused.ts';
 import { saga } from '../saga/saga.ts';
 import { BakeLife } from './bake-life.ts';
 import { bakeSteps } from './bake-steps.ts';
@@ -45,8 +46,9 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   } catch (error) {
     const failure = failureOf(error, life.failedStep);
     const detail = { failure, snapshotId: input.snapshot.id };
-    await life.recordChange({ state: 'failed', failure, waitingFor: null }, { kind: 'source.bake-failed', detail });
-    throw failedWith(failure);
+    const said = { kind: 'source.bake-failed', detail } as const;
+    const failed = await life.recordChange({ state: 'failed', failure, waitingFor: null }, said);
+    return refusedOrFailed(failure, ['claimSourceName', 'startBuilder'], failed);
   }
   await destroyBuilder();
   await life.listed(true);

@@ -3,7 +3,8 @@ import type { HostActivities } from '../../activities/host.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { BakedSource, DeleteSourceInput } from '../../model/snapshots/baked-source.ts';
-import { failureOf, refusal } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
+import { refusedOrFailed } from '../saga/refused.ts';
 import { BakeLife, UNTIL_DONE } from './bake-life.ts';
 
 /** For these the source stays as it is. */
@@ -35,8 +36,8 @@ export async function deleteSource(input: DeleteSourceInput): Promise<BakedSourc
   });
   if (refused) {
     const state = refused.code === 'source_not_baked' ? 'deleted' : 'ready';
-    await life.recordChange({ state, failure: refused }, { kind: 'source.delete-refused', detail: { ...refused } });
-    throw refusal(refused.code, refused.message);
+    const said = { kind: 'source.delete-refused', detail: { ...refused } } as const;
+    return refusedOrFailed(refused, ['removeSource'], await life.recordChange({ state, failure: refused }, said));
   }
   await life.listed(false);
   return life.recordChange({ state: 'deleted', image: null, waitingFor: null }, { kind: 'source.deleted', detail: {} });

@@ -1,6 +1,7 @@
 import { control } from '../saga/control.ts';
-import { failedWith, failureOf } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
+import { refusedOrFailed } from '../saga/refused.ts';
 import { saga } from '../saga/saga.ts';
 import type { SourceLife } from './source-life.ts';
 import { sourceSteps } from './source-steps.ts';
@@ -57,12 +58,12 @@ export async function prepareSource(life: SourceLife): Promise<void> {
       { kind: 'source.prepared', detail: { ...inspection, gateVersion, changes } },
     );
   } catch (error) {
-    await refused(life, error);
+    await endUnprepared(life, error);
   }
 }
 
 /** What is told is what failed first; where the source was changed, it has been changed back by now. */
-async function refused(life: SourceLife, error: unknown): Promise<never> {
+async function endUnprepared(life: SourceLife, error: unknown): Promise<void> {
   const failure = failureOf(error, life.failedStep);
   const undone = life.failedStep !== 'inspectSource';
   await life.recordChange(
@@ -71,5 +72,5 @@ async function refused(life: SourceLife, error: unknown): Promise<never> {
       : { failure },
     { kind: 'source.prepare-failed', detail: { failure } },
   );
-  throw failedWith(failure);
+  refusedOrFailed(failure, ['inspectSource'], undefined);
 }
