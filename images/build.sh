@@ -1,12 +1,17 @@
 #!/bin/bash
-# Builds the golden image from Debian packages: build.sh FOLDER AGENT, an existing empty folder and the guest agent.
-# Leaves disk.qcow2, vmlinux, initrd and image.json in it. Needs root, for chroot and for file owners.
+# Builds a golden image from Debian packages: build.sh NAME FOLDER AGENT: which one, such as golden-agent, an existing
+# empty folder and the guest agent. Leaves disk.qcow2, vmlinux, initrd and image.json in it. Needs root, for chroot and
+# for file owners.
 #
 # A half-built FOLDER is worth nothing: whoever calls this builds aside and renames, as scripts/setup/image.mjs does.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-out=$(cd "${1:?usage: build.sh FOLDER AGENT}" && pwd)
-agent=${2:?usage: build.sh FOLDER AGENT}
+usage='usage: build.sh NAME FOLDER AGENT'
+name=${1:?$usage}
+out=$(cd "${2:?$usage}" && pwd)
+agent=${3:?$usage}
+# What an image has of its own: files with this suffix.
+own=${name#golden-}
 
 umask 022
 suite=bookworm
@@ -19,16 +24,18 @@ say() { printf '%s\n' "$*"; }
 
 # The host's own mirror where the host is that Debian; otherwise mmdebstrap's default for it.
 sources() {
-  local own=/etc/apt/sources.list.d/debian.sources
+  local host=/etc/apt/sources.list.d/debian.sources
   # shellcheck disable=SC1091
-  if [ -f "$own" ] && [ "$(. /etc/os-release && printf %s "${VERSION_CODENAME:-}")" = "$suite" ]; then printf %s "$own"; fi
+  if [ -f "$host" ] && [ "$(. /etc/os-release && printf %s "${VERSION_CODENAME:-}")" = "$suite" ]; then printf %s "$host"; fi
 }
 
 install_packages() {
   local include
-  include=$(grep -v '^#' "$here/packages" | paste -sd,)
-  # No fsync per file: a build that dies is thrown away whole.
-  mmdebstrap --quiet --mode=root --variant=minbase --include="$include" \
+  local lists=("$here/packages")
+  if [ -f "$here/packages.$own" ]; then lists+=("$here/packages.$own"); fi
+  include=$(grep -hv '^#' "${lists[@]}" | paste -sd,)
+  # No fsync per file: a build that dies is thrown away whole. Not quiet, since then it does not say what apt failed at.
+  mmdebstrap --mode=root --variant=minbase --include="$include" \
     --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
@@ -46,6 +53,10 @@ make_disk() {
 mkdir "$work"
 say 'installing packages'
 install_packages
+if [ -f "$here/npm.$own" ]; then
+  say 'installing Node.js'
+  "$here/node.sh" "$here/npm.$own" "$root"
+fi
 say 'configuring the system'
 cp -r "$here/root/." "$root/"
 install -D -m 0755 "$agent" "$root/opt/mayfly/mayfly-agent"
@@ -55,6 +66,6 @@ say 'making kernel and initrd'
 node "$here/unpack-kernel.mjs" "$root"/boot/vmlinuz-* "$out/vmlinux"
 say 'writing the disk'
 make_disk
-node "$here/describe.mjs" "$root" "$out" >"$out/image.json"
+node "$here/describe.mjs" "$name" "$root" "$out" >"$out/image.json"
 rm -rf --one-file-system "$work"
 chmod 0444 "$out/disk.qcow2" "$out/vmlinux" "$out/initrd" "$out/image.json"

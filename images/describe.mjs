@@ -1,17 +1,17 @@
 // @ts-check
 /**
- * describe.mjs ROOT OUT: prints image.json, which says what an image is made of.
+ * describe.mjs NAME ROOT OUT: prints image.json, which says what an image is made of.
  *
  * @module
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
-const [root, out] = process.argv.slice(2);
-if (root === undefined || out === undefined) throw new Error('usage: describe.mjs ROOT OUT');
+const [name, root, out] = process.argv.slice(2);
+if (name === undefined || root === undefined || out === undefined) throw new Error('usage: describe.mjs NAME ROOT OUT');
 
 const disk = join(out, 'disk.qcow2');
 const hash = createHash('sha256');
@@ -24,8 +24,16 @@ const listed = execFileSync('dpkg-query', ['--admindir', join(root, 'var/lib/dpk
 });
 const info = JSON.parse(execFileSync('qemu-img', ['info', '--output=json', disk], { encoding: 'utf8' }));
 
+/** @returns {string[][]} name and version of what node.sh has put there */
+function npmPackages() {
+  const list = join(import.meta.dirname, `npm.${name?.replace('golden-', '')}`);
+  if (!existsSync(list)) return [];
+  const lines = readFileSync(list, 'utf8').trim().split('\n');
+  return lines.filter((line) => !line.startsWith('#')).map((line) => line.split(' ').slice(0, 2));
+}
+
 const image = {
-  name: 'golden-debian12',
+  name,
   digest: `sha256:${hash.digest('hex')}`,
   diskBytes: statSync(disk).size,
   virtualBytes: info['virtual-size'],
@@ -38,5 +46,6 @@ const image = {
       .split('\n')
       .map((line) => line.split('\t')),
   ),
+  npmPackages: Object.fromEntries(npmPackages()),
 };
 process.stdout.write(`${JSON.stringify(image, null, 2)}\n`);

@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostRecord, holding } from '../../model/host.ts';
+import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 import { readySnapshot } from '../snapshot/snapshot-record.ts';
@@ -38,8 +39,7 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
         return { hostIds: [checkedLive(hostId, `The capture ${id}`, live)] };
       }
       const hosts = holding(live, spec.source);
-      if (hosts.length === 0)
-        throw new MayflyError('source_not_found', `no live host has a source named ${spec.source}`);
+      if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(spec.source, live));
       return { hostIds: hosts.map(({ id }) => id) };
     },
   };

@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostRecord, holding, isLive } from '../../model/host.ts';
+import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
@@ -114,7 +115,7 @@ function refuseUnknown({ hosts, live }: Known, source: string): void {
   const away = holding(hosts, source).map((host) => host.id);
   if (away.length > 0)
     throw new MayflyError('no_host', `Only hosts that are away have that source: ${away.join(', ')}.`);
-  throw new MayflyError('source_not_found', `No host has a source named ${JSON.stringify(source)}.`);
+  throw new MayflyError('source_not_found', missingSource(source, live));
 }
 
 interface Known {

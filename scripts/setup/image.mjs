@@ -1,5 +1,5 @@
 // @ts-check
-/** @module The golden image, built by images/build.sh. */
+/** @module The golden images, built by images/build.sh. */
 import { join } from 'node:path';
 import { goldenImage, guestBinaries, imageCachePath, repository } from '../../worker/config/artifacts.mjs';
 import { buildOnce } from './cache.mjs';
@@ -18,20 +18,30 @@ export const image = {
       : { ready: true, detail: `${golden.name} ${golden.digest.slice(0, 19)}, kernel ${golden.kernelVersion}` };
   },
   blockers: () => [...rootBlocker('The golden image', 'built'), ...spaceBlocker()],
-  make: ({ signal, note }) =>
-    buildOnce({
-      target: imageCachePath(),
-      proof: 'image.json',
-      signal,
-      note,
-      async build(folder) {
-        const binaries = guestBinaries();
-        if (binaries === null)
-          throw new SetupProblem('the image holds the guest agent: run set-up with its part `guest`');
-        // In namespaces of its own, so that a build that is killed takes every process and mount in its root with it.
-        const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
-        const build = [join(repository, 'images', 'build.sh'), folder, binaries.agent];
-        await run([...alone, ...build], { signal, onLine: note });
-      },
-    }),
+  make: (job) => buildImage('golden-debian12', job),
 };
+
+/**
+ * Builds an image, unless it is there; whoever builds it meanwhile is waited for.
+ * @param {import('../../worker/config/artifacts.mjs').ImageName} name
+ * @param {import('./part.mjs').Job} job
+ * @returns {Promise<void>}
+ * @throws {SetupProblem}
+ */
+export async function buildImage(name, { signal, note }) {
+  await buildOnce({
+    target: imageCachePath(name),
+    proof: 'image.json',
+    signal,
+    note,
+    async build(folder) {
+      const binaries = guestBinaries();
+      if (binaries === null)
+        throw new SetupProblem('the image holds the guest agent: run set-up with its part `guest`');
+      // In namespaces of its own, so that a build that is killed takes every process and mount in its root with it.
+      const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+      const build = [join(repository, 'images', 'build.sh'), name, folder, binaries.agent];
+      await run([...alone, ...build], { signal, onLine: note });
+    },
+  });
+}

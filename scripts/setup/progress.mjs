@@ -11,7 +11,7 @@ const silenceMs = 20_000;
 const nameWidth = 9;
 
 export class Progress {
-  /** @param {NodeJS.WritableStream} out */
+  /** @param {{ write(line: string): unknown }} out Gets whole lines. */
   constructor(out) {
     this.out = out;
   }

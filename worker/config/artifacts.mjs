@@ -7,8 +7,9 @@
  * <cache>/store/<digest of store/embedded>/mayfly-store
  * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
  * <cache>/diff/<digest of diff>/mayfly-diff
- * <cache>/images/golden-debian12/<digest of images and agent>/{disk.qcow2,vmlinux,initrd,image.json}
+ * <cache>/images/<name>/<digest of its part of images and of the agent>/{disk.qcow2,vmlinux,initrd,image.json}
  * ```
+ * `golden-debian12` is of these; every other image is made when somebody asks for it (`mayfly image pull`).
  * Two things are made when they are first needed, by bin/program.mjs and worker/bundle.ts:
  * ```
  * <cache>/program/<digest of the repository's path>/{manifest.json,<build>/main.js}
@@ -30,13 +31,21 @@ export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url)
 /** The Temporal CLI that is built: the newest that the Go module proxy can install (later ones carry replace directives). */
 export const temporalVersion = '1.5.1';
 
+/** The images that `images/build.sh` can make, by their names as sources; the first is made by set-up. */
+export const imageNames = /** @type {const} */ (['golden-debian12', 'golden-agent']);
+
+/** @typedef {typeof imageNames[number]} ImageName */
+
+/** Those that are made when somebody asks for them; model/images.ts says it to the API. */
+export const pulledImages = imageNames.slice(1);
+
 /**
  * @typedef {object} GoldenImage What `images/build.sh` made.
  * @property {string} dir Folder of the files below.
  * @property {string} disk Root disk, qcow2; never to be written to.
  * @property {string} kernel Kernel to boot directly.
  * @property {string} initrd Initial RAM disk that goes with the kernel.
- * @property {string} name Name of the image, as a source: `golden-debian12`.
+ * @property {ImageName} name Name of the image, as a source.
  * @property {string} digest `sha256:` and the digest of the disk file.
  * @property {number} diskBytes Size of the disk file.
  * @property {number} virtualBytes Size of the disk that a guest sees.
@@ -44,6 +53,7 @@ export const temporalVersion = '1.5.1';
  * @property {string} kernelCommandLine What to boot the kernel with.
  * @property {string} builtAt ISO 8601.
  * @property {Record<string, string>} packages Version of every Debian package, by name.
+ * @property {Record<string, string>} npmPackages Version of every npm package that Node.js was made of, by name.
  */
 
 /** @typedef {{ kind: 'mongod' | 'embedded', path: string }} StoreBinary */
@@ -98,12 +108,27 @@ export function diffCachePath() {
   return join(cacheDir(), 'diff', diffVersion());
 }
 
-/** @returns {string} the folder where the golden image is, or will be, built */
-export function imageCachePath() {
-  const digest = createHash('sha256')
-    .update(sourceDigest(join(repository, 'images'), /\.md$/))
-    .update(guestVersion());
-  return join(cacheDir(), 'images', 'golden-debian12', digest.digest('hex').slice(0, 16));
+/**
+ * @param {ImageName} name
+ * @returns {string} the folder where that image is, or will be, built
+ */
+export function imageCachePath(name) {
+  return join(cacheDir(), 'images', name, imageDigest(name, join(repository, 'images')));
+}
+
+/**
+ * What an image is made of: all of the folder but what belongs to others, whose names such files end with (`packages.agent`).
+ * @param {ImageName} name
+ * @param {string} folder
+ * @returns {string}
+ */
+export function imageDigest(name, folder) {
+  const others = imageNames.filter((other) => other !== name).map((other) => other.replace('golden-', ''));
+  return createHash('sha256')
+    .update(sourceDigest(folder, new RegExp(String.raw`\.(md|${others.join('|')})$`)))
+    .update(guestVersion())
+    .digest('hex')
+    .slice(0, 16);
 }
 
 /** What a workflow may be made of, besides packages: folders of the repository. */
@@ -155,11 +180,13 @@ export function diffBinary() {
 }
 
 /**
- * The golden image for sandboxes.
- * @returns {GoldenImage | null} null when set-up has not run, or ran for the simulated host only
+ * An image as it was built of the present sources.
+ * @param {ImageName} [name] `@default` the one that set-up builds
+ * @returns {GoldenImage | null} null when it was not built: set-up has not run, or for the simulated host only, or
+ *   nobody has asked for that image
  */
-export function goldenImage() {
-  const dir = imageCachePath();
+export function goldenImage(name = imageNames[0]) {
+  const dir = imageCachePath(name);
   const description = ifThere(join(dir, 'image.json'));
   if (description === null) return null;
   return {

@@ -105,7 +105,7 @@ async function nameOf(): Promise<string> {
     kvmUsable(),
   ]);
   const parts = [
-    basename(imageCachePath()),
+    basename(imageCachePath('golden-debian12')),
     goldenImage()?.digest,
     sourceDigest(join(repository, 'host'), /^$/),
     readFileSync(fileURLToPath(import.meta.url), 'utf8'),

