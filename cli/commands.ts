@@ -44,6 +44,7 @@ export function createCommands(io: Io) {
       audit: async () => (await import('./audit/commands.ts')).auditCommand(io),
       host: async () => (await import('./host.ts')).hostCommand(io),
       source: async () => (await import('./source/commands.ts')).sourceCommand(io),
+      image: async () => (await import('./image/commands.ts')).imageCommand(io),
       serve: async () => (await import('./serve.ts')).serveCommand(io),
       completion: async () => (await import('./completion.ts')).completionCommand(io, () => root),
     },

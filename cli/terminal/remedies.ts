@@ -8,7 +8,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   snapshot_not_found: 'List them with `mayfly snapshot list`.',
   command_not_found: 'List them with `mayfly command list`.',
   certificate_not_found: 'List them with `mayfly credential list`.',
-  source_not_found: 'List them with `mayfly source list`.',
+  source_not_found: 'List them with `mayfly source list`; `mayfly image list` shows which can be built.',
   source_not_prepared: 'Prepare it first with `mayfly source prepare`.',
   source_running:
     'Capture it with `mayfly capture create`, or stop it with `mayfly source stop`; a disk that is being written cannot be cloned.',

@@ -122,7 +122,8 @@ function withoutChange(stamp: string): string {
   return stamp.slice(0, stamp.lastIndexOf(' '));
 }
 
-async function sha256Of(disk: string): Promise<string> {
+/** Of a file's content, hex. */
+export async function sha256Of(disk: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(disk, { highWaterMark: 4 * 1024 * 1024 }), hash);
   return hash.digest('hex');

@@ -1,12 +1,13 @@
 import { constants, copyFile, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
-import { domainUuid } from '../../model/ids.ts';
 import { orAbsent } from '../disk/absent.ts';
-import { BaseDigests } from '../disk/base-digest.ts';
+import { BaseDigests, sha256Of } from '../disk/base-digest.ts';
+import { flushFile, syncDirectory } from '../os/atomic-file.ts';
 import type { StateDir } from '../state-dir.ts';
-import type { Virsh } from './client/virsh.ts';
-import { buildXml, element } from './client/xml.ts';
+import { type Virsh, VirshError } from './client/virsh.ts';
+import { child, parseXml } from './client/xml.ts';
+import { goldenXml } from './domain-xml/golden-xml.ts';
 
 /** A built image as its image.json describes it; images/README.md has the contract. */
 interface ImageDescription {
@@ -17,28 +18,84 @@ interface ImageDescription {
 }
 
 const FILES = ['disk.qcow2', 'vmlinux', 'initrd', 'image.json'];
-/** What a clone gets unless it asks for more. */
-const MEMORY_MIB = 512;
 
 /**
  * Registers a built image as a source: its files are copied (shared blocks where the file system can) to a folder
  * named by the disk's digest, which never changes again, and the domain is defined anew on every call. Clones of an
- * earlier image keep theirs.
+ * earlier image keep theirs. For the host worker alone: it writes the table of digests.
  * @param image folder with the files of images/README.md
  * @returns the source's name
  * @throws MayflyError source_changed when the copied disk is not the described one
  */
 export async function registerGolden(virsh: Virsh, state: StateDir, image: string): Promise<string> {
   const description = await describe(image);
-  const folder = join(state.images, description.digest);
-  if ((await orAbsent(stat(folder))) === null) await copyImage(image, folder);
+  const folder = folderOf(state, description);
+  if ((await orAbsent(stat(folder))) === null) await copyImage(image, folder, async () => {});
   const disk = join(folder, 'disk.qcow2');
   // known from now on, so that the first clone need not wait for it
-  if ((await new BaseDigests(state.images).protect(disk)) !== description.digest) {
-    throw new MayflyError('source_changed', `${disk} is not what ${image} describes: remove the folder it lies in.`);
-  }
+  if ((await new BaseDigests(state.images).protect(disk)) !== description.digest) throw changed(disk, image);
   await virsh.define('define', goldenXml(description, folder));
   return description.name;
+}
+
+/** Whether the files of a built image were put into the state folder. */
+export async function isPlaced(state: StateDir, image: string): Promise<boolean> {
+  return (await orAbsent(stat(folderOf(state, await describe(image))))) !== null;
+}
+
+/**
+ * Puts the files of a built image into the state folder, whole and as described or not at all, beside a host worker that
+ * may be running. One process at a time.
+ * @param image folder with the files of images/README.md
+ * @throws MayflyError source_changed when what was copied is not what is described
+ */
+export async function placeGolden(state: StateDir, image: string, signal: AbortSignal): Promise<void> {
+  const description = await describe(image);
+  const folder = folderOf(state, description);
+  if ((await orAbsent(stat(folder))) !== null) return;
+  await copyImage(image, folder, async (file) => {
+    signal.throwIfAborted();
+    if (basename(file) === 'disk.qcow2' && (await sha256Of(file)) !== description.digest) throw changed(file, image);
+    await flushFile(file);
+  });
+  await syncDirectory(dirname(folder));
+}
+
+/**
+ * Defines the source of an image whose files were placed; a host worker lists it from then on.
+ * @throws MayflyError source_exists when a domain of that name is none of ours
+ */
+export async function defineGolden(virsh: Virsh, state: StateDir, image: string): Promise<void> {
+  const description = await describe(image);
+  const { name } = description;
+  if ((await registeredGolden(virsh, state, name)) === 'foreign') {
+    throw new MayflyError(
+      'source_exists',
+      `The domain ${name} was not made of an image in ${state.images}: it stays as it is.`,
+    );
+  }
+  await virsh.define('define', goldenXml(description, folderOf(state, description)));
+}
+
+/** The build that the source of that name is of, as the SHA-256 of its disk; `foreign`: of none; null: it is not there. */
+export async function registeredGolden(virsh: Virsh, state: StateDir, name: string): Promise<string | null> {
+  const xml = await virsh.run(['dumpxml', `--domain=${name}`]).catch((error: unknown) => {
+    if (error instanceof VirshError && error.failure.result === 'not_found') return null;
+    throw error;
+  });
+  if (xml === null) return null;
+  const devices = child(parseXml(xml), 'devices');
+  const disk = devices && child(devices, 'disk');
+  const folder = dirname((disk && child(disk, 'source'))?.attributes['file'] ?? '');
+  return dirname(folder) === state.images && /^[0-9a-f]{64}$/.test(basename(folder)) ? basename(folder) : 'foreign';
+}
+
+function folderOf(state: StateDir, { digest }: ImageDescription): string {
+  return join(state.images, digest);
+}
+
+function changed(disk: string, image: string): MayflyError {
+  return new MayflyError('source_changed', `${disk} is not what ${image} describes: remove the folder it lies in.`);
 }
 
 async function describe(image: string): Promise<ImageDescription> {
@@ -48,66 +105,22 @@ async function describe(image: string): Promise<ImageDescription> {
   const { name, digest, kernelCommandLine } = fields;
   const [, hex] = /^sha256:([0-9a-f]{64})$/.exec(typeof digest === 'string' ? digest : '') ?? [];
   if (typeof name !== 'string' || typeof kernelCommandLine !== 'string' || hex === undefined) {
-    throw new TypeError(
-      `${image}/image.json lacks name, digest or kernelCommandLine: build the image again (npm run setup)`,
-    );
+    throw new TypeError(`${image}/image.json lacks name, digest or kernelCommandLine: build the image again`);
   }
   return { name, digest: hex, kernelCommandLine };
 }
 
-async function copyImage(image: string, folder: string): Promise<void> {
+async function copyImage(image: string, folder: string, check: (file: string) => Promise<void>): Promise<void> {
   const fresh = `${folder}.new`;
   await rm(fresh, { recursive: true, force: true });
-  await mkdir(fresh, { recursive: true, mode: 0o711 });
-  for (const file of FILES) await copyFile(join(image, file), join(fresh, file), constants.COPYFILE_FICLONE);
-  await rename(fresh, folder);
-}
-
-/** Booted directly; virtio only, since its initrd knows nothing else; a virtio-scsi controller for the seed's CD. */
-function goldenXml({ name, kernelCommandLine }: ImageDescription, folder: string): string {
-  const rng = element('rng', { model: 'virtio' }, element('backend', { model: 'random' }, '/dev/urandom'));
-  const agent = element('target', { type: 'virtio', name: 'org.qemu.guest_agent.0' });
-  const disk = element(
-    'disk',
-    { type: 'file', device: 'disk' },
-    // a disposable disk need not outlive a crash of the host, so no flush of the guest's has to wait
-    element('driver', { name: 'qemu', type: 'qcow2', cache: 'unsafe', discard: 'unmap' }),
-    element('source', { file: join(folder, 'disk.qcow2') }),
-    element('target', { dev: 'vda', bus: 'virtio' }),
-  );
-  return buildXml(
-    element(
-      'domain',
-      { type: 'qemu' },
-      element('name', {}, name),
-      element('uuid', {}, domainUuid(name)),
-      element('memory', { unit: 'MiB' }, String(MEMORY_MIB)),
-      element('vcpu', {}, '1'),
-      element(
-        'os',
-        {},
-        element('type', { arch: 'x86_64', machine: 'q35' }, 'hvm'),
-        element('kernel', {}, join(folder, 'vmlinux')),
-        element('initrd', {}, join(folder, 'initrd')),
-        element('cmdline', {}, kernelCommandLine),
-      ),
-      element('features', {}, element('acpi')),
-      element('cpu', { mode: 'maximum' }),
-      element('clock', { offset: 'utc' }),
-      element('on_poweroff', {}, 'destroy'),
-      element('on_reboot', {}, 'restart'),
-      element('on_crash', {}, 'destroy'),
-      element(
-        'devices',
-        {},
-        disk,
-        element('controller', { type: 'usb', model: 'none' }),
-        element('controller', { type: 'scsi', index: '0', model: 'virtio-scsi' }),
-        element('serial', { type: 'pty' }),
-        element('channel', { type: 'unix' }, agent),
-        rng,
-        element('memballoon', { model: 'none' }),
-      ),
-    ),
-  );
+  try {
+    await mkdir(fresh, { recursive: true, mode: 0o711 });
+    for (const file of FILES) {
+      await copyFile(join(image, file), join(fresh, file), constants.COPYFILE_FICLONE);
+      await check(join(fresh, file));
+    }
+    await rename(fresh, folder);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
 }

@@ -6,7 +6,7 @@ import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
 import { Virsh } from '../../host/libvirt/client/virsh.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
-import { registerGolden } from '../../host/libvirt/golden.ts';
+import { defineGolden, isPlaced, registeredGolden, registerGolden } from '../../host/libvirt/golden.ts';
 import { marksAtRest } from '../../host/libvirt/marks-at-rest.ts';
 import { SavedMemory, savedMemoryFolder } from '../../host/libvirt/memory/saved-memory.ts';
 import { Leases } from '../../host/libvirt/network/leases.ts';
@@ -22,7 +22,7 @@ import { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { diffBinary, goldenImage, guestBinaries } from '../config/artifacts.mjs';
+import { diffBinary, goldenImage, guestBinaries, pulledImages } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 
 /** Opened, and whatever had to be started for it. */
@@ -100,13 +100,29 @@ async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervi
       ...(diffProgram !== null && { diffProgram }),
     });
     await hypervisor.open();
-    const image = goldenImage();
-    if (image) await registerGolden(new Virsh(uri), state, image.dir);
+    await registerImages(new Virsh(uri), state);
     return { hypervisor, isNew: own?.isNew ?? false, end: async () => own?.stop({ machines: true }) };
   } catch (error) {
     if (own?.isNew) await own.stop({ machines: true });
     throw error;
   }
+}
+
+/** The image of set-up always; another where it was pulled, unless a source that is none of ours has its name. */
+async function registerImages(virsh: Virsh, state: StateDir): Promise<void> {
+  const image = goldenImage();
+  if (image) await registerGolden(virsh, state, image.dir);
+  for (const name of pulledImages) {
+    const pulled = goldenImage(name);
+    if (!pulled || !(await isPlaced(state, pulled.dir))) continue;
+    if ((await registeredGolden(virsh, state, name)) !== 'foreign') await defineGolden(virsh, state, pulled.dir);
+  }
+}
+
+/** Where this installation's libvirt answers, without starting anything; null: it is one of our own, which does not run. */
+export async function runningLibvirt(config: Config, state: StateDir): Promise<string | null> {
+  const given = await chosenLibvirt(config);
+  return given === PRIVATE ? ((await findPrivateLibvirtd(privateFolder(state)))?.uri ?? null) : given;
 }
 
 const SYSTEM_URI = 'qemu:///system';

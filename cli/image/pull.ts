@@ -1,0 +1,130 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ArgsDef, defineCommand } from 'citty';
+import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { StateDir } from '../../host/state-dir.ts';
+import { withLock } from '../../scripts/setup/cache.mjs';
+import { type GoldenImage, type ImageName, pulledImages } from '../../worker/config/artifacts.mjs';
+import { type Config, readConfig } from '../../worker/config/config.ts';
+import { offerImage } from '../../worker/machine/images.ts';
+import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { withProgress } from '../terminal/progress.ts';
+import { builtImage } from './building.ts';
+import { imageLines } from './image-text.ts';
+
+const ARGS = {
+  name: { type: 'positional', description: 'Image (`mayfly image list`): agent', required: true },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** A host says every five seconds what it has. */
+const LISTED_WITHIN_MS = 20_000;
+const ASKED_EVERY_MS = 500;
+
+/** `mayfly image pull`: done when sandboxes can be made of it, where a host worker runs. */
+export function pullCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'pull', description: 'Build a golden image, unless it is there, and make it a source of this host' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      const name = imageName(args.name);
+      const config = readConfig(io.env);
+      const client = apiOf(io);
+      await refuseUnusable(io, config, client, name);
+      const image = await builtImage(io, name);
+      const isSource = (await offered(io, config, image)) && (await isListed(io, config, client, name));
+      if (args.json) io.printJson({ ...image, isSource });
+      else for (const line of [...imageLines(io, image), nextLine(name, isSource)]) io.print(line);
+      return EXIT.ok;
+    },
+  });
+}
+
+/** `agent` is short for `golden-agent`. @throws CliError */
+function imageName(text: string): ImageName {
+  const name = pulledImages.find((known) => text === known || `golden-${text}` === known);
+  if (name) return name;
+  const those = pulledImages.map((known) => known.replace('golden-', '')).join(', ');
+  throw usageError(
+    `there is no image ${JSON.stringify(text)} to pull`,
+    `Those that can be pulled: ${those}. \`npm run setup\` builds golden-debian12.`,
+  );
+}
+
+/** Null where there is none to ask: then it is not said when a host lists the image. */
+function apiOf(io: Io): MayflyClient | null {
+  try {
+    return connect(io);
+  } catch (error) {
+    if (error instanceof CliError) return null;
+    throw error;
+  }
+}
+
+/** @throws CliError */
+async function refuseUnusable(io: Io, config: Config, client: MayflyClient | null, name: ImageName): Promise<void> {
+  const cannot = `${name} cannot be had here`;
+  const hosts = client && (await orNull(client.listHosts({ signal: io.signal })));
+  const kind = hosts?.items.find(({ id }) => id === config.hostId)?.kind ?? config.hostKind;
+  if (kind === 'simulated') {
+    const why = 'it is an image of virtual machines, and this host is simulated';
+    const remedy =
+      'Use golden-debian12, where a simulated host has the programs of the machine itself, or a host with libvirt.';
+    throw new CliError(EXIT.usage, cannot, why, remedy);
+  }
+  if (process.getuid?.() !== 0) {
+    throw new CliError(EXIT.refused, cannot, 'building it and registering it takes root', 'Run it with sudo.');
+  }
+}
+
+async function offered(io: Io, config: Config, image: GoldenImage): Promise<boolean> {
+  const { images } = new StateDir(config.stateDir);
+  await mkdir(images, { recursive: true, mode: 0o711 }); // QEMU is another user
+  const { signal } = io;
+  const note = (text: string) => io.note(text);
+  const copying = (folder: string) => note(`copying it to ${folder}`);
+  return withLock(join(images, '.pull.lock'), { signal, note }, () => offerImage(config, image, { signal, copying }));
+}
+
+/**
+ * Waits until the host says that it has it, so that a create which follows finds it.
+ * @returns whether it does; true as well where nobody can be asked
+ * @throws CliError when it does not say so
+ */
+async function isListed(io: Io, { hostId }: Config, client: MayflyClient | null, name: ImageName): Promise<boolean> {
+  if (!client || (await orNull(client.listHosts({ signal: io.signal }))) === null) return true;
+  const deadline = Date.now() + LISTED_WITHIN_MS;
+  return withProgress(io, `waiting for ${hostId} to list ${name}`, async () => {
+    while (Date.now() < deadline) {
+      const sources = await client.listSources({ signal: io.signal });
+      if (sources.items.some((source) => source.name === name && source.hosts.includes(hostId))) return true;
+      await sleep(ASKED_EVERY_MS, undefined, { signal: io.signal });
+    }
+    const why = `${name} is registered with libvirt, but the host ${hostId} does not list it`;
+    const remedy =
+      'Give this command the MAYFLY_STATE_DIR, MAYFLY_LIBVIRT_URI and MAYFLY_HOST_ID of the host worker, on its machine.';
+    throw new CliError(EXIT.failed, 'No sandbox can be made of it yet', why, remedy);
+  });
+}
+
+/** Null when the API does not answer, or not to this key. */
+async function orNull<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof MayflyConnectionError || error instanceof MayflyApiError) return null;
+    throw error;
+  }
+}
+
+function nextLine(name: ImageName, isSource: boolean): string {
+  if (isSource) return `next: mayfly sandbox create ${name}`;
+  return `${name} is a source as soon as \`mayfly up\`, or the host worker, starts`;
+}

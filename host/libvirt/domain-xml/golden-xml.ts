@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { domainUuid } from '../../../model/ids.ts';
+import { buildXml, element } from '../client/xml.ts';
+
+/** What of a built image's description its source's definition has. */
+interface GoldenSource {
+  name: string;
+  kernelCommandLine: string;
+}
+
+/** What a clone gets unless it asks for more. */
+const MEMORY_MIB = 512;
+
+/** Booted directly; virtio only, since its initrd knows nothing else; a virtio-scsi controller for the seed's CD. */
+export function goldenXml({ name, kernelCommandLine }: GoldenSource, folder: string): string {
+  const rng = element('rng', { model: 'virtio' }, element('backend', { model: 'random' }, '/dev/urandom'));
+  const agent = element('target', { type: 'virtio', name: 'org.qemu.guest_agent.0' });
+  const disk = element(
+    'disk',
+    { type: 'file', device: 'disk' },
+    // a disposable disk need not outlive a crash of the host, so no flush of the guest's has to wait
+    element('driver', { name: 'qemu', type: 'qcow2', cache: 'unsafe', discard: 'unmap' }),
+    element('source', { file: join(folder, 'disk.qcow2') }),
+    element('target', { dev: 'vda', bus: 'virtio' }),
+  );
+  return buildXml(
+    element(
+      'domain',
+      { type: 'qemu' },
+      element('name', {}, name),
+      element('uuid', {}, domainUuid(name)),
+      element('memory', { unit: 'MiB' }, String(MEMORY_MIB)),
+      element('vcpu', {}, '1'),
+      element(
+        'os',
+        {},
+        element('type', { arch: 'x86_64', machine: 'q35' }, 'hvm'),
+        element('kernel', {}, join(folder, 'vmlinux')),
+        element('initrd', {}, join(folder, 'initrd')),
+        element('cmdline', {}, kernelCommandLine),
+      ),
+      element('features', {}, element('acpi')),
+      element('cpu', { mode: 'maximum' }),
+      element('clock', { offset: 'utc' }),
+      element('on_poweroff', {}, 'destroy'),
+      element('on_reboot', {}, 'restart'),
+      element('on_crash', {}, 'destroy'),
+      element(
+        'devices',
+        {},
+        disk,
+        element('controller', { type: 'usb', model: 'none' }),
+        element('controller', { type: 'scsi', index: '0', model: 'virtio-scsi' }),
+        element('serial', { type: 'pty' }),
+        element('channel', { type: 'unix' }, agent),
+        rng,
+        element('memballoon', { model: 'none' }),
+      ),
+    ),
+  );
+}
