@@ -129,6 +129,15 @@ test('what is not as described is not taken', async () => {
   expect((await readdir(place.state.images)).filter((name) => /^0000|new$/.test(name))).toEqual([]);
 });
 
+test('Ctrl-C while it is copied leaves no part of it', async () => {
+  const hex = await build('four');
+  const controller = new AbortController();
+  controller.abort(new Error('interrupted'));
+  const { code } = await runLine(server, ['image', 'pull', 'agent'], { env, controller });
+  expect(code).toBe(130);
+  expect((await readdir(place.state.images)).filter((name) => name.startsWith(hex))).toEqual([]);
+});
+
 test('a domain of that name that is none of ours stays as it is, also when the host worker starts', async () => {
   await virsh().run(['undefine', NAME]);
   await virsh().define(
