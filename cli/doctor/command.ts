@@ -1,6 +1,7 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
+import { withOneStoreServer } from '../../worker/servers/local-store.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -42,30 +43,39 @@ export function doctorCommand(io: Io) {
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const config = readConfig(io.env);
-      const machine = [...(await checkMachine(config, io.env)), ...(await checkServers(config))];
-      const checks = [...machine, await checkInstallation(config)];
-      if (!args.json) for (const check of checks) io.print(checkLine(io, check));
-      const missing = checks.filter(({ ok, optional }) => !ok && !optional);
-      // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
-      const blind = missing.some(({ name }) => !NOT_NEEDED_TO_LOOK.includes(name));
-      const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, args.fix);
-      // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
-      const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
-      const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, args.fix);
-      // They wait for somebody to make room, which is no fault of this machine.
-      const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
-      const clean =
-        'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
-      const healthy = clean && missing.length === 0;
-      if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting });
-      else {
-        const left = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
-        for (const line of [...left.flat(), ...suspendedLines(io, waiting)]) io.print(line);
-      }
-      return healthy ? EXIT.ok : EXIT.failed;
+      const given = readConfig(io.env);
+      const machine = [...(await checkMachine(given, io.env)), ...(await checkServers(given))];
+      return withOneStoreServer(given, (config) => examine(io, config, machine, args));
     },
   });
+}
+
+async function examine(
+  io: Io,
+  config: Config,
+  machine: readonly Check[],
+  args: { fix: boolean; json: boolean },
+): Promise<number> {
+  const checks = [...machine, await checkInstallation(config)];
+  if (!args.json) for (const check of checks) io.print(checkLine(io, check));
+  const missing = checks.filter(({ ok, optional }) => !ok && !optional);
+  // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
+  const blind = missing.some(({ name }) => !NOT_NEEDED_TO_LOOK.includes(name));
+  const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, args.fix);
+  // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
+  const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
+  const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, args.fix);
+  // They wait for somebody to make room, which is no fault of this machine.
+  const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
+  const clean =
+    'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
+  const healthy = clean && missing.length === 0;
+  if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting });
+  else {
+    const left = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
+    for (const line of [...left.flat(), ...suspendedLines(io, waiting)]) io.print(line);
+  }
+  return healthy ? EXIT.ok : EXIT.failed;
 }
 
 async function lookFor(config: Config, fix: boolean): Promise<Look> {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import type { Capture } from '../../client/captures.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
+import { runLine } from './run-line.ts';
 
 let server: StandIn;
 beforeAll(async () => {
@@ -32,14 +31,8 @@ const capture: Capture = {
 };
 
 async function run(args: string[], answer: object = capture, status = 200) {
-  const [out, err]: [string[], string[]] = [[], []];
   server.answers((_request, response) => answerJson(response, status, answer));
-  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const stdout = { write: (text: string | Uint8Array) => out.push(Buffer.from(text as Uint8Array).toString()) };
-  const stderr = { write: (text: string | Uint8Array) => err.push(Buffer.from(text as Uint8Array).toString()) };
-  const { signal } = new AbortController();
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: out.join(''), err: err.join(''), asked: server.seen[0] };
+  return { ...(await runLine(server, args)), asked: server.seen[0] };
 }
 
 it('captures a source, and says what was copied and why all of it', async () => {

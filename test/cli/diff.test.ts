@@ -2,13 +2,12 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import type { FileChange } from '../../model/files/file-change.ts';
 import { ID } from '../client/sandbox-record.ts';
 import { SNAPSHOT } from '../client/snapshot-record.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 import { fileChange } from '../support/compared-snapshots.ts';
+import { runLine } from './run-line.ts';
 
 const OTHER = 'snp-00000000000000aa';
 const URL_PATH = `/v1/snapshots/${SNAPSHOT}/diff`;
@@ -36,18 +35,12 @@ async function cli(
   { status = 200, type = 'application/x-ndjson', body, breaks }: Answer,
   isTTY = false,
 ) {
-  const [out, err]: [Buffer[], string[]] = [[], []];
   server.answers((_request, response) => {
     response.writeHead(status, { 'content-type': type });
     if (breaks) response.write(body, () => response.destroy());
     else response.end(body);
   });
-  const { signal } = new AbortController();
-  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const stdout = { isTTY, write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
-  const stderr = { isTTY, write: (text: string | Uint8Array) => err.push(String(text)) };
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: Buffer.concat(out).toString(), err: err.join(''), asked: server.seen[0]?.path };
+  return { ...(await runLine(server, args, { isTTY })), asked: server.seen[0]?.path };
 }
 
 const state = (snapshotId: string | null, savedAt: string) => ({ snapshotId, sandboxId: ID, savedAt });

@@ -41,14 +41,14 @@ it('prints what is kept, of the latest command unless one is named', async () =>
     ['logs', ID],
     ['logs', ID, COMMAND],
   ]) {
-    expect(await runLine(server, words)).toEqual({ code: 0, out: 'kept right\n', err: 'kept wrong\n' });
+    expect(await runLine(server, words)).toMatchObject({ code: 0, out: 'kept right\n', err: 'kept wrong\n' });
   }
   const paths = server.seen.map(({ path }) => path.split('?')[0]);
   expect(paths).toContain(`/v1/sandboxes/${ID}/commands/${COMMAND}/output`);
 });
 
 it('goes on with -f until the command has ended', async () => {
-  expect(await runLine(server, ['logs', '-f', ID])).toEqual({ code: 0, out: 'live right\n', err: 'live wrong\n' });
+  expect(await runLine(server, ['logs', '-f', ID])).toMatchObject({ code: 0, out: 'live right\n', err: 'live wrong\n' });
   expect(server.seen.every(({ method }) => method === 'GET')).toBe(true);
 });
 

@@ -6,15 +6,19 @@ export interface LineOptions {
   /** `@default` the way to the stand-in */
   env?: NodeJS.ProcessEnv;
   controller?: AbortController;
+  /** Whether both streams are a terminal. `@default` false */
+  isTTY?: boolean;
 }
 
 /** Runs a command line in this process, against a stand-in for the API. */
 export async function runLine(server: StandIn, args: string[], options: LineOptions = {}) {
-  const [out, err]: [string[], string[]] = [[], []];
-  const { signal } = options.controller ?? new AbortController();
+  const [out, err]: [Buffer[], Buffer[]] = [[], []];
+  const { isTTY = false, controller } = options;
+  const { signal } = controller ?? new AbortController();
   const env = options.env ?? { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const stdout = { write: (text: string | Uint8Array) => out.push(Buffer.from(text).toString()) };
-  const stderr = { write: (text: string | Uint8Array) => err.push(Buffer.from(text).toString()) };
+  const stdout = { isTTY, write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
+  const stderr = { isTTY, write: (bytes: string | Uint8Array) => err.push(Buffer.from(bytes as Uint8Array)) };
   const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: out.join(''), err: err.join('') };
+  const bytes = Buffer.concat(out);
+  return { code, bytes, out: bytes.toString(), err: Buffer.concat(err).toString() };
 }

@@ -8,6 +8,7 @@ import type { Command } from '../../client/commands.ts';
 import { COMMAND_ID, commandRecord } from '../client/command-record.ts';
 import { ID } from '../client/sandbox-record.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
+import { runLine } from './run-line.ts';
 
 let server: StandIn;
 beforeAll(async () => {
@@ -19,7 +20,6 @@ const running = commandRecord({ state: 'running', outcome: null, exitCode: null,
 
 /** Runs a command line; the API tells `output` live and then that the command has ended so. */
 async function run(args: string[], ended: Partial<Command>, output: object[] = [], controller = new AbortController()) {
-  const [out, err]: [Buffer[], string[]] = [[], []];
   const record = commandRecord(ended);
   server.answers((request, response) => {
     if (request.path.endsWith('/events')) {
@@ -28,12 +28,8 @@ async function run(args: string[], ended: Partial<Command>, output: object[] = [
       response.end(`event: ended\ndata: ${JSON.stringify(record)}\n\n`);
     } else answerJson(response, 200, request.method === 'POST' ? running : record);
   });
-  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
-  const stderr = { write: (text: string | Uint8Array) => err.push(Buffer.from(text as Uint8Array).toString()) };
-  const { signal } = controller;
-  const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: Buffer.concat(out), err: err.join('') };
+  const { code, bytes, err } = await runLine(server, args, { controller });
+  return { code, out: bytes, err };
 }
 
 function asked(): unknown {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import type { SourceAccess, SourceCommandResult } from '../../model/snapshots/source-access.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
+import { runLine } from './run-line.ts';
 
 let server: StandIn;
 beforeAll(async () => {
@@ -11,14 +10,9 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 async function run(args: string[], answer: object, status = 200) {
-  const [out, err]: [Buffer[], string[]] = [[], []];
   server.answers((_request, response) => answerJson(response, status, answer));
-  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const stdout = { write: (bytes: string | Uint8Array) => out.push(Buffer.from(bytes as Uint8Array)) };
-  const stderr = { write: (text: string | Uint8Array) => err.push(Buffer.from(text as Uint8Array).toString()) };
-  const { signal } = new AbortController();
-  const code = await runCli(['source', ...args], new Io({ stdout, stderr, env, signal, force: signal }));
-  return { code, out: Buffer.concat(out).toString('latin1'), err: err.join(''), asked: server.seen[0] };
+  const { code, bytes, err } = await runLine(server, ['source', ...args]);
+  return { code, out: bytes.toString('latin1'), err, asked: server.seen[0] };
 }
 
 const quiet = { text: '', base64: null, truncated: false };

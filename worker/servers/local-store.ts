@@ -18,11 +18,34 @@ export async function withStore<T>(
 ): Promise<T> {
   const closers = new Closers();
   try {
-    const store = await openStore(config, options, closers);
+    const store = await connectStore(await storeUri(config, closers), options);
     closers.add('store', () => store.close());
     return await use(store);
   } finally {
     await closers.close();
+  }
+}
+
+/**
+ * For what opens the store several times: one of our own is started once, and named in the config that `use` is given. Where
+ * there is none, or it does not start, the config is as it was, and whoever opens the store is told why.
+ */
+export async function withOneStoreServer<T>(config: Config, use: (config: Config) => Promise<T>): Promise<T> {
+  const closers = new Closers();
+  try {
+    return await use({ ...config, mongodbUri: await presentUri(config, closers) });
+  } finally {
+    await closers.close();
+  }
+}
+
+async function presentUri(config: Config, closers: Closers): Promise<Config['mongodbUri']> {
+  if ((await entriesOf(join(config.stateDir, 'store'))) === null) return config.mongodbUri;
+  try {
+    return await storeUri(config, closers);
+  } catch (error) {
+    if (error instanceof MayflyError && error.code === 'store_unavailable') return config.mongodbUri;
+    throw error;
   }
 }
 
@@ -40,17 +63,23 @@ export async function withPresentStore<T>(config: Config, use: (store: Store) =>
   return withStore(config, {}, use);
 }
 
-async function openStore(config: Config, options: StoreOptions, closers: Closers): Promise<Store> {
-  if (config.mongodbUri) return connectStore(config.mongodbUri, options);
-  const running = await recallServers(config.stateDir);
-  if (running) {
-    try {
-      return await connectStore(running.storeUri, options);
-    } catch (error) {
-      if (!(error instanceof MayflyError && error.code === 'store_unavailable')) throw error;
-    }
-  }
-  const server = await startStoreServer(join(config.stateDir, 'store'));
+/** Of the store that is named, of the one that runs, or of one that is started. */
+async function storeUri({ mongodbUri, stateDir }: Config, closers: Closers): Promise<string> {
+  if (mongodbUri) return mongodbUri;
+  const running = await recallServers(stateDir);
+  if (running && (await answers(running.storeUri))) return running.storeUri;
+  const server = await startStoreServer(join(stateDir, 'store'));
   closers.add('store server', () => server.stop());
-  return connectStore(server.address, options);
+  return server.address;
+}
+
+async function answers(uri: string): Promise<boolean> {
+  try {
+    const store = await connectStore(uri);
+    await store.close();
+    return true;
+  } catch (error) {
+    if (error instanceof MayflyError && error.code === 'store_unavailable') return false;
+    throw error;
+  }
 }
