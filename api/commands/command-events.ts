@@ -4,10 +4,11 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { eventStream } from '../http/event-stream.ts';
 import { problems } from '../http/problem-answers.ts';
 import { noQuery } from '../http/schemas.ts';
 import { CommandFollower } from './command-follower.ts';
-import { commandParams } from './command-schemas.ts';
+import { commandEvent, commandOutput, commandParams } from './command-schemas.ts';
 import { commandView } from './command-view.ts';
 import { requireCommand } from './commands.ts';
 
@@ -38,12 +39,13 @@ const events = createRoute({
     }),
   },
   responses: {
-    200: { description: 'The stream', content: { 'text/event-stream': { schema: z.string() } } },
+    200: eventStream('Until its end', commandEvent),
     ...problems('sandbox_not_found', 'command_not_found', 'too_many_requests'),
   },
 });
 
 export function commandEventRoutes(app: App, deps: AppDeps): void {
+  app.openAPIRegistry.register('CommandOutput', commandOutput);
   let listeners = 0;
   app.openapi(events, async (c) => {
     const record = await requireCommand(deps, c.req.valid('param'));

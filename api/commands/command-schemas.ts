@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
+import { eventData } from '../http/event-stream.ts';
 import { actor, cursor, instant, keywords, limit, sandboxParams, whole } from '../http/schemas.ts';
 
 const { command: limits } = LIMITS;
@@ -152,3 +153,26 @@ export const commandAnswer = z
     }),
   })
   .openapi('Command');
+
+/** The `data` of an event `output`. */
+export const commandOutput = z
+  .object({
+    stream: z.enum(['stdout', 'stderr']),
+    at: instant.openapi({ description: "By the guest's clock" }),
+    offset: z.int().openapi({ description: 'Bytes of the stream before it' }),
+    text: z.string().optional(),
+    base64: z.string().optional(),
+  })
+  .openapi('CommandOutput', {
+    oneOf: [{ required: ['text'] }, { required: ['base64'] }],
+    description: '`text`, or `base64` where it is not UTF-8.',
+  });
+
+export const commandEvent = z
+  .discriminatedUnion('event', [
+    z.object({ event: z.literal('output'), id: z.string(), data: eventData('CommandOutput') }),
+    z.object({ event: z.literal('ended'), data: eventData('Command') }),
+  ])
+  .openapi('CommandEvent', {
+    description: '`output`: what the command wrote. `ended`: the last one, when all was sent.',
+  });

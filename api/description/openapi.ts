@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import type { App } from '../http/context.ts';
+import { keywords } from '../http/schemas.ts';
 
 /**
  * The API's description (OpenAPI 3.1), made from the very schemas that requests are checked with. To be called once: it
@@ -14,11 +16,53 @@ export function openApiDocument(app: App, version: string) {
   }
   const document = app.getOpenAPI31Document({
     openapi: '3.1.0',
-    info: { title: 'Mayfly', version, description: 'Disposable virtual machines for AI agents.' },
+    info: {
+      title: 'Mayfly',
+      version,
+      description: 'Disposable virtual machines for AI agents.',
+      license: { name: 'Apache-2.0', ...keywords({ identifier: 'Apache-2.0' }) },
+    },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }, { apiKey: [] }],
   });
+  addExamples(document.paths ?? {});
   return withPlainPatterns(document);
+}
+
+/** What was asked, and what was answered, by status and media type. */
+export interface Exchange {
+  request?: unknown;
+  answers: Record<string, Record<string, unknown>>;
+}
+
+interface Content {
+  content?: Record<string, { example?: unknown }>;
+}
+
+interface Operation {
+  operationId?: string;
+  requestBody?: Content;
+  responses?: Record<string, Content>;
+}
+
+/** One life on a simulated host, by operation: test/api/real-answers.integration.test.ts records it. */
+export function recordedExchanges(): Record<string, Exchange> {
+  return JSON.parse(readFileSync(new URL('./examples.json', import.meta.url), 'utf8')) as Record<string, Exchange>;
+}
+
+function addExamples(paths: Record<string, object>): void {
+  const exchanges = recordedExchanges();
+  for (const operation of Object.values(paths).flatMap((item) => Object.values(item) as Operation[])) {
+    const { request, answers = {} } = exchanges[operation.operationId ?? ''] ?? {};
+    const asked = operation.requestBody?.content?.['application/json'];
+    if (asked && request !== undefined) asked.example = request;
+    for (const [status, byType] of Object.entries(answers)) {
+      for (const [type, example] of Object.entries(byType)) {
+        const answered = operation.responses?.[status]?.content?.[type];
+        if (answered) answered.example = example;
+      }
+    }
+  }
 }
 
 /**

@@ -52,6 +52,8 @@ export const diffQuery = z
 const guestName = z.union([z.string(), z.object({ base64: z.string() })]).openapi('GuestName', {
   description: 'Text where the bytes are UTF-8, which may hold newlines and escape codes; else base64.',
 });
+/** `nullable()` of what has a name of its own is described without the null. */
+const guestNameOrNull = z.union([guestName, z.null()]);
 const description = {
   type: z.enum(FILE_TYPES),
   size: z.int().nullable(),
@@ -60,7 +62,7 @@ const description = {
   gid: z.int(),
   mtime: instant,
   links: z.int(),
-  target: guestName.nullable(),
+  target: guestNameOrNull,
   device: z.array(z.int()).nullable(),
   xattrs: z.array(z.object({ name: guestName, value: z.string() })),
   digest: z.string().nullable(),
@@ -69,7 +71,7 @@ const change = z
   .object({
     change: z.enum(['added', 'changed', 'removed', 'renamed']),
     path: guestName,
-    from: guestName.nullable(),
+    from: guestNameOrNull,
     what: z.array(z.enum(FILE_ASPECTS)),
     ...description,
     before: z.object(description).nullable(),

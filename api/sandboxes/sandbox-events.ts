@@ -4,8 +4,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { eventData, eventStream } from '../http/event-stream.ts';
 import { problems } from '../http/problem-answers.ts';
-import { noQuery, sandboxParams } from '../http/schemas.ts';
+import { actor, instant, noQuery, sandboxParams } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 
@@ -16,6 +17,28 @@ const KEEP_ALIVE_MS = 15_000;
 /** Listeners of one process: as many polls as take about a third of the embedded store's time. */
 const MAX_LISTENERS = 32;
 const ENTRIES_PER_POLL = 50;
+
+/** The `data` of an event `audit`. */
+const auditEvent = z
+  .object({
+    eventId: z.string(),
+    kind: z.string(),
+    actor: actor.nullable(),
+    runId: z.string().nullable(),
+    hostId: z.string().nullable(),
+    at: instant,
+    detail: z.record(z.string(), z.unknown()),
+  })
+  .openapi('AuditEvent');
+
+const sandboxEvent = z
+  .discriminatedUnion('event', [
+    z.object({ event: z.literal('audit'), id: z.string(), data: eventData('AuditEvent') }),
+    z.object({ event: z.literal('sandbox'), data: eventData('Sandbox') }),
+  ])
+  .openapi('SandboxEvent', {
+    description: '`audit`: an entry of the audit trail, with its number. `sandbox`: the sandbox as it is now.',
+  });
 
 const events = createRoute({
   method: 'get',
@@ -38,12 +61,13 @@ const events = createRoute({
     }),
   },
   responses: {
-    200: { description: 'The stream', content: { 'text/event-stream': { schema: z.string() } } },
+    200: eventStream('Until its end', sandboxEvent),
     ...problems('sandbox_not_found', 'too_many_requests'),
   },
 });
 
 export function sandboxEventRoutes(app: App, deps: AppDeps): void {
+  app.openAPIRegistry.register('AuditEvent', auditEvent);
   let listeners = 0;
   app.openapi(events, async (c) => {
     const { id } = c.req.valid('param');

@@ -1,7 +1,9 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect, test } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import { openApiDocument } from '../../api/description/openapi.ts';
 import type { AppDeps } from '../../api/http/context.ts';
+import { Described } from '../support/described.ts';
 
 const app = createApp({ store: {}, sagas: {}, logger: {}, version: '0' } as unknown as AppDeps);
 const document = openApiDocument(app, '0.1.0');
@@ -32,6 +34,42 @@ test('every pattern is one of JSON Schema, and allows the examples beside it', (
     if (typeof example === 'string') expect(example).toMatch(compiled);
   }
   expect(patterns).toBeGreaterThan(20);
+});
+
+test('every example is what its own schema says, and every operation has one of an answer', () => {
+  const described = new Described(document);
+  const without: string[] = [];
+  for (const { operationId, requestBody, responses } of described.operations) {
+    const asked = Object.values(requestBody?.content ?? {});
+    const answered = Object.values(responses).flatMap(({ content = {} }) => Object.values(content));
+    const isEmpty = '204' in responses; // nothing to show
+    if (!isEmpty && !answered.some(({ example }) => example !== undefined)) without.push(operationId);
+    for (const { schema, example } of [...asked, ...answered]) {
+      if (example === undefined) continue;
+      expect(described.faults(schema ?? false, example), operationId).toEqual([]);
+    }
+    if (requestBody?.content['application/json'])
+      expect(
+        asked.some(({ example }) => example),
+        operationId,
+      ).toBe(true);
+  }
+  expect(without).toEqual([]);
+});
+
+test('no example has a secret, or where it was recorded', () => {
+  const text = JSON.stringify(document);
+  const secrets = text.match(/mfk_[0-9a-f]{12}_[\w-]+/g) ?? [];
+  expect(secrets.filter((secret) => !secret.endsWith('x'.repeat(43)))).toEqual([]);
+  expect(text).not.toMatch(/\/(?:var\/tmp|tmp\/mayfly|root|work)\/|PRIVATE KEY/);
+});
+
+test('a linter finds nothing: OpenAPI 3.1, its recommended rules, all of them as errors', async () => {
+  const config = await createConfig({ extends: ['recommended-strict'] });
+  const problems = await lintFromString({ source: JSON.stringify(document), config });
+  expect(problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)).toEqual([]);
+  const broken = JSON.stringify({ ...document, security: [{ nobody: [] }] });
+  expect(await lintFromString({ source: broken, config })).not.toEqual([]);
 });
 
 test('both ways to send a key are described', () => {

@@ -1,0 +1,264 @@
+// @module-tag full
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Exchange, openApiDocument, recordedExchanges } from '../../api/description/openapi.ts';
+import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
+import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { Described } from '../support/described.ts';
+import { TestDoor } from '../support/door.ts';
+import { useMayfly } from '../support/mayfly.ts';
+
+const mayfly = useMayfly();
+const WAIT = { Prefer: 'wait=60' };
+const NOW = { Prefer: 'wait=0' };
+const SOURCE = 'web-server';
+const STREAM = 'text/event-stream';
+
+interface Asked {
+  operationId: string;
+  request: unknown;
+  status: number;
+  type: string;
+  answer: unknown;
+}
+
+let door: TestDoor;
+let described: Described;
+const asked: Asked[] = [];
+
+interface Request {
+  query?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** The status of the problem that it is answered with. */
+  refused?: number;
+}
+
+type Parameters = Record<string, string>;
+
+/** Asks one operation of the description, as who reads it would. */
+async function ask<T = { id: string }>(
+  operationId: string,
+  parameters: Parameters = {},
+  { query = '', body, headers = WAIT, refused }: Request = {},
+): Promise<T> {
+  const { method, path } = described.operation(operationId);
+  const url = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => parameters[name] ?? `no-${name}`);
+  const response = await door.call(method.toUpperCase(), url + query, body, headers);
+  const type = (response.headers.get('Content-Type') ?? '').split(';')[0] ?? '';
+  const text = await response.text();
+  const answer = read(type, text);
+  expect(refused ? response.status === refused : response.ok, `${operationId}: ${text}`).toBe(true);
+  asked.push({ operationId, request: body, status: response.status, type, answer });
+  return answer as T;
+}
+
+/** JSON as what it says; of NDJSON each line is described, so the first stands for all. */
+function read(type: string, text: string): unknown {
+  if (type === 'application/x-ndjson') return JSON.parse(text.split('\n')[0] ?? '');
+  return type.endsWith('json') ? JSON.parse(text) : text;
+}
+
+const hypervisor = () => mayfly().host?.machine.hypervisor as SimulatedHypervisor;
+
+async function runningSource(): Promise<void> {
+  await hypervisor().runningSources.make(SOURCE);
+  const folder = join(mayfly().config.stateDir, 'images', SOURCE, 'root/srv');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'notes.txt'), 'backup at 02:00\n');
+  await hypervisor().runningSources.start(SOURCE);
+}
+
+async function commandsAndFiles(id: string): Promise<void> {
+  const hello = await ask('runCommand', { id }, { body: { command: 'echo "hello from $PWD"', cwd: '/tmp' } });
+  const commandId = hello.id;
+  await ask('listCommands', { id }, { query: '?limit=1' });
+  await ask('getCommand', { id, commandId });
+  await ask('getCommandOutput', { id, commandId }, { query: '?stream=stdout' });
+  await ask('followCommand', { id, commandId });
+  const cat = await ask('runCommand', { id }, { body: { argv: ['cat'], stdinOpen: true }, headers: NOW });
+  await door.until({ id: cat.id, sandboxId: id }, ({ state }) => state === 'running');
+  const input = Buffer.from('more\n');
+  const bytes = { 'Content-Type': 'application/octet-stream' };
+  await ask('writeCommandStdin', { id, commandId: cat.id }, { query: '?offset=0', body: input, headers: bytes });
+  await ask('cancelCommand', { id, commandId: cat.id });
+  await ask('followCommand', { id, commandId: cat.id });
+  await ask('cancelCommand', { id, commandId: cat.id });
+
+  const path = 'tmp/notes/today.txt';
+  for (const text of ['first\n', 'second\n']) {
+    await ask('writeFile', { id, path }, { query: '?parents=true', body: Buffer.from(text), headers: bytes });
+  }
+  await ask('readFile', { id, path });
+  await ask('readFile', { id, path }, { headers: { Range: 'bytes=0-2' } });
+  await ask('readFile', { id, path: 'tmp/notes' });
+}
+
+async function credentials(id: string): Promise<void> {
+  const { publicKey } = makeKeyPair('me');
+  const { serial } = await ask<{ serial: string }>('issueCredential', { id }, { body: { publicKey, ttlSeconds: 600 } });
+  await ask('listCredentials', { id });
+  await ask('revokeCredential', { id, credential: serial });
+  await ask('revokeCredentials', { id });
+}
+
+async function snapshots(id: string): Promise<void> {
+  const { id: snapshotId } = await ask('createSnapshot', { id }, { body: { name: 'installed' } });
+  await ask('listSnapshots', { id });
+  await ask('getSnapshot', { id: snapshotId });
+  await ask('deleteFile', { id, path: 'tmp/notes/today.txt' });
+  await ask('diffSnapshots', { a: snapshotId, b: 'current' });
+  await ask('diffSnapshots', { a: snapshotId, b: 'current' }, { query: '?format=ndjson' });
+  await ask('restoreSandbox', { id }, { body: { snapshotId } });
+  const forks = { body: { snapshotId, count: 2, ttlSeconds: 900 } };
+  const { items } = await ask<{ items: { sandbox: { id: string } }[] }>('createSandbox', {}, forks);
+  for (const { sandbox } of items) await ask('destroySandbox', { id: sandbox.id });
+  await ask('bakeSource', {}, { body: { name: 'with-tools', fromSnapshot: snapshotId } });
+  await ask('listSources');
+  await ask('deleteSource', { name: 'with-tools' });
+  const { items: all } = await ask<{ items: { id: string }[] }>('listSnapshots', { id });
+  for (const { id: one } of all) await ask('deleteSnapshot', { id: one });
+}
+
+async function sources(): Promise<void> {
+  const name = SOURCE;
+  await ask('prepareSource', { name }, { body: {} });
+  await ask('getSource', { name });
+  await ask('runSourceCommand', { name }, { body: { command: 'cat /srv/notes.txt | wc -l' } });
+  await ask('readSourceFile', { name, path: 'srv/notes.txt' });
+  await ask('readSourceFile', { name, path: 'srv' });
+  const { id } = await ask('createCapture', { name }, { body: {} });
+  await ask('listCaptures', { name });
+  await ask('getCapture', { id });
+  await ask('deleteCapture', { id });
+  await ask('unprepareSource', { name }, { body: {} });
+  await ask('getSourceAudit', { name }, { query: '?limit=2' });
+}
+
+async function keys(): Promise<void> {
+  const key = { name: 'agent-runner', scopes: ['sandboxes:read', 'sandboxes:write'] };
+  const { id } = await ask('createKey', {}, { body: key });
+  await ask('updateKey', { id }, { body: { diskBytes: 10_737_418_240, sandboxDiskBytes: null } });
+  await ask('listKeys');
+  await ask('revokeKey', { id });
+}
+
+beforeAll(async () => {
+  await runningSource();
+  door = await TestDoor.open(mayfly());
+  described = new Described(openApiDocument(door.app, '0'));
+  await ask('listHosts');
+  await keys();
+  const wish = { source: 'golden-debian12', ttlSeconds: 900, metadata: { task: 'build' }, agentId: 'agent-7' };
+  const { id } = await ask('createSandbox', {}, { body: wish });
+  await ask('listSandboxes', {}, { query: '?limit=1' });
+  await ask('getSandbox', { id });
+  await ask('updateSandbox', { id }, { body: { ttlSeconds: 1_800, metadata: { task: 'test' } } });
+  await commandsAndFiles(id);
+  await credentials(id);
+  await ask('pauseSandbox', { id });
+  await ask('resumeSandbox', { id });
+  await ask('hibernateSandbox', { id }, { refused: 422 }); // a process tree has no memory that could be saved
+  await ask('getSandboxUsage', { id });
+  await ask('getUsage');
+  await snapshots(id);
+  await sources();
+  await ask('destroySandbox', { id });
+  await ask('watchSandbox', { id });
+  await ask('getSandboxAudit', { id }, { query: '?limit=2' });
+  await ask('getAudit', {}, { query: `?sandboxId=${id}&limit=2` });
+  const short = await ask('createSandbox', {}, { body: { source: 'golden-debian12' }, headers: NOW });
+  await ask('destroySandbox', { id: short.id });
+});
+
+afterAll(async () => {
+  door?.close();
+  await hypervisor().runningSources.stop(SOURCE);
+});
+
+const isStream = ({ type }: Asked) => type === STREAM;
+
+/** Events as a client takes them (HTML, Server-sent events). */
+function eventsIn(text: string): Record<string, unknown>[] {
+  const blocks = text.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'));
+  return blocks.map((block) => {
+    const fields = block.split('\n').map((line) => line.split(/: (.*)/s, 2) as [string, string]);
+    return Object.fromEntries(fields);
+  });
+}
+
+// Promise: the OpenAPI document is true of every operation. One life on a simulated host; half a minute.
+// New examples: `MAYFLY_RECORD_EXAMPLES=1 node scripts/test.mjs --tier all test/api/real-answers.integration.test.ts`.
+test('every operation was asked, and answered as it says, with no field that it does not name', () => {
+  const ids = described.operations.map(({ operationId }) => operationId);
+  expect(ids.filter((id) => !asked.some(({ operationId }) => operationId === id))).toEqual([]);
+  const faults = asked
+    .filter((one) => one.status !== 204 && !isStream(one))
+    .flatMap(({ operationId, status, type, answer }) =>
+      described.faults(described.answer(operationId, status, type), answer).map((fault) => `${operationId}: ${fault}`),
+    );
+  expect(faults).toEqual([]);
+});
+
+test('every request was one that the document allows', () => {
+  const faults = asked.flatMap(({ operationId, request }) => {
+    const { schema } = described.operation(operationId).requestBody?.content['application/json'] ?? {};
+    return schema ? described.faults(schema, request) : [];
+  });
+  expect(faults).toEqual([]);
+});
+
+test('every event is as the schema of its stream says', () => {
+  const seen = new Set<unknown>();
+  for (const { operationId, answer } of asked.filter(isStream)) {
+    for (const event of eventsIn(answer as string)) {
+      seen.add(event['event']);
+      expect(described.eventFaults(operationId, event), JSON.stringify(event)).toEqual([]);
+    }
+  }
+  expect(seen).toEqual(new Set(['audit', 'ended', 'output', 'sandbox']));
+  const strange = JSON.stringify({ stream: 'stdin', at: 'now', offset: 0, text: '' });
+  expect(described.eventFaults('followCommand', { event: 'output', id: '0-0', data: strange })).not.toEqual([]);
+});
+
+test('the examples of the document are of these operations and their statuses', async () => {
+  const exchanges = examplesOf(asked);
+  if (process.env['MAYFLY_RECORD_EXAMPLES']) {
+    const file = new URL('../../api/description/examples.json', import.meta.url);
+    await writeFile(file, `${JSON.stringify(exchanges, null, 2)}\n`);
+  }
+  const shape = (all: Record<string, Exchange>) =>
+    Object.entries(all).map(([id, { answers }]) => [id, Object.keys(answers).sort()]);
+  expect(shape(recordedExchanges())).toEqual(shape(exchanges));
+});
+
+/** The first of each status and media type, with short lists, and without what is only of this run or secret. */
+function examplesOf(all: readonly Asked[]): Record<string, Exchange> {
+  const exchanges: Record<string, Exchange> = {};
+  for (const { operationId, request, status, type, answer } of all) {
+    exchanges[operationId] ??= { request: undefined, answers: {} };
+    const exchange = exchanges[operationId];
+    if (exchange.request === undefined && request !== undefined && !Buffer.isBuffer(request))
+      exchange.request = request;
+    exchange.answers[status] ??= {};
+    if (type !== '') exchange.answers[status][type] ??= shown(type === STREAM ? eventsIn(String(answer))[0] : answer);
+  }
+  return exchanges;
+}
+
+function shown(answer: unknown): unknown {
+  if (typeof answer === 'string') return placed(answer);
+  const { items, secret } = answer as { items?: unknown[]; secret?: string };
+  const short = {
+    ...(answer as object),
+    ...(items && { items: items.slice(0, 1) }),
+    ...(secret !== undefined && { secret: `mfk_${'0'.repeat(12)}_${'x'.repeat(43)}` }),
+  };
+  return JSON.parse(placed(JSON.stringify(short)));
+}
+
+/** Where this run had its state is where an installation has it. */
+function placed(text: string): string {
+  return text.replaceAll(mayfly().config.stateDir, '/var/lib/mayfly');
+}
