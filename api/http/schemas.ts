@@ -140,8 +140,10 @@ export const createSandbox = z
   })
   .openapi('CreateSandbox', {
     oneOf: [{ required: ['source'] }, { required: ['snapshotId'] }],
-    ...keywords({ dependentRequired: { captureId: ['source'], count: ['snapshotId'] } }),
-    not: { required: ['name', 'count'] },
+    ...keywords({
+      dependentRequired: { captureId: ['source'], count: ['snapshotId'] },
+      dependentSchemas: { count: { properties: { name: { not: {} } } } },
+    }),
     description:
       'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended.',
   });

@@ -18,6 +18,7 @@ const under = { params: sourceParams, query: noQuery, headers: idempotencyHeader
 const pending = json('It goes on; ask again, which is no second one', sourcePower);
 
 const startOne = createRoute({
+  operationId: 'startSource',
   method: 'post',
   path: '/v1/sources/{name}/start',
   tags: ['sources'],
@@ -35,6 +36,7 @@ const startOne = createRoute({
 });
 
 const stopOne = createRoute({
+  operationId: 'stopSource',
   method: 'post',
   path: '/v1/sources/{name}/stop',
   tags: ['sources'],

@@ -133,6 +133,8 @@ async function sources(): Promise<void> {
   await ask('getCapture', { id });
   await ask('deleteCapture', { id });
   await ask('unprepareSource', { name }, { body: {} });
+  await ask('stopSource', { name }, { body: {} });
+  await ask('startSource', { name }, { body: {} });
   await ask('getSourceAudit', { name }, { query: '?limit=2' });
 }
 
@@ -150,7 +152,13 @@ beforeAll(async () => {
   described = new Described(openApiDocument(door.app, '0'));
   await ask('listHosts');
   await keys();
-  const wish = { source: 'golden-debian12', ttlSeconds: 900, metadata: { task: 'build' }, agentId: 'agent-7' };
+  const wish = {
+    name: 'web',
+    source: 'golden-debian12',
+    ttlSeconds: 900,
+    metadata: { task: 'build' },
+    agentId: 'agent-7',
+  };
   const { id } = await ask('createSandbox', {}, { body: wish });
   await ask('listSandboxes', {}, { query: '?limit=1' });
   await ask('getSandbox', { id });

@@ -48,7 +48,11 @@ it('prints what is kept, of the latest command unless one is named', async () =>
 });
 
 it('goes on with -f until the command has ended', async () => {
-  expect(await runLine(server, ['logs', '-f', ID])).toMatchObject({ code: 0, out: 'live right\n', err: 'live wrong\n' });
+  expect(await runLine(server, ['logs', '-f', ID])).toMatchObject({
+    code: 0,
+    out: 'live right\n',
+    err: 'live wrong\n',
+  });
   expect(server.seen.every(({ method }) => method === 'GET')).toBe(true);
 });
 
