@@ -4,8 +4,9 @@ import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
-import { auditQuery, json, SANDBOX_REFERENCE, sandboxParams } from '../http/schemas.ts';
+import { auditQuery, json } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { SANDBOX_REFERENCE, sandboxParams } from '../resources/sandbox-schemas.ts';
 
 export const auditPage = z
   .object({

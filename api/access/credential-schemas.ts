@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { CERTIFICATE_PURPOSES } from '../../model/sandbox/certificate.ts';
-import { sandboxParams } from '../http/schemas.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const range = `must be a whole number of seconds from ${LIMITS.certificateSeconds.min} to ${LIMITS.certificateSeconds.max}`;
 

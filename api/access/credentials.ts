@@ -7,9 +7,10 @@ import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { BODY, KEYED, problems, RUNNING, SAGA } from '../http/problem-answers.ts';
-import { idempotencyHeaders, json, noQuery, preferHeaders, sandboxParams } from '../http/schemas.ts';
+import { idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import {
   credentialAnswer,
   credentialList,

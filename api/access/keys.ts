@@ -6,7 +6,8 @@ import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
-import { createKey, json, keyHeaders, limitKey, noQuery, pageOf } from '../http/schemas.ts';
+import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { createKey, limitKey } from './key-schemas.ts';
 
 const PATH = '/v1/keys';
 const tags = ['keys'];

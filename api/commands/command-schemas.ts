@@ -3,7 +3,8 @@ import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
 import { eventData } from '../http/event-stream.ts';
-import { actor, cursor, instant, keywords, limit, sandboxParams, whole } from '../http/schemas.ts';
+import { actor, cursor, instant, keywords, limit, whole } from '../http/schemas.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const { command: limits } = LIMITS;
 

@@ -5,8 +5,9 @@ import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
 import { BODY, GUEST, KEYED, problems, SAGA } from '../http/problem-answers.ts';
-import { idempotencyHeaders, json, noQuery, pageOf, sandboxParams } from '../http/schemas.ts';
+import { idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { answerOutput } from './command-output.ts';
 import {
   commandAnswer,

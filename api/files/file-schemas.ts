@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { sandboxParams, wholeText } from '../http/schemas.ts';
+import { wholeText } from '../http/schemas.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 /** `agent` bounds it too: guest/agent/files/directory.go. */
 const MAX_ENTRIES = 10_000;

@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { sandboxAnswer } from '../http/schemas.ts';
+import type { sandboxAnswer } from './sandbox-schemas.ts';
 
 export type SandboxView = z.infer<typeof sandboxAnswer>;
 

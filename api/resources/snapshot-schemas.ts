@@ -2,7 +2,8 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isSnapshotId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SNAPSHOT_KINDS, SNAPSHOT_REASONS, SNAPSHOT_STATES } from '../../model/snapshots/snapshot.ts';
-import { actor, cursor, instant, limit, sandboxAnswer, snapshotId } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, snapshotId } from '../http/schemas.ts';
+import { sandboxAnswer } from './sandbox-schemas.ts';
 import { savedDisk } from './saved-disk.ts';
 
 const { maxLength } = LIMITS.snapshotName;

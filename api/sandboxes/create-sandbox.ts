@@ -10,10 +10,11 @@ import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
-import type { createSandbox, IdempotencyHeaders } from '../http/schemas.ts';
+import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
 import { refuseTakenName, tellingWhoHasIt } from '../resources/sandbox-names.ts';
+import type { createSandbox } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 
 export type Request = z.output<typeof createSandbox>;

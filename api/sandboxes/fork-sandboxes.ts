@@ -7,9 +7,10 @@ import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemOf } from '../http/problem.ts';
-import type { forksAnswer, IdempotencyHeaders } from '../http/schemas.ts';
+import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { placeableOrigin } from '../resources/placement.ts';
+import type { forksAnswer } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { beginSaga, failureOf, inputOf, type Request, recorded } from './create-sandbox.ts';
 

@@ -7,15 +7,9 @@ import { type App, type AppDeps, type Env, serialised } from '../http/context.ts
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { KEYED, OPERATION, problems, WAKE } from '../http/problem-answers.ts';
-import {
-  type IdempotencyHeaders,
-  idempotencyHeaders,
-  json,
-  noQuery,
-  sandboxAnswer,
-  sandboxParams,
-} from '../http/schemas.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { sandboxAnswer, sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { awaitOperation, beginOperation, failureOf } from './operation.ts';
 

@@ -6,8 +6,9 @@ import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, serialised } from '../http/context.ts';
 import { eventData, eventStream } from '../http/event-stream.ts';
 import { problems } from '../http/problem-answers.ts';
-import { actor, instant, noQuery, sandboxParams } from '../http/schemas.ts';
+import { actor, instant, noQuery } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 
 /** How often the store is asked while somebody listens: three reads by id, about 3 ms of the embedded store. */

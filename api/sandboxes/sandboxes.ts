@@ -6,21 +6,17 @@ import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
 import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
 import { BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
+import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
+import { answerDeletion } from '../resources/deletion.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import {
   createSandbox,
   forksAnswer,
-  idempotencyHeaders,
-  json,
   listQuery,
-  noQuery,
-  pageOf,
   patchSandbox,
-  preferHeaders,
   sandboxAnswer,
   sandboxParams,
-} from '../http/schemas.ts';
-import { answerDeletion } from '../resources/deletion.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
+} from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { answerCreate } from './create-sandbox.ts';
 import { answerForks } from './fork-sandboxes.ts';

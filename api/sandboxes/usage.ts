@@ -4,8 +4,9 @@ import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
-import { instant, json, noQuery, sandboxParams } from '../http/schemas.ts';
+import { instant, json, noQuery } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const tags = ['storage'];
 const middleware = [requires('sandboxes:read')];

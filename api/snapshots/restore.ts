@@ -7,8 +7,9 @@ import { type App, type AppDeps, type Env, serialised } from '../http/context.ts
 import { answerOnce, furtherId, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { BODY, KEYED, problems, WAKE } from '../http/problem-answers.ts';
-import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, sandboxParams } from '../http/schemas.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { restoreAnswer, restoreSandbox } from '../resources/snapshot-schemas.ts';
 import { requireSnapshot } from '../resources/snapshot-view.ts';

@@ -17,6 +17,8 @@ const run = promisify(execFile);
 const NOT_HERE: [RegExp, string][] = [
   [/mayfly up\b/, 'it is what all of this runs in; worker/killed-up.integration'],
   [/mayfly serve /, 'needs production Mongo and a Temporal server; worker/serve.integration'],
+  [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
+  [/^npm run fuzz/, 'ten minutes, by hand'],
   [/^npm run demo/, 'a VM of its own; cli/demo.integration'],
   [/^npm (?:test|run test:all)/, 'runs this test'],
   [/^npm run setup/, 'has run before any test'],

@@ -1,0 +1,26 @@
+import { z } from '@hono/zod-openapi';
+import { LIMITS } from '../../model/limits.ts';
+import { SCOPES } from '../../model/scopes.ts';
+import { printable } from '../http/schemas.ts';
+
+const quotaBytes = z
+  .number()
+  .int()
+  .min(LIMITS.quotaBytes.min)
+  .max(LIMITS.quotaBytes.max)
+  .nullable()
+  .openapi({ description: 'Bytes; null: no limit' });
+const quotaFields = { diskBytes: quotaBytes.optional(), sandboxDiskBytes: quotaBytes.optional() };
+
+export const createKey = z
+  .strictObject({
+    name: printable(128),
+    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
+    ...quotaFields,
+  })
+  .openapi('CreateKey');
+
+export const limitKey = z
+  .strictObject(quotaFields)
+  .refine((quota) => Object.keys(quota).length > 0, { message: 'must change something' })
+  .openapi('LimitKey', { minProperties: 1 });

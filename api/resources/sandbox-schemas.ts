@@ -1,0 +1,194 @@
+import { z } from '@hono/zod-openapi';
+import { ID_PATTERNS, isSandboxId, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { LAYERS } from '../../model/sandbox/proof.ts';
+import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
+import {
+  actor,
+  captureId,
+  cursor,
+  instant,
+  keywords,
+  limit,
+  PRINTABLE_SCHEMA,
+  printable,
+  problemAnswer,
+  SOURCE_NAME_PATTERN,
+  snapshotId,
+  whole,
+} from '../http/schemas.ts';
+
+/** Names that mean something to a JavaScript object and can never mean something to a person. */
+const NO_METADATA_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+const metadata = z
+  .unknown()
+  .superRefine((value, context) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+    // zod drops `__proto__` from records without a word, so names are looked at before.
+    for (const key of Object.keys(value)) {
+      if (NO_METADATA_KEYS.has(key)) context.addIssue({ code: 'custom', message: `may not have the key ${key}` });
+    }
+  })
+  .pipe(
+    z
+      .record(printable(LIMITS.metadata.maxKeyLength), printable(LIMITS.metadata.maxValueLength, 0))
+      .refine((record) => Object.keys(record).length <= LIMITS.metadata.maxEntries, {
+        message: `must have at most ${LIMITS.metadata.maxEntries} entries`,
+      }),
+  )
+  .openapi({
+    type: 'object',
+    maxProperties: LIMITS.metadata.maxEntries,
+    ...keywords({
+      propertyNames: {
+        type: 'string',
+        minLength: 1,
+        maxLength: LIMITS.metadata.maxKeyLength,
+        ...PRINTABLE_SCHEMA,
+        not: { enum: [...NO_METADATA_KEYS] },
+      },
+    }),
+    additionalProperties: { type: 'string', maxLength: LIMITS.metadata.maxValueLength, ...PRINTABLE_SCHEMA },
+  });
+
+const ttlSeconds = whole(LIMITS.ttlSeconds, 'seconds');
+const idleSeconds = whole(LIMITS.idleSeconds, 'seconds');
+
+/** Without lookahead, which not every tool has. */
+const NAME_SCHEMA = { pattern: SANDBOX_NAME_PATTERNS.is, not: { pattern: SANDBOX_NAME_PATTERNS.isNot } };
+const NAME_RULE =
+  'must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and not begin as an id does (sbx-)';
+
+export const sandboxName = z
+  .string()
+  .refine(isSandboxName, NAME_RULE)
+  .openapi({ ...NAME_SCHEMA, maxLength: 63, example: 'web' });
+
+/** An id, or a name. */
+export const SANDBOX_REFERENCE = [{ pattern: ID_PATTERNS.sandbox }, NAME_SCHEMA];
+
+/** How a request says which sandbox it means. */
+export const sandboxReference = z
+  .string()
+  .refine((text) => isSandboxId(text) || isSandboxName(text), 'is neither the id nor the name of a sandbox')
+  .openapi({
+    anyOf: SANDBOX_REFERENCE,
+    description: 'The id, or the name of one that lives; what is repeated by itself should use the id',
+    example: 'sbx-0123456789abcdef',
+  });
+
+export const createSandbox = z
+  .strictObject({
+    name: sandboxName.optional(),
+    source: printable(LIMITS.sourceName.maxLength)
+      .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
+      .openapi({ pattern: SOURCE_NAME_PATTERN })
+      .optional(),
+    snapshotId: snapshotId.optional(),
+    captureId: captureId.optional(),
+    count: whole(LIMITS.fork.count, 'sandboxes').optional(),
+    cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
+    memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
+    ttlSeconds: ttlSeconds.optional(),
+    idleSeconds: idleSeconds.optional(),
+    autoResume: z.boolean().optional(),
+    metadata: metadata.optional(),
+    agentId: printable(LIMITS.agentId.maxLength).optional(),
+    network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
+  })
+  .superRefine(({ name, source, snapshotId: snapshot, captureId: capture, count }, context) => {
+    const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
+    if (source === undefined && snapshot === undefined) refuse('source', 'is missing, and so is snapshotId: give one');
+    if (source !== undefined && snapshot !== undefined) refuse('snapshotId', 'may not be given together with source');
+    if (capture !== undefined && source === undefined) refuse('captureId', 'may only be given together with source');
+    if (count !== undefined && snapshot === undefined) refuse('count', 'may only be given together with snapshotId');
+    if (count !== undefined && name !== undefined) refuse('name', 'may not be given together with count');
+  })
+  .openapi('CreateSandbox', {
+    oneOf: [{ required: ['source'] }, { required: ['snapshotId'] }],
+    ...keywords({
+      dependentRequired: { captureId: ['source'], count: ['snapshotId'] },
+      dependentSchemas: { count: { properties: { name: { not: {} } } } },
+    }),
+    description:
+      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended.',
+  });
+
+export const patchSandbox = z
+  .strictObject({
+    ttlSeconds: ttlSeconds.optional(),
+    idleSeconds: idleSeconds.nullable().optional(),
+    autoResume: z.boolean().optional(),
+    metadata: metadata.optional(),
+  })
+  .refine((patch) => Object.keys(patch).length > 0, { message: 'must change something' })
+  .openapi('PatchSandbox', { minProperties: 1 });
+
+export const sandboxParams = z.strictObject({
+  id: sandboxReference.openapi({ param: { name: 'id', in: 'path' } }),
+});
+
+export const sandboxAnswer = z
+  .object({
+    id: z.string(),
+    name: z.string().nullable(),
+    state: z.enum(SANDBOX_STATES),
+    phase: z.enum(SANDBOX_PHASES).nullable(),
+    spec: z.object({
+      source: z.string(),
+      snapshotId: z.string().nullable(),
+      captureId: z.string().nullable(),
+      cpus: z.int().nullable(),
+      memoryMib: z.int().nullable(),
+      ttlSeconds: z.int(),
+      idleSeconds: z.int().nullable(),
+      autoResume: z.boolean(),
+      metadata: z.record(z.string(), z.string()),
+      agentId: z.string().nullable(),
+      network: z.object({ egress: z.enum(['none', 'internet']) }),
+    }),
+    createdBy: actor,
+    hostId: z.string().nullable(),
+    parentSnapshotId: z.string().nullable(),
+    ssh: z.object({ address: z.string(), port: z.int(), user: z.string(), hostKey: z.string() }).nullable(),
+    macAddress: z.string().nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+    runningAt: instant.nullable(),
+    expiresAt: instant,
+    stopReason: z.enum(['deleted', 'ttl', 'idle', 'create-failed']).nullable(),
+    failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
+    stalledBy: z.enum(SPACE_SUSPENSION_CAUSES).nullable(),
+    waitingFor: z.string().nullable(),
+    proof: z
+      .object({
+        sandboxId: z.string(),
+        hostId: z.string().nullable(),
+        observations: z.array(
+          z.object({
+            layer: z.enum(LAYERS),
+            lookedAt: z.string(),
+            absent: z.boolean(),
+            found: z.string().optional(),
+            at: instant,
+          }),
+        ),
+        provedAt: instant,
+      })
+      .nullable(),
+    steps: z.array(z.object({ step: z.string(), startedAt: instant, endedAt: instant })),
+  })
+  .openapi('Sandbox');
+
+export const forksAnswer = z
+  .object({ items: z.array(z.union([z.object({ sandbox: sandboxAnswer }), z.object({ problem: problemAnswer })])) })
+  .openapi('Forks', { description: 'One item for each sandbox that was asked for: it, or why there is none.' });
+
+export const listQuery = z.strictObject({
+  limit,
+  cursor,
+  state: z.enum(SANDBOX_STATES).optional(),
+  alive: z.enum(['true']).optional().openapi({ description: 'Only those that have not ended' }),
+  name: sandboxName.optional().openapi({ description: 'Only the one that lives and has this name' }),
+});
