@@ -6,8 +6,8 @@ import type { Store } from '../../store/connect.ts';
 import type { Env } from './context.ts';
 
 /** The only paths that answer without a key: these, and the parts of the page /docs. */
-const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', '/docs']);
-const DOCS_PART = /^\/docs\//;
+const DOCS = ['/docs', '/docs/page.js', '/docs/page.css', '/docs/swagger-ui.js', '/docs/swagger-ui.css'];
+const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', ...DOCS]);
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
@@ -16,7 +16,7 @@ const BEARER = /^Bearer +(\S+)$/i;
  */
 export function authenticate(store: Pick<Store, 'apiKeys'>) {
   return createMiddleware<Env>(async (c, next) => {
-    if (OPEN_PATHS.has(c.req.path) || DOCS_PART.test(c.req.path)) return next();
+    if (OPEN_PATHS.has(c.req.path)) return next();
     const presented = BEARER.exec(c.req.header('Authorization') ?? '')?.[1] ?? c.req.header('X-API-Key');
     if (!presented) throw new MayflyError('unauthenticated', 'The request carries no API key.');
     const apiKey = await store.apiKeys.authenticate(presented);

@@ -64,8 +64,8 @@ describe('changes as lines', () => {
 describe('one file', () => {
   it.each([
     ['a\nb\n', 'a\nc\n', 'text', '--- a/etc/x\n+++ b/etc/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n'],
-    [null, 'a\n', 'text', '--- /dev/null\n+++ b/etc/x\n@@ -0,0 +1 @@\n+a\n'],
-    ['a\n', null, 'text', '--- a/etc/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n'],
+    [null, 'a\n', 'text', '--- /dev/null\n+++ b/etc/x\n@@ -0,0 +1,1 @@\n+a\n'],
+    ['a\n', null, 'text', '--- a/etc/x\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n'],
     ['a\n', 'a\n', 'same', null],
     ['a\n', 'a\0\n', 'binary', null],
     ['a\n', '\u00ff', 'binary', null],
