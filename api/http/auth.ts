@@ -5,8 +5,9 @@ import { grants } from '../../model/scopes.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Env } from './context.ts';
 
-/** The only paths that answer without a key: these, and the parts of the page /docs. */
+/** The page and its parts. */
 const DOCS = ['/docs', '/docs/page.js', '/docs/page.css', '/docs/swagger-ui.js', '/docs/swagger-ui.css'];
+/** The only paths that answer without a key. */
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', ...DOCS]);
 const BEARER = /^Bearer +(\S+)$/i;
 

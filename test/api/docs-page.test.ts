@@ -61,9 +61,8 @@ test('every error has the row that its `type` points to', () => {
 });
 
 test('what is beside it is not open with it', async () => {
-  for (const path of ['/docsx', '/docs/../v1/sandboxes', '/docs/%2e%2e/v1/keys', '//docs/page.js', '/v1/docs/']) {
+  const closed = ['/docsx', '/docs/../v1/sandboxes', '/docs/%2e%2e/v1/keys', '//docs/page.js', '/v1/docs/'];
+  for (const path of [...closed, '/docs/swagger-ui.js.map', '/docs/..%2fpackage.json']) {
     expect((await got(path)).response.status, path).toBe(401);
   }
-  expect((await got('/docs/swagger-ui.js.map')).response.status).toBe(404);
-  expect((await got('/docs/..%2fpackage.json')).response.status).toBe(404);
 });
