@@ -14,7 +14,7 @@ export interface Timeouts {
   awaitIpMs: number;
   /** Lease until login: 17 s for a stock image under TCG. */
   verifySshMs: number;
-  /** Freezing, a new layer, thawing; what is copied is the work of the disk. */
+  /** Freezing, a new layer, unfreezing; what is copied is the work of the disk. */
   saveSnapshotMs: number;
   /** Reads what was saved once: at 100 MB/s a layer of 60 GB takes ten minutes. */
   verifySnapshotMs: number;

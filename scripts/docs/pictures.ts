@@ -9,6 +9,7 @@ export async function pictures(): Promise<Record<string, string>> {
   return {
     'architecture.svg': architecturePicture(),
     'story.svg': storyPicture(),
+    'performance/libvirt.svg': benchPicture(await reportIn('libvirt')),
     'performance/simulated.svg': benchPicture(await reportIn('simulated')),
   };
 }

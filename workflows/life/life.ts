@@ -1,4 +1,4 @@
-import { allHandlersFinished, CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, setHandler } from '@temporalio/workflow';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
@@ -18,9 +18,10 @@ import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { accepted, destroy, patch, settled, touch } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
+import { Deadline } from './deadline.ts';
 import { show } from './shown.ts';
 
-const { recordRequested, remember, recall, lastUse } = controlUntilDone;
+const { recordRequested, remember, recall } = controlUntilDone;
 
 /** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;
@@ -47,14 +48,12 @@ export class Life {
   /** Its end has come, by a delete or a timer, though its record may not say so yet: what is under way is cut short. */
   shallEnd = false;
   /** Something is being done to it, so it is not idle. */
-  #isOperatedOn = false;
+  isOperatedOn = false;
   #written = false;
   /** Why there will never be a record. */
   #refusal: Error | null = null;
   #stop: StopRequest | null = null;
-  #usedAt: number;
-  #awaitedEnd = 0;
-  #deadlineChanges = 0;
+  readonly #deadline = new Deadline(this);
   #events = 0;
   #createSteps: StepTiming[] | null = null;
   #operations = 0;
@@ -66,7 +65,6 @@ export class Life {
     this.hasMultiStepCreate = input.hostIds !== undefined;
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
     this.record = requestedRecord(input);
-    this.#usedAt = Date.now();
     this.#answerMessages();
   }
 
@@ -156,48 +154,29 @@ export class Life {
   beginOperation(): number {
     this.#createSteps ??= this.steps;
     this.steps = this.#createSteps;
-    this.#isOperatedOn = true;
+    this.isOperatedOn = true;
     this.failedStep = 'workflow';
     return ++this.#operations;
   }
 
   endOperation(): void {
-    this.#isOperatedOn = false;
+    this.isOperatedOn = false;
     this.used();
-  }
-
-  /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
-  async untilEnd(): Promise<StopReason> {
-    for (;;) {
-      if (this.#stop) return 'deleted';
-      const { at, reason } = this.#deadline();
-      this.#awaitedEnd = at;
-      const left = at - Date.now();
-      if (left <= 0) {
-        if (reason === 'idle' && (await this.#usedMeanwhile())) continue;
-        return reason;
-      }
-      const seen = this.#deadlineChanges;
-      await condition(() => this.#stop !== null || this.#deadlineChanges !== seen, left);
-    }
-  }
-
-  /**
-   * Whether the sandbox was used since this workflow last heard of it. Uses are counted in the store, not signalled
-   * here: a run takes only so many signals. Lives that began before that was so are replayed as they were.
-   */
-  async #usedMeanwhile(): Promise<boolean> {
-    if (!patched('idle-asks-the-store')) return false;
-    const { usedAt, isBusy } = await lastUse({ sandboxId: this.id });
-    const latest = isBusy ? Date.now() : Date.parse(usedAt);
-    if (latest <= this.#usedAt) return false;
-    this.#usedAt = latest;
-    return true;
   }
 
   /** By the API, when it was asked for. */
   get proposedHosts(): readonly string[] {
     return this.input.hostIds ?? [];
+  }
+
+  /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
+  untilEnd(): Promise<StopReason> {
+    return this.#deadline.untilReached(() => this.#stop !== null);
+  }
+
+  /** The sandbox is in use: the idle timer starts anew. */
+  used(): void {
+    this.#deadline.used();
   }
 
   get isEnding(): boolean {
@@ -207,21 +186,6 @@ export class Life {
   /** Who asked for the end, if somebody did. */
   get stoppedBy(): Actor | null {
     return this.#stop?.actor ?? null;
-  }
-
-  #deadline(): { at: number; reason: StopReason } {
-    const ttl = Date.parse(this.record.expiresAt);
-    const { idleSeconds } = this.record.spec;
-    if (idleSeconds === null || this.#isOperatedOn || this.record.state !== 'running')
-      return { at: ttl, reason: 'ttl' };
-    const idle = this.#usedAt + idleSeconds * 1000;
-    return idle < ttl ? { at: idle, reason: 'idle' } : { at: ttl, reason: 'ttl' };
-  }
-
-  /** The sandbox is in use: the idle timer starts anew. */
-  used(): void {
-    this.#usedAt = Date.now();
-    if (!this.hasMultiStepCreate || this.#deadline().at !== this.#awaitedEnd) this.#deadlineChanges++;
   }
 
   #answerMessages(): void {

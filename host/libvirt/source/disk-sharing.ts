@@ -40,8 +40,8 @@ export class DiskSharing {
     for (const { path } of written) identities.add(await identityOf(path));
     identities.delete(null);
     const isOne = memoized(async (path) => identities.has(await identityOf(path)));
-    const leaning = await this.deps.references.over(isOne);
-    const users = [...(leaning === null ? [] : [leaning]), ...(await this.#domainsWith(isOne, name))];
+    const referring = await this.deps.references.over(isOne);
+    const users = [...(referring === null ? [] : [referring]), ...(await this.#domainsWith(isOne, name))];
     if (users.length > 0) {
       const why = `It would change a disk that ${users.join(', ')} refers to`;
       throw new MayflyError('source_in_use', `${JSON.stringify(name)} is not started. ${why}.`);

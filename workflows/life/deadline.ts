@@ -1,0 +1,64 @@
+import { condition, patched } from '@temporalio/workflow';
+import type { SandboxRecord, StopReason } from '../../model/sandbox/sandbox.ts';
+import { controlUntilDone } from '../saga/control.ts';
+
+interface Living {
+  readonly id: string;
+  readonly record: SandboxRecord;
+  /** Something is being done to it, so it is not idle. */
+  readonly isOperatedOn: boolean;
+  readonly hasMultiStepCreate: boolean;
+}
+
+/** When a sandbox ends by itself: at the end of its TTL, or when it has not been used for long enough. */
+export class Deadline {
+  #usedAt = Date.now();
+  #awaited = 0;
+  #changes = 0;
+
+  constructor(private readonly life: Living) {}
+
+  /** Resolves when it is reached, or somebody has asked for the end. */
+  async untilReached(isStopped: () => boolean): Promise<StopReason> {
+    for (;;) {
+      if (isStopped()) return 'deleted';
+      const { at, reason } = this.#next();
+      this.#awaited = at;
+      const left = at - Date.now();
+      if (left <= 0) {
+        if (reason === 'idle' && (await this.#usedMeanwhile())) continue;
+        return reason;
+      }
+      const seen = this.#changes;
+      await condition(() => isStopped() || this.#changes !== seen, left);
+    }
+  }
+
+  /** The sandbox is in use, or its TTL has changed: it is reckoned anew. */
+  used(): void {
+    this.#usedAt = Date.now();
+    if (!this.life.hasMultiStepCreate || this.#next().at !== this.#awaited) this.#changes++;
+  }
+
+  #next(): { at: number; reason: StopReason } {
+    const { record, isOperatedOn } = this.life;
+    const ttl = Date.parse(record.expiresAt);
+    const { idleSeconds } = record.spec;
+    if (idleSeconds === null || isOperatedOn || record.state !== 'running') return { at: ttl, reason: 'ttl' };
+    const idle = this.#usedAt + idleSeconds * 1000;
+    return idle < ttl ? { at: idle, reason: 'idle' } : { at: ttl, reason: 'ttl' };
+  }
+
+  /**
+   * Whether the sandbox was used since this workflow last heard of it. Uses are counted in the store, not signalled
+   * here: a run takes only so many signals. Lives that began before that was so are replayed as they were.
+   */
+  async #usedMeanwhile(): Promise<boolean> {
+    if (!patched('idle-asks-the-store')) return false;
+    const { usedAt, isBusy } = await controlUntilDone.lastUse({ sandboxId: this.life.id });
+    const latest = isBusy ? Date.now() : Date.parse(usedAt);
+    if (latest <= this.#usedAt) return false;
+    this.#usedAt = latest;
+    return true;
+  }
+}
