@@ -3,6 +3,7 @@ import { type ArgsDef, defineCommand } from 'citty';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceCommandResult, SourceOutput } from '../../model/snapshots/source-access.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import type { Io } from '../terminal/io.ts';
 import { seconds } from '../terminal/quantities.ts';
@@ -26,6 +27,7 @@ export function runCommand(io: Io) {
     meta: { name: 'run', description: 'Look at a prepared source: a command that changes nothing' },
     args: ARGS,
     async run({ args, rawArgs }) {
+      refuseWords(rawArgs, args.name);
       checkArguments(rawArgs, ARGS);
       const { min, max } = LIMITS.sourceCommand.timeoutSeconds;
       const timeout = args.timeout === undefined ? null : seconds('timeout', args.timeout, { min, max });
@@ -42,6 +44,15 @@ export function runCommand(io: Io) {
       return exitCodeOf(result);
     },
   });
+}
+
+/** As `mayfly run` has them: here the line is read, and judged, as a whole. */
+function refuseWords(rawArgs: string[], name: string): void {
+  const at = rawArgs.indexOf('--');
+  if (at < 0) return;
+  const line = rawArgs.slice(at + 1).join(' ');
+  const example = line === '' || line.includes("'") ? 'ps aux | head -5' : line;
+  throw usageError('a command on a source is one line, quoted', `mayfly source run ${name} '${example}'`);
 }
 
 function bytesOf({ text, base64 }: SourceOutput): Uint8Array {

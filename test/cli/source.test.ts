@@ -45,6 +45,14 @@ describe('mayfly source run', () => {
   ])('%j ends with %d', async (changes, code) => {
     expect((await run(['run', 'web-1', 'true'], result(changes))).code).toBe(code);
   });
+
+  it.each([
+    [['cat', '/etc/hostname'], "mayfly source run web-1 'cat /etc/hostname'"],
+    [["it's"], "mayfly source run web-1 'ps aux | head -5'"],
+  ])('shows how words behind -- are written as one line: %j', async (words, line) => {
+    const { code, err, asked } = await run(['run', 'web-1', '--', ...words], {});
+    expect([code, err.includes(`do:   ${line}`), asked]).toEqual([2, true, undefined]);
+  });
 });
 
 describe('mayfly source prepare', () => {
