@@ -78,7 +78,9 @@ test.for([
   const { signal } = recorderOf(mayfly, { sandboxId: id, ...limits });
   const events: AuditEvent[] = [];
   let found: AuditEvent[] = [];
-  for (let round = 0; round < 8; round++) {
+  const runs = () => new Set(found.map(({ runId }) => runId)).size;
+  // Temporal's timers take their time, so a run may take several rounds
+  for (let round = 0; round < 8 || runs() < 2; round++) {
     const some = [0, 1, 2].map((n) => access(`/${round}/${n}`));
     events.push(...some);
     await Promise.all(some.map((event) => signal(event)));
@@ -86,7 +88,6 @@ test.for([
   }
   const ids = (list: AuditEvent[]) => list.map(({ eventId }) => eventId).sort();
   expect(ids(found)).toEqual(ids(events));
-  expect(new Set(found.map(({ runId }) => runId)).size).toBeGreaterThan(1);
 });
 
 test('one that the store does not take is tried until it does; a cancel does not lose it, and those behind it wait', async ({
