@@ -37,6 +37,8 @@ export async function placeableOrigin(
     const snapshot = await requireSnapshot({ store }, snapshotId);
     if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
     const forkable = await forkableSource(store, snapshot);
+    const host = memoryMib === undefined ? null : await store.hosts.get(snapshot.hostId);
+    if (host) largeEnough([host], memoryMib);
     return { source: forkable, snapshotId, captureId: null, hostIds: [snapshot.hostId] };
   }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');

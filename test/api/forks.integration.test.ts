@@ -22,6 +22,12 @@ describe('forking', () => {
     expect([response.status, await response.json()]).toMatchObject([201, { spec, parentSnapshotId: null }]);
   });
 
+  it('is refused what its host could never hold', async () => {
+    const { id: snapshotId } = await taken();
+    const refused = await fork({ snapshotId, memoryMib: 200_000 });
+    expect(await problemOf(refused)).toMatchObject({ status: 422, code: 'exceeds_hosts', retryable: false });
+  });
+
   it('makes as many as are asked for; the same key is the same sandboxes', async () => {
     const { id: snapshotId } = await taken();
     const headers = { 'Idempotency-Key': `forks-${snapshotId}` };
