@@ -21,6 +21,11 @@ const eventHappened = defineSignal<[AuditEvent]>(EVENT_HAPPENED);
 const OPEN_MS = 600_000;
 /** After an append that was refused: another attempt may meet a store that was mended. Milliseconds. */
 const PAUSE_MS = 5_000;
+/**
+ * Of up to 16 kB each: together they stay below the 2 MB that Temporal takes for a run's input (`limit.blobSize.error`).
+ * More of them, after the store was away, are appended first: a history holds the 10,000 signals that a run may get.
+ */
+const MOST_CARRIED_OVER = 50;
 
 /**
  * Appends events to one audit trail, one after another, in the order in which Temporal has them. Temporal keeps each until
@@ -46,6 +51,7 @@ async function record(input: RecordEventsInput): Promise<void> {
     if (!event) return;
     await append(sandboxId, event);
     pending.shift();
+    if (pending.length > MOST_CARRIED_OVER) continue;
     const { continueAsNewSuggested, historyLength } = workflowInfo();
     if (continueAsNewSuggested || historyLength >= (longestHistory ?? Infinity)) {
       await continueAsNew<typeof recordEvents>({ ...input, events: pending });

@@ -11,6 +11,7 @@ import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { test } = useSagaCases({ kind: 'in-memory' });
 
@@ -88,6 +89,17 @@ test.for([
   }
   const ids = (list: AuditEvent[]) => list.map(({ eventId }) => eventId).sort();
   expect(ids(found)).toEqual(ids(events));
+});
+
+// Promise: what waits for a store that is away is not more than a run can hand to the next (2 MB). Costs some seconds.
+test('those that waited for the store are none too many for the next run', FULL, async ({ mayfly }) => {
+  const { id } = await mayfly.create();
+  mayfly.arm('rememberEvent.before=1*error(sandbox_ended)', id);
+  const { signal } = recorderOf(mayfly, { sandboxId: id, longestHistory: 10 });
+  const events = Array.from({ length: 200 }, (_none, n) => access(`/${n}/${'x'.repeat(16_000)}`));
+  for (const event of events) await signal(event);
+  const found = await recorded(mayfly, id, events.length);
+  expect(found.map(({ eventId }) => eventId)).toEqual(events.map(({ eventId }) => eventId));
 });
 
 test('one that the store does not take is tried until it does; a cancel does not lose it, and those behind it wait', async ({
