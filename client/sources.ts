@@ -47,7 +47,7 @@ export interface StopSource extends OnHost {
 }
 
 export interface LookAtSource extends OnHost {
-  /** One line; docs/read-only.md says what it may be. */
+  /** docs/read-only.md says what it may be. */
   command: string;
   agentId?: string;
   /** Seconds. `@default` 30 */

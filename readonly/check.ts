@@ -2,15 +2,17 @@ import { readArguments } from './arguments.ts';
 import { type Argument, type ReadonlyCommand, type Stage, textOf } from './command.ts';
 import { Fault } from './fault.ts';
 import { checkFind } from './find-expression.ts';
-import type { Table } from './table.ts';
-import { quote } from './value.ts';
+import { names } from './options.ts';
+import { programOf, type Table } from './table.ts';
+import { quote, valueFault } from './value.ts';
 import { checkXargs } from './xargs-command.ts';
 
-/** An argument that is not allowed, by its indexes. */
+/** A word that is not allowed, by its indexes. */
 export interface Objection {
   pipeline: number;
   stage: number;
-  argument: number;
+  part: Fault['part'];
+  index: number;
   reason: string;
 }
 
@@ -26,11 +28,12 @@ export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand |
     for (const [s, stage] of given.entries()) {
       try {
         if (++stages > table.limits.stages) throw new Fault(0, `more than ${table.limits.stages} programs`);
+        checkEnvironment(table, stage.environment ?? []);
         const feeding = stage.stdin === 'pipe' ? given[s - 1] : undefined;
         pipeline.stages[s] = { ...stage, argv: checkArgv(table, stage.argv, feeding) };
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
-        return { pipeline: p, stage: s, argument: error.argument, reason: error.message };
+        return { pipeline: p, stage: s, part: error.part, index: error.index, reason: error.message };
       }
     }
     checked.pipelines.push(pipeline);
@@ -39,10 +42,8 @@ export function check(table: Table, command: ReadonlyCommand): ReadonlyCommand |
 }
 
 function checkArgv(table: Table, argv: [string, ...Argument[]], feeding?: Stage): [string, ...Argument[]] {
-  const [name] = argv;
-  if (name.includes('/')) throw new Fault(0, 'write a program by its name alone; which file it is, the source decides');
-  const program = Object.hasOwn(table.programs, name) ? table.programs[name] : undefined;
-  if (!program) throw new Fault(0, `${quote(name)} is not a program that may be run; docs/read-only.md lists them`);
+  const program = programOf(table, argv[0]);
+  if (!program) throw new Fault(0, `${quote(argv[0])} is not a program that may be run; docs/read-only.md lists them`);
   if (argv.length > table.limits.arguments) throw new Fault(0, `more than ${table.limits.arguments} arguments`);
   const texts = argv.map(textOf);
   const long = texts.findIndex((text) => new TextEncoder().encode(text).length > table.limits.argumentBytes);
@@ -51,6 +52,19 @@ function checkArgv(table: Table, argv: [string, ...Argument[]], feeding?: Stage)
   if (program.language === 'find') checkFind(program, table.types, texts);
   else checkInput(readArguments(program, table.types, texts).fedBy, feeding);
   return argv;
+}
+
+function checkEnvironment(table: Table, variables: readonly string[]): void {
+  for (const [index, variable] of variables.entries()) {
+    const name = variable.slice(0, variable.indexOf('='));
+    const type = Object.entries(table.environment).find(([list]) => names(list).includes(name))?.[1];
+    if (type === undefined) {
+      const known = Object.keys(table.environment).join(' ');
+      throw new Fault(index, `the variable ${quote(name)} cannot be set; these can: ${known}`, 'environment');
+    }
+    const fault = valueFault(table.types, type, variable.slice(name.length + 1));
+    if (fault !== null) throw new Fault(index, `${name}: ${fault}`, 'environment');
+  }
 }
 
 /** What the stage before writes is an argument too, where a program sends it on. */

@@ -1,6 +1,6 @@
 /**
  * A command for looking at a source, after the caller's text was parsed: this, as JSON, is all that the gate on the
- * source ever gets. There is nothing in it that expands, substitutes, assigns or writes to a file, so no shell is
+ * source ever gets. There is nothing in it that expands, substitutes or writes to a file, so no shell is
  * needed to run it, and none is.
  */
 export interface ReadonlyCommand {
@@ -10,7 +10,7 @@ export interface ReadonlyCommand {
 export interface Pipeline {
   /**
    * Whether it runs, by the exit status of the pipeline that ran last: a text `a && b || c ; d` is `always`,
-   * `success`, `failure`, `always`. One that is skipped leaves that status as it was.
+   * `success`, `failure`, `always`; the end of a line is a `;`. One that is skipped leaves that status as it was.
    */
   when: 'always' | 'success' | 'failure';
   /** At least one. The standard output of each is the standard input of the next; the status is the last one's. */
@@ -18,11 +18,15 @@ export interface Pipeline {
 }
 
 export interface Stage {
-  /** The program's name in the table, without a slash, then its arguments. */
+  /** Variables of the table, `NAME=value`, for this stage alone; of the same name the last holds. `@default` none */
+  environment?: string[];
+  /** The program's name in the table, or its path in one of the standard folders, then its arguments. */
   argv: [string, ...Argument[]];
   /** `null`: `</dev/null`. Of the first stage it always is. */
   stdin: 'pipe' | 'null';
-  /** `null`: `2>/dev/null`; `stdout`: `2>&1`, to wherever the stage's standard output goes. */
+  /** `null`: `>/dev/null`. `@default` to the next stage, or into the answer */
+  stdout?: 'null';
+  /** `null`: `2>/dev/null`; `stdout`: `2>&1`, to the next stage or into the answer, as standard output usually goes. */
   stderr: 'inherit' | 'null' | 'stdout';
 }
 

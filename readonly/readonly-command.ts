@@ -16,6 +16,6 @@ export function readReadonlyCommand(text: string): { command: ReadonlyCommand } 
   if ('reason' in parsed) return { refusal: parsed };
   const checked = check(PROGRAMS, parsed.command);
   if ('pipelines' in checked) return { command: checked };
-  const position = parsed.positions[checked.pipeline]?.[checked.stage]?.[checked.argument] ?? null;
+  const position = parsed.positions[checked.pipeline]?.[checked.stage]?.[checked.part][checked.index] ?? null;
   return { refusal: { position, reason: checked.reason } };
 }

@@ -30,6 +30,8 @@ export interface Table {
     argumentBytes: number;
   };
   types: Record<string, ValueType>;
+  /** Variables that may be set for one program, names by blanks → type of the value. */
+  environment: Record<string, string>;
   programs: Record<string, Program>;
 }
 
@@ -91,6 +93,8 @@ export interface Program extends Arguments {
   about: string;
   /** Where it may be; the first that exists is run, by that path. */
   paths: string[];
+  /** Options with which it goes on until the command's time is over, by blanks; it is ended before what reads from it. */
+  follows?: string;
   /** What was left out on purpose, and why: for the person who reviews the table. */
   leftOut?: string;
   /**
@@ -107,4 +111,15 @@ export interface Program extends Arguments {
    * Its operands must end in one that takes any number. Absent: xargs may not run it.
    */
   xargs?: '--' | 'plain';
+}
+
+/** Where programs may be, and may be written by their path: of the system alone. */
+const PROGRAM_FOLDERS = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'];
+
+/** The program of that name, or of that path in one of the standard folders. */
+export function programOf(table: Table, written: string): Program | undefined {
+  const slash = written.lastIndexOf('/');
+  if (slash >= 0 && !PROGRAM_FOLDERS.includes(written.slice(0, slash))) return undefined;
+  const name = written.slice(slash + 1);
+  return Object.hasOwn(table.programs, name) ? table.programs[name] : undefined;
 }

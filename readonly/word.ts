@@ -19,7 +19,7 @@ export interface Word {
 }
 
 /** What ends a word unless it is quoted (POSIX, Shell Command Language, 2.3 Token Recognition). */
-const ENDS = ' \t|&;<>()';
+const ENDS = ' \t\n|&;<>()';
 /** What a backslash quotes inside of double quotes (ibid., 2.2.3). */
 const ESCAPED_IN_DOUBLE = '$`"\\';
 /** After these a `$` inside of double quotes is an ordinary character, as in `"foo$"` and `"^a$|^b$"`. */
@@ -72,6 +72,8 @@ class WordReader {
   #single(): void {
     const end = this.text.indexOf("'", this.#at + 1);
     if (end < 0) throw new Syntax(this.#at, 'this single quote is not closed');
+    const newline = this.text.slice(0, end).indexOf('\n', this.#at);
+    if (newline >= 0) throw quotedNewline(newline);
     this.#quoted(this.text.slice(this.#at + 1, end));
     this.#at = end + 1;
   }
@@ -83,6 +85,7 @@ class WordReader {
       const next = this.text.charAt(this.#at + 1);
       if (char === '') throw new Syntax(open, 'this double quote is not closed');
       if (char === '"') break;
+      if (char === '\n') throw quotedNewline(this.#at);
       const literalDollar = char === '$' && next !== '' && AFTER_PLAIN_DOLLAR.includes(next);
       if ((char === '$' && !literalDollar) || char === '`') throw expansion(this.#at, char);
       const escapes = char === '\\' && next !== '' && ESCAPED_IN_DOUBLE.includes(next);
@@ -95,6 +98,7 @@ class WordReader {
   #escaped(): void {
     const next = this.text.charAt(this.#at + 1);
     if (next === '') throw new Syntax(this.#at, 'a backslash at the end quotes nothing');
+    if (next === '\n') throw new Syntax(this.#at, 'a backslash joins lines between words only; put a blank before it');
     this.#quoted(next);
     this.#at += 2;
   }
@@ -118,6 +122,10 @@ class WordReader {
     if (braces === undefined) throw new Syntax(this.#at, 'braces would be expanded; quote them');
     return braces;
   }
+}
+
+function quotedNewline(position: number): Syntax {
+  return new Syntax(position, 'a newline is not allowed in quotes; an argument is one line');
 }
 
 function expansion(position: number, char: string): Syntax {

@@ -1,7 +1,7 @@
 import { type Reading, readArguments, readLeadingOptions } from './arguments.ts';
 import { type Argument, textOf } from './command.ts';
 import { Fault } from './fault.ts';
-import type { Program, Table } from './table.ts';
+import { type Program, programOf, type Table } from './table.ts';
 import { quote, UNSEEN } from './value.ts';
 
 /** Options of xargs that make it put items in the place of a word instead of at the end. */
@@ -17,7 +17,7 @@ export function checkXargs(table: Table, xargs: Program, argv: [string, ...Argum
   const { next, values } = readLeadingOptions(xargs, table.types, texts);
   const name = texts[next];
   if (name === undefined) return argv;
-  const program = Object.hasOwn(table.programs, name) ? table.programs[name] : undefined;
+  const program = programOf(table, name);
   if (program?.xargs === undefined) throw new Fault(next, `xargs may not run ${quote(name)}`);
   try {
     const nested = texts.slice(next);
@@ -28,7 +28,7 @@ export function checkXargs(table: Table, xargs: Program, argv: [string, ...Argum
     if (texts[before] === '--' && reading.separator !== null) return argv;
     return [argv[0], ...argv.slice(1, before), '--', ...argv.slice(before)];
   } catch (error) {
-    if (error instanceof Fault) throw new Fault(next + error.argument, error.message);
+    if (error instanceof Fault) throw new Fault(next + error.index, error.message);
     throw error;
   }
 }

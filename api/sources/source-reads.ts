@@ -28,7 +28,7 @@ const runOne = createRoute({
   operationId: 'runSourceCommand',
   summary: 'Look at a source with a command that changes nothing',
   description:
-    'A line of programs joined by `|`, `&&`, `||` and `;`, each with arguments from a closed table (docs/read-only.md). ' +
+    'Programs joined by `|`, `&&`, `||`, `;` and line ends, each with arguments from a closed table (docs/read-only.md). ' +
     'No shell runs it: it is parsed here, and checked again on the source.',
   middleware: [requires('sources:look')],
   request: {

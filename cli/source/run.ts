@@ -11,7 +11,7 @@ import { HOST_OPTION, onHost } from './host-option.ts';
 
 const ARGS = {
   name: { type: 'positional', description: 'Source (`mayfly source list`)', required: true },
-  command: { type: 'positional', description: "One line, quoted: 'ps aux | head -5'", required: true },
+  command: { type: 'positional', description: "Quoted as a whole: 'ps aux | head -5'", required: true },
   timeout: { type: 'string', valueHint: 'seconds', description: 'Then it is ended (server default: 30)' },
   ...HOST_OPTION,
   ...JSON_OPTION,
@@ -52,7 +52,7 @@ function refuseWords(rawArgs: string[], name: string): void {
   if (at < 0) return;
   const line = rawArgs.slice(at + 1).join(' ');
   const example = line === '' || line.includes("'") ? 'ps aux | head -5' : line;
-  throw usageError('a command on a source is one line, quoted', `mayfly source run ${name} '${example}'`);
+  throw usageError('a command on a source is one argument, quoted', `mayfly source run ${name} '${example}'`);
 }
 
 function bytesOf({ text, base64 }: SourceOutput): Uint8Array {

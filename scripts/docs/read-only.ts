@@ -16,6 +16,14 @@ export function readOnlyPage(page: string): string {
 ${Object.entries(PROGRAMS.programs)
   .map(([name, program]) => section(name, program))
   .join('\n')}
+## Variables
+
+| Variables | Type |
+|---|---|
+${Object.entries(PROGRAMS.environment)
+  .map(([list, type]) => `| ${code(list)} | ${type} |`)
+  .join('\n')}
+
 ## Types of values
 
 \`text\` is anything, \`path\` anything but nothing, \`file\` a path whose content is read (no device, URL, or memory of a
@@ -29,6 +37,7 @@ ${types.join('\n')}
 
 function section(name: string, program: Program): string {
   const list = usage(program, '');
+  if (program.follows) list.push(`* goes on until its time is over with: ${code(program.follows)}`);
   if (program.xargs) list.push('* may be run by xargs');
   if (program.leftOut) list.push(`* left out: ${program.leftOut}`);
   return [`### ${code(name)}`, `${program.about}.`, list.join('\n')]

@@ -1,4 +1,4 @@
-import type { Argument, Pipeline, ReadonlyCommand } from '../../readonly/command.ts';
+import type { Argument, Pipeline, ReadonlyCommand, Stage } from '../../readonly/command.ts';
 import { command, pipeline, stage } from './gate-process.ts';
 
 /**
@@ -26,6 +26,7 @@ export function brokenStructures(text: string): ReadonlyCommand[] {
     command(['echo', text], ['sh']),
     command(['echo', 'x'], ['xargs', ...unquoted]),
     command(withoutRedirections(unquoted)),
+    { pipelines: [pipeline([withVariables(unquoted)])] },
   ].filter(({ pipelines }) => pipelines.every(({ stages }) => stages.length > 0));
 }
 
@@ -74,6 +75,12 @@ function pieces(text: string, keepQuotes: boolean): Piece[] {
   if (word !== null) argv.push(word);
   if (argv.length > 0) found.push({ argv, operator: ';' });
   return found;
+}
+
+/** What stands before the program is given to it as variables, whatever it is. */
+function withVariables(argv: readonly string[]): Stage {
+  const first = argv.findIndex((word) => !/^[A-Za-z_]+=/.test(word));
+  return stage(argv.slice(Math.max(first, 0)), { environment: argv.slice(0, Math.max(first, 0)) });
 }
 
 function withoutRedirections(argv: readonly string[]): string[] {

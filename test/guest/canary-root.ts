@@ -78,7 +78,13 @@ export class CanaryRoot {
   /** Runs each command: its programs by their paths, its patterns as text. @returns how many had a program here */
   run(commands: readonly ReadonlyCommand[], pathsOf: (program: string) => readonly string[]): number {
     const work = commands.map(({ pipelines }) =>
-      pipelines.map(({ stages }) => stages.map(({ argv, ...rest }) => ({ ...rest, argv, paths: pathsOf(argv[0]) }))),
+      pipelines.map(({ stages }) =>
+        stages.map(({ argv, ...rest }) => ({
+          ...rest,
+          argv,
+          paths: argv[0].includes('/') ? [argv[0]] : pathsOf(argv[0]),
+        })),
+      ),
     );
     const root = join(this.folder, 'root');
     const enter = ['-t', String(this.init), '-m', '-p', '-n', '-u', '-i', '--', 'chroot', root];

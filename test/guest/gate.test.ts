@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, command, gateProgram, pipeline, stage, startGate } from './gate-process.ts';
@@ -14,6 +14,8 @@ const fileOf = (path: string, offset = 0, length = 1_000_000) => ({
 });
 
 let folder: string;
+/** Not listed by any test. */
+let followed: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mf-gate-'));
@@ -21,10 +23,12 @@ beforeAll(async () => {
   for (const name of ['b c.log', 'a.log', '.hidden.log', "it's; rm -rf $HOME.txt"]) {
     await writeFile(join(folder, name), `in ${name}\n`);
   }
+  followed = join(folder, '..', `${basename(folder)}-followed`);
+  await mkdir(followed, { mode: 0o755 });
   await symlink('/dev/zero', join(folder, 'endless'));
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => Promise.all([folder, followed].map((one) => rm(one, { recursive: true, force: true }))));
 
 describe('the gate', () => {
   it('has the very table that the first layer has', async () => {
@@ -112,6 +116,46 @@ describe('a command', () => {
     expect((await ask(command(['pwd']))).stdout.toString()).toBe('/\n');
   });
 
+  it('sets the variables that are asked for in the place of its own, for that program alone', async () => {
+    const { stdout } = await ask({
+      pipelines: [
+        pipeline([
+          stage(['env'], { environment: ['LANG=C', 'TZ=UTC', 'LANG=POSIX'] }),
+          stage(['grep', '-E', '^(LANG|TZ)=']),
+        ]),
+        pipeline([stage(['env']), stage(['grep', '-E', '^(LANG|TZ)='])]),
+      ],
+    });
+    expect(stdout.toString()).toBe('TZ=UTC\nLANG=POSIX\nLANG=C.UTF-8\n');
+    const refused = await ask({ pipelines: [pipeline([stage(['env'], { environment: ['LD_PRELOAD=/x'] })])] });
+    expect(refused.end).toMatchObject({
+      outcome: 'not-started',
+      refusal: { reason: expect.stringContaining('LD_PRELOAD') },
+    });
+  });
+
+  it('throws standard output away where it is asked to, and keeps what went elsewhere before', async () => {
+    const { stdout, stderr, end } = await ask({
+      pipelines: [
+        pipeline([stage(['cat', '/etc/passwd', '/nonexistent-1'], { stdout: 'null', stderr: 'stdout' })]),
+        pipeline([stage(['cat', '/etc/passwd'], { stdout: 'null' }), stage(['wc', '-c'])]),
+        pipeline([stage(['cat', '/nonexistent-2'], { stdout: 'null', stderr: 'null' })]),
+      ],
+    });
+    expect(stdout.toString()).toMatch(/^\S*cat: .*nonexistent-1.*\n0\n$/);
+    expect(stderr.toString()).toBe('');
+    expect(end).toMatchObject({ outcome: 'exited', exitCode: 1 });
+  });
+
+  it('runs a program by its path, of the folders of the system and no other', async () => {
+    expect((await ask(command(['/usr/bin/cat', join(folder, 'a.log')]))).stdout.toString()).toBe('in a.log\n');
+    const nested = await ask(command(['echo', join(folder, 'a.log')], ['xargs', '/usr/bin/cat', '--']));
+    expect(nested.stdout.toString()).toBe('in a.log\n');
+    expect((await ask(command(['/usr/sbin/cat', '/etc/hosts']))).end.refusal?.reason).toContain('/usr/sbin/cat');
+    const other = await ask(command([join(folder, 'cat'), '/etc/hosts']));
+    expect(other.end.refusal?.reason).toContain('not among the programs');
+  });
+
   it('expands patterns where a program takes files, and nowhere else', async () => {
     const glob = `${folder}/*.log`;
     expect((await ask(command(['cat', { glob }]))).stdout.toString()).toBe('in a.log\nin b c.log\n');
@@ -166,6 +210,29 @@ describe('the bounds of a command', () => {
     expect(end.durationMs).toBeGreaterThanOrEqual(1_000);
     expect(end.durationMs).toBeLessThan(60_000);
     expect(spawnSync('pgrep', ['-f', folder], { encoding: 'utf8' }).stdout).toBe('');
+  });
+
+  it('end what follows a file at its time, with all that was seen, also by what filters it', async () => {
+    const log = join(followed, 'followed.txt');
+    await writeFile(log, 'first\nother\n');
+    const gate = ask({ ...command(['tail', '-f', log], ['grep', '-v', 'other']), timeoutSeconds: 2 });
+    await appendFile(log, 'second\n');
+    const { stdout, end } = await gate;
+    expect(stdout.toString()).toBe('first\nsecond\n');
+    expect(end).toMatchObject({ outcome: 'timed-out', reason: expect.stringContaining('followed') });
+    expect(spawnSync('pgrep', ['-f', log], { encoding: 'utf8' }).stdout).toBe('');
+  });
+
+  it('end what follows when nobody listens any more, and a pipe without a writer at its time', async () => {
+    const fifo = join(followed, 'fifo');
+    spawnSync('mkfifo', ['-m', '644', fifo]);
+    expect((await ask({ ...command(['tail', '-F', fifo]), timeoutSeconds: 1 })).end.outcome).toBe('timed-out');
+    const gate = startGate({ ...command(['tail', '-f', join(folder, 'a.log')]), timeoutSeconds: 60 });
+    await once(gate.stdout, 'data');
+    const closed = once(gate, 'close');
+    gate.stdout.destroy();
+    await closed;
+    expect(spawnSync('pgrep', ['-f', `tail -[fF] ${folder}`], { encoding: 'utf8' }).stdout).toBe('');
   });
 
   it('end one that takes too much memory', async () => {

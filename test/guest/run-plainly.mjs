@@ -7,18 +7,19 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 
-/** @typedef {{argv: (string | {glob: string})[], paths: string[], stdin: string, stderr: string}} Stage */
+/** @typedef {{argv: (string | {glob: string})[], paths: string[], stdin: string, stderr: string, environment?: string[]}} Stage */
 
 const TIME_LIMIT_MS = 1_500;
 /** tac, sort and apt make temporary files, and remove them; in the gate they may not. */
 const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', TMPDIR: '/mnt' };
 
 /** @param {Stage} stage */
-function start({ argv, paths }) {
+function start({ argv, paths, environment = [] }) {
   const program = paths.find((path) => existsSync(path));
   if (program === undefined) return null;
   const args = argv.slice(1).map((arg) => (typeof arg === 'string' ? arg : arg.glob.replace(/\\([\s\S])/g, '$1')));
-  const child = spawn(program, args, { env: ENV, cwd: '/', stdio: 'pipe' });
+  const own = environment.map((variable) => [variable.split('=', 1)[0], variable.replace(/^[^=]*=?/, '')]);
+  const child = spawn(program, args, { env: { ...ENV, ...Object.fromEntries(own) }, cwd: '/', stdio: 'pipe' });
   child.on('error', () => {}); // a NUL in an argument, or a program that is none
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
   child.stderr.resume();

@@ -9,13 +9,17 @@ import (
 type Checked struct {
 	Name    string
 	Program *Program
-	Args    []CheckedArg
+	// Path is the one that was asked for; "" is the first of the table's that exists.
+	Path string
+	Args []CheckedArg
 	// Runs is the program that this one (xargs) starts; its own arguments stand before it.
 	Runs *Checked
 	// WritesNull: one of the arguments is /dev/null, which it may open for writing.
 	WritesNull bool
 	// FedBy are the commands of which one must be what is piped into it; none means any.
 	FedBy []string
+	// Follows: it goes on until the command's time is over.
+	Follows bool
 }
 
 // CheckedArg is an argument; Expands is the type of the file names that its pattern becomes, "" when it stands for
@@ -55,6 +59,12 @@ func (t *Table) Check(command *Command) ([]CheckedPipeline, *Refusal) {
 			if !oneOf(stage.Stderr, "inherit", "null", "stdout") {
 				return nil, refuse("standard error cannot be %q", stage.Stderr)
 			}
+			if !oneOf(stage.Stdout, "", "null") {
+				return nil, refuse("standard output cannot be %q", stage.Stdout)
+			}
+			if refusal := t.checkEnvironment(stage.Environment); refusal != nil {
+				return nil, refusal
+			}
 			program, refusal := t.checkStage(stage.Argv)
 			if refusal != nil {
 				return nil, refusal
@@ -79,6 +89,12 @@ func (t *Table) checkSizes(command *Command) *Refusal {
 			if len(stage.Argv) > t.Limits.Arguments {
 				return refuse("a program has more than %d arguments", t.Limits.Arguments)
 			}
+			for _, variable := range stage.Environment {
+				text += utf8.RuneCountInString(variable)
+				if refusal := t.checkText(Argument{Text: variable}); refusal != nil {
+					return refusal
+				}
+			}
 			for _, arg := range stage.Argv {
 				text += utf8.RuneCountInString(arg.Text)
 				if refusal := t.checkText(arg); refusal != nil {
@@ -102,8 +118,9 @@ func (t *Table) checkText(arg Argument) *Refusal {
 		return refuse("an argument has more than %d bytes", t.Limits.ArgumentBytes)
 	}
 	for _, char := range arg.Text + arg.Glob {
-		if char < ' ' && char != '\t' || char >= 0x7f && char < 0xa0 || char == utf8.RuneError {
-			return refuse("an argument has a control character, or one that is none")
+		if char < ' ' && char != '\t' || char >= 0x7f && char < 0xa0 || char == utf8.RuneError ||
+			char == '\u2028' || char == '\u2029' {
+			return refuse("an argument has a control character, the end of a line, or a character that is none")
 		}
 	}
 	return nil
@@ -113,10 +130,9 @@ func (t *Table) checkStage(argv []Argument) (*Checked, *Refusal) {
 	if len(argv) == 0 || argv[0].IsGlob {
 		return nil, refuse("a stage needs the name of a program")
 	}
-	name := argv[0].Text
-	program, ok := t.Programs[name]
-	if !ok {
-		return nil, refuse("%q is not among the programs that may run here", name)
+	name, at, program := t.program(argv[0].Text)
+	if program == nil {
+		return nil, refuse("%q is not among the programs that may run here", argv[0].Text)
 	}
 	r := newReader(t, name, &program.Arguments, argv[1:])
 	switch program.Language {
@@ -125,13 +141,18 @@ func (t *Table) checkStage(argv []Argument) (*Checked, *Refusal) {
 			return nil, refusal
 		}
 	case "xargs":
-		return r.readXargs(program)
+		checked, refusal := r.readXargs(program)
+		if refusal == nil {
+			checked.Path = at
+		}
+		return checked, refusal
 	default:
 		if refusal := r.read(); refusal != nil {
 			return nil, refusal
 		}
 	}
-	checked := &Checked{Name: name, Program: program, Args: r.checkedArgs(), WritesNull: r.namesNull()}
+	checked := &Checked{Name: name, Program: program, Path: at, Args: r.checkedArgs(), WritesNull: r.namesNull()}
+	checked.Follows = r.sawOneOf(program.Follows)
 	for _, scope := range r.scopes {
 		checked.FedBy = append(checked.FedBy, scope.FedBy...)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Command is readonly/command.ts: pipelines of argv. Nothing in it expands, assigns or writes.
+// Command is readonly/command.ts: pipelines of argv. Nothing in it expands or writes.
 type Command struct {
 	Pipelines []Pipeline `json:"pipelines"`
 }
@@ -22,9 +22,11 @@ type Pipeline struct {
 
 // Stage is one program. Its standard output goes to the next stage.
 type Stage struct {
-	Argv   []Argument `json:"argv"`
-	Stdin  string     `json:"stdin"`  // pipe, null
-	Stderr string     `json:"stderr"` // inherit, null, stdout
+	Environment []string   `json:"environment"` // NAME=value; of the same name the last holds
+	Argv        []Argument `json:"argv"`
+	Stdin       string     `json:"stdin"`  // pipe, null
+	Stdout      string     `json:"stdout"` // "" is inherit; null
+	Stderr      string     `json:"stderr"` // inherit, null, stdout
 }
 
 // Argument is a text, or a pattern of file names.

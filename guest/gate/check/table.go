@@ -9,10 +9,12 @@ import (
 
 // Table is programs.json, as readonly/table.ts documents it.
 type Table struct {
-	Version  int                   `json:"version"`
-	Limits   Limits                `json:"limits"`
-	Types    map[string]*valueType `json:"types"`
-	Programs map[string]*Program   `json:"programs"`
+	Version int                   `json:"version"`
+	Limits  Limits                `json:"limits"`
+	Types   map[string]*valueType `json:"types"`
+	// Environment has the variables that may be set, by the lists of their names.
+	Environment map[string]string   `json:"environment"`
+	Programs    map[string]*Program `json:"programs"`
 }
 
 // Limits bound a command before anything of it is looked at.
@@ -49,6 +51,7 @@ type Program struct {
 	LeftOut  string   `json:"leftOut"`
 	Language string   `json:"language"`
 	Xargs    string   `json:"xargs"`
+	Follows  string   `json:"follows"` // options with which it goes on until its time is over
 }
 
 // Load reads a table. A field or a word that this checker does not know could be a restriction that it would not keep,
@@ -66,6 +69,11 @@ func Load(data []byte) (*Table, error) {
 	for name, kind := range table.Types {
 		if err := kind.compile(); err != nil {
 			return nil, fmt.Errorf("type %s: %w", name, err)
+		}
+	}
+	for names, typeName := range table.Environment {
+		if !table.knows(typeName) || builtIn(typeName) {
+			return nil, fmt.Errorf("variables %s: the type %q will not do", names, typeName)
 		}
 	}
 	for name, program := range table.Programs {

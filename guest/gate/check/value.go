@@ -37,9 +37,11 @@ func (v *valueType) compile() error {
 
 var builtInTypes = []string{"text", "path", "file", "awkProgram", "sedScript"}
 
+func builtIn(name string) bool { return slices.Contains(builtInTypes, name) }
+
 func (t *Table) knows(name string) bool {
 	_, ok := t.Types[name]
-	return ok || slices.Contains(builtInTypes, name)
+	return ok || builtIn(name)
 }
 
 // ValueRefusal says why this is no value of the type; "" when it is one.

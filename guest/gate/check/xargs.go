@@ -22,7 +22,7 @@ func (r *reader) readXargs(program *Program) (*Checked, *Refusal) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	return &Checked{Name: r.program, Program: program, Args: own, Runs: runs}, nil
+	return &Checked{Name: r.program, Program: program, Args: own, Runs: runs, Follows: runs.Follows}, nil
 }
 
 func (r *reader) xargsOptions() (int, *Refusal) {
@@ -48,9 +48,8 @@ func (r *reader) xargsOptions() (int, *Refusal) {
 }
 
 func (r *reader) checkRun(argv []Argument) (*Checked, *Refusal) {
-	name := argv[0].Text
-	program, ok := r.table.Programs[name]
-	if !ok || argv[0].IsGlob || program.Xargs == "" || program.Language != "" {
+	name, at, program := r.table.program(argv[0].Text)
+	if program == nil || argv[0].IsGlob || program.Xargs == "" || program.Language != "" {
 		return nil, refuse("xargs may not run %q", name)
 	}
 	inner := newReader(r.table, name, &program.Arguments, argv[1:])
@@ -61,10 +60,13 @@ func (r *reader) checkRun(argv []Argument) (*Checked, *Refusal) {
 	if program.Xargs == "--" && inner.ended < 0 {
 		return nil, refuse("%s needs a -- before what xargs adds", name)
 	}
-	if refusal := r.checkReplacements(name, inner, program.Xargs == "plain"); refusal != nil {
+	if refusal := r.checkReplacements(argv[0].Text, inner, program.Xargs == "plain"); refusal != nil {
 		return nil, refusal
 	}
-	return &Checked{Name: name, Program: program, Args: inner.asTheyAre(), WritesNull: inner.namesNull()}, nil
+	return &Checked{
+		Name: name, Program: program, Path: at, Args: inner.asTheyAre(), WritesNull: inner.namesNull(),
+		Follows: inner.sawOneOf(program.Follows),
+	}, nil
 }
 
 // checkReplacements: the text of -I (and -i, --replace) becomes an item wherever it stands in what xargs runs. It may

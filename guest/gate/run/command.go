@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	graceBeforeKill = 2 * time.Second
-	failedToStart   = 126 // as sh has it for what cannot be executed
+	failedToStart = 126 // as sh has it for what cannot be executed
 )
 
 // job is one command that was allowed.
@@ -24,6 +23,7 @@ type job struct {
 	stop     chan struct{}
 	stopOnce sync.Once
 	timedOut bool
+	followed bool // what its time ended had been asked to go on until then
 }
 
 func (j *job) end() { j.stopOnce.Do(func() { close(j.stop) }) }
@@ -93,15 +93,9 @@ func (j *job) one(launches []launch, deadline <-chan time.Time) (*os.ProcessStat
 		pipeline.signal(syscall.SIGKILL)
 		state = <-ended
 	case <-deadline:
-		j.timedOut = true
+		j.timedOut, j.followed = true, len(pipeline.followers) > 0
 		j.end()
-		pipeline.signal(syscall.SIGTERM)
-		select {
-		case state = <-ended:
-		case <-time.After(graceBeforeKill):
-			pipeline.signal(syscall.SIGKILL)
-			state = <-ended
-		}
+		state = pipeline.finish(ended)
 	}
 	endOrphans()
 	pipeline.readers.Wait()
@@ -123,6 +117,9 @@ func (j *job) endOf(state *os.ProcessState, request *Request) *End {
 	switch {
 	case j.timedOut:
 		end.Outcome = "timed-out"
+		if j.followed {
+			return end.because(fmt.Sprintf("It followed for %d s, its time; what came until then is here.", request.TimeoutSeconds))
+		}
 		return end.because(fmt.Sprintf("It was ended after %d s.", request.TimeoutSeconds))
 	case j.answer.Full():
 		return end.because(fmt.Sprintf("It wrote more than %d bytes to a stream; the rest was dropped, and what still ran was ended.", request.MaxOutputBytes))

@@ -2,9 +2,14 @@ package run
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
+
+const graceBeforeKill = 2 * time.Second
 
 // Environment of every program: nothing of the gate's own. Pagers would wait for a key and can run programs.
 var environment = []string{
@@ -13,9 +18,21 @@ var environment = []string{
 	"PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 }
 
+// environmentOf is that of one stage: its variables take the place of ours, since of two getenv(3) finds the first.
+func environmentOf(variables []string) []string {
+	result := slices.Clone(environment)
+	for _, variable := range variables {
+		name, _, _ := strings.Cut(variable, "=")
+		result = slices.DeleteFunc(result, func(known string) bool { return strings.HasPrefix(known, name+"=") })
+		result = append(result, variable)
+	}
+	return result
+}
+
 // running is a pipeline that was started: one process group, whose first process leads it.
 type running struct {
 	processes []*os.Process
+	followers []*os.Process // of these, what goes on until its time is over
 	readers   sync.WaitGroup
 }
 
@@ -41,6 +58,9 @@ func start(launches []launch, answer *Answer, onFull func()) (*running, error) {
 		files := []*os.File{input, output, errors}
 		if next.stage.Stdin == "null" {
 			files[0] = null
+		}
+		if next.stage.Stdout == "null" {
+			files[1] = null
 		}
 		switch next.stage.Stderr {
 		case "null":
@@ -108,13 +128,16 @@ func (r *running) stage(next launch, files []*os.File) error {
 		group = r.processes[0].Pid
 	}
 	process, err := os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{
-		Dir: "/", Env: environment, Files: files,
+		Dir: "/", Env: environmentOf(next.stage.Environment), Files: files,
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pgid: group, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
 		return err
 	}
 	r.processes = append(r.processes, process)
+	if next.follows {
+		r.followers = append(r.followers, process)
+	}
 	return nil
 }
 
@@ -123,6 +146,31 @@ func (r *running) signal(signal syscall.Signal) {
 	if len(r.processes) > 0 {
 		_ = syscall.Kill(-r.processes[0].Pid, signal)
 	}
+}
+
+// endFollowers lets what reads from them come to the end of its input, and say what it has seen.
+func (r *running) endFollowers() {
+	for _, process := range r.followers {
+		_ = process.Signal(syscall.SIGTERM)
+	}
+}
+
+// finish ends a pipeline whose time is over: first what follows, so that the others see the end of their input, then all.
+func (r *running) finish(ended <-chan *os.ProcessState) *os.ProcessState {
+	steps := []func(){func() { r.signal(syscall.SIGTERM) }}
+	if len(r.followers) > 0 {
+		steps = []func(){r.endFollowers, steps[0]}
+	}
+	for _, step := range steps {
+		step()
+		select {
+		case state := <-ended:
+			return state
+		case <-time.After(graceBeforeKill):
+		}
+	}
+	r.signal(syscall.SIGKILL)
+	return <-ended
 }
 
 // wait reaps all stages. The leader is reaped last, so that its number stays the group's for as long as it is used.

@@ -21,6 +21,8 @@ type launch struct {
 	argv  []string
 	needs sandbox.Needs
 	stage check.Stage
+	// It goes on until the command's time is over.
+	follows bool
 }
 
 // What programs start themselves: some are scripts around another, dpkg hands queries on, apt asks for architectures.
@@ -48,7 +50,7 @@ func (p *planner) plan(pipeline check.CheckedPipeline, cpuSeconds int) ([]launch
 		if err != nil {
 			return nil, err
 		}
-		next.stage = pipeline.Stages[i]
+		next.stage, next.follows = pipeline.Stages[i], program.Follows
 		next.needs.CPUSeconds = uint64(cpuSeconds)
 		next.needs.MemoryBytes = uint64(max(memoryBytes/len(pipeline.Programs), leastMemoryBytes))
 		launches = append(launches, next)
@@ -57,7 +59,11 @@ func (p *planner) plan(pipeline check.CheckedPipeline, cpuSeconds int) ([]launch
 }
 
 func (p *planner) launch(program *check.Checked) (launch, error) {
-	path, err := resolve(program.Name, program.Program.Paths)
+	written, paths := program.Name, program.Program.Paths
+	if program.Path != "" {
+		written, paths = program.Path, []string{program.Path}
+	}
+	path, err := resolve(written, paths)
 	if err != nil {
 		return launch{}, err
 	}

@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-)
 
-// Where programs may be; /usr/local and home directories belong to whoever installs there.
-var programDirectories = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"}
+	"mayfly/guest/gate/check"
+)
 
 // resolve finds the program: the first of its paths that exists. Nobody but root may have been able to put it there.
 func resolve(name string, paths []string) (string, error) {
 	for _, path := range paths {
-		if !slices.Contains(programDirectories, filepath.Dir(path)) {
+		if !slices.Contains(check.ProgramDirectories, filepath.Dir(path)) {
 			return "", fmt.Errorf("%s is not where programs may be", path)
 		}
 		real, err := filepath.EvalSymlinks(path)

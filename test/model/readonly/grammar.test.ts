@@ -33,6 +33,49 @@ describe('the grammar', () => {
   });
 
   it.each([
+    ['>/dev/null', { stdin: 'null', stdout: 'null', stderr: 'inherit' }],
+    ['1> /dev/null', { stdin: 'null', stdout: 'null', stderr: 'inherit' }],
+    ['>/dev/null 2>&1', { stdin: 'null', stdout: 'null', stderr: 'null' }],
+    ['&>/dev/null', { stdin: 'null', stdout: 'null', stderr: 'null' }],
+    ['2>&1 >/dev/null', { stdin: 'null', stdout: 'null', stderr: 'stdout' }],
+    ['2>&1', { stdin: 'null', stderr: 'stdout' }],
+    ['2>&1 2>/dev/null', { stdin: 'null', stderr: 'null' }],
+  ])('takes redirections from left to right: %s', (text, streams) => {
+    expect(parsed(`ls ${text}`)).toEqual({ pipelines: [{ when: 'always', stages: [{ argv: ['ls'], ...streams }] }] });
+  });
+
+  it('takes every line for a command, and those that go on for one', () => {
+    const text = '\n# look\nuname -a # kernel \\\n\n\n  ps aux |\n# of root\ngrep \\\n  root &&\necho yes\n';
+    expect(parsed(text)).toMatchObject({
+      pipelines: [
+        { when: 'always', stages: [{ argv: ['uname', '-a'] }] },
+        { when: 'always', stages: [{ argv: ['ps', 'aux'] }, { argv: ['grep', 'root'], stdin: 'pipe' }] },
+        { when: 'success', stages: [{ argv: ['echo', 'yes'] }] },
+      ],
+    });
+  });
+
+  it('takes variables before a program, and as words behind it', () => {
+    expect(parsed('LC_ALL=C TZ="U"TC >/dev/null date A=b | X= cat')).toEqual({
+      pipelines: [
+        {
+          when: 'always',
+          stages: [
+            {
+              environment: ['LC_ALL=C', 'TZ=UTC'],
+              argv: ['date', 'A=b'],
+              stdin: 'null',
+              stdout: 'null',
+              stderr: 'inherit',
+            },
+            { environment: ['X='], argv: ['cat'], stdin: 'pipe', stderr: 'inherit' },
+          ],
+        },
+      ],
+    });
+  });
+
+  it.each([
     ['/var/*', { glob: '/var/*' }],
     ['"*"*', { glob: '\\**' }],
     ['a\\?[b-d]', { glob: 'a\\?[b-d]' }],
@@ -55,9 +98,20 @@ describe('the grammar', () => {
     ['echo "a`id`"', 7, 'would be expanded'],
     ['ls \ud800', 3, 'surrogate'],
     ['ls & rm', 3, 'background'],
-    ['ls\nrm', 2, 'newline'],
+    ['ls\rrm', 2, 'carriage return'],
+    ['ls \u2028rm', 3, 'separator'],
+    ["ls 'a\nb'", 5, 'newline'],
+    ['ls "a\nb"', 5, 'newline'],
+    ['ls\\\n-l', 2, 'between words'],
+    ['ls\n\n && id', 5, 'program is missing'],
+    ['ls\n; id', 3, 'program is missing'],
+    ['ls &&\n', 6, 'program is missing'],
     ['ls > x', 3, '2>/dev/null'],
-    ['A=1 ls', 0, 'variables'],
+    ['ls >/dev/null/../x', 3, '2>/dev/null'],
+    ['ls &>x', 3, '2>/dev/null'],
+    ['ls >|/dev/null', 3, '2>/dev/null'],
+    ['A+=1 ls', 0, 'variable'],
+    ["'A'=1 ls", 0, 'variable'],
     ['if true', 0, 'shell'],
     ['ls {a,b}', 3, 'braces'],
     ['ls ~/x', 3, '`~`'],
@@ -108,8 +162,15 @@ const TOKENS = [
   '2> /dev/null',
   '2>&1',
   '</dev/null',
+  '>/dev/null',
+  '&>/dev/null',
+  '\n',
+  '\\\n',
+  'LC_ALL=C ',
   ' zz ',
   '; zz ',
+  '\nzz ',
+  '; LC_ALL=C zz ',
   ' && zz ',
   ' || zz ',
   ' | zz ',
@@ -158,7 +219,7 @@ describe('the grammar beside bash', () => {
       fc.property(words, (tokens) => {
         let command = 0;
         const text = `zz ${tokens.join('')}`.replace(
-          /(^|[;&|] )zz /g,
+          /(^|[;&|] |\n|=C )zz /g,
           (_all, before: string) => `${before}zz${command++} `,
         );
         const result = parsed(text);

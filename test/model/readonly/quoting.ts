@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 
-/** Any text that an argument can be: no control characters, only whole characters. */
+/** Any text that an argument can be: no control characters or line separators, only whole characters. */
 export const argument = fc
   .string({ unit: 'grapheme-composite', maxLength: 12 })
-  .map((text) => text.replace(/[^\P{Cc}\t]/gu, ''));
+  .map((text) => text.replace(/[^\P{Cc}\t]|[\u2028\u2029]/gu, ''));
 
 const QUOTES: ((char: string) => string)[] = [
   (char) => (char === "'" ? `"'"` : `'${char}'`),

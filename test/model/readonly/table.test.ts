@@ -10,7 +10,7 @@ import { readOnlyPage } from '../../../scripts/docs/read-only.ts';
 const FIELDS = new Set(
   (
     'about paths leftOut language xargs style flags values optional digits optionsFirst operands operandsWith first ' +
-    'require fedBy last verbs verbOptional'
+    'require fedBy last verbs verbOptional follows'
   ).split(' '),
 );
 /** Of what ECMAScript and RE2 have in common: no `.`, no look-around, no references, no classes but brackets. */
@@ -113,7 +113,7 @@ describe('programs.json', () => {
   });
 
   it('uses its types, and their patterns mean the same to RE2', () => {
-    const used = JSON.stringify(PROGRAMS.programs);
+    const used = JSON.stringify([PROGRAMS.programs, PROGRAMS.environment]);
     for (const [name, type] of Object.entries(PROGRAMS.types)) {
       expect(
         [`"${name}"`, `"${name}?"`, `"${name}..."`].some((use) => used.includes(use)),
