@@ -126,7 +126,7 @@ function described(servers: Servers, { hypervisor, state }: HostMachine): Instal
 async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers): Promise<string> {
   const earlier = (await apiKeys.list()).filter((key) => key.name === name && key.revokedAt === null);
   for (const { id } of earlier) await apiKeys.revoke(id);
-  const { key, secret } = await apiKeys.create({ name, scopes: ['admin'] });
+  const { key, secret } = await apiKeys.create({ name, scopes: ['admin'], endsWithRun: true });
   closers.add('admin key', async () => void (await apiKeys.revoke(key.id)));
   return secret;
 }

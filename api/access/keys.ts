@@ -66,8 +66,11 @@ const revokeOne = createRoute({
   middleware,
   operationId: 'revokeKey',
   summary: 'Revoke an API key, from the next request on',
+  description:
+    'One admin key stays: the last is not revoked, nor are two that revoke each other at the same time. The key that ' +
+    '`mayfly up` makes for its run ends with it, and so does not count as one that stays.',
   request: { query: noQuery, params: keyParams },
-  responses: { 200: json('The revoked key', keyAnswer), ...problems('not_found') },
+  responses: { 200: json('The revoked key', keyAnswer), ...problems('not_found', 'last_admin_key') },
 });
 
 const limitOne = createRoute({
@@ -110,7 +113,7 @@ export function keyRoutes(app: App, { store }: AppDeps): void {
   app.openapi(listAll, async (c) => c.json({ items: await store.apiKeys.list(), nextCursor: null }, 200));
   app.openapi(revokeOne, async (c) => {
     const { id } = c.req.valid('param');
-    const revoked = await store.apiKeys.revoke(id);
+    const revoked = await store.apiKeys.revokeUnlessLast(id);
     if (!revoked) throw new MayflyError('not_found', `There is no API key ${id}.`);
     return c.json(revoked, 200);
   });

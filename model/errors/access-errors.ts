@@ -14,6 +14,13 @@ export const ACCESS_ERRORS = {
     title: 'This key may not do that',
     remedy: 'Use a key with the scope that `detail` names.',
   },
+  last_admin_key: {
+    status: 409,
+    retryable: false,
+    title: 'That is the last admin key that lasts',
+    remedy:
+      'Make another with `mayfly key create`, then revoke this one. The key that `mayfly up` makes for its run does not count.',
+  },
   quota_exceeded: {
     status: 409,
     retryable: false,

@@ -7,6 +7,7 @@ import { SCOPES } from '../../model/scopes.ts';
 import type { StorageQuota } from '../../model/snapshots/storage.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
+import { endUnlessLast } from './last-admin.ts';
 
 /** An API key as it may be shown; its secret is shown once, by {@link ApiKeys.create}, and never stored. */
 export interface ApiKey extends StorageQuota {
@@ -17,7 +18,12 @@ export interface ApiKey extends StorageQuota {
   revokedAt: string | null;
 }
 
-type KeyWish = { name: string; scopes: readonly Scope[] } & Partial<StorageQuota>;
+type KeyWish = {
+  name: string;
+  scopes: readonly Scope[];
+  /** Whether whoever makes it ends it too, when it stops. `@default` false */
+  endsWithRun?: boolean;
+} & Partial<StorageQuota>;
 
 /** A key that was made; `secret` is the whole of it, as it is presented. */
 interface NewKey {
@@ -25,8 +31,11 @@ interface NewKey {
   secret: string;
 }
 
-interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
+export interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
   _id: string;
+  endsWithRun?: boolean;
+  /** Of the revocation that has begun; the key is good until it ends. See last-admin.ts. */
+  revocation?: string;
   /** Hex SHA-256 of the secret's random part. */
   secretHash: string;
 }
@@ -54,6 +63,8 @@ export class ApiKeys {
       revokedAt: NULLABLE_TEXT,
       diskBytes: NULLABLE_NUMBER,
       sandboxDiskBytes: NULLABLE_NUMBER,
+      endsWithRun: Boolean,
+      revocation: String,
     });
     this.#model = connection.model<ApiKeyDocument>('ApiKey', schema, 'apiKeys');
   }
@@ -133,6 +144,17 @@ export class ApiKeys {
     return shown({ ...present, revokedAt });
   }
 
+  /**
+   * As {@link revoke}, but some admin key that lasts stays, whoever revokes another at the same time.
+   * @throws MayflyError last_admin_key
+   */
+  async revokeUnlessLast(id: string): Promise<ApiKey | null> {
+    const present = await this.#get(id);
+    if (!present || present.revokedAt || !present.scopes.includes('admin')) return this.revoke(id);
+    await endUnlessLast(this.#model, id);
+    return this.get(id);
+  }
+
   /** The key that was presented; null when it is malformed, unknown, wrong or revoked: callers learn no more. */
   async authenticate(presented: string): Promise<ApiKey | null> {
     const [, id = '', random = ''] = PRESENTED.exec(presented) ?? [];
@@ -148,7 +170,7 @@ export class ApiKeys {
   }
 }
 
-function fresh(id: string, { name, scopes, diskBytes, sandboxDiskBytes }: KeyWish) {
+function fresh(id: string, { name, scopes, diskBytes, sandboxDiskBytes, endsWithRun }: KeyWish) {
   const random = randomBytes(32).toString('base64url');
   const document: ApiKeyDocument = {
     _id: id,
@@ -159,6 +181,7 @@ function fresh(id: string, { name, scopes, diskBytes, sandboxDiskBytes }: KeyWis
     revokedAt: null,
     diskBytes: diskBytes ?? null,
     sandboxDiskBytes: sandboxDiskBytes ?? null,
+    ...(endsWithRun && { endsWithRun }),
   };
   return { document, secret: `mfk_${id}_${random}` };
 }

@@ -167,6 +167,7 @@ export function callsOf(store: Store): Calls {
       limited: () => apiKeys.limited(),
       limit: () => apiKeys.limit(keyId, { diskBytes: 1e9 }),
       revoke: () => apiKeys.revoke(keyId),
+      revokeUnlessLast: () => apiKeys.revokeUnlessLast('0123456789ab'),
       authenticate: () => apiKeys.authenticate(`mfk_0123456789ab_${'x'.repeat(43)}`),
     },
     hosts: {

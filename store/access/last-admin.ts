@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import type { Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { reaching } from '../mongo/failure.ts';
+import type { ApiKeyDocument } from './api-keys.ts';
+
+type Keys = Model<ApiKeyDocument>;
+
+/** A revocation that has not ended by then was cut off: its process was killed. Milliseconds. */
+const CUT_OFF_MS = 60_000;
+
+/**
+ * Revokes an admin key, unless no other that lasts would stay. There are no transactions, so it marks its key first, then
+ * looks for one that nobody has marked, then ends its own, each a write to one document. Two that revoke each other's keys
+ * see each other's marks, and neither ends; of any number at once, the key that was marked last stays. A mark that was left
+ * behind is taken away by whoever is in need of it, and whoever made it cannot go on without it.
+ * @throws MayflyError last_admin_key
+ */
+export async function endUnlessLast(keys: Keys, id: string): Promise<void> {
+  if (await endMarked(keys, id)) return;
+  if ((await takeAwayLeftMarks(keys)) && (await endMarked(keys, id))) return;
+  throw new MayflyError(
+    'last_admin_key',
+    `Without the key ${id} no admin key would stay, or another one is being revoked at this moment.`,
+  );
+}
+
+/** Whether the key is revoked now. */
+async function endMarked(keys: Keys, id: string): Promise<boolean> {
+  const revocation = `${new Date().toISOString()}/${randomUUID()}`;
+  if (!(await change(keys, { _id: id, revokedAt: null, revocation: null }, { $set: { revocation } }))) {
+    const present = await reaching('read an API key', () => keys.findById(id).lean<ApiKeyDocument>());
+    return present?.revokedAt !== null;
+  }
+  const own = { _id: id, revokedAt: null, revocation };
+  const others = (await livingAdmins(keys)).filter((key) => key._id !== id && !key.endsWithRun && !key.revocation);
+  if (others.length > 0) {
+    return change(keys, own, { $set: { revokedAt: new Date().toISOString() }, $unset: { revocation: 1 } });
+  }
+  await change(keys, own, { $unset: { revocation: 1 } });
+  return false;
+}
+
+/** Whether there was one. */
+async function takeAwayLeftMarks(keys: Keys): Promise<boolean> {
+  let taken = false;
+  for (const { _id, revocation = '' } of await livingAdmins(keys)) {
+    const [since = ''] = revocation.split('/');
+    if (revocation === '' || Date.now() - Date.parse(since) < CUT_OFF_MS) continue;
+    taken = (await change(keys, { _id, revokedAt: null, revocation }, { $unset: { revocation: 1 } })) || taken;
+  }
+  return taken;
+}
+
+async function livingAdmins(keys: Keys): Promise<ApiKeyDocument[]> {
+  const found = await reaching('list API keys', () => keys.find({ revokedAt: null }).lean<ApiKeyDocument[]>());
+  return found.filter(({ scopes }) => scopes.includes('admin'));
+}
+
+/** Whether there was a key to change. */
+async function change(
+  keys: Keys,
+  which: { _id: string; revokedAt: null; revocation: string | null },
+  update: { $set?: Partial<ApiKeyDocument>; $unset?: { revocation: 1 } },
+): Promise<boolean> {
+  const { matchedCount } = await reaching('revoke an API key', () => keys.updateOne(which, update));
+  return matchedCount > 0;
+}
