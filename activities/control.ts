@@ -1,8 +1,11 @@
 import type { UserCa } from '../ca/user-ca.ts';
 import { createCommandAuditActivities } from '../commands/command-audit.ts';
+import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
+import { createHostReconcileActivities } from './reconcile/hosts.ts';
+import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
 import { createEventActivities } from './sandbox/event.ts';
 import { createPlacementActivities } from './sandbox/placement.ts';
 import { createRecordActivities } from './sandbox/record.ts';
@@ -15,6 +18,7 @@ import { createSourceRecordActivities } from './source/source-record.ts';
 export interface ControlDeps {
   store: Store;
   ca: UserCa;
+  reconciliation: Reconciliation;
 }
 
 /** Every activity of the control queue: the store and the user CA. */
@@ -31,6 +35,8 @@ export function createControlActivities(given: ControlDeps) {
     ...createBakedSourceActivities(deps),
     ...createSnapshotRecordActivities(deps),
     ...createCaptureRecordActivities(deps),
+    ...createSandboxReconcileActivities(deps),
+    ...createHostReconcileActivities(deps),
   };
 }
 

@@ -10,6 +10,7 @@ import { createCredentialActivities } from './sandbox/credentials.ts';
 import { createDiskActivities } from './sandbox/disk.ts';
 import { createDomainActivities } from './sandbox/domain.ts';
 import { createLeaseActivities } from './sandbox/lease.ts';
+import { createMachineActivities } from './sandbox/machine.ts';
 import { createProofActivities } from './sandbox/proof.ts';
 import { createReservationActivities } from './sandbox/reservation.ts';
 import { createSshActivities, type SshDeps } from './sandbox/ssh.ts';
@@ -43,6 +44,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createCreateActivities(steps),
     ...createCredentialActivities(deps),
     ...createProofActivities(deps),
+    ...createMachineActivities(deps),
     ...createSnapshotActivities(deps),
     ...createSourceActivities(deps),
     ...createSourcePowerActivities(deps),

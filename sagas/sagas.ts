@@ -29,6 +29,8 @@ export interface Sagas {
   patch(id: string, patch: SandboxPatch): Promise<SandboxRecord>;
   /** Resolves when Temporal has the wish; starts a saga of its own when there is none. */
   destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
+  /** Where a saga of it runs, the store has its record when this resolves: it may have been set back to before it. */
+  restoreRecord(id: string): Promise<void>;
   /** Resolves when the saga has ended. @throws the signal's reason when it fires first */
   ended(id: string, signal: AbortSignal): Promise<void>;
   /**

@@ -78,6 +78,15 @@ export async function destroySandbox(client: Client, input: SandboxInput, stop: 
   });
 }
 
+/** Starts a workflow that goes on with a sandbox which has none. @throws WorkflowExecutionAlreadyStartedError when it has one */
+export async function takeOverSandbox(client: Client, input: SandboxInput): Promise<void> {
+  await client.workflow.start<SandboxWorkflow>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdConflictPolicy: 'FAIL',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  });
+}
+
 /** Resolves when nothing is left of it. */
 export function sandboxEnded(client: Client, id: string): Promise<unknown> {
   return client.workflow.getHandle(workflowIdOf(id)).result();

@@ -25,6 +25,7 @@ import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
 import { rethrow } from './failure.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
+import { Reconciliation } from './reconciliation.ts';
 import type { Sagas } from './sagas.ts';
 import {
   beginSandbox,
@@ -80,6 +81,10 @@ export class TemporalSagas implements Sagas {
 
   async destroy(input: SandboxInput, stop: StopRequest): Promise<void> {
     await this.#call(() => destroySandbox(this.#client, input, stop));
+  }
+
+  async restoreRecord(id: string): Promise<void> {
+    await this.#call(() => new Reconciliation(this.#client).restoreRecord(id));
   }
 
   async ended(id: string, signal: AbortSignal): Promise<void> {

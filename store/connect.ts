@@ -14,6 +14,7 @@ import { bringUpToDate } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
 import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
+import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import { BakedSources } from './snapshots/baked-sources.ts';
 import { Captures } from './snapshots/captures.ts';
@@ -37,6 +38,7 @@ export interface Store {
   bakedSources: BakedSources;
   certificates: Certificates;
   activity: Activities;
+  reconciled: ReconciledThings;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -80,6 +82,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     bakedSources: new BakedSources(connection),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
+    reconciled: new ReconciledThings(connection),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };

@@ -3,6 +3,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { TrustActivities } from '../activities/access/trust.ts';
 import type { CommandActivities } from '../activities/sandbox/command.ts';
 import type { CreateActivities } from '../activities/sandbox/create.ts';
+import type { MachineActivities } from '../activities/sandbox/machine.ts';
 import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
 import { asStep } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
@@ -119,9 +120,13 @@ export function hostInterceptor(
   mutex: KeyedMutex,
 ): ActivityInboundCallsInterceptor {
   if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, retryableFailure);
+  if (LOOKING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints);
   const Interceptor = MULTI_STEP.has(context.info.activityType) ? MultiStepInterceptor : HostStepInterceptor;
   return new Interceptor(context, failpoints, mutex);
 }
+
+/** They only look: their failures are told as they are. */
+const LOOKING: ReadonlySet<string> = new Set<keyof MachineActivities>(['findMachine', 'markedSandboxes']);
 
 function targetOf(arg: unknown): { sandboxId: string; generation: number } {
   if (typeof arg === 'object' && arg !== null && 'sandboxId' in arg && 'generation' in arg) {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Client } from '@temporalio/client';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { UserCa } from '../ca/user-ca.ts';
@@ -8,6 +9,7 @@ import { auditKey } from './config/secret-file.ts';
 import { createControlWorker } from './control.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
+import { keepReconciling } from './upkeep/reconcile.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
 const PRUNE_EVERY_MS = 3_600_000;
@@ -38,6 +40,8 @@ export async function startControlPart({
   const namespace = config.temporalNamespace;
   const worker = runWorker(await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle }));
   closers.add('control worker', () => worker.stop());
+  const client = new Client({ connection, namespace });
+  closers.add('schedule of reconciliations', await keepReconciling({ client, connection, config, logger }));
   return { store, ended: worker.ended };
 }
 

@@ -1,11 +1,13 @@
+import { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { Reconciliation } from '../sagas/reconciliation.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
 import { STOP_MS } from './stop-watch.ts';
 
-export interface ControlWorkerOptions extends ControlDeps {
+export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'> {
   connection: NativeConnection;
   namespace: string;
   workflowBundle: WorkflowBundle;
@@ -17,12 +19,13 @@ export interface ControlWorkerOptions extends ControlDeps {
 /** The worker of workflows, the store and the user CA. */
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
   const { connection, namespace, workflowBundle, failpoints } = options;
+  const reconciliation = new Reconciliation(new Client({ connection, namespace }));
   return Worker.create({
     connection,
     namespace,
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
-    activities: createControlActivities(options),
+    activities: createControlActivities({ ...options, reconciliation }),
     interceptors: { activity: [(context) => ({ inbound: new FailpointInterceptor(context, failpoints) })] },
     maxCachedWorkflows: 2_000,
     // A dead control worker's workflows move to another after this, instead of after 10 s.

@@ -1,5 +1,6 @@
 import { Client } from '@temporalio/client';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
+import { reconcileHostNow } from '../sagas/reconcile-schedule.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
 import { createHostWorker } from './host.ts';
@@ -49,5 +50,6 @@ export async function startHostPart({
   const description = new HostDescription({ hostId, hypervisor, ledger, store, logger });
   closers.add('host description', () => description.stop());
   await description.start();
+  await reconcileHostNow(client, { hostId, graceMs: config.reconcile.graceMs });
   return { machine, ended: worker.ended };
 }

@@ -1,6 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { ReconciledOutcome } from '../../model/sagas/reconcile.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -29,12 +30,39 @@ export function createRecordActivities({ store }: { store: Store }) {
       return stored;
     },
 
-    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    /**
+     * Changes the record and appends to the audit trail. The event's id makes a repetition harmless.
+     * @throws MayflyError sandbox_not_found: the store was set back to a time before it
+     */
     async remember({ sandboxId, changes, event }: Remembrance): Promise<SandboxRecord> {
       const [record] = await Promise.all([
         store.sandboxes.update(sandboxId, changes),
         store.audit.append(sandboxId, event),
+        count(store, sandboxId, event),
       ]);
+      return record;
+    },
+
+    /** Writes all of a record which the store has lost, or has an earlier one of. */
+    async rewriteRecord({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
+      const { id, state, hostId } = record;
+      await store.sandboxes.put(record);
+      const eventId = `${event.eventId}/restored`;
+      const detail = { state, hostId };
+      const restored: AuditEvent = { ...event, eventId, kind: 'sandbox.record-restored', actor: null, detail };
+      for (const each of [restored, event]) {
+        await store.audit.append(id, each);
+        await count(store, id, each);
+      }
+      return record;
+    },
+
+    /** The record of a sandbox that was found on a host; where there is none, it gets this one. */
+    async recordFound({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
+      const present = await store.sandboxes.get(record.id);
+      if (present) return present;
+      await store.sandboxes.put(record);
+      await store.audit.append(record.id, event);
       return record;
     },
 
@@ -45,6 +73,20 @@ export function createRecordActivities({ store }: { store: Store }) {
       return record;
     },
   };
+}
+
+/** How each is counted that a reconciliation brought about. */
+const OUTCOMES: Partial<Record<AuditKind, ReconciledOutcome>> = {
+  'sandbox.taken-over': 'taken-over',
+  'sandbox.lost': 'lost',
+  'sandbox.record-restored': 'record-restored',
+  'sandbox.unproved': 'unproved',
+};
+
+async function count({ reconciled }: Store, subject: string, { eventId, kind, hostId, at, detail }: AuditEvent) {
+  const isOrphan = kind === 'sandbox.proof' && detail['foundOn'] !== undefined;
+  const outcome = isOrphan ? 'orphan-destroyed' : OUTCOMES[kind];
+  if (outcome) await reconciled.add({ id: eventId, outcome, subject, hostId, at });
 }
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isSandboxId, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
-import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES } from '../../model/sandbox/sandbox.ts';
+import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES, STOP_REASONS } from '../../model/sandbox/sandbox.ts';
 import {
   actor,
   captureId,
@@ -157,7 +157,7 @@ export const sandboxAnswer = z
     updatedAt: instant,
     runningAt: instant.nullable(),
     expiresAt: instant,
-    stopReason: z.enum(['deleted', 'ttl', 'idle', 'create-failed']).nullable(),
+    stopReason: z.enum(STOP_REASONS).nullable(),
     failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
     stalledBy: z.enum(SPACE_SUSPENSION_CAUSES).nullable(),
     waitingFor: z.string().nullable(),

@@ -149,11 +149,17 @@ function refuseEnded({ id, state }: SandboxRecord): void {
   throw new MayflyError('sandbox_ended', `The sandbox ${id} is ${state}.`);
 }
 
+/** A store that was set back may lack the record of one that lives. @throws MayflyError sandbox_not_found */
+async function requireOrRestore(deps: AppDeps, id: string): Promise<SandboxRecord> {
+  if ((await deps.store.sandboxes.get(id)) === null) await deps.sagas.restoreRecord(id);
+  return requireSandbox(deps, id);
+}
+
 function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
   const { sagas } = deps;
   return answerDeletion(c, deps, prefer, {
     location: `/v1/sandboxes/${id}`,
-    read: () => requireSandbox(deps, id),
+    read: () => requireOrRestore(deps, id),
     view: sandboxView,
     isGone: ({ state }) => isFinal(state),
     begin: async ({ spec, createdBy, createdAt }, actor) => {

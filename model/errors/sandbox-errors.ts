@@ -92,6 +92,18 @@ export const SANDBOX_ERRORS = {
     title: 'The hibernated sandbox could not be woken',
     remedy: 'See `detail`; it stays hibernated, and nothing of it is given up until it is destroyed.',
   },
+  sandbox_lost: {
+    status: 409,
+    retryable: false,
+    title: 'The sandbox was lost',
+    remedy: 'Create another; `message` says what became of this one, and its proof that nothing of it is left.',
+  },
+  host_forgotten: {
+    status: 409,
+    retryable: false,
+    title: 'Its host was forgotten, so its end is unproved',
+    remedy: 'What was on that host is only removed, and proved to be, should the host come back.',
+  },
   cleanup_incomplete: {
     status: 500,
     retryable: true,

@@ -25,9 +25,11 @@ export interface SandboxInput {
   requestedAt: string;
   /**
    * `create`: the whole life. `destroy`: only its end, for a record whose workflow is gone (Temporal's retention,
-   * a lost dev-server file).
+   * a lost dev-server file). `takeOver`: from where its record, whose workflow is gone, says that it is.
    */
-  begin: 'create' | 'destroy';
+  begin: 'create' | 'destroy' | 'takeOver';
+  /** With `takeOver`: the host on which something of it is though it has no record, or has ended. `@default` none */
+  foundOn?: string;
   /**
    * The live hosts that may take it, the best first; placement is asked when there is none, or all refuse. Absent in
    * lives from before hosts were proposed here: those are created by workflows/sandbox/create-by-steps.ts.
@@ -47,6 +49,11 @@ export const PATCH = 'patch';
 export const DESTROY = 'destroy';
 /** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
 export const TOUCH = 'touch';
+/**
+ * Update, no arguments: writes the record into the store again, which was set back to an earlier time. Answers when it is
+ * there.
+ */
+export const RESTORE_RECORD = 'restoreRecord';
 /** Signal with a {@link StepUnderWay}, of the host that is creating the sandbox. */
 export const AT_STEP = 'atStep';
 

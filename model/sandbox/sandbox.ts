@@ -81,8 +81,9 @@ export interface Actor {
   agentId: string | null;
 }
 
-/** Why a sandbox ends. */
-export type StopReason = 'deleted' | 'ttl' | 'idle' | 'create-failed';
+/** Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. */
+export const STOP_REASONS = ['deleted', 'ttl', 'idle', 'create-failed', 'lost', 'host-forgotten'] as const;
+export type StopReason = (typeof STOP_REASONS)[number];
 
 /** Why a host has stopped a sandbox that grows. */
 export const SPACE_SUSPENSION_CAUSES = ['quota_exceeded', 'host_disk_full'] as const satisfies readonly ErrorCode[];

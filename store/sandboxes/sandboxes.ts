@@ -57,6 +57,21 @@ export class Sandboxes {
     }
   }
 
+  /**
+   * Writes all of a record, whatever the store has of it, or had before it was set back. One whose name another has by
+   * now goes on being called so, and is not found by it.
+   */
+  async put(record: SandboxRecord): Promise<void> {
+    checkId(record.id);
+    if (isFinal(record.state)) return move(documentOf(record), this.#alive, this.#ended);
+    try {
+      await move(livingDocumentOf(record), this.#ended, this.#alive);
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      await move(documentOf(record), this.#ended, this.#alive);
+    }
+  }
+
   /** A late repetition of the request may have put one that has ended among the living. */
   async #afterItsEnd(id: string): Promise<SandboxRecord | null> {
     const ended = await find(this.#ended, id);

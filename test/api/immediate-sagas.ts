@@ -74,6 +74,8 @@ export class ImmediateSagas implements Sagas {
     return this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
   }
 
+  async restoreRecord(): Promise<void> {}
+
   async destroy(input: SandboxInput): Promise<void> {
     if (this.failing) throw this.failing;
     await this.#store.sandboxes.update(input.id, { state: 'destroying', stopReason: 'deleted' });

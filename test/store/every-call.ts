@@ -73,10 +73,11 @@ const cursorOf = (id: string) => Buffer.from(`${at} ${id}`).toString('base64url'
 export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
-  const { hosts, measuredDisks, serials, sources, bakedSources, certificates, activity } = store;
+  const { hosts, measuredDisks, serials, sources, bakedSources, certificates, activity, reconciled } = store;
   return {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
+      put: () => sandboxes.put(record(3)),
       get: () => sandboxes.get(sandboxId(9)),
       named: () => sandboxes.named('web'),
       update: async () => {
@@ -208,6 +209,10 @@ export function callsOf(store: Store): Calls {
       closeCommand: () => activity.closeCommand(sandboxId(1), commandId(1)),
       openCommands: () => activity.openCommands(),
       get: () => activity.get(sandboxId(1)),
+    },
+    reconciled: {
+      add: () => reconciled.add({ id: 'e', outcome: 'lost', subject: sandboxId(1), hostId: null, at }),
+      counts: () => reconciled.counts(),
     },
   };
 }

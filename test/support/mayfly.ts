@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { UserCa } from '../../ca/user-ca.ts';
@@ -40,13 +41,13 @@ export type TestHostKind = 'simulated' | 'in-memory';
 /** The product without its HTTP door: control worker, one host worker on a host of that kind, a store of its own. */
 export class TestMayfly {
   readonly failpoints = Failpoints.parse(undefined);
-  readonly sagas: TemporalSagas;
+  sagas: TemporalSagas;
   host: HostPart | null = null;
   #control: RunningWorker | null = null;
 
   private constructor(
     readonly store: Store,
-    readonly client: Client,
+    public client: Client,
     readonly config: Config,
     private readonly connection: NativeConnection,
     private readonly closers: Closers,
@@ -85,8 +86,32 @@ export class TestMayfly {
     const { connection, store, failpoints, config } = this;
     const ca = await UserCa.open(join(config.stateDir, 'control', 'ca'));
     const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
-    const options = { connection, namespace: 'default', store, ca, failpoints, workflowBundle };
+    const { namespace } = this.client.options;
+    const options = { connection, namespace, store, ca, failpoints, workflowBundle };
     this.#control = runWorker(await createControlWorker(options));
+  }
+
+  /** Goes on as if Temporal's database had been lost: in a namespace in which nothing has happened yet. */
+  async loseTemporal(): Promise<void> {
+    await this.host?.stop();
+    await this.#control?.stop();
+    this.#control = null;
+    const { connection } = this;
+    const namespace = `lost-${randomBytes(4).toString('hex')}`;
+    const workflowExecutionRetentionPeriod = msToTs('1d');
+    await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
+    await eventually(
+      () =>
+        registerSearchAttributes(connection, namespace).then(
+          () => null,
+          (error: unknown) => String(error),
+        ),
+      (failure) => failure === null,
+    );
+    this.client = new Client({ connection, namespace });
+    this.sagas = new TemporalSagas(this.client);
+    await this.startControl();
+    await this.startHost();
   }
 
   /** Starts the host worker; after {@link HostPart.stop} it can be started again on the same machine. */

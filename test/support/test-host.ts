@@ -51,7 +51,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   const worker = runWorker(
     await createHostWorker({
       connection,
-      namespace: 'default',
+      namespace: client.options.namespace,
       hostId,
       failpoints,
       ...machine,

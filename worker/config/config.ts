@@ -24,6 +24,8 @@ const environment = z.object({
   MAYFLY_SUBNET: z.string().default('10.213.0.0/20'),
   MAYFLY_INTERNET_SUBNET: z.string().default('10.213.16.0/20'),
   MAYFLY_DISK_OVERCOMMIT: z.coerce.number().min(1).max(1_000).default(4),
+  MAYFLY_RECONCILE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
+  MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
   MAYFLY_FAILPOINTS: optional,
   MAYFLY_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   MONGODB_URI: optional,
@@ -47,6 +49,8 @@ export interface Config {
   subnets: { isolated: string; internet: string };
   /** A sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 4 */
   diskOvercommit: number;
+  /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s each */
+  reconcile: { everyMs: number; graceMs: number };
   failpoints: string | undefined;
   logLevel: string;
   /** Undefined: a store of our own. */
@@ -73,6 +77,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
     diskOvercommit: values.MAYFLY_DISK_OVERCOMMIT,
+    reconcile: {
+      everyMs: values.MAYFLY_RECONCILE_SECONDS * 1_000,
+      graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,
+    },
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,
     mongodbUri: values.MONGODB_URI,

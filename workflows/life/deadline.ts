@@ -40,6 +40,12 @@ export class Deadline {
     if (!this.life.hasMultiStepCreate || this.#next().at !== this.#awaited) this.#changes++;
   }
 
+  /** When it was last used, before this workflow began. @param at milliseconds since 1970 */
+  lastUsed(at: number): void {
+    this.#usedAt = at;
+    this.#changes++;
+  }
+
   #next(): { at: number; reason: StopReason } {
     const { record, isOperatedOn } = this.life;
     const ttl = Date.parse(record.expiresAt);

@@ -1,7 +1,7 @@
-import { allHandlersFinished, CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
-import type { AuditKind } from '../../model/sandbox/audit.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import {
   type Actor,
   isFinal,
@@ -15,16 +15,19 @@ import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts
 import { assertTransition } from '../../model/sandbox/transitions.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { refusal } from '../saga/failure.ts';
-import { accepted, destroy, patch, settled, touch } from '../saga/messages.ts';
+import { failureOf, refusal } from '../saga/failure.ts';
+import { accepted, destroy, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
 import { Deadline } from './deadline.ts';
 import { show } from './shown.ts';
 
-const { recordRequested, remember, recall } = controlUntilDone;
+const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
 
 /** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;
+
+/** Operations of a sandbox that is taken over are numbered by the seconds since. Milliseconds since 1970. */
+const FIRST_OPERATION = Date.UTC(2026, 0, 1);
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
 
@@ -65,6 +68,8 @@ export class Life {
     this.hasMultiStepCreate = input.hostIds !== undefined;
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
     this.record = requestedRecord(input);
+    // How many operations there were nobody knows: more than one a second there cannot have been.
+    if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
     this.#answerMessages();
   }
 
@@ -76,10 +81,7 @@ export class Life {
     const { name, spec, createdBy } = this.input;
     const event = this.#event('sandbox.requested', { ...(name !== undefined && { name }), spec }, createdBy);
     try {
-      this.record =
-        this.input.begin === 'create'
-          ? await recordRequested({ record: this.record, event })
-          : await recall({ id: this.id });
+      this.record = await this.#firstRecord(event);
     } catch (error) {
       this.#refusal = error instanceof Error ? error : new Error(String(error));
       await condition(allHandlersFinished);
@@ -87,6 +89,16 @@ export class Life {
     }
     this.steps = this.record.steps;
     this.#written = true;
+  }
+
+  #firstRecord(event: AuditEvent): Promise<SandboxRecord> {
+    const { begin } = this.input;
+    if (begin === 'create') return recordRequested({ record: this.record, event });
+    if (this.foundOn === null) return recall({ id: this.id });
+    return recordFound({
+      record: this.record,
+      event: { ...event, kind: 'sandbox.found', detail: { foundOn: this.foundOn } },
+    });
   }
 
   /** Enters a phase of the create. It is written when its step takes long enough for somebody to look, see {@link timed}. */
@@ -112,12 +124,23 @@ export class Life {
     await CancellationScope.nonCancellable(() => {
       const write = this.#writing.then(async () => {
         if (state) assertTransition(this.id, this.record.state, state);
-        const written = { ...changes, steps: this.steps, updatedAt: event.at };
-        this.record = await remember({ sandboxId: this.id, changes: written, event });
+        this.record = await this.#write({ ...changes, steps: this.steps, updatedAt: event.at }, event);
       });
       this.#writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
       return write;
     });
+  }
+
+  /** What it knows itself counts for more than a store that was set back to an earlier time: then all of it is written. */
+  async #write(changes: Changes & Pick<SandboxRecord, 'updatedAt'>, event: AuditEvent): Promise<SandboxRecord> {
+    const known = { ...this.record, ...changes };
+    try {
+      const stored = await remember({ sandboxId: this.id, changes, event });
+      if (hasSame(stored, known) || !patched('store-may-be-set-back')) return stored;
+    } catch (error) {
+      if (failureOf(error, 'remember').code !== 'sandbox_not_found') throw error;
+    }
+    return rewriteRecord({ record: known, event });
   }
 
   /**
@@ -164,6 +187,16 @@ export class Life {
     this.used();
   }
 
+  /** Another workflow had it before, and is gone: what that knew, and did not write down, nobody knows. */
+  get isTakenOver(): boolean {
+    return this.input.begin !== 'create';
+  }
+
+  /** Where something of it was found though it has no record, or has ended; null: it was not. */
+  get foundOn(): string | null {
+    return this.input.foundOn ?? null;
+  }
+
   /** By the API, when it was asked for. */
   get proposedHosts(): readonly string[] {
     return this.input.hostIds ?? [];
@@ -177,6 +210,11 @@ export class Life {
   /** The sandbox is in use: the idle timer starts anew. */
   used(): void {
     this.#deadline.used();
+  }
+
+  /** As its record, or the store, says. @param at milliseconds since 1970 */
+  lastUsed(at: number): void {
+    this.#deadline.lastUsed(at);
   }
 
   get isEnding(): boolean {
@@ -198,6 +236,10 @@ export class Life {
       return this.#unlessRefused();
     });
     setHandler(patch, (change) => this.#change(change));
+    setHandler(restoreRecord, async () => {
+      await condition(() => this.#written || this.#refusal !== null);
+      if (!isFinal(this.#unlessRefused().state)) await this.recordChange('sandbox.state'); // which looks what is there
+    });
     setHandler(touch, () => this.used());
     setHandler(destroy, (request) => {
       this.#stop ??= request;
@@ -225,4 +267,11 @@ export class Life {
   #event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
     return auditEvent(this.#events++, { kind, actor, hostId: this.record.hostId, detail });
   }
+}
+
+/** What the life of a sandbox, and a proof, depend on. */
+const DECISIVE = ['state', 'hostId', 'createdAt', 'runningAt', 'expiresAt', 'stopReason', 'parentSnapshotId'] as const;
+
+function hasSame(one: SandboxRecord, other: SandboxRecord): boolean {
+  return DECISIVE.every((field) => one[field] === other[field]);
 }

@@ -53,6 +53,9 @@ function operationSteps(life: Life, hostId: string, generation: number) {
         retry: { initialInterval: '1s', maximumInterval: '1m', maximumAttempts: 8 },
       }).flatten(target),
 
+    /** What there is of its machine. */
+    findMachine: () => step(timeouts.reserveMs, `${id} on ${hostId}`).findMachine({ sandboxId: id }),
+
     interruptCommands: () => undo.interruptCommands(target),
     removeDomain: () => step(timeouts.cleanupMs, `${id} on ${hostId}`).removeDomain(target),
     revertDisk: ({ snapshotId, restoreId }: { snapshotId: string; restoreId: string }) =>

@@ -9,6 +9,7 @@ import {
   type Operation,
   type OperationReport,
   PATCH,
+  RESTORE_RECORD,
   type SandboxPatch,
   SEARCH_ATTRIBUTES,
   SETTLED,
@@ -24,6 +25,7 @@ export const settled = defineUpdate<SandboxRecord>(SETTLED);
 export const patch = defineUpdate<SandboxRecord, [SandboxPatch]>(PATCH);
 export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
 export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
+export const restoreRecord = defineUpdate<void>(RESTORE_RECORD);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
 export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
 export const touch = defineSignal(TOUCH);

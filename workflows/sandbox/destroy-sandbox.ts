@@ -1,7 +1,8 @@
-import { sleep } from '@temporalio/workflow';
+import { patched, sleep } from '@temporalio/workflow';
 import { LAYERS, type Observation, type Proof, unprovenLayers } from '../../model/sandbox/proof.ts';
 import type { Life } from '../life/life.ts';
 import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
+import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 
 /**
@@ -14,11 +15,32 @@ import { now } from '../saga/now.ts';
  * only what was seen to be absent is reported as removed.
  */
 export async function destroySandbox(life: Life): Promise<Proof> {
-  const { hostId } = life.record;
-  if (hostId === null) return proofOf(life, neverPlaced());
+  const hostId = life.record.hostId ?? (await hostByLooking(life));
+  if (typeof hostId !== 'string') return proofOf(life, hostId);
   const host = cleanupSteps(life, hostId);
   await removeEveryLayer(host);
   return prove(life, host);
+}
+
+/**
+ * A workflow that made the sandbox knows whether a host was ever asked. One that took over knows only a record, which may
+ * be older than what happened: so every host is looked at.
+ * @returns the host that has something of it; else what was looked at
+ */
+async function hostByLooking(life: Life): Promise<string | Observation[]> {
+  if (!life.isTakenOver || !patched('every-host-is-looked-at')) return neverPlaced();
+  const seen: Observation[] = [];
+  const { hostIds } = await controlUntilDone.knownHosts();
+  for (const hostId of hostIds) {
+    const { observations } = await cleanupSteps(life, hostId).lookAgain();
+    if (unprovenLayers(observations).length === 0) {
+      seen.push(...observations.map((each) => ({ ...each, lookedAt: `${hostId}: ${each.lookedAt}` })));
+      continue;
+    }
+    await life.recordChange('sandbox.cleanup', { hostId }, { foundOn: hostId });
+    return hostId;
+  }
+  return seen.length > 0 ? seen : neverPlaced();
 }
 
 /** What a create leaves behind after its undos: nothing. Looks, and destroys once more whatever says otherwise. */

@@ -1,7 +1,7 @@
 import { allHandlersFinished, CancellationScope, condition, isCancellation, patched } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
-import type { SandboxFailure, StopReason } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
 import { Life } from '../life/life.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
@@ -13,6 +13,7 @@ import { createBySteps } from './create-by-steps.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { Operations } from './operations.ts';
+import { takeOver } from './take-over-sandbox.ts';
 
 /**
  * One sandbox from its request to the proof that nothing of it is left.
@@ -21,28 +22,41 @@ import { Operations } from './operations.ts';
  *                   └──────────────→ destroying → failed, when the create failed
  *
  * The end comes by a delete, the TTL or the idle timer; it is heard at any time, also while creating, which it
- * cancels. The workflow's result is the proof; a failed create fails the workflow, after its cleanup was proved, unless every
- * host refused it.
+ * cancels. Where the saga of a sandbox was lost, another one takes it over (take-over-sandbox.ts). The workflow's
+ * result is the proof; a failed create fails the workflow, after its cleanup was proved, unless every host refused it.
  */
-export async function sandbox(input: SandboxInput): Promise<Proof & { refused?: SandboxFailure }> {
+export async function sandbox(input: SandboxInput): Promise<(Proof & { refused?: SandboxFailure }) | null> {
   const life = new Life(input);
   const operations = new Operations(life);
   await life.begin();
+  if (hasEnded(life, input)) return life.record.proof;
   const end = life.untilEnd();
 
   const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
-  if (!failed) await startEnding(life, await operations.untilEnd(end));
-  if (input.begin === 'destroy' && patched('half-made-snapshots')) await abandonSnapshots(life);
+  const lost = input.begin === 'takeOver' ? await takeOver(life, end) : null;
+  if (lost) await startEnding(life, life.record.stopReason ?? 'lost');
+  else if (wasEnding(life, input)) await startEnding(life, life.record.stopReason ?? 'lost');
+  else if (!failed) await startEnding(life, await operations.untilEnd(end));
+  if (input.begin !== 'create' && patched('half-made-snapshots')) await abandonSnapshots(life);
   const proof = failed ? await proveUndone(life) : await destroySandbox(life);
-  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
+  const failure = lost ?? (failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null);
   await life.recordChange(
     'sandbox.proof',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
-    { proof, failure },
+    { proof, failure, ...(life.foundOn !== null && { foundOn: life.foundOn }) },
   );
 
   await condition(allHandlersFinished);
   return failure ? refusedOrFailed(failure, ['proposeHosts', 'reserve'], { ...proof, refused: failure }) : proof;
+}
+
+/** It was seen to its end by another while this one began, and nothing of it was found since. */
+function hasEnded({ record, foundOn }: Life, { begin }: SandboxInput): boolean {
+  return begin === 'takeOver' && foundOn === null && isFinal(record.state);
+}
+
+function wasEnding({ record }: Life, { begin }: SandboxInput): boolean {
+  return begin === 'takeOver' && record.state === 'destroying';
 }
 
 /** Creates, unless the end comes first. Returns what went wrong; its undos have run by then. */

@@ -1,0 +1,77 @@
+import type { Actor, SandboxSpec } from '../sandbox/sandbox.ts';
+import type { SandboxInput } from './messages.ts';
+
+/**
+ * The workflow that compares store, Temporal and hosts, and makes them agree; workflows/reconcile.ts tells how. Temporal
+ * runs it by the schedule of this name, one at a time.
+ */
+export const RECONCILE_WORKFLOW = 'reconcile';
+export const RECONCILE_SCHEDULE = 'mayfly-reconcile';
+export interface ReconcileInput {
+  /** How long something on a host may belong to nobody before it is destroyed. Milliseconds. */
+  graceMs: number;
+}
+
+/** The part of it that is about one host, where something was found that belongs to nobody, or which has come back. */
+export const RECONCILE_HOST_WORKFLOW = 'reconcileHost';
+export interface ReconcileHostInput extends ReconcileInput {
+  hostId: string;
+}
+
+export function reconcileHostWorkflowIdOf(hostId: string): string {
+  return `reconcile/${hostId}`;
+}
+
+/** Sandboxes that one round takes on; the next takes the rest. */
+export const RECONCILED_A_ROUND = 500;
+
+/** Who acts, where nobody asked. No API key has this id. */
+export const RECONCILER: Actor = { apiKeyId: 'reconciler', agentId: null };
+
+/**
+ * What a reconciliation came to. `taken-over`: goes on under a new run. `lost`: ended, since its machine is gone or can't be
+ * carried on. `orphan-destroyed`: was on a host and in no record. `record-restored`: the store did not have what its run
+ * knows. `unproved`: ended with its host, which was forgotten.
+ */
+export const RECONCILED_OUTCOMES = ['taken-over', 'lost', 'orphan-destroyed', 'record-restored', 'unproved'] as const;
+export type ReconciledOutcome = (typeof RECONCILED_OUTCOMES)[number];
+
+/** One of them, as it is counted. */
+export interface Reconciled {
+  /** Of the audit event that tells of it: the same is counted once. */
+  id: string;
+  outcome: ReconciledOutcome;
+  /** Sandbox, command, snapshot, capture or source. */
+  subject: string;
+  hostId: string | null;
+  /** ISO 8601. */
+  at: string;
+}
+
+/** What nobody knows of a sandbox that was found on a host. */
+const UNKNOWN_SPEC: SandboxSpec = {
+  source: 'unknown',
+  snapshotId: null,
+  captureId: null,
+  cpus: null,
+  memoryMib: null,
+  ttlSeconds: 0,
+  idleSeconds: null,
+  autoResume: false,
+  metadata: {},
+  agentId: null,
+  network: { egress: 'none' },
+};
+
+/** What takes away a sandbox that is on a host and belongs to nobody. @param foundAt ISO 8601 */
+export function orphanInput(id: string, hostId: string, foundAt: string): SandboxInput {
+  return {
+    id,
+    spec: UNKNOWN_SPEC,
+    createdBy: RECONCILER,
+    requestedAt: foundAt,
+    begin: 'takeOver',
+    foundOn: hostId,
+    hostIds: [hostId],
+  };
+}

@@ -1,0 +1,244 @@
+import { randomBytes } from 'node:crypto';
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { RECONCILE_SCHEDULE } from '../../model/sagas/reconcile.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import { ensureReconcileSchedule, reconcileNow } from '../../sagas/reconcile-schedule.ts';
+import { eventually } from '../support/eventually.ts';
+import type { TestMayfly } from '../support/mayfly.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+
+const { alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
+
+const actor = { apiKeyId: 'test', agentId: null };
+/** What changed since is left alone; here nothing else changes. Milliseconds. */
+const GRACE_MS = 100;
+
+let database: mongoose.Connection;
+beforeAll(async () => {
+  database = await mongoose.createConnection(all().config.mongodbUri ?? '').asPromise();
+});
+afterAll(() => database.close());
+
+/** One round, with what it does on hosts. */
+async function reconcile({ client }: Pick<TestMayfly, 'client'> = all()): Promise<void> {
+  const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
+  const options = { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: GRACE_MS }] };
+  await client.workflow.execute('reconcile', options);
+  await client.workflow.getHandle('reconcile/test').result();
+}
+
+/** Takes a running sandbox's saga away, as if Temporal had never heard of it. */
+async function loseSaga(id: string): Promise<void> {
+  await all().client.workflow.getHandle(`sandbox/${id}`).terminate('lost by a test');
+}
+
+/** Takes its record out of the store, as a backup that was made before it does. */
+async function forget(id: string): Promise<void> {
+  for (const name of ['sandboxes', 'endedSandboxes']) {
+    await database.collection<{ _id: string }>(name).deleteOne({ _id: id });
+  }
+}
+
+/** Temporal's list of runs follows what happens by a moment, and so may a round. */
+async function reconcileUntil(isDone: () => Promise<boolean>): Promise<void> {
+  while (!(await isDone())) await reconcile();
+}
+
+async function kindsOf(id: string): Promise<string[]> {
+  const entries = await all().store.audit.entries(id, { limit: 100 });
+  return entries.map(({ body }) => (JSON.parse(body) as { kind: string }).kind);
+}
+
+/** Resolves when it has come to run under its new saga. */
+async function takenOver(id: string): Promise<void> {
+  await all().sagas.settled(id, AbortSignal.timeout(60_000));
+}
+
+alone("Temporal's database is lost: what lives lives on, and its TTL ends it", async ({ mayfly }) => {
+  const long = mayfly.input({ ttlSeconds: 600 });
+  const brief = mayfly.input({ ttlSeconds: 6 });
+  const [before] = await Promise.all([mayfly.create(long), mayfly.create(brief)]);
+  mayfly.memory?.write(long.id, 'kept', 'yes');
+  await all().loseTemporal();
+  await reconcile();
+  await takenOver(long.id);
+  expect(await mayfly.record(long.id)).toMatchObject({ state: 'running', expiresAt: before.expiresAt, failure: null });
+  expect(mayfly.memory?.read(long.id, 'kept')).toBe('yes');
+  expect(await mayfly.end(brief.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
+  // And all that can be done to one can be done to it again.
+  await all().sagas.operate(long.id, { kind: 'pause', operationId: `opn-${long.id.slice(4)}`, actor });
+  await mayfly.until(long.id, ({ state }) => state === 'paused');
+  expect(await kindsOf(long.id)).toContain('sandbox.taken-over');
+  expect(await mayfly.destroy(long)).toMatchObject({ state: 'destroyed', failure: null });
+});
+
+alone('a saga is lost whose machine is gone: failed, with the reason, and proved', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  mayfly.memory?.domains.delete(input.id);
+  await reconcile();
+  const lost = await mayfly.end(input.id);
+  expect(lost).toMatchObject({ state: 'failed', stopReason: 'lost', failure: { code: 'sandbox_lost' } });
+  expect(lost.failure?.message).toContain('Its machine is off');
+  expect(unprovenLayers(lost.proof?.observations ?? [])).toEqual([]);
+  expect(await kindsOf(input.id)).toContain('sandbox.lost');
+});
+
+alone('what was half made when its saga was lost is removed', async ({ mayfly }) => {
+  const input = mayfly.input();
+  mayfly.arm('awaitIp.before=hang', input.id);
+  await mayfly.sagas.create(input);
+  await mayfly.until(input.id, ({ state }) => state === 'creating');
+  await loseSaga(input.id);
+  mayfly.arm(undefined, input.id);
+  await reconcile();
+  const lost = await mayfly.end(input.id);
+  expect(lost).toMatchObject({ state: 'failed', failure: { code: 'sandbox_lost' } });
+  expect(lost.failure?.message).toContain('It was creating');
+  expect(unprovenLayers(lost.proof?.observations ?? [])).toEqual([]);
+});
+
+alone('an operation was under way: its machine is brought to what the record says', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  mayfly.memory?.domains.set(input.id, 'paused');
+  await reconcile();
+  await takenOver(input.id);
+  await mayfly.until(input.id, () => mayfly.memory?.domains.get(input.id) === 'running');
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+});
+
+alone('the store is set back: what lives writes its record again, and its end is proved', async ({ mayfly }) => {
+  const input = mayfly.input();
+  const { createdAt } = await mayfly.create(input);
+  await mayfly.store.sandboxes.put({ ...(await mayfly.record(input.id)), state: 'requested', hostId: null });
+  await all().sagas.restoreRecord(input.id);
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', hostId: 'test', createdAt });
+  await forget(input.id);
+  await reconcileUntil(async () => (await mayfly.store.sandboxes.get(input.id)) !== null);
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', hostId: 'test', createdAt });
+  expect(await kindsOf(input.id)).toContain('sandbox.record-restored');
+  await forget(input.id);
+  const ended = await mayfly.destroy(input);
+  expect(ended).toMatchObject({ state: 'destroyed', hostId: 'test' });
+  expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+});
+
+alone('a record that names no host, and no saga: the host is found by looking', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  await mayfly.store.sandboxes.put({ ...(await mayfly.record(input.id)), state: 'requested', hostId: null });
+  await reconcile();
+  const lost = await mayfly.end(input.id);
+  expect(lost).toMatchObject({ state: 'failed', hostId: 'test', failure: { code: 'sandbox_lost' } });
+  expect(await mayfly.residue()).toEqual([]);
+});
+
+alone('what is on a host and in no record is destroyed after the grace time, and proved', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  await forget(input.id);
+  await reconcile();
+  const ended = await mayfly.end(input.id);
+  expect(ended).toMatchObject({ state: 'failed', hostId: 'test', failure: { code: 'sandbox_lost' } });
+  expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
+  expect(await mayfly.residue()).toEqual([]);
+  const { store } = mayfly;
+  expect((await store.reconciled.counts()).get('orphan-destroyed')).toBeGreaterThan(0);
+});
+
+alone('what was left of one that has ended goes too, and it stays what it was', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  const { proof } = await mayfly.destroy(input);
+  mayfly.memory?.domains.set(input.id, 'running');
+  await reconcile();
+  const ended = await mayfly.until(
+    input.id,
+    (record) => record.state === 'destroyed' && record.proof?.provedAt !== proof?.provedAt,
+  );
+  expect(ended).toMatchObject({ state: 'destroyed', failure: null, hostId: 'test' });
+  expect(await mayfly.residue()).toEqual([]);
+});
+
+alone('a record that is only late is no orphan: its machine lives', async ({ mayfly }) => {
+  const input = mayfly.input();
+  const record = await mayfly.create(input);
+  await loseSaga(input.id);
+  await forget(input.id);
+  const round = reconcile();
+  await all().store.sandboxes.put(record); // within the grace time
+  await round;
+  expect(mayfly.memory?.domains.get(input.id)).toBe('running');
+  await reconcile();
+  await takenOver(input.id);
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed', failure: null });
+});
+
+alone('two reconciliations at once take a sandbox over once', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  await Promise.all([reconcile(), reconcile()]);
+  await mayfly.until(input.id, () => true);
+  await reconcile();
+  await takenOver(input.id);
+  const kinds = await kindsOf(input.id);
+  expect(kinds.filter((kind) => kind === 'sandbox.taken-over')).toHaveLength(1);
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+});
+
+alone('a store that is ahead of Temporal ends the run of what has ended', async ({ mayfly }) => {
+  const input = mayfly.input();
+  const record = await mayfly.create(input);
+  const ended = { ...record, state: 'destroyed', updatedAt: new Date(Date.now() - 3_600_000).toISOString() } as const;
+  await mayfly.store.sandboxes.put(ended);
+  await reconcileUntil(async () => mayfly.memory?.domains.has(input.id) === false);
+  expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed' });
+});
+
+alone('the schedule is in Temporal by its name, once, with the times of who came last', async ({ mayfly }) => {
+  const { client } = all();
+  const times = { everyMs: 3_600_000, graceMs: GRACE_MS };
+  await Promise.all([ensureReconcileSchedule(client, times), ensureReconcileSchedule(client, times)]);
+  await ensureReconcileSchedule(client, { ...times, everyMs: 7_200_000 });
+  const schedule = client.schedule.getHandle(RECONCILE_SCHEDULE);
+  const { spec, policies } = await schedule.describe();
+  expect(spec.intervals).toEqual([expect.objectContaining({ every: 7_200_000 })]);
+  expect(policies.overlap).toBe('SKIP');
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  await reconcileNow(client);
+  await eventually(
+    () => kindsOf(input.id),
+    (kinds) => kinds.includes('sandbox.taken-over'),
+  );
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+  await schedule.delete();
+});
+
+alone('a control worker that is killed in the middle of a round: another one goes on', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await loseSaga(input.id);
+  mayfly.arm('findMachine.before=hang', input.id);
+  const round = reconcile();
+  await eventually(
+    () => all().client.workflow.getHandle(`sandbox/${input.id}`).describe(),
+    ({ status, raw }) => status.name === 'RUNNING' && (raw.pendingActivities ?? []).length > 0,
+  );
+  await all().startControl();
+  mayfly.arm(undefined, input.id);
+  await round;
+  await eventually(
+    () => kindsOf(input.id),
+    (kinds) => kinds.includes('sandbox.taken-over'),
+  );
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+});

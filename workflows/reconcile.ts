@@ -1,0 +1,85 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  ActivityFailure,
+  ParentClosePolicy,
+  proxyActivities,
+  sleep,
+  startChild,
+  TimeoutFailure,
+} from '@temporalio/workflow';
+import type { ControlActivities } from '../activities/control.ts';
+import type { HostActivities } from '../activities/host.ts';
+import { hostQueue } from '../model/sagas/queues.ts';
+import { type ReconcileHostInput, type ReconcileInput, reconcileHostWorkflowIdOf } from '../model/sagas/reconcile.ts';
+
+const control = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '5m',
+  retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 5 },
+});
+
+/**
+ * Makes store, Temporal and hosts agree, whichever of them has been lost, set back, or changed by hand:
+ *
+ *   a record that lives, and no run → a run takes it over (sandbox/take-over-sandbox.ts)
+ *   a run, and no record or another → the run writes its record again: it knows better than a store that was set back
+ *   a run, and a record that has long ended → the run ends
+ *   on a host, and in no record → reconcileHost, below
+ *
+ * Each of these looks again before it does anything, so two at once do no more than one.
+ */
+export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
+  const { unattended, misrecorded, outlived } = await control.compareRecords({ graceMs });
+  await control.restoreRecords({ sandboxIds: misrecorded });
+  await control.takeOverSandboxes({ sandboxIds: unattended });
+  await control.endRuns({ sandboxIds: outlived });
+
+  const { hostIds } = await control.hostsToReconcile();
+  for (const hostId of hostIds) await startReconcileHost({ hostId, graceMs });
+}
+
+/**
+ * Removes from one host what carries our mark and belongs to nobody, each by a saga of its own, with its proof. What is
+ * found is looked at again after a grace time, and only what is still nobody's goes.
+ */
+export async function reconcileHost({ hostId, graceMs }: ReconcileHostInput): Promise<void> {
+  try {
+    const before = await strangersOn(hostId);
+    if (before.length === 0) return;
+    await sleep(graceMs);
+    const still = await strangersOn(hostId);
+    const sandboxIds = still.filter((id) => before.includes(id));
+    await control.destroyStrangers({ hostId, sandboxIds });
+  } catch (error) {
+    if (!isHostDown(error)) throw error; // its worker asks for this itself, when it is back
+  }
+}
+
+function isHostDown(error: unknown): boolean {
+  const cause = error instanceof ActivityFailure ? error.cause : null;
+  return cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START';
+}
+
+async function strangersOn(hostId: string): Promise<string[]> {
+  const host = proxyActivities<HostActivities>({
+    taskQueue: hostQueue(hostId),
+    scheduleToStartTimeout: '30s',
+    startToCloseTimeout: '1m',
+    retry: { maximumAttempts: 3 },
+  });
+  const { sandboxIds } = await host.markedSandboxes();
+  return (await control.strangersAmong({ sandboxIds })).sandboxIds;
+}
+
+/** A host that is being reconciled already is left to that. */
+async function startReconcileHost(input: ReconcileHostInput): Promise<void> {
+  try {
+    await startChild(reconcileHost, {
+      workflowId: reconcileHostWorkflowIdOf(input.hostId),
+      args: [input],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      staticSummary: `what is on ${input.hostId}`,
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
