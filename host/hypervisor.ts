@@ -94,6 +94,8 @@ export interface Hypervisor {
   runningSource(name: string): Promise<RunningSource>;
   /** Memory that one sandbox has grown into; 0 when it does not run. */
   residentMib(sandboxId: string): Promise<number>;
+  /** The same of all that run, by sandbox id, in one look: it costs no program for each. What can't be told is left out. */
+  residentMibOfAll(): Promise<ReadonlyMap<string, number>>;
   /** Disk that one sandbox has grown into. Asks nobody but the kernel: it is called for every sandbox, every few seconds. */
   diskBytes(sandboxId: string): Promise<number>;
   /**

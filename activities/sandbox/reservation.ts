@@ -16,21 +16,23 @@ class GrownSizes {
   readonly #underWay = new Map<keyof Grown, Promise<ReadonlyMap<string, number>>>();
 
   constructor(
-    private readonly hypervisor: Pick<Hypervisor, 'residentMib' | 'diskBytes'>,
+    private readonly hypervisor: Pick<Hypervisor, 'residentMibOfAll' | 'diskBytes'>,
     private readonly ledger: Pick<Ledger, 'sandboxIds'>,
   ) {}
 
   measure(what: keyof Grown): Promise<ReadonlyMap<string, number>> {
     const before = this.#underWay.get(what);
     if (before) return before;
-    const measured = this.#all(what).finally(() => this.#underWay.delete(what));
+    const sizes = what === 'memoryMib' ? this.hypervisor.residentMibOfAll() : this.#disks();
+    const measured = sizes.finally(() => this.#underWay.delete(what));
     this.#underWay.set(what, measured);
     return measured;
   }
 
-  async #all(what: keyof Grown): Promise<ReadonlyMap<string, number>> {
-    const of = (id: string) => (what === 'memoryMib' ? this.hypervisor.residentMib(id) : this.hypervisor.diskBytes(id));
-    return new Map(await Promise.all(this.ledger.sandboxIds().map(async (id) => [id, await of(id)] as const)));
+  /** Asks nobody but the kernel, so one by one. */
+  async #disks(): Promise<ReadonlyMap<string, number>> {
+    const ids = this.ledger.sandboxIds();
+    return new Map(await Promise.all(ids.map(async (id) => [id, await this.hypervisor.diskBytes(id)] as const)));
   }
 }
 

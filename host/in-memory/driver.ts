@@ -90,6 +90,11 @@ export class InMemoryHypervisor implements Hypervisor {
     return domain === 'running' || domain === 'paused' ? RESIDENT_MIB : 0;
   }
 
+  async residentMibOfAll(): Promise<ReadonlyMap<string, number>> {
+    const ids = [...this.machine.domains.keys()];
+    return new Map(await Promise.all(ids.map(async (id) => [id, await this.residentMib(id)] as const)));
+  }
+
   async diskBytes(sandboxId: string): Promise<number> {
     return sizeOf(this.machine.workspaces.get(sandboxId)?.files ?? new Map());
   }

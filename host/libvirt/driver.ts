@@ -99,6 +99,11 @@ export class LibvirtHypervisor implements Hypervisor {
     return Math.ceil((await this.#parts.domains.residentKib(sandboxId)) / 1024);
   }
 
+  async residentMibOfAll(): Promise<ReadonlyMap<string, number>> {
+    const found = await this.#parts.domains.residentKibOfAll();
+    return new Map([...found].map(([sandboxId, kib]) => [sandboxId, Math.ceil(kib / 1024)]));
+  }
+
   async diskBytes(sandboxId: string): Promise<number> {
     const [workspace, saved] = await Promise.all([
       new Workspace(this.#state, sandboxId).allocatedBytes(),

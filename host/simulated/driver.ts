@@ -132,9 +132,12 @@ export class SimulatedHypervisor implements Hypervisor {
   }
 
   async residentMib(sandboxId: string): Promise<number> {
-    const pids = await this.#machine.processes.of(sandboxId);
-    const kib = pids.reduce((sum, pid) => sum + residentKib(pid), 0);
-    return Math.ceil(kib / 1024);
+    return residentMibOf(await this.#machine.processes.of(sandboxId));
+  }
+
+  async residentMibOfAll(): Promise<ReadonlyMap<string, number>> {
+    const running = await this.#machine.processes.look();
+    return new Map([...running].map(([sandboxId, pids]) => [sandboxId, residentMibOf(pids)]));
   }
 
   async diskBytes(sandboxId: string): Promise<number> {
@@ -249,4 +252,9 @@ export class SimulatedHypervisor implements Hypervisor {
   async marks(): Promise<Mark[]> {
     return this.#residue.marks();
   }
+}
+
+function residentMibOf(pids: readonly number[]): number {
+  const kib = pids.reduce((sum, pid) => sum + residentKib(pid), 0);
+  return Math.ceil(kib / 1024);
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createReservationActivities } from '../../activities/sandbox/reservation.ts';
 import { Failpoints } from '../../host/failpoints.ts';
@@ -49,7 +50,7 @@ test('a fork is promised the memory of the machine that was saved, not that of i
 });
 
 /** A host where 30 sandboxes of 100 MiB were promised all the memory, and have taken `residentMib` of it each. */
-async function crowded(residentMib: (id: string) => Promise<number>) {
+async function crowded(residentMib: () => Promise<number>) {
   const { state, remove } = await temporaryState();
   onTestFinished(remove);
   const ledger = new Ledger(state);
@@ -58,7 +59,11 @@ async function crowded(residentMib: (id: string) => Promise<number>) {
   const disk = { diskTotalBytes: 100 * GIB, diskAvailableBytes: 90 * GIB };
   const memory = { memoryTotalMib: 8_000, memoryAvailableMib: 3_750 };
   vi.spyOn(hypervisor, 'capacity').mockResolvedValue({ cpus: 8, ...memory, ...disk });
-  const resident = vi.spyOn(hypervisor, 'residentMib').mockImplementation(residentMib);
+  const measured = async () => {
+    const mib = await residentMib();
+    return new Map(ledger.sandboxIds().map((id) => [id, mib]));
+  };
+  const resident = vi.spyOn(hypervisor, 'residentMibOfAll').mockImplementation(measured);
   const diskBytes = vi.spyOn(hypervisor, 'diskBytes');
   const activities = createReservationActivities({ hypervisor, ledger, room: { checkAwake: async () => {} } });
   const reserve = () => {
@@ -69,7 +74,7 @@ async function crowded(residentMib: (id: string) => Promise<number>) {
   return { ledger, reserve, resident, diskBytes };
 }
 
-test('ten who find no room have every sandbox measured once, and only what there is no room of', async () => {
+test('ten who find no room have all sandboxes measured in one look, and only what there is no room of', async () => {
   const { ledger, reserve, resident, diskBytes } = await crowded(async () => {
     await vi.waitFor(() => expect(refusals()).toBe(10));
     return 90;
@@ -79,7 +84,7 @@ test('ten who find no room have every sandbox measured once, and only what there
   expect(resident).not.toHaveBeenCalled();
   await Promise.all(Array.from({ length: 10 }, reserve));
   expect(ledger.totals().sandboxes).toBe(40);
-  expect(resident).toHaveBeenCalledTimes(30);
+  expect(resident).toHaveBeenCalledOnce();
   expect(diskBytes).not.toHaveBeenCalled();
 });
 
@@ -89,7 +94,53 @@ test('who finds no room even so is refused once it is known, and so is one whose
   resident.mockRejectedValue(new Error('no answer'));
   await expect(reserve()).rejects.toThrow('no answer');
   expect(ledger.totals().sandboxes).toBe(30);
-  resident.mockResolvedValue(50);
+  resident.mockImplementation(async () => new Map(ledger.sandboxIds().map((id) => [id, 50])));
   await reserve();
   expect(ledger.totals().sandboxes).toBe(31);
 });
+
+/** Answers as virsh does on a host where 20 sandboxes and one stranger hold 90 MiB each, and notes what it was asked. */
+const VIRSH = `#!/bin/sh
+echo "$*" >>"$VIRSH_ASKED"
+case "$*" in
+*nodeinfo*) printf 'CPU(s):  8\nMemory size:  4096000 KiB\n\ntotal  : 4096000 KiB\nfree   : 2662400 KiB\nbuffers: 0 KiB\ncached : 0 KiB\n' ;;
+*domstats*) for name in somebodys-own $SANDBOXES; do printf "Domain: '%s'\n  balloon.current=102400\n  balloon.rss=92160\n\n" "$name"; done ;;
+*) echo 'error: not asked for' >&2; exit 1 ;;
+esac
+`;
+
+test.each([2, 20])(
+  'a full host starts as many programs for a create with %i sandboxes as with any other number',
+  async (sandboxes) => {
+    const { state, remove } = await temporaryState();
+    onTestFinished(remove);
+    const ledger = new Ledger(state);
+    await ledger.open();
+    const bin = join(state.root, 'bin');
+    const asked = join(state.root, 'asked');
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, 'virsh'), VIRSH, { mode: 0o755 });
+    vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
+    vi.stubEnv('VIRSH_ASKED', asked);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const hypervisor = new LibvirtHypervisor({ uri: 'test:///default', state });
+    const source = { name: 's', cloneable: true, problem: null, cpus: 1, memoryMib: 100, diskBytes: GIB };
+    vi.spyOn(hypervisor, 'source').mockResolvedValue(source);
+    vi.spyOn(hypervisor, 'disk').mockResolvedValue({ totalBytes: 100 * GIB, availableBytes: 90 * GIB });
+    const activities = createReservationActivities({ hypervisor, ledger, room: { checkAwake: async () => {} } });
+    const reserve = (sandboxId: string) =>
+      activities.reserve({ sandboxId, generation: 1, source: 's', memoryMib: null });
+
+    // 80 % of 2,600 MiB is promised to all but the last, who finds room only since the others have taken theirs.
+    const ids = Array.from({ length: sandboxes }, () => sandboxIdFrom(randomBytes(ID_BYTES)));
+    vi.stubEnv('SANDBOXES', ids.join(' '));
+    const each = Math.floor(2_080 / sandboxes);
+    const capacity = await hypervisor.capacity();
+    for (const sandboxId of ids) await ledger.reserve({ sandboxId, memoryMib: each, diskBytes: GIB }, capacity);
+    await writeFile(asked, '');
+    await reserve(sandboxIdFrom(randomBytes(ID_BYTES)));
+    const programs = (await readFile(asked, 'utf8')).trim().split('\n');
+    expect(programs).toHaveLength(3);
+    expect(programs.filter((line) => line.includes('domstats'))).toHaveLength(1);
+  },
+);

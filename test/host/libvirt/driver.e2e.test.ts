@@ -54,6 +54,7 @@ test('a clone gets its own lease, host key and principal, reaches nothing of the
   ).rejects.toMatchObject({ exitCode: 124 });
 
   expect(await host.residentMib(id)).toBeGreaterThan(64);
+  expect((await host.residentMibOfAll()).get(id)).toBeGreaterThan(64);
   expect(await host.diskBytes(id)).toBeGreaterThan(100_000);
   const marks = (await host.marks()).filter((mark) => mark.sandboxId === id);
   expect(marks.map((mark) => mark.observation.layer)).toEqual(['domain', 'lease', 'workspace']);

@@ -7,6 +7,7 @@ import {
 } from '../../../host/libvirt/output/addresses.ts';
 import { listedDisks } from '../../../host/libvirt/output/disk-list.ts';
 import { domainState } from '../../../host/libvirt/output/domain-state.ts';
+import { residentSizes } from '../../../host/libvirt/output/domain-stats.ts';
 import { queryFailure, removeFailure, startFailure } from '../../../host/libvirt/output/failures.ts';
 import { nodeInfo, nodeMemory } from '../../../host/libvirt/output/node.ts';
 import { names } from '../../../host/libvirt/output/tables.ts';
@@ -106,4 +107,12 @@ test('node figures: nothing is made up for what is not printed', () => {
 
 test('names may hold blanks', () => {
   expect(names('a\nmy vm\n\n')).toEqual(['a', 'my vm']);
+});
+
+test('domstats --balloon: sandboxes with a figure only, and no name that plays a heading', () => {
+  const [one, two] = ['sbx-0000000000000001', 'sbx-0000000000000002'];
+  const balloon = '  balloon.current=1048576\n  balloon.maximum=1048576\n';
+  const stats = `Domain: '${one}'\n${balloon}  balloon.rss=93184\n\nDomain: '${two}'\n${balloon}\nDomain: 'web'\n${balloon}  balloon.rss=7\n\n`;
+  expect(residentSizes(stats)).toEqual(new Map([[one, 93_184]]));
+  expect(residentSizes('')).toEqual(new Map());
 });

@@ -54,6 +54,7 @@ describe('a simulated sandbox', () => {
     );
     expect(await machine.run(first, id, 'touch /usr/x /etc/x 2>&1 | wc -l')).toBe('2');
     expect(await machine.hypervisor.residentMib(id)).toBeGreaterThan(1);
+    expect((await machine.hypervisor.residentMibOfAll()).get(id)).toBeGreaterThan(1);
     expect(await machine.hypervisor.diskBytes(id)).toBeGreaterThan(10_000);
     expect((await machine.hypervisor.marks()).filter((mark) => mark.sandboxId === id)).toHaveLength(3);
 
