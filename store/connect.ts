@@ -1,4 +1,4 @@
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import { MayflyError } from '../model/errors.ts';
 import { ApiKeys } from './access/api-keys.ts';
 import { Certificates } from './access/certificates.ts';
@@ -12,6 +12,7 @@ import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
 import { bringUpToDate } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
+import { openConnection } from './mongo/open.ts';
 import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
 import { ReconciledThings } from './sandboxes/reconciled.ts';
@@ -51,11 +52,6 @@ export interface StoreOptions {
   absenceMs?: number;
 }
 
-const ABSENCE_MS = 3_000;
-/** How long a server that holds its connection open may be silent. Milliseconds. */
-const SILENCE_MS = 10_000;
-const DEFAULT_DATABASE = 'mayfly';
-
 /**
  * Connects to MongoDB, or to the embedded store. The database is the one that the address names.
  * `@default` database `mayfly`
@@ -64,7 +60,7 @@ const DEFAULT_DATABASE = 'mayfly';
  */
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
   const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
-  const connection = await open(uri, options.absenceMs ?? ABSENCE_MS);
+  const connection = await open(uri, options.absenceMs);
   return {
     sandboxes: new Sandboxes(connection),
     snapshots: new Snapshots(connection),
@@ -88,29 +84,14 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
   };
 }
 
-async function open(uri: string, absenceMs: number): Promise<mongoose.Connection> {
-  const connection = mongoose.createConnection(uri, {
-    ...(!namesDatabase(uri) && { dbName: DEFAULT_DATABASE }),
-    serverSelectionTimeoutMS: absenceMs,
-    connectTimeoutMS: ABSENCE_MS,
-    socketTimeoutMS: SILENCE_MS,
-    writeConcern: { w: 'majority' },
-    autoIndex: false,
-    autoCreate: false,
-    bufferCommands: false,
-  });
+async function open(uri: string, absenceMs?: number): Promise<mongoose.Connection> {
+  const connection = await openConnection(uri, absenceMs);
   try {
-    await connection.asPromise();
     await bringUpToDate(connection);
     return connection;
   } catch (error) {
     await connection.close();
     if (error instanceof MayflyError) throw error;
-    // The address may hold a password, so it is not repeated.
     throw new MayflyError('store_unavailable', 'No connection to the store that MONGODB_URI names.', { cause: error });
   }
-}
-
-function namesDatabase(uri: string): boolean {
-  return /^mongodb(?:\+srv)?:\/\/[^/]+\/[^?]+/.test(uri);
 }

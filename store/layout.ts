@@ -21,16 +21,27 @@ type Document = Record<string, unknown> & { _id: string };
  * by several processes at once. Takes about half a millisecond an ended sandbox, once.
  */
 export async function bringUpToDate(connection: Connection): Promise<void> {
-  const layouts = connection.collection<{ _id: string; layout: string }>('layout');
-  const present = await reaching('read the layout of the store', () => layouts.findOne({ _id: 'layout' }));
-  if (present?.layout === LAYOUT) return;
+  if ((await layoutOf(connection)) === 'this') return;
   await ensureIndexes(connection);
   await reaching('bring the store up to date', async () => {
     await moveEnded(connection);
     await markBusy(connection);
     await dateKeys(connection);
-    await layouts.updateOne({ _id: 'layout' }, { $set: { layout: LAYOUT } }, { upsert: true });
+    await layoutsIn(connection).updateOne({ _id: 'layout' }, { $set: { layout: LAYOUT } }, { upsert: true });
   });
+}
+
+/** Whose layout a store has: this version's, another's, or none yet. */
+export async function layoutOf(connection: Connection): Promise<'this' | 'other' | 'none'> {
+  const present = await reaching('read the layout of the store', () =>
+    layoutsIn(connection).findOne({ _id: 'layout' }),
+  );
+  if (!present) return 'none';
+  return present.layout === LAYOUT ? 'this' : 'other';
+}
+
+function layoutsIn(connection: Connection) {
+  return connection.collection<{ _id: string; layout: string }>('layout');
 }
 
 /** Sandboxes that have ended were among the living. */

@@ -1,5 +1,6 @@
 import { Client } from '@temporalio/client';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
+import { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { reconcileHostNow } from '../sagas/reconcile-schedule.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
@@ -9,6 +10,7 @@ import { HostGuests } from './machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
+import { ownRemoval } from './upkeep/asked-removal.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
 export interface HostPart {
@@ -31,12 +33,14 @@ export async function startHostPart({
   closers.add("the host worker's store", () => store.close());
   const { hostId, temporalNamespace: namespace } = config;
   const client = new Client({ connection, namespace });
-  const guests = new HostGuests({ config, machine, store, client, logger });
+  const mutex = new KeyedMutex();
+  const removal = ownRemoval(config, storeUri, machine, mutex);
+  const guests = new HostGuests({ config, machine, store, client, logger, removal });
   closers.add('connections to guests', () => guests.close());
   const { hypervisor, ledger } = machine;
   const room = new StorageRoom({ hypervisor, store });
   const { commandRuns } = guests;
-  const options = { connection, namespace, hostId, failpoints, room, guests: guests.guests, commandRuns };
+  const options = { connection, namespace, hostId, failpoints, mutex, room, guests: guests.guests, commandRuns };
   const worker = runWorker(await createHostWorker({ ...options, ...machine }));
   closers.add('host worker', async () => {
     const letGo = commandRuns.stop(); // first, or the worker would wait for commands

@@ -11,14 +11,22 @@ export interface HostWorkerOptions extends HostDeps {
   connection: NativeConnection;
   namespace: string;
   failpoints: Failpoints;
+  /** Holds the steps of one sandbox apart. `@default` one of its own */
+  mutex?: KeyedMutex;
   /** How long steps may go on when it is stopped. `@default` {@link STOP_MS} */
   shutdownGraceMs?: number;
 }
 
 /** The worker of one machine: everything that touches it. */
 export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
-  const { connection, namespace, hostId, failpoints, shutdownGraceMs = STOP_MS.grace } = options;
-  const mutex = new KeyedMutex();
+  const {
+    connection,
+    namespace,
+    hostId,
+    failpoints,
+    shutdownGraceMs = STOP_MS.grace,
+    mutex = new KeyedMutex(),
+  } = options;
   return Worker.create({
     connection,
     namespace,

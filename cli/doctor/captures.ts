@@ -2,6 +2,7 @@ import type { Config } from '../../worker/config/config.ts';
 import type { CaptureResidue } from '../../worker/upkeep/capture-residue.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import type { Fixing } from './fixing.ts';
 import { orWhyNot } from './or-why-not.ts';
 
 /** What `--fix` made of it. */
@@ -12,13 +13,14 @@ interface FoundCapture extends CaptureResidue {
 /** What was found and, if so, why it was not removed; or why nobody knows. */
 export type CaptureLook = { captures: FoundCapture[]; capturesNotRemoved?: string } | { capturesUnknown: string };
 
-export async function lookForCaptures(config: Config, fix: boolean): Promise<CaptureLook> {
+export async function lookForCaptures(config: Config, { fix, isServed }: Fixing): Promise<CaptureLook> {
+  const { askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
   const { findCaptureResidue, removeCaptureResidue } = await import('../../worker/upkeep/capture-residue.ts');
   const found = await orWhyNot(findCaptureResidue(config));
   if ('why' in found) return { capturesUnknown: found.why };
   const captures = found.result.map((capture) => ({ ...capture, removed: false }));
   if (!fix || !captures.some(({ isSafe }) => isSafe)) return { captures };
-  const removal = await orWhyNot(removeCaptureResidue(config));
+  const removal = await orWhyNot(isServed ? askedRemoval(config).captures() : removeCaptureResidue(config));
   if ('why' in removal) return { captures, capturesNotRemoved: removal.why };
   const left = new Set((await findCaptureResidue(config)).map(({ captureId }) => captureId));
   return { captures: captures.map((capture) => ({ ...capture, removed: !left.has(capture.captureId) })) };

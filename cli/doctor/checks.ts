@@ -4,17 +4,7 @@ import { freemem } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { kvmUsable } from '../../host/libvirt/client/accel.ts';
 import type { Config } from '../../worker/config/config.ts';
-
-/** One thing Mayfly needs, as it was found. `optional`: without it something is slower or left out, nothing broken. */
-export interface Check {
-  name: string;
-  ok: boolean;
-  optional: boolean;
-  /** What was found. */
-  found: string;
-  /** What to do when it is not ok; empty when it is. */
-  remedy: string;
-}
+import type { Check } from '../../worker/doctor/check.ts';
 
 /** What host/ and worker/ start, and the Debian package each comes from. */
 const PROGRAMS: Record<Config['hostKind'], Record<string, string>> = {

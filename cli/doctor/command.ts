@@ -1,13 +1,18 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Mark } from '../../host/hypervisor.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
+import type { Check } from '../../worker/doctor/check.ts';
+import { checkInstallationParts, checkStore } from '../../worker/doctor/probes.ts';
+import { OTHER_LAYOUT } from '../../worker/doctor/store.ts';
+import { isServed } from '../../worker/doctor/surroundings.ts';
 import { withOneStoreServer } from '../../worker/servers/local-store.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
 import { isClean as areCapturesClean, captureLines, lookForCaptures } from './captures.ts';
-import { type Check, checkMachine } from './checks.ts';
+import { checkMachine } from './checks.ts';
+import type { Fixing } from './fixing.ts';
 import { checkInstallation } from './installation.ts';
 import { orWhyNot } from './or-why-not.ts';
 import { checkServers } from './servers.ts';
@@ -18,7 +23,7 @@ const ARGS = {
   fix: {
     type: 'boolean',
     description:
-      'Remove residue, while no host worker runs: only of sandboxes that are not alive, and of snapshots and captures that failed or were deleted',
+      'Remove residue, through the host worker where one runs: only of sandboxes that are not alive, and of snapshots and captures that failed or were deleted',
     default: false,
   },
   ...JSON_OPTION,
@@ -34,7 +39,7 @@ type Look = { residue: Residue[]; notRemoved?: string } | { unknown: string };
 
 const MEND_FIRST = 'first mend what is missing';
 /** Too little of these keeps sandboxes from being made, not from being found. */
-const NOT_NEEDED_TO_LOOK = ['memory', 'disk'];
+const NOT_NEEDED_TO_LOOK = ['memory', 'disk', 'disk reserve', 'store is fit', 'store is quick', 'clocks'];
 
 /** `mayfly doctor`: looks at the machine, and lists what should not be on it. */
 export function doctorCommand(io: Io) {
@@ -44,8 +49,15 @@ export function doctorCommand(io: Io) {
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       const given = readConfig(io.env);
-      const machine = [...(await checkMachine(given, io.env)), ...(await checkServers(given))];
-      return withOneStoreServer(given, (config) => examine(io, config, machine, args));
+      const [machine, servers, store] = await Promise.all([
+        checkMachine(given, io.env),
+        checkServers(given),
+        checkStore(given),
+      ]);
+      const checks = [...machine, ...servers, ...store];
+      // Whoever connects to a store brings it up to date, which another version's is not to be by a look.
+      if (store.some(({ name }) => name === OTHER_LAYOUT)) return examine(io, given, checks, args);
+      return withOneStoreServer(given, (config) => examine(io, config, checks, args));
     },
   });
 }
@@ -56,20 +68,26 @@ async function examine(
   machine: readonly Check[],
   args: { fix: boolean; json: boolean },
 ): Promise<number> {
-  const checks = [...machine, await checkInstallation(config)];
+  const isOther = machine.some(({ name }) => name === OTHER_LAYOUT);
+  const [installation, parts] = isOther
+    ? [[], []]
+    : await Promise.all([checkInstallation(config).then((check) => [check]), checkInstallationParts(config)]);
+  const needed = [...machine, ...installation];
+  const checks = [...needed, ...parts];
   if (!args.json) for (const check of checks) io.print(checkLine(io, check));
-  const missing = checks.filter(({ ok, optional }) => !ok && !optional);
+  const faults = checks.filter(isFault);
   // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
-  const blind = missing.some(({ name }) => !NOT_NEEDED_TO_LOOK.includes(name));
-  const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, args.fix);
+  const blind = needed.some((check) => isFault(check) && !NOT_NEEDED_TO_LOOK.includes(check.name));
+  const fixing = { fix: args.fix, isServed: await isServed(config) };
+  const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, fixing);
   // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
-  const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, args.fix);
-  const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, args.fix);
+  const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, fixing);
+  const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, fixing);
   // They wait for somebody to make room, which is no fault of this machine.
   const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
   const clean =
     'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
-  const healthy = clean && missing.length === 0;
+  const healthy = clean && faults.length === 0;
   if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting });
   else {
     const left = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
@@ -78,22 +96,28 @@ async function examine(
   return healthy ? EXIT.ok : EXIT.failed;
 }
 
-async function lookFor(config: Config, fix: boolean): Promise<Look> {
+async function lookFor(config: Config, { fix, isServed }: Fixing): Promise<Look> {
+  const { askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
   const { findResidue, removeResidue, isSame } = await import('../../worker/upkeep/residue.ts');
   const found = await orWhyNot(findResidue(config));
   if ('why' in found) return { unknown: found.why };
   const residue = found.result.map((mark) => ({ ...mark, removed: false }));
   if (!fix || residue.length === 0) return { residue };
-  // The host worker that serves this machine holds it alone; whoever else wants to remove something is told so.
-  const removal = await orWhyNot(removeResidue(config, new Set(residue.map(({ sandboxId }) => sandboxId))));
+  const ids = [...new Set(residue.map(({ sandboxId }) => sandboxId))];
+  // The host worker that serves this machine holds it alone, so it does it.
+  const removal = await orWhyNot(isServed ? askedRemoval(config).sandboxes(ids) : removeResidue(config, ids));
   if ('why' in removal) return { residue, notRemoved: removal.why };
   const left = await findResidue(config);
   return { residue: residue.map((mark) => ({ ...mark, removed: !left.some((other) => isSame(mark, other)) })) };
 }
 
+function isFault({ ok, optional }: Check): boolean {
+  return !ok && !optional;
+}
+
 function checkLine(io: Io, { name, ok, optional, found, remedy }: Check): string {
-  const verdict = ok ? io.paint('green', 'ok') : io.paint(optional ? 'yellow' : 'red', optional ? 'note' : 'missing');
-  const pad = ' '.repeat(Math.max(1, 8 - (ok ? 2 : optional ? 4 : 7)));
+  const verdict = ok ? io.paint('green', 'ok') : io.paint(optional ? 'yellow' : 'red', optional ? 'note' : 'fault');
+  const pad = ' '.repeat(8 - (ok ? 2 : optional ? 4 : 5));
   return `${verdict}${pad}${name.padEnd(20)}${printable(found)}${remedy ? `\n${' '.repeat(28)}do: ${remedy}` : ''}`;
 }
 

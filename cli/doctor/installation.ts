@@ -1,7 +1,7 @@
 import { isLive } from '../../model/host.ts';
 import type { Config } from '../../worker/config/config.ts';
+import type { Check } from '../../worker/doctor/check.ts';
 import { withPresentStore } from '../../worker/servers/local-store.ts';
-import type { Check } from './checks.ts';
 import { orWhyNot } from './or-why-not.ts';
 
 /**

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { exec } from '../../host/os/exec.ts';
 import type { Config } from '../../worker/config/config.ts';
-import type { Check } from './checks.ts';
+import type { Check } from '../../worker/doctor/check.ts';
 
 /** How long a server may take to accept a connection. Milliseconds. */
 const CONNECT_MS = 3_000;

@@ -2,6 +2,7 @@ import type { Config } from '../../worker/config/config.ts';
 import type { SnapshotResidue } from '../../worker/upkeep/snapshot-residue.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import type { Fixing } from './fixing.ts';
 import { orWhyNot } from './or-why-not.ts';
 
 /** What `--fix` made of it. */
@@ -12,13 +13,14 @@ interface FoundSnapshot extends SnapshotResidue {
 /** What was found and, if so, why it was not removed; or why nobody knows. */
 export type SnapshotLook = { snapshots: FoundSnapshot[]; snapshotsNotRemoved?: string } | { snapshotsUnknown: string };
 
-export async function lookForSnapshots(config: Config, fix: boolean): Promise<SnapshotLook> {
+export async function lookForSnapshots(config: Config, { fix, isServed }: Fixing): Promise<SnapshotLook> {
+  const { askedRemoval } = await import('../../worker/upkeep/asked-removal.ts');
   const { findSnapshotResidue, removeSnapshotResidue } = await import('../../worker/upkeep/snapshot-residue.ts');
   const found = await orWhyNot(findSnapshotResidue(config));
   if ('why' in found) return { snapshotsUnknown: found.why };
   const snapshots = found.result.map((snapshot) => ({ ...snapshot, removed: false }));
   if (!fix || !snapshots.some(({ isSafe }) => isSafe)) return { snapshots };
-  const removal = await orWhyNot(removeSnapshotResidue(config));
+  const removal = await orWhyNot(isServed ? askedRemoval(config).snapshots() : removeSnapshotResidue(config));
   if ('why' in removal) return { snapshots, snapshotsNotRemoved: removal.why };
   const left = new Set((await findSnapshotResidue(config)).map(({ snapshotId }) => snapshotId));
   return { snapshots: snapshots.map((snapshot) => ({ ...snapshot, removed: !left.has(snapshot.snapshotId) })) };

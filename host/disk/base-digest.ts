@@ -51,6 +51,12 @@ export class BaseDigests {
     });
   }
 
+  /** What it was hashed to, when it has not been touched since; null: nobody knows. Changes nothing. */
+  async remembered(disk: string): Promise<string | null> {
+    const found = (await this.#load()).get(disk);
+    return found && found.stamp === (await stampOf(disk)) ? found.sha256 : null;
+  }
+
   /** Remembers a digest under the file's new name, when that is the file that was hashed under the old one. */
   async moved(from: string, to: string): Promise<void> {
     await this.#alone(from, () =>

@@ -10,5 +10,8 @@ export function hostQueue(hostId: string): string {
   return `host-${hostId}`;
 }
 
+/** Beyond all operations, also for whoever takes over and does not know how many there were. */
+export const CLEANUP_GENERATION = 1_000_000_000;
+
 /** The task queue of workflows and of the activities that touch the store or the user CA. */
 export const CONTROL_QUEUE = 'mayfly-control';

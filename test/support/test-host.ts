@@ -6,6 +6,7 @@ import type { Failpoints } from '../../host/failpoints.ts';
 import { InMemoryHypervisor } from '../../host/in-memory/driver.ts';
 import { InMemoryGuests } from '../../host/in-memory/guests.ts';
 import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
+import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Config } from '../../worker/config/config.ts';
 import { createHostWorker } from '../../worker/host.ts';
@@ -13,6 +14,7 @@ import { HostDescription } from '../../worker/machine/host-description.ts';
 import { HostGuests } from '../../worker/machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
 import { runWorker } from '../../worker/running-worker.ts';
+import { ownRemoval } from '../../worker/upkeep/asked-removal.ts';
 
 /** Bakes wait for the next description. */
 const DESCRIBED_EVERY_MS = 250;
@@ -45,7 +47,9 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
     : await openHostMachine(config, failpoints);
   const { hypervisor, ledger } = machine;
   const logger = pino({ level: 'silent' });
-  const guests = new HostGuests({ config, machine, store, client, logger });
+  const mutex = new KeyedMutex();
+  const removal = ownRemoval(config, config.mongodbUri ?? '', machine, mutex);
+  const guests = new HostGuests({ config, machine, store, client, logger, removal });
   const { commandRuns } = guests;
   const room = new StorageRoom({ hypervisor, store });
   const worker = runWorker(
@@ -54,6 +58,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       namespace: client.options.namespace,
       hostId,
       failpoints,
+      mutex,
       ...machine,
       room,
       commandRuns,

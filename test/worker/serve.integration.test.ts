@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -63,6 +63,18 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
   const running = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 60 });
   expect(running).toMatchObject({ state: 'running', hostId: 'served' });
   expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
+
+  // A machine of nobody, which the worker removes when it is asked to, and leaves the one that lives.
+  const nobodys = join(hostState, 'sandboxes', 'sbx-0000000000000007');
+  await mkdir(nobodys);
+  const where = { MAYFLY_STATE_DIR: hostState, MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'served' };
+  const doctor = new MayflyProcess(['doctor', '--fix', '--json'], { ...env, ...where });
+  expect(JSON.parse(await doctor.line('"checks"'))).toMatchObject({
+    residue: [{ sandboxId: 'sbx-0000000000000007', removed: true }],
+  });
+  await doctor.end();
+  expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
+
   const ended = await client.destroySandbox(running.id, { waitSeconds: 60 });
   expect(ended.state).toBe('destroyed');
   expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);

@@ -8,6 +8,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CertificateInput } from '../../model/sandbox/certificate.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { commandsRoute } from '../../relay/commands.ts';
+import { type ResidueRemoval, residueRoute } from '../../relay/residue.ts';
 import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../../relay/server.ts';
 import { snapshotsRoute } from '../../relay/snapshots.ts';
@@ -26,6 +27,7 @@ export interface HostGuestsDeps {
   store: Store;
   client: Client;
   logger: Logger;
+  removal: ResidueRemoval;
 }
 
 /** A host worker's way into its sandboxes: their connections, the commands in them, and the relay for the API. */
@@ -54,7 +56,7 @@ export class HostGuests {
 
   /** Goes on with the commands that run, and lets the API in. */
   async open(): Promise<void> {
-    const { config, machine, store, logger } = this.#deps;
+    const { config, machine, store, logger, removal } = this.#deps;
     const { guests, commandRuns } = this;
     await this.#openCommands.start();
     this.#relay = await startRelay({
@@ -63,6 +65,7 @@ export class HostGuests {
         commands: commandsRoute({ store, guests, commandRuns }),
         sandboxes: sandboxAgentRoute(guests),
         snapshots: snapshotsRoute(machine.hypervisor.snapshots),
+        residue: residueRoute(removal),
         sources: sourceRoute(this.#sourceRelay()),
       },
       logger,

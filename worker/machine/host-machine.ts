@@ -11,6 +11,7 @@ import { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
+import { hostLockOf } from './host-lock.ts';
 import { openHypervisor } from './hypervisor.ts';
 
 /** What one machine's worker holds: its hypervisor, what it has promised, and its keys to its sandboxes. */
@@ -78,13 +79,10 @@ async function builtGate(): Promise<Gate> {
   throw new MayflyError('host_unavailable', 'The gate for sources is not built on this host; run `npm run setup`.');
 }
 
-/**
- * Admission is counted by one process a folder. The lock is an abstract Unix socket: the kernel lets go of it the
- * moment its holder dies, so nothing stale is ever left (unix(7)).
- */
+/** Admission is counted by one process a folder. */
 async function lockFolder(root: string): Promise<Server> {
   const lock = createServer();
-  lock.listen(`\0mayfly-host:${root}`);
+  lock.listen(hostLockOf(root));
   try {
     await once(lock, 'listening');
   } catch (cause) {

@@ -52,7 +52,7 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
     return hypervisor.marks();
   }
   const given = await chosenLibvirt(config);
-  const networks = plans(config);
+  const networks = networkPlans(config);
   if (given !== PRIVATE) return new LibvirtHypervisor({ uri: given, state, networks }).marks();
   const folder = privateFolder(state);
   const leaseFolder = leaseFolderOf(folder);
@@ -90,7 +90,7 @@ async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervi
   const own = given === PRIVATE ? await startPrivateLibvirtd(privateFolder(state)) : null;
   try {
     const uri = own?.uri ?? given;
-    const networks = plans(config);
+    const networks = networkPlans(config);
     const diffProgram = diffBinary();
     const hypervisor = new LibvirtHypervisor({
       uri,
@@ -125,6 +125,11 @@ export async function runningLibvirt(config: Config, state: StateDir): Promise<s
   return given === PRIVATE ? ((await findPrivateLibvirtd(privateFolder(state)))?.uri ?? null) : given;
 }
 
+/** Where a libvirtd of our own answers, whichever is chosen; null: none runs. */
+export async function ownLibvirt(state: StateDir): Promise<string | null> {
+  return (await findPrivateLibvirtd(privateFolder(state)))?.uri ?? null;
+}
+
 const SYSTEM_URI = 'qemu:///system';
 const PRIVATE = 'private';
 
@@ -147,7 +152,7 @@ async function runsHere(): Promise<boolean> {
   }
 }
 
-function plans({ subnets }: Config): NetworkPlans {
+export function networkPlans({ subnets }: Config): NetworkPlans {
   return {
     isolated: { ...DEFAULT_NETWORKS.isolated, subnet: subnets.isolated },
     internet: { ...DEFAULT_NETWORKS.internet, subnet: subnets.internet },

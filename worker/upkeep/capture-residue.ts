@@ -2,6 +2,7 @@ import type { PresentCapture } from '../../host/captures.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import type { CaptureState } from '../../model/snapshots/capture.ts';
 import type { Config } from '../config/config.ts';
+import type { HostMachine } from '../machine/host-machine.ts';
 import { hypervisorCaptures } from '../machine/hypervisor.ts';
 import { withPresentStore } from '../servers/local-store.ts';
 import { withMachine } from './residue.ts';
@@ -46,13 +47,16 @@ export async function findCaptureResidue(config: Config): Promise<CaptureResidue
  * @throws MayflyError host_unavailable while a host worker serves this machine; store_unavailable; capture_in_use
  */
 export async function removeCaptureResidue(config: Config): Promise<void> {
-  await withMachine(config, async ({ hypervisor, ledger }) => {
-    for (const { captureId, isSafe: mayGo } of await findCaptureResidue(config)) {
-      if (!mayGo) continue;
-      await hypervisor.captures.remove(captureId);
-      await ledger.release(captureId);
-    }
-  });
+  await withMachine(config, (machine) => removeCaptureResidueFrom(machine, config));
+}
+
+/** As {@link removeCaptureResidue}, on a machine that is open. */
+export async function removeCaptureResidueFrom({ hypervisor, ledger }: HostMachine, config: Config): Promise<void> {
+  for (const { captureId, isSafe: mayGo } of await findCaptureResidue(config)) {
+    if (!mayGo) continue;
+    await hypervisor.captures.remove(captureId);
+    await ledger.release(captureId);
+  }
 }
 
 /** A whole one without a record may be another store's: it is what somebody wanted to keep. */

@@ -33,13 +33,33 @@ export async function findResidue(config: Config): Promise<Mark[]> {
  *   still there; internal when the store says that one is alive
  */
 export async function removeResidue(config: Config, sandboxIds: Iterable<string>): Promise<void> {
-  await withMachine(config, async (machine) => {
-    const ids = new Set(sandboxIds);
-    for (const id of await aliveOf(config, ids)) {
-      throw new MayflyError('internal', `the store says that ${id} is alive; destroy it instead`);
-    }
-    for (const id of ids) await removeOne(machine, id);
-  });
+  await withMachine(config, (machine) => removeResidueFrom(machine, config, sandboxIds));
+}
+
+/**
+ * As {@link removeResidue}, on a machine that is open.
+ * @param inTurn runs what is done to one sandbox when nothing else is done to it, `@default` at once: nobody else serves the machine
+ */
+export async function removeResidueFrom(
+  machine: HostMachine,
+  config: Config,
+  sandboxIds: Iterable<string>,
+  inTurn: (sandboxId: string, remove: () => Promise<void>) => Promise<void> = (_id, remove) => remove(),
+): Promise<void> {
+  const ids = new Set(sandboxIds);
+  await refuseAlive(config, ids);
+  for (const id of ids) {
+    await inTurn(id, async () => {
+      await refuseAlive(config, new Set([id])); // it may have had to wait
+      await removeOne(machine, id);
+    });
+  }
+}
+
+async function refuseAlive(config: Config, ids: Set<string>): Promise<void> {
+  for (const id of await aliveOf(config, ids)) {
+    throw new MayflyError('internal', `the store says that ${id} is alive; destroy it instead`);
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import type { KeptSnapshot } from '../../host/snapshots.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import type { Config } from '../config/config.ts';
+import type { HostMachine } from '../machine/host-machine.ts';
 import { hypervisorSnapshots } from '../machine/hypervisor.ts';
 import { withPresentStore } from '../servers/local-store.ts';
 import { withMachine } from './residue.ts';
@@ -50,11 +51,14 @@ export async function findSnapshotResidue(config: Config): Promise<SnapshotResid
  * @throws MayflyError host_unavailable while a host worker serves this machine; store_unavailable
  */
 export async function removeSnapshotResidue(config: Config): Promise<void> {
-  await withMachine(config, async ({ hypervisor }) => {
-    for (const snapshot of await findSnapshotResidue(config)) {
-      if (snapshot.isSafe) await hypervisor.snapshots.remove(snapshot.snapshotId);
-    }
-  });
+  await withMachine(config, (machine) => removeSnapshotResidueFrom(machine, config));
+}
+
+/** As {@link removeSnapshotResidue}, on a machine that is open. */
+export async function removeSnapshotResidueFrom({ hypervisor }: HostMachine, config: Config): Promise<void> {
+  for (const snapshot of await findSnapshotResidue(config)) {
+    if (snapshot.isSafe) await hypervisor.snapshots.remove(snapshot.snapshotId);
+  }
 }
 
 /** A whole one without a record may be another store's: it is what somebody wanted to keep. */

@@ -2,6 +2,7 @@ import { ActivityCancellationType, type ActivityOptions, proxyActivities } from 
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { HostActivities } from '../../activities/host.ts';
+import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import { hostActivities } from '../saga/host-activities.ts';
@@ -9,8 +10,6 @@ import type { Life } from './life.ts';
 import { retryUntilDone } from './retry-until-done.ts';
 
 export const CREATE_GENERATION = 1;
-/** Beyond all operations, also for a workflow that takes over and does not know how many there were. */
-export const CLEANUP_GENERATION = 1_000_000_000;
 
 /** Of the n-th operation on a sandbox, n from 1; its undos have the next. */
 export function operationGeneration(n: number): number {

@@ -1,6 +1,6 @@
+import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
 import type { Life } from '../life/life.ts';
 import { stepsOn } from '../life/operation-steps.ts';
-import { CLEANUP_GENERATION } from '../life/steps.ts';
 import { endedMeanwhile } from '../saga/failure.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 import { takeBackSave } from './take-back-save.ts';

@@ -1,0 +1,146 @@
+import { ExecError, exec } from '../../host/os/exec.ts';
+import { StateDir } from '../../host/state-dir.ts';
+import type { Config } from '../config/config.ts';
+import { networkPlans, ownLibvirt, runningLibvirt } from '../machine/hypervisor.ts';
+import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
+
+/** Prints what a program prints. @throws ExecError */
+export type Run = (program: string, args: readonly string[]) => Promise<string>;
+
+const run: Run = async (program, args) => (await exec(program, args, { timeoutMs: 7_000 })).stdout;
+
+/** Of Debian 12, and what is tried here: incremental backups of disks, and `virsh --domain=` throughout. */
+const OLDEST: Readonly<Record<string, readonly [number, number]>> = { virsh: [9, 0], 'qemu-img': [7, 2] };
+const RESTART = 'systemctl restart mayfly-host (or `mayfly up`), which makes both networks and their rules.';
+
+/** Two daemons, each with machines of ours: a step that asks the wrong one finds nothing. */
+export function daemonsProbe(config: Config): Probe {
+  return {
+    name: 'libvirtd',
+    remedy: 'systemctl start libvirtd, or set MAYFLY_LIBVIRT_URI.',
+    look: async () => {
+      const own = await ownLibvirt(new StateDir(config.stateDir));
+      const system = await answers(run, 'qemu:///system');
+      return judgeDaemons({ own, system, chosen: config.libvirtUri });
+    },
+  };
+}
+
+/** @param at.own where the private one answers, null when none runs; `system`: whether the machine's own answers */
+export function judgeDaemons(at: { own: string | null; system: boolean; chosen: string | undefined }): Check[] {
+  if (at.own === null || !at.system || at.chosen !== undefined) return [];
+  const remedy =
+    "Say which: MAYFLY_LIBVIRT_URI=private, or qemu:///system, in /etc/mayfly/host.env or the worker's environment.";
+  return [
+    fault('libvirtd', `a private one runs (${at.own}), and the machine's own too: which is meant is not said`, remedy),
+  ];
+}
+
+/** Our two networks and their firewall, once a worker has made them. */
+export function networksProbe(config: Config, isServed: boolean): Probe {
+  return {
+    name: 'networks',
+    remedy: RESTART,
+    look: async () => {
+      const state = new StateDir(config.stateDir);
+      const uri = await runningLibvirt(config, state);
+      if (uri === null) throw new NothingThere('no libvirtd of our own runs');
+      const { isolated, internet } = networkPlans(config);
+      return (
+        await Promise.all(
+          [isolated, internet].map(({ name, bridge }) => judgeNetwork(run, uri, { name, bridge, isServed })),
+        )
+      ).flat();
+    },
+  };
+}
+
+export async function judgeNetwork(
+  tell: Run,
+  uri: string,
+  { name, bridge, isServed }: { name: string; bridge: string; isServed: boolean },
+): Promise<Check[]> {
+  const all = linesOf(await tell('virsh', ['-c', uri, 'net-list', '--all', '--name']));
+  // None yet, where no worker has started here.
+  if (!all.includes(name))
+    return [(isServed ? fault : note)(`network ${name}`, 'libvirt has no network of that name', RESTART)];
+  if (!linesOf(await tell('virsh', ['-c', uri, 'net-list', '--name'])).includes(name)) {
+    return [
+      fault(`network ${name}`, 'it is not active: no sandbox gets an address', `virsh -c '${uri}' net-start ${name}`),
+    ];
+  }
+  const address = await tell('ip', ['-4', '-o', 'address', 'show', 'dev', bridge]).catch(why);
+  if (!/ inet /.test(address)) {
+    const remedy = `virsh -c '${uri}' net-destroy ${name} && virsh -c '${uri}' net-start ${name}`;
+    return [
+      fault(
+        `network ${name}`,
+        `its bridge ${bridge} has no IPv4 address: ${address.trim() || 'none is shown'}`,
+        remedy,
+      ),
+    ];
+  }
+  return [fine(`network ${name}`, `active, on ${bridge}`)];
+}
+
+/** What keeps guests from the host and from one another. @param bridge of the network without egress, after which the table is named */
+export async function judgeFirewall(tell: Run, bridge: string): Promise<Check[]> {
+  const table = `mayfly_${bridge}`;
+  const rules = await tell('nft', ['list', 'table', 'inet', table]).catch(why);
+  const isWhole = ['chain input', 'chain forward', 'drop'].every((part) => rules.includes(part));
+  if (isWhole) return [fine('firewall', `the rules of nft table ${table} are there`)];
+  return [fault('firewall', `the nft table inet ${table} is not whole: guests reach services of this host`, RESTART)];
+}
+
+export function firewallProbe(config: Config): Probe {
+  return {
+    name: 'firewall',
+    remedy: 'Run it as root, where the host worker runs.',
+    look: async () => {
+      const { isolated } = networkPlans(config);
+      const link = await run('ip', ['-o', 'link', 'show', 'dev', isolated.bridge]).catch(why);
+      if (!link.includes(isolated.bridge) || /does not exist/.test(link)) return [];
+      return judgeFirewall(run, isolated.bridge);
+    },
+  };
+}
+
+/** Programs that are there, and too old. */
+export function versionsProbe(): Probe {
+  return { name: 'versions', remedy: 'apt-get install libvirt-clients qemu-utils', look: () => judgeVersions(run) };
+}
+
+export async function judgeVersions(tell: Run): Promise<Check[]> {
+  const checks = await Promise.all(
+    Object.entries(OLDEST).map(async ([program, oldest]): Promise<Check[]> => {
+      const said = await tell(program, ['--version']).catch((error: unknown) => {
+        if (error instanceof ExecError) return null; // not there: told by another check
+        throw error;
+      });
+      const [version, major, minor] = /(\d+)\.(\d+)(?:\.\d+)?/.exec(said ?? '') ?? [];
+      if (version === undefined) return [];
+      const isOld = Number(major) < oldest[0] || (Number(major) === oldest[0] && Number(minor) < oldest[1]);
+      if (!isOld) return [fine(`${program} version`, version)];
+      const remedy =
+        'Upgrade to Debian 12 or later, or `apt-get install -t bookworm-backports libvirt-clients qemu-utils`.';
+      return [fault(`${program} version`, `${version} is older than ${oldest.join('.')}`, remedy)];
+    }),
+  );
+  return checks.flat();
+}
+
+async function answers(tell: Run, uri: string): Promise<boolean> {
+  return tell('virsh', ['-c', uri, 'uri']).then(
+    () => true,
+    () => false,
+  );
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').map((line) => line.trim());
+}
+
+/** What it said instead. */
+function why(error: unknown): string {
+  return error instanceof ExecError ? error.stderr : String(error);
+}

@@ -1,0 +1,52 @@
+import type { Config } from '../config/config.ts';
+import { recallServers } from '../servers/remembered-servers.ts';
+import { apiProbe } from './api.ts';
+import { auditProbe } from './audit.ts';
+import { goldenProbe, guestProgramsProbe } from './built.ts';
+import { type Check, type Probe, runProbes } from './check.ts';
+import { daemonsProbe, firewallProbe, networksProbe, versionsProbe } from './libvirt.ts';
+import { runsProbe } from './runs.ts';
+import { keysProbe, stateFolderProbe } from './secrets.ts';
+import { hostsProbe, storeProbe, waitingProbe } from './store.ts';
+import { Surroundings } from './surroundings.ts';
+import { temporalProbe } from './temporal.ts';
+
+/** The store, looked at before anybody connects to it in the way that brings it up to date. */
+export async function checkStore({ mongodbUri, stateDir }: Config): Promise<Check[]> {
+  const uri = mongodbUri ?? (await recallServers(stateDir))?.storeUri;
+  return runProbes([storeProbe(uri, mongodbUri !== undefined)]);
+}
+
+/** What an installation can be ill with, beside what its machine lacks. All are looked at side by side; nothing is changed. */
+export async function checkInstallationParts(config: Config): Promise<Check[]> {
+  const surroundings = await Surroundings.of(config);
+  try {
+    return await runProbes(probesOf(surroundings));
+  } finally {
+    await surroundings.close();
+  }
+}
+
+function probesOf(surroundings: Surroundings): Probe[] {
+  const { config, isServed } = surroundings;
+  return [
+    stateFolderProbe(config.stateDir),
+    keysProbe(config.stateDir),
+    guestProgramsProbe(),
+    ...(config.hostKind === 'libvirt'
+      ? [
+          versionsProbe(),
+          daemonsProbe(config),
+          networksProbe(config, isServed),
+          firewallProbe(config),
+          goldenProbe(config),
+        ]
+      : []),
+    apiProbe(config, isServed),
+    temporalProbe(surroundings),
+    hostsProbe(surroundings),
+    waitingProbe(surroundings),
+    runsProbe(surroundings),
+    auditProbe(config),
+  ];
+}

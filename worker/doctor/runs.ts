@@ -1,0 +1,67 @@
+import { Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { type Check, fault, fine, type Probe } from './check.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** Of these the newest are looked at: each is a request to Temporal. */
+const MOST = 500;
+/** At once. */
+const SIDE_BY_SIDE = 20;
+/** A task that was cut off by a worker's end is at its second attempt; one at its third fails for a reason of its own. */
+const FAILING_ATTEMPTS = 3;
+/** Between the first record and its run, which the API makes in this order. Milliseconds. */
+const YOUNG_MS = 60_000;
+
+const LIVING = ['requested', 'creating', 'running', 'paused', 'hibernated', 'restoring', 'warm', 'destroying'] as const;
+
+/** Whether each sandbox that lives by its record has a workflow that will end it, and that can go on. */
+export function runsProbe(surroundings: Surroundings): Probe {
+  return {
+    name: 'runs',
+    remedy: 'First mend Temporal and the store.',
+    look: async () => {
+      const [connection, store] = await Promise.all([surroundings.temporal(), surroundings.store()]);
+      const client = new Client({ connection, namespace: surroundings.config.temporalNamespace });
+      const alive = (await store.sandboxes.all(LIVING)).filter(
+        ({ createdAt }) => Date.now() - Date.parse(createdAt) > YOUNG_MS,
+      );
+      const looked = alive.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, MOST);
+      const found: Check[] = [];
+      for (let at = 0; at < looked.length; at += SIDE_BY_SIDE) {
+        const some = await Promise.all(looked.slice(at, at + SIDE_BY_SIDE).map((record) => lookAt(client, record)));
+        found.push(...some.flat());
+      }
+      const unseen =
+        alive.length > looked.length ? `; ${alive.length - looked.length} older ones were not looked at` : '';
+      return found.length > 0 ? found : [fine('runs', `each of ${looked.length} sandboxes has its workflow${unseen}`)];
+    },
+  };
+}
+
+async function lookAt(client: Client, record: SandboxRecord): Promise<Check[]> {
+  const { id } = record;
+  try {
+    return judgeRun(record, await client.workflow.getHandle(workflowIdOf(id)).describe());
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    return judgeRun(record, null);
+  }
+}
+
+/** @param run null: Temporal knows of none */
+export function judgeRun(
+  { id, state }: Pick<SandboxRecord, 'id' | 'state'>,
+  run: Pick<WorkflowExecutionDescription, 'status' | 'raw'> | null,
+): Check[] {
+  if (run?.status.name !== 'RUNNING') {
+    const is = run ? `has ended (${run.status.name})` : 'is not there';
+    const found = `its record says ${state}, but its workflow ${is}: nothing will end it`;
+    return [fault(`run of ${id}`, found, `mayfly sandbox destroy ${id}`)];
+  }
+  const attempt = Number(run.raw.pendingWorkflowTask?.attempt ?? 0);
+  if (attempt < FAILING_ATTEMPTS) return [];
+  const found = `its workflow task fails, and is tried for the ${attempt}th time: this code cannot go on with its history`;
+  const remedy = `Go back to the version that ran before, or forward again; why: \`temporal workflow show -w sandbox/${id}\`.`;
+  return [fault(`run of ${id}`, found, remedy)];
+}

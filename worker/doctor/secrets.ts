@@ -1,0 +1,107 @@
+import { lstat, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { checkPrivate } from '../../ca/key-file.ts';
+import { readKeys, signingKeyPath } from '../../ca/rotation.ts';
+import { isNotFound } from '../../host/os/directory.ts';
+import { auditKey } from '../config/secret-file.ts';
+import { type Check, fault, fine, type Probe } from './check.ts';
+
+/** A rotation's steps take minutes each; one that stands for a day was forgotten. Milliseconds. */
+const ROTATION_MS = 24 * 3_600_000;
+
+/** The state folder: ours, and written by nobody else. Whoever may write it puts a disk or a key there. */
+export function stateFolderProbe(stateDir: string): Probe {
+  return {
+    name: 'state folder',
+    remedy: `ls -ld ${stateDir}`,
+    look: async () => {
+      const about = await ifThere(stat(stateDir));
+      if (!about) return [];
+      const mode = (about.mode & 0o7777).toString(8).padStart(4, '0');
+      const uid = process.getuid?.() ?? -1;
+      if (about.uid !== uid) {
+        return [
+          fault('state folder', `${stateDir} belongs to uid ${about.uid}, not ${uid}`, `chown ${uid} ${stateDir}`),
+        ];
+      }
+      if ((about.mode & 0o022) !== 0) {
+        return [fault('state folder', `${stateDir} has mode ${mode}: others may write it`, `chmod 0711 ${stateDir}`)];
+      }
+      return [fine('state folder', `${stateDir} has mode ${mode}`)];
+    },
+  };
+}
+
+/** The keys of the control worker, where this is its machine. */
+export function keysProbe(stateDir: string): Probe {
+  const control = join(stateDir, 'control');
+  return {
+    name: 'keys',
+    remedy: `ls -l ${control}`,
+    look: async () => {
+      if (!(await ifThere(lstat(control)))) return [];
+      return [...(await auditKeyCheck(join(control, 'audit.key'))), ...(await caCheck(join(control, 'ca')))];
+    },
+  };
+}
+
+async function auditKeyCheck(path: string): Promise<Check[]> {
+  if (!(await ifThere(lstat(path)))) {
+    return [
+      fault(
+        'audit key',
+        `${path} is missing: no chain can be verified or continued`,
+        `Restore it from your backup: install -m 600 BACKUP/audit.key ${path}`,
+      ),
+    ];
+  }
+  try {
+    await auditKey(path); // there, so it is read and none is made
+    return [fine('audit key', path)];
+  } catch (error) {
+    return [fault('audit key', messageOf(error), `chmod 600 ${path}, or restore it from your backup.`)];
+  }
+}
+
+async function caCheck(folder: string): Promise<Check[]> {
+  const path = signingKeyPath(folder);
+  if (!(await ifThere(lstat(path)))) {
+    return [
+      fault(
+        'CA key',
+        `${path} is missing: nobody gets into a sandbox any more`,
+        `Restore it from your backup: install -m 600 BACKUP/ca/user_ca ${path}`,
+      ),
+    ];
+  }
+  try {
+    await checkPrivate(path);
+    const { stage } = await readKeys(folder);
+    return [fine('CA key', path), ...(await rotationCheck(folder, stage))];
+  } catch (error) {
+    return [fault('CA key', messageOf(error), `chmod 600 ${path}, or restore it from your backup.`)];
+  }
+}
+
+/** A rotation that was begun, and not ended for a day: two keys open every sandbox all that time. */
+async function rotationCheck(folder: string, stage: Awaited<ReturnType<typeof readKeys>>['stage']): Promise<Check[]> {
+  if (stage === 'none') return [];
+  const [file, next] = stage === 'begun' ? ['user_ca_next.pub', '--finish'] : ['user_ca_previous.pub', '--forget'];
+  const about = await ifThere(stat(join(folder, file)));
+  if (!about || Date.now() - about.mtimeMs < ROTATION_MS) return [];
+  const found = `the CA key's rotation is ${stage} since ${about.mtime.toISOString()}: guests trust two keys`;
+  return [fault('CA rotation', found, `mayfly ca rotate ${next}`)];
+}
+
+async function ifThere<T>(look: Promise<T>): Promise<T | null> {
+  try {
+    return await look;
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,125 @@
+import { isLive } from '../../model/host.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { lookAtStore, type StoreLook } from '../../store/look.ts';
+import { type Check, fault, fine, NothingThere, type Probe } from './check.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** A read of the API takes 10 ms: a store that is slower than this for nothing at all is what sagas wait for. Milliseconds. */
+const SLOW_MS = 500;
+/** Certificates are back-dated by a minute, hosts count as silent after 30 s: half of that is past noticing. Milliseconds. */
+const SKEW_MS = 15_000;
+/** What waits for longer than this wants a person. Milliseconds. */
+const STUCK_MS = 600_000;
+
+const LIVING = ['requested', 'creating', 'running', 'paused', 'hibernated', 'restoring', 'warm', 'destroying'] as const;
+
+/** The check that is there when another version of Mayfly writes this store. */
+export const OTHER_LAYOUT = 'store layout';
+
+/** The store itself. @param isNamed else it is that of a `mayfly up`, which need not run */
+export function storeProbe(uri: string | undefined, isNamed: boolean): Probe {
+  return {
+    name: 'store is fit',
+    remedy: 'Start it, or correct MONGODB_URI.',
+    look: async () => {
+      if (uri === undefined) throw new NothingThere('there is no store here yet');
+      try {
+        return judgeStore(await lookAtStore(uri));
+      } catch (error) {
+        if (isNamed) throw error;
+        throw new NothingThere('`mayfly up`, which has a store, does not run', { cause: error });
+      }
+    },
+  };
+}
+
+export function judgeStore({ layout, readOnly, answersInMs, aheadMs }: StoreLook): Check[] {
+  return [
+    readOnly === null
+      ? fine('store is fit', `it takes writes, and answers in ${answersInMs} ms`)
+      : fault(
+          'store is fit',
+          `it takes no writes: ${readOnly}`,
+          'Name its primary, and a user with readWrite, in MONGODB_URI.',
+        ),
+    ...(answersInMs > SLOW_MS
+      ? [
+          fault(
+            'store is quick',
+            `it took ${answersInMs} ms to say hello`,
+            'See its log (`<state>/store/store.log`) and the disk it is on: `iostat -x 1`.',
+          ),
+        ]
+      : []),
+    ...(layout === 'other'
+      ? [
+          fault(
+            OTHER_LAYOUT,
+            'another version of Mayfly has laid it out',
+            'Run that version, or upgrade: start this one with `mayfly up` or `mayfly serve control`.',
+          ),
+        ]
+      : []),
+    ...(aheadMs === null ? [] : [clock('the store', aheadMs)]),
+  ];
+}
+
+function clock(whose: string, aheadMs: number): Check {
+  const found = `${whose} is ${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine`;
+  if (Math.abs(aheadMs) <= SKEW_MS) return fine('clocks', found);
+  return fault('clocks', found, 'Set both by NTP: `timedatectl set-ntp true`, then `timedatectl timesync-status`.');
+}
+
+/** Hosts as they last described themselves. */
+export function hostsProbe(surroundings: Surroundings): Probe {
+  return {
+    name: 'hosts',
+    remedy: 'First mend the store.',
+    look: async () => {
+      const hosts = await (await surroundings.store()).hosts.list();
+      const { hostId } = surroundings.config;
+      return hosts.flatMap((host): Check[] => {
+        const aheadMs = Date.parse(host.lastSeenAt) - Date.now();
+        if (aheadMs > SKEW_MS) return [clock(`the host ${host.id}`, aheadMs)];
+        if (isLive(host)) return [fine(`host ${host.id}`, 'its worker describes it')];
+        const isHere = host.id === hostId;
+        // Where nothing runs on purpose, as after `mayfly up`, its sandboxes wait for the next.
+        if (isHere && !surroundings.isServed && surroundings.config.temporalAddress === undefined) return [];
+        const found = `its worker was last heard of at ${host.lastSeenAt}; sandboxes on it: ${host.promised.sandboxes}`;
+        const where = isHere ? 'here' : `on ${host.id}`;
+        return [
+          fault(
+            `host ${host.id}`,
+            found,
+            `Start it ${where}: \`systemctl start mayfly-host\`, or \`mayfly serve host\`.`,
+          ),
+        ];
+      });
+    },
+  };
+}
+
+/** Sandboxes whose saga says for long that it waits. */
+export function waitingProbe(surroundings: Surroundings): Probe {
+  return {
+    name: 'sagas',
+    remedy: 'First mend the store.',
+    look: async () => {
+      const alive = await (await surroundings.store()).sandboxes.all(LIVING);
+      const since = new Date(Date.now() - STUCK_MS).toISOString();
+      // One that is out of room is listed apart: it waits for somebody to make some.
+      const stuck = alive.filter(
+        ({ waitingFor, updatedAt, stalledBy, state }) =>
+          waitingFor !== null && !stalledBy && !isFinal(state) && updatedAt < since,
+      );
+      if (stuck.length === 0) return [fine('sagas', `none of ${alive.length} has waited for more than 10 minutes`)];
+      return stuck.map(({ id, state, waitingFor, updatedAt }) =>
+        fault(
+          `saga of ${id}`,
+          `it is ${state} and has waited since ${updatedAt}: ${waitingFor}`,
+          `Mend what it waits for; it goes on by itself. Its steps: \`mayfly audit show ${id}\`, and \`sandbox/${id}\` in the Temporal UI.`,
+        ),
+      );
+    },
+  };
+}

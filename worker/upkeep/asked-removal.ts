@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { KeyedMutex } from '../../host/os/keyed-mutex.ts';
+import { isErrorCode, MayflyError } from '../../model/errors.ts';
+import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
+import { RelayClient } from '../../relay/client.ts';
+import type { ResidueRemoval } from '../../relay/residue.ts';
+import type { Config } from '../config/config.ts';
+import type { HostMachine } from '../machine/host-machine.ts';
+import { withPresentStore } from '../servers/local-store.ts';
+import { removeCaptureResidueFrom } from './capture-residue.ts';
+import { removeResidueFrom } from './residue.ts';
+import { removeSnapshotResidueFrom } from './snapshot-residue.ts';
+
+const refusal = z.object({ code: z.string().refine(isErrorCode), message: z.string() });
+
+/** How the worker of a machine removes what it is asked to: beside its steps, and in line with those of the same sandbox. */
+export function ownRemoval(config: Config, storeUri: string, machine: HostMachine, mutex: KeyedMutex): ResidueRemoval {
+  const asked: Config = { ...config, mongodbUri: storeUri };
+  const { signal } = new AbortController();
+  return {
+    sandboxes: (ids) =>
+      removeResidueFrom(machine, asked, ids, (id, remove) => mutex.run(id, CLEANUP_GENERATION, signal, remove)),
+    snapshots: () => removeSnapshotResidueFrom(machine, asked),
+    captures: () => removeCaptureResidueFrom(machine, asked),
+  };
+}
+
+/** Has the worker that serves this machine remove residue. @throws MayflyError of the worker's answer; host_unavailable, store_unavailable */
+export function askedRemoval(config: Config): ResidueRemoval {
+  const ask = (kind: keyof ResidueRemoval, body?: object) =>
+    withPresentStore(config, async (store) => {
+      const client = new RelayClient(store);
+      try {
+        const answer = await client.request(config.hostId, `/residue/${kind}`, {
+          method: 'POST',
+          body: Buffer.from(body ? JSON.stringify(body) : ''),
+        });
+        if (answer.ok) return;
+        const { code, message } = refusal.parse(await answer.json());
+        throw new MayflyError(code, message);
+      } finally {
+        client.close();
+      }
+    });
+  return {
+    sandboxes: (sandboxIds) => ask('sandboxes', { sandboxIds }),
+    snapshots: () => ask('snapshots'),
+    captures: () => ask('captures'),
+  };
+}
