@@ -1,9 +1,10 @@
 import { allHandlersFinished, CancellationScope, condition, isCancellation, patched } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
-import type { SandboxFailure, StopReason } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
 import { Life } from '../life/life.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
+import { untilContinued } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -24,17 +25,20 @@ import { Operations } from './operations.ts';
  * cancels. The workflow's result is the proof; a failed create fails the workflow, after its cleanup was proved, unless every
  * host refused it.
  */
-export async function sandbox(input: SandboxInput): Promise<Proof & { refused?: SandboxFailure }> {
+export async function sandbox(input: SandboxInput): Promise<(Proof & { refused?: SandboxFailure }) | null> {
+  const { continued } = input;
   const life = new Life(input);
-  const operations = new Operations(life);
+  const operations = new Operations(life, continued?.outcomes);
   await life.begin();
-  const end = life.untilEnd();
+  if (isFinal(life.record.state) && patched('an-end-is-final')) {
+    await condition(allHandlersFinished);
+    return life.record.proof; // another run has seen to it
+  }
 
-  const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
-  if (!failed) await startEnding(life, await operations.untilEnd(end));
-  if (input.begin === 'destroy' && patched('half-made-snapshots')) await abandonSnapshots(life);
-  const proof = failed ? await proveUndone(life) : await destroySandbox(life);
-  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
+  const { failure, isUndone } = continued?.ending
+    ? { ...continued.ending, isUndone: false }
+    : await live(life, operations, input);
+  const proof = await provedGone(life, operations, failure, isUndone ? proveUndone : destroySandbox);
   await life.recordChange(
     'sandbox.proof',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
@@ -43,6 +47,39 @@ export async function sandbox(input: SandboxInput): Promise<Proof & { refused?: 
 
   await condition(allHandlersFinished);
   return failure ? refusedOrFailed(failure, ['proposeHosts', 'reserve'], { ...proof, refused: failure }) : proof;
+}
+
+/** Until nothing is left but to take away what there is. `isUndone`: its create has failed, and taken it away already. */
+async function live(
+  life: Life,
+  operations: Operations,
+  { begin, continued }: SandboxInput,
+): Promise<{ failure: SandboxFailure | null; isUndone: boolean }> {
+  const end = life.untilEnd();
+  const failed = begin === 'create' && !continued ? await tryCreate(life, end) : null;
+  if (!failed) await startEnding(life, await operations.untilEnd(end));
+  if (begin === 'destroy' && patched('half-made-snapshots')) await abandonSnapshots(life);
+  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
+  return { failure, isUndone: failed !== null };
+}
+
+/** However often that must be tried: it continues as new meanwhile, and goes on with all layers. */
+async function provedGone(
+  life: Life,
+  operations: Operations,
+  failure: SandboxFailure | null,
+  destroy: (life: Life) => Promise<Proof>,
+): Promise<Proof> {
+  const close = () => {
+    life.isClosing = true;
+  };
+  const proved = await untilContinued(() => destroy(life), close);
+  if (!proved) {
+    await life.close();
+    return life.continueAsNew({ outcomes: operations.outcomes, ending: { failure } });
+  }
+  life.isClosing = false;
+  return proved.value;
 }
 
 /** Creates, unless the end comes first. Returns what went wrong; its undos have run by then. */
