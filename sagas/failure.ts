@@ -9,6 +9,13 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
+import { RUN_CONTINUES } from '../model/sagas/continued-life.ts';
+
+/** The run that got the message continues as new and has not heard it: it is for the next one. */
+export function isForNextRun(error: unknown): boolean {
+  if (!(error instanceof WorkflowUpdateFailedError)) return false;
+  return error.cause instanceof ApplicationFailure && error.cause.type === RUN_CONTINUES;
+}
 
 /** The workflow is not there, or not any more. */
 export function isGone(error: unknown): boolean {

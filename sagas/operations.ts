@@ -12,6 +12,7 @@ import {
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../model/snapshots/snapshot.ts';
+import { ask } from './ask.ts';
 import { isGone } from './failure.ts';
 
 type EphemeralSnapshotWorkflow = (input: EphemeralSnapshotInput) => Promise<void>;
@@ -20,9 +21,8 @@ type DeleteSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<SnapshotRe
 /** Has the sandbox's own workflow begin an operation; the same id again joins the one that is there. @throws MayflyError sandbox_ended */
 export async function operate(client: Client, sandboxId: string, operation: Operation): Promise<void> {
   try {
-    await client.workflow
-      .getHandle(workflowIdOf(sandboxId))
-      .executeUpdate<OperationReport, [Operation]>(OPERATE, { args: [operation], updateId: operation.operationId });
+    const { operationId: updateId } = operation;
+    await ask<OperationReport>(client, workflowIdOf(sandboxId), OPERATE, { args: [operation], updateId });
   } catch (error) {
     if (!isGone(error)) throw error;
     throw new MayflyError('sandbox_ended', `The saga of ${sandboxId} has ended.`, { cause: error });
@@ -31,10 +31,8 @@ export async function operate(client: Client, sandboxId: string, operation: Oper
 
 /** Resolves when the operation has ended, whether or not it failed. */
 export function operated(client: Client, sandboxId: string, operationId: string): Promise<OperationReport> {
-  return client.workflow.getHandle(workflowIdOf(sandboxId)).executeUpdate<OperationReport, [string]>(OPERATED, {
-    args: [operationId],
-    updateId: `${OPERATED}/${operationId}`,
-  });
+  const updateId = `${OPERATED}/${operationId}`;
+  return ask(client, workflowIdOf(sandboxId), OPERATED, { args: [operationId], updateId });
 }
 
 /** Returns when Temporal has it; joins the deletion that runs already. */

@@ -2,7 +2,7 @@ import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../mode
 import type { AuditEvent } from '../model/sandbox/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
 import type { CommandInput } from '../model/sandbox/command.ts';
-import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox/sandbox.ts';
+import type { Actor, SandboxFailure } from '../model/sandbox/sandbox.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
@@ -25,8 +25,8 @@ export interface Sagas {
   recorded(id: string): Promise<void>;
   /** Resolves when the sandbox is running or at its end. @throws MayflyError name_taken; the signal's reason when it fires first */
   settled(id: string, signal: AbortSignal): Promise<void>;
-  /** @returns the record as it then is. @throws MayflyError sandbox_ended, also of one that never was */
-  patch(id: string, patch: SandboxPatch): Promise<SandboxRecord>;
+  /** Resolves when the store has it. @throws MayflyError sandbox_ended, also of one that never was */
+  patch(id: string, patch: SandboxPatch): Promise<void>;
   /** Resolves when Temporal has the wish; starts a saga of its own when there is none. */
   destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
   /** Where a saga of it runs, the store has its record when this resolves: it may have been set back to before it. */

@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
 import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
-import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
+import { ask } from './ask.ts';
 import { isGone } from './failure.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
@@ -51,7 +52,7 @@ export async function createSandbox(client: Client, input: SandboxInput): Promis
 export async function sandboxRecorded(client: Client, id: string): Promise<void> {
   const saga = client.workflow.getHandle(workflowIdOf(id));
   try {
-    await saga.executeUpdate(ACCEPTED, { args: [], updateId: ACCEPTED });
+    await ask(client, saga.workflowId, ACCEPTED, { args: [], updateId: ACCEPTED });
   } catch (error) {
     if (!isGone(error)) throw error;
     await saga.result();
@@ -60,12 +61,12 @@ export async function sandboxRecorded(client: Client, id: string): Promise<void>
 
 /** Resolves when it runs, or will not any more. */
 export function sandboxSettled(client: Client, id: string): Promise<unknown> {
-  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(SETTLED, { args: [], updateId: SETTLED });
+  return ask(client, workflowIdOf(id), SETTLED, { args: [], updateId: SETTLED });
 }
 
-/** @returns the record as the workflow has stored it */
-export function patchSandbox(client: Client, id: string, patch: SandboxPatch): Promise<SandboxRecord> {
-  return client.workflow.getHandle(workflowIdOf(id)).executeUpdate(PATCH, { args: [patch] });
+/** Returns when the store has it. */
+export function patchSandbox(client: Client, id: string, patch: SandboxPatch): Promise<null> {
+  return ask(client, workflowIdOf(id), PATCH, { args: [{ ...patch, isReadThen: true }], updateId: randomUUID() });
 }
 
 /** Returns when Temporal has the wish; starts a workflow of its own when none runs. */

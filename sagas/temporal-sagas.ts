@@ -14,7 +14,7 @@ import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import type { AuditEvent } from '../model/sandbox/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
-import type { Actor, SandboxFailure, SandboxRecord } from '../model/sandbox/sandbox.ts';
+import type { Actor, SandboxFailure } from '../model/sandbox/sandbox.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import { type CaptureInput, captureWorkflowIdOf } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
@@ -73,9 +73,9 @@ export class TemporalSagas implements Sagas {
     await this.#wait(signal, () => sandboxSettled(this.#client, id));
   }
 
-  async patch(id: string, patch: SandboxPatch): Promise<SandboxRecord> {
-    const record = await this.#call(() => patchSandbox(this.#client, id, patch));
-    if (record) return record;
+  async patch(id: string, patch: SandboxPatch): Promise<void> {
+    const answer = await this.#call(() => patchSandbox(this.#client, id, patch));
+    if (answer !== undefined) return;
     throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`);
   }
 

@@ -20,6 +20,22 @@ export function activityFailure(error: unknown): unknown {
   return failure(code, message, cause, !CURED_BY_RETRY.has(code));
 }
 
+/** What a saga goes on with, though the step is tried until it is done: there is nothing to do, or it is not to be done. */
+const ANSWERS: ReadonlySet<ErrorCode> = new Set([
+  'sandbox_not_running',
+  'capture_in_use',
+  'source_in_use',
+  'source_running',
+  'source_not_baked',
+]);
+
+/** For a step of a saga that is tried until it is done. */
+export function untilDoneFailure(error: unknown): unknown {
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
+  const { code, message, cause } = described(error);
+  return failure(code, message, cause, ANSWERS.has(code));
+}
+
 /** For what is tried until it succeeds, whatever stands in its way. */
 export function retryableFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;

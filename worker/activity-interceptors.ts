@@ -9,7 +9,7 @@ import { asStep } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { KeyedMutex } from '../host/os/keyed-mutex.ts';
-import { activityFailure, retryableFailure, withDetail } from './activity-failure.ts';
+import { activityFailure, retryableFailure, untilDoneFailure, withDetail } from './activity-failure.ts';
 import { HostStepRunner } from './machine/host-step-runner.ts';
 
 type Execute = Next<ActivityInboundCallsInterceptor, 'execute'>;
@@ -63,7 +63,7 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
         return result;
       });
     } catch (error) {
-      throw RETRIED_UNTIL_DONE.has(info.activityType) ? retryableFailure(error) : activityFailure(error);
+      throw isRetriedUntilDone(info) ? untilDoneFailure(error) : activityFailure(error);
     } finally {
       clearInterval(beat);
     }
@@ -101,8 +101,14 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
 /** The activities that have several steps. */
 const MULTI_STEP: ReadonlySet<string> = new Set<keyof CreateActivities>(['prepare', 'start']);
 
-/** Steps that may wait for a guest or for room for days: Temporal repeats them, which costs the history no events. */
+/** Steps that may wait for a guest or for room for days, whatever is said of how often they are tried. */
 const RETRIED_UNTIL_DONE: ReadonlySet<string> = new Set<keyof SnapshotActivities>(['thaw']);
+
+/** An undo, or a cleanup: Temporal repeats it until it holds, which costs the history no events. */
+function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boolean {
+  if (RETRIED_UNTIL_DONE.has(activityType)) return true;
+  return retryPolicy !== undefined && (retryPolicy.maximumAttempts ?? 0) === 0;
+}
 
 /** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
 const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof TrustActivities>([

@@ -133,11 +133,12 @@ export function sandboxRoutes(app: App, deps: AppDeps): void {
       ...(metadata !== undefined && { metadata }),
     };
     try {
-      return c.json(sandboxView(await sagas.patch(id, patch)), 200);
+      await sagas.patch(id, patch);
     } catch (error) {
       refuseEnded(await requireSandbox(deps, id)); // of one that never was there is no saga either
       throw error;
     }
+    return c.json(sandboxView(await requireSandbox(deps, id)), 200);
   });
   app.openapi(deleteOne, async (c) => {
     return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));

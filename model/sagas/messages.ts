@@ -3,14 +3,14 @@ import type {
   Actor,
   SandboxFailure,
   SandboxPhase,
-  SandboxRecord,
   SandboxSpec,
   SpaceSuspensionCause,
   SshEndpoint,
   StepTiming,
 } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
-import type { SnapshotKind, SnapshotReason, SnapshotRecord } from '../snapshots/snapshot.ts';
+import type { SnapshotKind, SnapshotReason } from '../snapshots/snapshot.ts';
+import type { ContinuedLife } from './continued-life.ts';
 
 /** The entity workflow's type name, its input, and the messages it answers; shared by the API (names) and the workflow (handlers). */
 export const SANDBOX_WORKFLOW = 'sandbox';
@@ -37,13 +37,15 @@ export interface SandboxInput {
   hostIds?: string[];
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
+  /** What the run before this one hands over. `@default` this is the first */
+  continued?: ContinuedLife;
 }
 
-/** Update, no arguments: answers with the {@link SandboxRecord} as soon as it is in the store. */
+/** Update, no arguments: answers as soon as its record is in the store. */
 export const ACCEPTED = 'accepted';
-/** Update, no arguments: answers with the record once it is `running`, `failed` or `destroyed`. */
+/** Update, no arguments: answers once it is `running`, `failed` or `destroyed`. */
 export const SETTLED = 'settled';
-/** Update with a {@link SandboxPatch}: answers with the changed record. */
+/** Update with a {@link SandboxPatch}: answers when the store has the change. */
 export const PATCH = 'patch';
 /** Signal with a {@link StopRequest}: end the sandbox, whatever its state. */
 export const DESTROY = 'destroy';
@@ -117,12 +119,9 @@ export type Operation =
   | SuspendForSpaceOperation
   | ResumeWithSpaceOperation;
 
-/** An operation as it stands. */
+/** An operation as it stands. What it has made is in the store. */
 export interface OperationReport {
   isOver: boolean;
-  sandbox: SandboxRecord;
-  /** The snapshot that is taken, or the one that a restore keeps; null when there is none (yet). */
-  snapshot: SnapshotRecord | null;
   /** Why it failed; null when it did not, or is not over. */
   failure: SandboxFailure | null;
 }
@@ -135,6 +134,11 @@ export interface SandboxPatch {
   autoResume?: boolean;
   /** Replaces the metadata as a whole. */
   metadata?: Record<string, string>;
+  /**
+   * Whether who asks reads the store then: the answer is null. Else it is the record, for callers from before
+   * that was so; with its metadata that costs the history up to 32 KiB. `@default` false
+   */
+  isReadThen?: boolean;
   actor: Actor;
 }
 

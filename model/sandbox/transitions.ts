@@ -3,8 +3,7 @@ import type { SandboxState } from './sandbox.ts';
 
 /**
  * Which states may follow each in a sandbox's record. A record may stay in its state; a phase that is over before it is
- * written leaves its state out, so `requested` may be followed by `running`. What has ended is ended once more when
- * another workflow takes over at the very end.
+ * written leaves its state out, so `requested` may be followed by `running`. What has ended is never opened again.
  */
 export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   requested: ['creating', 'running', 'destroying'],
@@ -15,8 +14,8 @@ export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>
   hibernated: ['running', 'restoring', 'destroying'],
   restoring: ['running', 'destroying'],
   destroying: ['destroyed', 'failed'],
-  destroyed: ['destroying'],
-  failed: ['destroying'],
+  destroyed: [],
+  failed: [],
 };
 
 /** @throws MayflyError internal when no sandbox goes that way: the workflow is wrong, and writes nothing */

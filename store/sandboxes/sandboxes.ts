@@ -101,7 +101,7 @@ export class Sandboxes {
 
   /**
    * Sets the given fields, each as a whole, and answers with the new record. `updatedAt` is the caller's to give.
-   * @throws MayflyError sandbox_not_found
+   * @throws MayflyError sandbox_not_found; internal when it has ended, and would be opened again
    */
   async update(id: string, changes: Changes): Promise<SandboxRecord> {
     checkId(id);
@@ -122,11 +122,13 @@ export class Sandboxes {
     return ended;
   }
 
-  /** A life that is taken over at its very end begins to end once more, without its name: that was free. */
+  /** What has ended stays so: whoever finds it among the ended was late. */
   async #changeEnded(id: string, changes: Changes): Promise<SandboxDocument | null> {
-    const changed = await change(this.#ended, id, changes);
-    if (changed && !isFinal(changed.state)) await move(changed, this.#ended, this.#alive);
-    return changed;
+    const { state } = changes;
+    if (state === undefined || isFinal(state)) return change(this.#ended, id, changes);
+    const ended = await find(this.#ended, id);
+    if (ended) throw new MayflyError('internal', `${id} is ${ended.state}, and does not become ${state} any more.`);
+    return null;
   }
 
   /**

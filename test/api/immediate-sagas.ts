@@ -65,13 +65,13 @@ export class ImmediateSagas implements Sagas {
     else await aborted(signal);
   }
 
-  async patch(id: string, patch: SandboxPatch): Promise<SandboxRecord> {
+  async patch(id: string, patch: SandboxPatch): Promise<void> {
     const record = await this.#store.sandboxes.get(id);
     if (!record || isFinal(record.state)) throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`);
     const { spec } = record;
     const { ttlSeconds = spec.ttlSeconds, idleSeconds = spec.idleSeconds, metadata = spec.metadata } = patch;
     const { autoResume = spec.autoResume } = patch;
-    return this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
+    await this.#store.sandboxes.update(id, { spec: { ...spec, ttlSeconds, idleSeconds, autoResume, metadata } });
   }
 
   async restoreRecord(): Promise<void> {}

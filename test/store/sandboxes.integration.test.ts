@@ -1,5 +1,6 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { documentOf } from '../../store/sandboxes/sandbox-document.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
@@ -133,12 +134,17 @@ describe('those that have ended', () => {
     await expect(store.sandboxes.create(other)).rejects.toMatchObject({ code: 'internal' });
   });
 
-  it('are among the living again when a cleanup takes them over', async () => {
-    await store.sandboxes.create(record(14));
-    await store.sandboxes.update(sandboxId(14), { state: 'destroyed' });
-    await store.sandboxes.update(sandboxId(14), { state: 'destroying' });
-    expect(await homesOf(sandboxId(14))).toEqual(['sandboxes']);
-    expect((await store.sandboxes.get(sandboxId(14)))?.state).toBe('destroying');
+  it.each(['destroyed', 'failed'] as const)('that are %s are never opened again', async (end) => {
+    const id = sandboxId(end === 'failed' ? 14 : 18);
+    await store.sandboxes.create(record(end === 'failed' ? 14 : 18));
+    await store.sandboxes.update(id, { state: 'destroying' });
+    await store.sandboxes.update(id, { state: end });
+    for (const state of SANDBOX_STATES.filter((each) => !isFinal(each))) {
+      await expect(store.sandboxes.update(id, { state })).rejects.toMatchObject({ code: 'internal' });
+    }
+    await store.sandboxes.update(id, { state: end, waitingFor: null }); // an attempt whose answer was lost
+    expect(await homesOf(id)).toEqual(['endedSandboxes']);
+    expect((await store.sandboxes.get(id))?.state).toBe(end);
   });
 
   it('are refused fields and states that nobody defined', async () => {

@@ -65,7 +65,7 @@ export class TestMayfly {
     closers.add('store server', () => server.stop());
     const store = await connectStore(server.uri, { auditKey: randomBytes(32) });
     closers.add('store', () => store.close());
-    const address = inject('temporalAddress');
+    const address = env['TEMPORAL_ADDRESS'] ?? inject('temporalAddress');
     const servers = { MONGODB_URI: server.uri, TEMPORAL_ADDRESS: address };
     const host = { MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'test', MAYFLY_STATE_DIR: root };
     const config = readConfig({ ...host, ...servers, ...env });

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { ExecError } from '../../host/os/exec.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { activityFailure } from '../../worker/activity-failure.ts';
+import { activityFailure, untilDoneFailure } from '../../worker/activity-failure.ts';
 
 const noSpace = new ExecError('cp', ['--archive'], 1, "cp: error writing '/x': No space left on device\n", '', null);
 const enospc = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
@@ -23,4 +23,13 @@ test('a guest whose own disk is full is another matter', () => {
   const guest = new MayflyError('guest_disk_full', 'cp: No space left on device');
   expect(activityFailure(guest)).toMatchObject({ type: 'guest_disk_full' });
   expect(activityFailure(new Error('No space left on device'))).toMatchObject({ type: 'internal' });
+});
+
+test('a cleanup is tried again whatever it fails by, but for what its saga goes on with', () => {
+  for (const code of ['host_disk_full', 'sandbox_not_found', 'stale_attempt'] as const) {
+    expect(untilDoneFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: false });
+  }
+  for (const code of ['sandbox_not_running', 'capture_in_use', 'source_in_use'] as const) {
+    expect(untilDoneFailure(new MayflyError(code, 'no'))).toMatchObject({ type: code, nonRetryable: true });
+  }
 });

@@ -31,13 +31,20 @@ export interface TemporalServerOptions {
   port?: number;
   /** Port of the web UI; without one there is none. */
   uiPort?: number;
+  /** Dynamic configuration of the server, for tests of its limits. `@default` its own */
+  limits?: Readonly<Record<string, number>>;
 }
 
 /**
  * Starts Temporal's dev server on loopback and waits until it answers.
  * @throws MayflyError temporal_unavailable
  */
-export async function startTemporalServer({ dir, port, uiPort }: TemporalServerOptions): Promise<ServerProcess> {
+export async function startTemporalServer({
+  dir,
+  port,
+  uiPort,
+  limits = {},
+}: TemporalServerOptions): Promise<ServerProcess> {
   const program = temporalBinary();
   if (!program)
     throw new MayflyError('temporal_unavailable', 'There is no Temporal server on this machine; run `npm run setup`.');
@@ -47,10 +54,11 @@ export async function startTemporalServer({ dir, port, uiPort }: TemporalServerO
   const attributes = Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
   const ui = uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)];
   const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(chosen), '--log-level', 'warn', ...ui];
+  const limited = Object.entries(limits).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]);
   const logFile = join(dir, 'temporal.log');
   const child = startServer(
     program,
-    [...args, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...attributes],
+    [...args, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...limited, ...attributes],
     logFile,
   );
   child.stdout?.resume();

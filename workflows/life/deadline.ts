@@ -1,6 +1,7 @@
 import { condition, patched } from '@temporalio/workflow';
 import type { SandboxRecord, StopReason } from '../../model/sandbox/sandbox.ts';
 import { controlUntilDone } from '../saga/control.ts';
+import type { Patches } from './patches.ts';
 
 interface Living {
   readonly id: string;
@@ -8,25 +9,44 @@ interface Living {
   /** Something is being done to it, so it is not idle. */
   readonly isOperatedOn: boolean;
   readonly hasMultiStepCreate: boolean;
+  readonly patches: Patches;
 }
 
 /** When a sandbox ends by itself: at the end of its TTL, or when it has not been used for long enough. */
 export class Deadline {
-  #usedAt = Date.now();
+  #usedAt: number;
   #awaited = 0;
   #changes = 0;
 
-  constructor(private readonly life: Living) {}
+  /** @param usedAt milliseconds since 1970, of an earlier run. `@default` now */
+  constructor(
+    private readonly life: Living,
+    usedAt = Date.now(),
+  ) {
+    this.#usedAt = usedAt;
+  }
 
-  /** Resolves when it is reached, or somebody has asked for the end. */
-  async untilReached(isStopped: () => boolean): Promise<StopReason> {
+  /** When it was used last, as far as this workflow has heard. Milliseconds since 1970. */
+  get usedAt(): number {
+    return this.#usedAt;
+  }
+
+  /**
+   * Resolves when it is reached, or somebody has asked for the end.
+   * @param onReached hears of it at once: what is asked from then on is too late
+   */
+  async untilReached(isStopped: () => boolean, onReached: () => void): Promise<StopReason> {
     for (;;) {
-      if (isStopped()) return 'deleted';
+      if (isStopped()) {
+        onReached();
+        return 'deleted';
+      }
       const { at, reason } = this.#next();
       this.#awaited = at;
       const left = at - Date.now();
       if (left <= 0) {
         if (reason === 'idle' && (await this.#usedMeanwhile())) continue;
+        if (await this.#isPutOff(onReached)) continue;
         return reason;
       }
       const seen = this.#changes;
@@ -44,6 +64,20 @@ export class Deadline {
   lastUsed(at: number): void {
     this.#usedAt = at;
     this.#changes++;
+  }
+
+  /** What was asked for before its time was over counts, though it may not have been written yet. */
+  async #isPutOff(onReached: () => void): Promise<boolean> {
+    const decide = () => {
+      if (this.#next().at > Date.now()) return true;
+      onReached();
+      return false;
+    };
+    const isUnchanged = this.life.patches.isIdle && this.#next().at <= Date.now();
+    if (isUnchanged) return decide();
+    if (patched('an-end-is-decided-once')) return this.life.patches.decide(decide);
+    onReached();
+    return false;
   }
 
   #next(): { at: number; reason: StopReason } {

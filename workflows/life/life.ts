@@ -1,4 +1,12 @@
-import { allHandlersFinished, CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  patched,
+  setHandler,
+} from '@temporalio/workflow';
+import type { ContinuedLife } from '../../model/sagas/continued-life.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
@@ -14,11 +22,13 @@ import {
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import { assertTransition } from '../../model/sandbox/transitions.ts';
 import { auditEvent } from '../saga/audit-event.ts';
+import { runContinues } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
-import { failureOf, refusal } from '../saga/failure.ts';
+import { failureOf } from '../saga/failure.ts';
 import { accepted, destroy, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
 import { Deadline } from './deadline.ts';
+import { Patches } from './patches.ts';
 import { show } from './shown.ts';
 
 const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
@@ -52,11 +62,14 @@ export class Life {
   shallEnd = false;
   /** Something is being done to it, so it is not idle. */
   isOperatedOn = false;
+  /** Its run is about to continue as new: what arrives now is for the next one. */
+  isClosing = false;
+  readonly patches: Patches;
   #written = false;
   /** Why there will never be a record. */
   #refusal: Error | null = null;
   #stop: StopRequest | null = null;
-  readonly #deadline = new Deadline(this);
+  readonly #deadline: Deadline;
   #events = 0;
   #createSteps: StepTiming[] | null = null;
   #operations = 0;
@@ -67,9 +80,13 @@ export class Life {
     this.id = input.id;
     this.hasMultiStepCreate = input.hostIds !== undefined;
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
-    this.record = requestedRecord(input);
+    const { continued } = input;
+    this.record = continued?.record ?? requestedRecord(input);
+    this.patches = new Patches(this, continued?.patches);
+    this.#deadline = new Deadline(this, continued?.usedAt);
     // How many operations there were nobody knows: more than one a second there cannot have been.
     if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
+    if (continued) this.#goOn(continued);
     this.#answerMessages();
   }
 
@@ -78,6 +95,7 @@ export class Life {
    * @throws ApplicationFailure name_taken: nothing is written, and whoever asked has heard of it
    */
   async begin(): Promise<void> {
+    if (this.#written) return;
     const { name, spec, createdBy } = this.input;
     const event = this.#event('sandbox.requested', { ...(name !== undefined && { name }), spec }, createdBy);
     try {
@@ -123,7 +141,7 @@ export class Life {
     show(this.record, changes, this.hasMultiStepCreate);
     await CancellationScope.nonCancellable(() => {
       const write = this.#writing.then(async () => {
-        if (state) assertTransition(this.id, this.record.state, state);
+        if (state && this.#keepsTransitions()) assertTransition(this.id, this.record.state, state);
         this.record = await this.#write({ ...changes, steps: this.steps, updatedAt: event.at }, event);
       });
       this.#writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
@@ -182,6 +200,11 @@ export class Life {
     return ++this.#operations;
   }
 
+  /** How many operations were begun. */
+  get operations(): number {
+    return this.#operations;
+  }
+
   endOperation(): void {
     this.isOperatedOn = false;
     this.used();
@@ -204,7 +227,12 @@ export class Life {
 
   /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
   untilEnd(): Promise<StopReason> {
-    return this.#deadline.untilReached(() => this.#stop !== null);
+    return this.#deadline.untilReached(
+      () => this.#stop !== null,
+      () => {
+        this.shallEnd = true;
+      },
+    );
   }
 
   /** The sandbox is in use: the idle timer starts anew. */
@@ -218,7 +246,8 @@ export class Life {
   }
 
   get isEnding(): boolean {
-    return this.#stop !== null || this.record.state === 'destroying' || isFinal(this.record.state);
+    if (this.#stop !== null || this.record.state === 'destroying' || isFinal(this.record.state)) return true;
+    return this.shallEnd && patched('an-end-is-decided-once');
   }
 
   /** Who asked for the end, if somebody did. */
@@ -226,42 +255,83 @@ export class Life {
     return this.#stop?.actor ?? null;
   }
 
+  /** Takes no more messages, and resolves when all that was asked is answered and written. */
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await condition(allHandlersFinished);
+    await this.#writing;
+  }
+
+  /** Goes on as another run. To be called when it is closed. */
+  continueAsNew({ outcomes, ending }: Pick<ContinuedLife, 'outcomes' | 'ending'>): Promise<never> {
+    const continued: ContinuedLife = {
+      record: this.record,
+      steps: this.steps,
+      createSteps: this.#createSteps,
+      usedAt: this.#deadline.usedAt,
+      operations: this.#operations,
+      outcomes,
+      chainLength: this.chainLength,
+      patches: [...this.patches.ids],
+      stop: this.#stop,
+      ending,
+    };
+    return continueAsNew<(input: SandboxInput) => Promise<unknown>>({ ...this.input, continued });
+  }
+
+  #goOn({ steps, createSteps, operations, chainLength, stop }: ContinuedLife): void {
+    this.steps = steps;
+    this.#createSteps = createSteps;
+    this.#operations = operations;
+    this.chainLength = chainLength;
+    this.#stop = stop;
+    this.#written = true;
+  }
+
+  /** @throws ApplicationFailure run_continues */
+  checkOpen(): void {
+    if (this.isClosing) throw runContinues();
+  }
+
   #answerMessages(): void {
-    setHandler(accepted, async () => {
+    const validator = () => this.checkOpen();
+    const whenWritten = async () => {
       await condition(() => this.#written || this.#refusal !== null);
-      return this.#unlessRefused();
+      if (this.#refusal) throw this.#refusal;
+    };
+    setHandler(accepted, whenWritten, { validator });
+    setHandler(settled, () => this.#whenSettled(), { validator });
+    const change = async (wished: SandboxPatch) => {
+      await whenWritten();
+      await this.patches.change(wished);
+      return wished.isReadThen ? null : this.record;
+    };
+    setHandler(patch, change, {
+      validator: (_wished) => {
+        this.checkOpen();
+        this.patches.check();
+      },
     });
-    setHandler(settled, async () => {
-      await condition(() => isSettled(this.record.state) || this.#refusal !== null);
-      return this.#unlessRefused();
-    });
-    setHandler(patch, (change) => this.#change(change));
-    setHandler(restoreRecord, async () => {
-      await condition(() => this.#written || this.#refusal !== null);
-      if (!isFinal(this.#unlessRefused().state)) await this.recordChange('sandbox.state'); // which looks what is there
-    });
+    const restore = async () => {
+      await whenWritten();
+      if (!isFinal(this.record.state)) await this.recordChange('sandbox.state'); // which looks what is there
+    };
+    setHandler(restoreRecord, restore, { validator });
     setHandler(touch, () => this.used());
     setHandler(destroy, (request) => {
       this.#stop ??= request;
     });
   }
 
-  #unlessRefused(): SandboxRecord {
-    if (this.#refusal === null) return this.record;
-    throw this.#refusal;
+  async #whenSettled(): Promise<void> {
+    await condition(() => isSettled(this.record.state) || this.#refusal !== null || this.isClosing);
+    if (this.#refusal) throw this.#refusal;
+    if (!isSettled(this.record.state)) throw runContinues();
   }
 
-  async #change({ actor, ...wished }: SandboxPatch): Promise<SandboxRecord> {
-    await condition(() => this.#written || this.#refusal !== null);
-    this.#unlessRefused();
-    if (this.isEnding) throw refusal('sandbox_ended', `${this.id} is ending or has ended`);
-    const { ttlSeconds } = wished;
-    const spec = { ...this.record.spec, ...wished };
-    const expiresAt =
-      ttlSeconds === undefined ? this.record.expiresAt : new Date(Date.now() + ttlSeconds * 1000).toISOString();
-    await this.recordChange('sandbox.patched', { spec, expiresAt }, { ...wished, expiresAt }, actor);
-    this.used();
-    return this.record;
+  /** Lives that took over what had ended, before that was not done any more, are replayed as they were. */
+  #keepsTransitions(): boolean {
+    return !isFinal(this.record.state) || patched('an-end-is-final');
   }
 
   #event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {

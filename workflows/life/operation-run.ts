@@ -1,14 +1,12 @@
 import { condition, isCancellation } from '@temporalio/workflow';
+import type { OperationOutcome } from '../../model/sagas/continued-life.ts';
 import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { endedMeanwhile, failureOf, refusal } from '../saga/failure.ts';
 import type { Life } from './life.ts';
 
 /** One operation, from the request for it to its end, and those who wait for it. */
 export class OperationRun<O extends Operation = Operation> {
-  /** The snapshot that is taken, or kept. */
-  snapshot: SnapshotRecord | null = null;
   #failure: SandboxFailure | null = null;
   #refusedWith: unknown = null;
   #isAccepted = false;
@@ -33,6 +31,11 @@ export class OperationRun<O extends Operation = Operation> {
     this.#isOver = true;
   }
 
+  /** How it ended; null when it was refused. */
+  get outcome(): OperationOutcome | null {
+    return this.#isAccepted ? { operationId: this.operation.operationId, failure: this.#failure } : null;
+  }
+
   /** @throws why it was refused */
   async whenAccepted(): Promise<OperationReport> {
     await condition(() => this.#isAccepted || this.#isOver);
@@ -47,6 +50,6 @@ export class OperationRun<O extends Operation = Operation> {
 
   #report(): OperationReport {
     if (!this.#isAccepted) throw this.#refusedWith;
-    return { isOver: this.#isOver, sandbox: this.life.record, snapshot: this.snapshot, failure: this.#failure };
+    return { isOver: this.#isOver, failure: this.#failure };
   }
 }

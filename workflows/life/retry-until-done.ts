@@ -1,6 +1,6 @@
 import type { Duration } from '@temporalio/common';
 import { ActivityFailure, type ActivityOptions, CancellationScope, log, TimeoutFailure } from '@temporalio/workflow';
-import { untilDone } from '../saga/until-done.ts';
+import { growing, untilDone } from '../saga/until-done.ts';
 import type { Life } from './life.ts';
 
 /**
@@ -38,7 +38,7 @@ export async function retryUntilDoneOrLeft<T>(
   }
   const { cleanupMs, heartbeatMs, cleanupPauseMs } = life.timeouts;
   const again = async () => {
-    const result = await run(optionsUntilDone(cleanupMs, heartbeatMs));
+    const result = await run(optionsUntilDone(cleanupMs, heartbeatMs, 2 * cleanupPauseMs));
     await life.recordChange('sandbox.cleanup', { waitingFor: null }, { what, held: true });
     return result;
   };
@@ -46,7 +46,7 @@ export async function retryUntilDoneOrLeft<T>(
     if (isLeft()) throw error;
     log.warn('cleanup does not hold yet', { sandboxId: life.id, what, reason: reasonOf(error) });
   };
-  return untilDone(again, onFailure, () => cleanupPauseMs);
+  return untilDone(again, onFailure, growing(cleanupPauseMs));
 }
 
 function isLeft(): boolean {
@@ -63,11 +63,18 @@ function briefly({ timeouts }: Life): ActivityOptions {
 }
 
 /**
- * For a step that stays queued, or is retried, for as long as it takes.
+ * For a step that stays queued, or is retried, for as long as it takes: without a bound on attempts, a host's worker makes
+ * no failure final but those that the saga goes on with (worker/activity-interceptors.ts).
  * @param startToCloseTimeout of one attempt
+ * @param longestPauseMs between two attempts
  */
-export function optionsUntilDone(startToCloseTimeout: Duration, heartbeatTimeout: Duration = '4s'): ActivityOptions {
-  return { startToCloseTimeout, heartbeatTimeout, retry: { initialInterval: '500ms', maximumInterval: '10s' } };
+export function optionsUntilDone(
+  startToCloseTimeout: Duration,
+  heartbeatTimeout: Duration = '4s',
+  longestPauseMs = 10_000,
+): ActivityOptions {
+  const retry = { initialInterval: Math.min(500, longestPauseMs), maximumInterval: longestPauseMs };
+  return { startToCloseTimeout, heartbeatTimeout, retry };
 }
 
 function reasonOf(error: unknown): string {

@@ -7,7 +7,7 @@ import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import { hostActivities } from '../saga/host-activities.ts';
 import type { Life } from './life.ts';
-import { retryUntilDone } from './retry-until-done.ts';
+import { retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
 
 export const CREATE_GENERATION = 1;
 
@@ -89,13 +89,13 @@ export function startSteps(life: Life, hostId: string, generation = CREATE_GENER
   };
 }
 
-/** How a host is rid of a sandbox, layer by layer. */
+/** How a host is rid of a sandbox, layer by layer. Who does not want them left off shields them: saga.ts does. */
 export function cleanupSteps(life: Life, hostId: string) {
   const { id } = life;
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const cleanup = stepsUntilDone(life, hostId, `${id} · ${hostId}`);
+  const cleanup = stepsUntilDone(life, hostId, `${id} · ${hostId}`, retryUntilDoneOrLeft);
   const proof = hostActivities(hostId, (name, execute) =>
-    retryUntilDone(life, `${name} on host ${hostId}`, (options) =>
+    retryUntilDoneOrLeft(life, `${name} on host ${hostId}`, (options) =>
       execute({ ...options, summary: `${id} · ${hostId}: is anything left?` }),
     ),
   );

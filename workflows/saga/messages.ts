@@ -20,9 +20,9 @@ import {
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 
 /** What a sandbox's workflow listens to; model/sagas/messages.ts says what each means. */
-export const accepted = defineUpdate<SandboxRecord>(ACCEPTED);
-export const settled = defineUpdate<SandboxRecord>(SETTLED);
-export const patch = defineUpdate<SandboxRecord, [SandboxPatch]>(PATCH);
+export const accepted = defineUpdate<void>(ACCEPTED);
+export const settled = defineUpdate<void>(SETTLED);
+export const patch = defineUpdate<SandboxRecord | null, [SandboxPatch]>(PATCH);
 export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
 export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
 export const restoreRecord = defineUpdate<void>(RESTORE_RECORD);

@@ -1,5 +1,13 @@
 import { sleep } from '@temporalio/workflow';
 
+/** More than a person who mends something wants to wait for. Milliseconds. */
+const LONGEST_PAUSE_MS = 300_000;
+
+/** Pauses that double, so that what fails for days costs the history little. @param firstMs the first. Milliseconds */
+export function growing(firstMs: number): (n: number) => number {
+  return (n) => Math.min(firstMs * 2 ** (n - 1), Math.max(firstMs, LONGEST_PAUSE_MS));
+}
+
 /**
  * Runs something again and again until it succeeds.
  * @param onFailure what is said of an attempt that failed; it throws to leave off

@@ -3,16 +3,13 @@ import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationSteps } from '../life/operation-steps.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
-import { untilDone } from '../saga/until-done.ts';
+import { growing, untilDone } from '../saga/until-done.ts';
 
 /** Disks that a sandbox is given, and the restore that does so. */
 export interface Disks {
   snapshotId: string;
   restoreId: string;
 }
-
-/** Milliseconds. */
-const LONGEST_PAUSE_MS = 300_000;
 
 /**
  * Starts a sandbox that was off, and proves that it works; where it can be reached then.
@@ -61,8 +58,7 @@ export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt:
     if (waitingFor !== recorded) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
     recorded = waitingFor;
   };
-  const pauseMs = (n: number) => Math.min(life.timeouts.cleanupPauseMs * 2 ** (n - 1), LONGEST_PAUSE_MS);
-  const result = await untilDone(attempt, onFailure, pauseMs);
+  const result = await untilDone(attempt, onFailure, growing(life.timeouts.cleanupPauseMs));
   life.failedStep = failedStep;
   return result;
 }

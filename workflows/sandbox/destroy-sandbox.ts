@@ -5,6 +5,9 @@ import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 
+/** The pause before the n-th look is n times the first, at most so many times: what a person has to mend is asked for once a minute. */
+const LONGEST_PAUSE = 12;
+
 /**
  * The end of a sandbox, whatever its state:
  *
@@ -62,17 +65,16 @@ async function removeEveryLayer(host: CleanupSteps): Promise<void> {
 }
 
 async function prove(life: Life, host: CleanupSteps): Promise<Proof> {
-  for (;;) {
+  let said = '';
+  for (let n = 1; ; n++) {
     const { observations } = await host.lookAgain();
     const left = unprovenLayers(observations);
     if (left.length === 0) return proofOf(life, observations);
     const found = observations.filter((o) => !o.absent).map((o) => `${o.layer}: ${o.found ?? o.lookedAt}`);
-    await life.recordChange(
-      'sandbox.cleanup',
-      { waitingFor: `${left.join(', ')} to be gone from host ${host.hostId}` },
-      { left, found },
-    );
-    await sleep(life.timeouts.cleanupPauseMs);
+    const waitingFor = `${left.join(', ')} to be gone from host ${host.hostId}`;
+    if (waitingFor !== said) await life.recordChange('sandbox.cleanup', { waitingFor }, { left, found });
+    said = waitingFor;
+    await sleep(Math.min(n, LONGEST_PAUSE) * life.timeouts.cleanupPauseMs);
     await removeEveryLayer(host);
   }
 }

@@ -1,9 +1,11 @@
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import type { OperationOutcome } from '../../model/sagas/continued-life.ts';
 import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import { isAsleep, type StopReason } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import { OperationRun } from '../life/operation-run.ts';
 import { operationGeneration } from '../life/steps.ts';
+import { shallContinue } from '../saga/continuing.ts';
 import { refusal } from '../saga/failure.ts';
 import { operate, operated } from '../saga/messages.ts';
 import { flattenDisks, isChainTooLong } from '../snapshot/flatten-disks.ts';
@@ -13,23 +15,45 @@ import { pauseSandbox, resumeSandbox } from './pause-sandbox.ts';
 import { restoreSandbox } from './restore-sandbox.ts';
 import { resumeWithSpace, suspendForSpace } from './suspend-for-space.ts';
 
+/** Of so many that are over it is known how they ended: a client asks again within a day, and not about all of them. */
+const KNOWN_OUTCOMES = 100;
+
 /**
  * What is done to a sandbox between its create and its end: snapshots, restores, pauses, hibernation, one at a time, so that they
  * meet neither each other nor the end. The end cuts them short; what they had half made is taken back first.
  */
 export class Operations {
   readonly #runs = new Map<string, OperationRun>();
+  readonly #outcomes: OperationOutcome[];
   #current: OperationRun | null = null;
-  /** Of what is done between the latest operation and the next. */
-  #generation = 0;
 
-  constructor(private readonly life: Life) {
-    setHandler(operate, (operation) => this.#begin(operation), { validator: (operation) => this.#check(operation) });
-    setHandler(operated, async (operationId) => {
-      const run = this.#runs.get(operationId);
-      if (!run) throw refusal('not_found', `${life.id} knows of no operation ${operationId}.`);
-      return run.whenOver();
+  /** @param outcomes of those that earlier runs have seen to their ends */
+  constructor(
+    private readonly life: Life,
+    outcomes: readonly OperationOutcome[] = [],
+  ) {
+    this.#outcomes = [...outcomes];
+    setHandler(operate, (operation) => this.#begin(operation), {
+      validator: (operation) => {
+        life.checkOpen();
+        this.#check(operation);
+      },
     });
+    setHandler(
+      operated,
+      async (operationId) => {
+        const run = this.#runs.get(operationId);
+        const report = run ? await run.whenOver() : this.#past(operationId);
+        if (!report) throw refusal('not_found', `${life.id} knows of no operation ${operationId}.`);
+        return report;
+      },
+      { validator: (_operationId) => life.checkOpen() },
+    );
+  }
+
+  /** Of the latest that are over, the oldest first. */
+  get outcomes(): OperationOutcome[] {
+    return this.#outcomes;
   }
 
   /** Does what is asked for until the sandbox shall end. */
@@ -46,20 +70,37 @@ export class Operations {
         return end;
       }
       if (this.#current) await this.#perform(this.#current, scope);
+      else await this.#continueAsNew();
     }
+  }
+
+  /** Returns when the end comes first. */
+  async #continueAsNew(): Promise<void> {
+    const { life } = this;
+    await life.close();
+    if (!life.isEnding) return life.continueAsNew({ outcomes: this.#outcomes, ending: null });
+    life.isClosing = false;
+    await condition(() => life.shallEnd);
   }
 
   /** Until there is something to do, or nothing any more. What is done of itself meanwhile gives way to it. */
   async #untilNext(): Promise<void> {
     const meanwhile = new CancellationScope();
-    if (isChainTooLong(this.life)) void meanwhile.run(() => flattenDisks(this.life, this.#generation));
-    await condition(() => this.life.shallEnd || this.#current !== null);
+    const flattened = isChainTooLong(this.life) ? meanwhile.run(() => this.#flatten()) : null;
+    const isNext = () => this.life.shallEnd || this.#current !== null;
+    await condition(() => isNext() || shallContinue());
     meanwhile.cancel();
+    if (!isNext()) await flattened; // what it writes is written before the run continues as new
+  }
+
+  /** With a generation between the latest operation's and the next one's. */
+  #flatten(): Promise<void> {
+    const { operations } = this.life;
+    return flattenDisks(this.life, operations === 0 ? 0 : operationGeneration(operations) + 1);
   }
 
   async #perform(run: OperationRun, scope: CancellationScope): Promise<void> {
     const generation = operationGeneration(this.life.beginOperation());
-    this.#generation = generation + 1;
     try {
       await scope.run(() => perform(this.life, run, generation));
       run.end();
@@ -68,13 +109,28 @@ export class Operations {
     } finally {
       this.life.endOperation();
       this.#current = null;
+      this.#forget(run);
     }
+  }
+
+  /** Of one that is over, only how it ended is kept. */
+  #forget(run: OperationRun): void {
+    const { outcome } = run;
+    if (!outcome) return;
+    this.#outcomes.push(outcome);
+    this.#outcomes.splice(0, this.#outcomes.length - KNOWN_OUTCOMES);
+    this.#runs.delete(outcome.operationId);
+  }
+
+  #past(wanted: string): OperationReport | null {
+    const past = this.#outcomes.find(({ operationId }) => operationId === wanted);
+    return past ? { isOver: true, failure: past.failure } : null;
   }
 
   async #begin(operation: Operation): Promise<OperationReport> {
     this.#check(operation);
-    const known = this.#runs.get(operation.operationId);
-    if (known) return known.whenAccepted();
+    const known = this.#runs.get(operation.operationId)?.whenAccepted() ?? this.#past(operation.operationId);
+    if (known) return known;
     const run = new OperationRun(operation, this.life);
     this.#runs.set(operation.operationId, run);
     this.#current = run;
@@ -89,7 +145,7 @@ export class Operations {
   /** @throws ApplicationFailure why it can't be begun now */
   #check(wanted: Operation): void {
     const { id, isEnding, shallEnd, record } = this.life;
-    if (this.#runs.has(wanted.operationId)) return;
+    if (this.#runs.has(wanted.operationId) || this.#past(wanted.operationId)) return;
     if (shallEnd || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
     if (this.#current) {
       const { operation } = this.#current;

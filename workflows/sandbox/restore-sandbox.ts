@@ -33,7 +33,7 @@ export async function restoreSandbox(
   await life.recordChange('sandbox.state', { state: 'restoring' }, { operationId, snapshotId, keepAs }, actor);
   run.accept();
   try {
-    if (keepAs !== null) await keep(life, run, host, keepAs, operation);
+    if (keepAs !== null) await keep(life, host, keepAs, operation);
   } catch (error) {
     if (!isCancellation(error)) await recordFailed(life, operation, failureOf(error, life.failedStep), { state });
     throw error;
@@ -42,17 +42,9 @@ export async function restoreSandbox(
   await putBack(life, host, operation, generation);
 }
 
-async function keep(
-  life: Life,
-  run: OperationRun,
-  host: OperationSteps,
-  keepAs: string,
-  { actor }: RestoreOperation,
-): Promise<void> {
+async function keep(life: Life, host: OperationSteps, keepAs: string, { actor }: RestoreOperation): Promise<void> {
   const wish = { id: keepAs, name: keepAs, kind: 'disk', reason: 'before-restore', actor } as const;
-  await takeSnapshot(life, host, wish, (record) => {
-    run.snapshot = record;
-  });
+  await takeSnapshot(life, host, wish);
 }
 
 /** From here on the machine goes off, and comes back in any case. */

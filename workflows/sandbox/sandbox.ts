@@ -4,6 +4,7 @@ import type { Proof } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
 import { Life } from '../life/life.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
+import { untilContinued } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
@@ -26,20 +27,19 @@ import { takeOver } from './take-over-sandbox.ts';
  * result is the proof; a failed create fails the workflow, after its cleanup was proved, unless every host refused it.
  */
 export async function sandbox(input: SandboxInput): Promise<(Proof & { refused?: SandboxFailure }) | null> {
+  const { continued } = input;
   const life = new Life(input);
-  const operations = new Operations(life);
+  const operations = new Operations(life, continued?.outcomes);
   await life.begin();
-  if (hasEnded(life, input)) return life.record.proof;
-  const end = life.untilEnd();
+  if (isFinal(life.record.state) && life.foundOn === null && patched('an-end-is-final')) {
+    await condition(allHandlersFinished);
+    return life.record.proof; // another run has seen to it
+  }
 
-  const failed = input.begin === 'create' ? await tryCreate(life, end) : null;
-  const lost = input.begin === 'takeOver' ? await takeOver(life, end) : null;
-  if (lost) await startEnding(life, life.record.stopReason ?? 'lost');
-  else if (wasEnding(life, input)) await startEnding(life, life.record.stopReason ?? 'lost');
-  else if (!failed) await startEnding(life, await operations.untilEnd(end));
-  if (input.begin !== 'create' && patched('half-made-snapshots')) await abandonSnapshots(life);
-  const proof = failed ? await proveUndone(life) : await destroySandbox(life);
-  const failure = lost ?? (failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null);
+  const { failure, isUndone } = continued?.ending
+    ? { ...continued.ending, isUndone: false }
+    : await live(life, operations, input);
+  const proof = await provedGone(life, operations, failure, isUndone ? proveUndone : destroySandbox);
   await life.recordChange(
     'sandbox.proof',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
@@ -50,13 +50,41 @@ export async function sandbox(input: SandboxInput): Promise<(Proof & { refused?:
   return failure ? refusedOrFailed(failure, ['proposeHosts', 'reserve'], { ...proof, refused: failure }) : proof;
 }
 
-/** It was seen to its end by another while this one began, and nothing of it was found since. */
-function hasEnded({ record, foundOn }: Life, { begin }: SandboxInput): boolean {
-  return begin === 'takeOver' && foundOn === null && isFinal(record.state);
+/** Until nothing is left but to take away what there is. `isUndone`: its create has failed, and taken it away already. */
+async function live(
+  life: Life,
+  operations: Operations,
+  { begin, continued }: SandboxInput,
+): Promise<{ failure: SandboxFailure | null; isUndone: boolean }> {
+  const end = life.untilEnd();
+  const failed = begin === 'create' && !continued ? await tryCreate(life, end) : null;
+  const taken = begin === 'takeOver' && !continued ? await takeOver(life, end) : null;
+  if (!failed && !isFinal(life.record.state)) {
+    await startEnding(life, taken ? (life.record.stopReason ?? 'lost') : await operations.untilEnd(end));
+  }
+  if (begin !== 'create' && patched('half-made-snapshots')) await abandonSnapshots(life);
+  if (taken) return { failure: taken.failure, isUndone: false };
+  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
+  return { failure, isUndone: failed !== null };
 }
 
-function wasEnding({ record }: Life, { begin }: SandboxInput): boolean {
-  return begin === 'takeOver' && record.state === 'destroying';
+/** However often that must be tried: it continues as new meanwhile, and goes on with all layers. */
+async function provedGone(
+  life: Life,
+  operations: Operations,
+  failure: SandboxFailure | null,
+  destroy: (life: Life) => Promise<Proof>,
+): Promise<Proof> {
+  const close = () => {
+    life.isClosing = true;
+  };
+  const proved = await untilContinued(() => destroy(life), close);
+  if (!proved) {
+    await life.close();
+    return life.continueAsNew({ outcomes: operations.outcomes, ending: { failure } });
+  }
+  life.isClosing = false;
+  return proved.value;
 }
 
 /** Creates, unless the end comes first. Returns what went wrong; its undos have run by then. */

@@ -1,7 +1,8 @@
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { ErrorCode } from '../../model/errors.ts';
+import type { ContinuedLife } from '../../model/sagas/continued-life.ts';
 import { RECONCILER } from '../../model/sagas/reconcile.ts';
-import { isFinal, type SandboxFailure, type SandboxState, type StopReason } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxState, type StopReason } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import { type OperationSteps, stepsOn } from '../life/operation-steps.ts';
 import { operationGeneration } from '../life/steps.ts';
@@ -15,6 +16,8 @@ const AT_REST: ReadonlySet<SandboxState> = new Set(['running', 'paused', 'hibern
 /** With these its host has said that there is nothing to carry on. */
 const MACHINE_GONE: ReadonlySet<ErrorCode> = new Set(['sandbox_not_running', 'wake_failed', 'hibernation_unsupported']);
 
+type Ending = NonNullable<ContinuedLife['ending']>;
+
 /**
  * A sandbox whose saga is gone, though it has not ended, as its record says that it is:
  *
@@ -23,9 +26,9 @@ const MACHINE_GONE: ReadonlySet<ErrorCode> = new Set(['sandbox_not_running', 'wa
  *   destroying → its end follows
  *
  * A host that is down is waited for, until the sandbox's end comes.
- * @returns why it is lost; null when it is not
+ * @returns how it ends; null when it lives on
  */
-export async function takeOver(life: Life, end: Promise<StopReason>): Promise<SandboxFailure | null> {
+export async function takeOver(life: Life, end: Promise<StopReason>): Promise<Ending | null> {
   const { state, updatedAt, createdBy } = life.record;
   if (createdBy.apiKeyId === RECONCILER.apiKeyId) {
     return lost(life, `It was found on ${life.record.hostId}, and no record says what it is.`);
@@ -49,23 +52,23 @@ export async function takeOver(life: Life, end: Promise<StopReason>): Promise<Sa
   }
 }
 
-async function lost(life: Life, message: string): Promise<SandboxFailure> {
+async function lost(life: Life, message: string): Promise<Ending> {
   await life.recordChange('sandbox.lost', {}, { reason: message });
-  return { code: 'sandbox_lost', step: 'takeOver', message };
+  return { failure: { code: 'sandbox_lost', step: 'takeOver', message } };
 }
 
 /** It had ended, and yet something of it was found: that goes, and what became of the sandbox stays as it was. */
-async function endingOnceMore(life: Life): Promise<SandboxFailure | null> {
+async function endingOnceMore(life: Life): Promise<Ending> {
   const { foundOn, record } = life;
-  await life.recordChange('sandbox.found', { state: 'destroying', hostId: foundOn }, { foundOn });
-  return record.failure;
+  await life.recordChange('sandbox.found', { hostId: foundOn }, { foundOn });
+  return { failure: record.failure };
 }
 
 /** It was being removed already, for a reason that the record has. */
-async function endingAsBefore(life: Life): Promise<SandboxFailure | null> {
+async function endingAsBefore(life: Life): Promise<Ending> {
   const { stopReason, failure } = life.record;
-  if (stopReason !== 'create-failed' && stopReason !== 'lost') return null;
-  return failure ?? lost(life, `It was being removed when its saga was lost: ${stopReason}.`);
+  if (failure || (stopReason !== 'create-failed' && stopReason !== 'lost')) return { failure };
+  return lost(life, `It was being removed when its saga was lost: ${stopReason}.`);
 }
 
 async function carryOn(life: Life): Promise<void> {

@@ -12,8 +12,5 @@ export async function snapshotSandbox(
   generation: number,
 ): Promise<void> {
   const wish = { id: operationId, name, kind: snapshotKind, reason, actor };
-  await takeSnapshot(life, stepsOn(life, generation), wish, (record) => {
-    run.snapshot = record;
-    run.accept();
-  });
+  await takeSnapshot(life, stepsOn(life, generation), wish, () => run.accept());
 }

@@ -24,31 +24,26 @@ export interface SnapshotWish {
  *
  * When a step fails, or the sandbox ends meanwhile, the guest is thawed and what was saved is taken away, each until it
  * holds; only then is the snapshot called `failed`. The sandbox goes on as it was.
- * @param onRecorded hears of the record whenever it has changed in the store
+ * @param onRecorded hears when the store has its record
  */
 export async function takeSnapshot(
   life: Life,
   host: OperationSteps,
   wish: SnapshotWish,
-  onRecorded: (record: SnapshotRecord) => void,
+  onRecorded: () => void = () => {},
 ): Promise<SnapshotRecord> {
   const { id, name, kind, reason, actor } = wish;
-  onRecorded(await snapshotRecords.begin(creating(life, host.hostId, wish)));
+  await snapshotRecords.begin(creating(life, host.hostId, wish));
+  onRecorded();
   await life.recordChange('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
-  const { chainLength = 0, ...saved } = await save(life, host, wish, onRecorded);
+  const { chainLength = 0, ...saved } = await save(life, host, wish);
   life.chainLength = chainLength;
   const ready = await snapshotRecords.change(id, { state: 'ready', readyAt: now(), saved });
-  onRecorded(ready);
   await life.recordChange('snapshot.ready', { parentSnapshotId: id }, { snapshotId: id, ...saved });
   return ready;
 }
 
-async function save(
-  life: Life,
-  host: OperationSteps,
-  { id, kind }: SnapshotWish,
-  onRecorded: (record: SnapshotRecord) => void,
-): Promise<VerifiedSnapshot> {
+async function save(life: Life, host: OperationSteps, { id, kind }: SnapshotWish): Promise<VerifiedSnapshot> {
   try {
     return await saga(async (undo) => {
       undo('saveSnapshot', () => takeBackSave(life, host, id));
@@ -57,7 +52,7 @@ async function save(
     });
   } catch (error) {
     const failure = isCancellation(error) ? endedMeanwhile(life) : failureOf(error, life.failedStep);
-    onRecorded(await snapshotRecords.change(id, { state: 'failed', failure }));
+    await snapshotRecords.change(id, { state: 'failed', failure });
     await life.recordChange('snapshot.failed', {}, { snapshotId: id, failure });
     throw error;
   }

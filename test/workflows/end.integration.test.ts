@@ -1,0 +1,82 @@
+import { describe, expect } from 'vitest';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import type { MayflyCase } from '../support/mayfly-case.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+
+const { test } = useSagaCases({ kind: 'in-memory' });
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+async function statesOf(mayfly: MayflyCase, id: string): Promise<unknown[]> {
+  const entries = await mayfly.store.audit.entries(id, { limit: 1_000 });
+  const events = entries.map(({ body }) => JSON.parse(body) as AuditEvent);
+  return events.flatMap(({ detail }) => (detail['state'] === undefined ? [] : [detail['state']]));
+}
+
+function until(time: string, afterMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Date.parse(time) + afterMs - Date.now()));
+}
+
+describe.concurrent('a change and the end', () => {
+  test('a longer TTL counts that is asked for before the old one ends it, and written after', async ({ mayfly }) => {
+    const { id } = await mayfly.create();
+    await mayfly.sagas.patch(id, { ttlSeconds: 6, actor });
+    const { expiresAt } = await mayfly.record(id);
+    mayfly.arm('remember.before=1*delay(8000)', id);
+    await mayfly.sagas.patch(id, { ttlSeconds: 600, actor });
+    expect(Date.now()).toBeGreaterThan(Date.parse(expiresAt)); // the old timer has fired
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running', spec: { ttlSeconds: 600 } });
+  });
+
+  test('the same, while an operation is under way', async ({ mayfly, operations }) => {
+    const { id } = await mayfly.create();
+    await mayfly.sagas.patch(id, { ttlSeconds: 6, actor });
+    mayfly.arm('saveSnapshot.before=delay(9000)', id);
+    const snapshotId = await operations.beginSnapshot(id);
+    await operations.beganStep(id, 'saveSnapshot');
+    mayfly.arm('remember.before=1*delay(8000)', id);
+    await mayfly.sagas.patch(id, { ttlSeconds: 600, actor });
+    expect(await operations.ended(id, snapshotId)).toBeNull();
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running', spec: { ttlSeconds: 600 } });
+  });
+
+  test('what is asked for when the TTL has ended it is refused, though it is not destroyed yet', async ({ mayfly }) => {
+    const input = mayfly.input({ ttlSeconds: 2 });
+    mayfly.arm('awaitIp.before=hang; removeDomain.before=hang', input.id);
+    await mayfly.sagas.create(input);
+    await mayfly.until(input.id, ({ hostId }) => hostId !== null);
+    await until((await mayfly.record(input.id)).expiresAt, 500);
+    await expect(mayfly.sagas.patch(input.id, { ttlSeconds: 600, actor })).rejects.toMatchObject({
+      code: 'sandbox_ended',
+    });
+    mayfly.disarm();
+    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
+  });
+
+  test('two changes at once both count', async ({ mayfly }) => {
+    const { id, expiresAt } = await mayfly.create();
+    mayfly.arm('remember.before=1*delay(1000)', id);
+    await Promise.all([
+      mayfly.sagas.patch(id, { ttlSeconds: 5_000, actor }),
+      mayfly.sagas.patch(id, { metadata: { a: 'b' }, actor }),
+      mayfly.sagas.patch(id, { idleSeconds: 900, actor }),
+    ]);
+    const record = await mayfly.record(id);
+    expect(record.spec).toMatchObject({ ttlSeconds: 5_000, idleSeconds: 900, metadata: { a: 'b' } });
+    expect(Date.parse(record.expiresAt)).toBeGreaterThan(Date.parse(expiresAt) + 3_600_000);
+  });
+});
+
+describe.concurrent('a delete that comes too late', () => {
+  test.for(['destroyed', 'failed'] as const)('leaves what is %s as it is', async (state, { mayfly }) => {
+    const input = mayfly.input();
+    if (state === 'failed') mayfly.arm('awaitIp.before=error(ip_timeout)', input.id);
+    await mayfly.create(input);
+    if (state === 'destroyed') await mayfly.destroy(input);
+    const ended = await mayfly.end(input.id);
+    expect(ended.state).toBe(state);
+    const states = await statesOf(mayfly, input.id);
+    expect(await mayfly.destroy(input)).toEqual(ended); // starts a saga of its own: that of the sandbox has ended
+    expect(await statesOf(mayfly, input.id)).toEqual(states);
+  });
+});
