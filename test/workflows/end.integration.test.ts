@@ -42,7 +42,7 @@ describe.concurrent('a change and the end', () => {
 
   test('what is asked for when the TTL has ended it is refused, though it is not destroyed yet', async ({ mayfly }) => {
     const input = mayfly.input({ ttlSeconds: 2 });
-    mayfly.arm('awaitIp.before=hang; removeDomain.before=hang', input.id);
+    mayfly.arm('awaitIp.before=hang; removeDomain.before=1*delay(8000)', input.id);
     await mayfly.sagas.create(input);
     await mayfly.until(input.id, ({ hostId }) => hostId !== null);
     await until((await mayfly.record(input.id)).expiresAt, 500);

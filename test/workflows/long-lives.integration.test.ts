@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, vi } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import type { Observation } from '../../model/sandbox/proof.ts';
 import { eventually } from '../support/eventually.ts';
 import { useLimitedTemporal } from '../support/limited-temporal.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
@@ -32,17 +31,20 @@ async function eventsOf(mayfly: MayflyCase, id: string, kind: string): Promise<A
   return entries.map(({ body }) => JSON.parse(body) as AuditEvent).filter((event) => event.kind === kind);
 }
 
-/** Its host finds something of a sandbox at so many looks, then nothing. */
-function somethingIsLeft(id: string, looks: number): void {
+/** At how many looks its host still finds something of a sandbox. */
+const lookedAt = new Map<string, number>();
+
+beforeAll(() => {
   const { hypervisor } = all().machine();
   const look = hypervisor.look.bind(hypervisor);
-  let left = looks;
-  vi.spyOn(hypervisor, 'look').mockImplementation(async (sandboxId) => {
-    const seen = await look(sandboxId);
-    if (sandboxId !== id || left-- <= 0) return seen;
-    return seen.map((one): Observation => (one.layer === 'lease' ? { ...one, absent: false, found: 'a lease' } : one));
-  });
-}
+  hypervisor.look = async (id) => {
+    const seen = await look(id);
+    const looks = lookedAt.get(id) ?? 0;
+    if (looks === 0) return seen;
+    lookedAt.set(id, looks - 1);
+    return seen.map((one) => (one.layer === 'lease' ? { ...one, absent: false, found: 'a lease' } : one));
+  };
+});
 
 describe.concurrent('a sandbox that lives longer than a run', () => {
   test('more changes than a run takes, from several at once, all count, once each', async ({ mayfly, operations }) => {
@@ -111,7 +113,7 @@ describe.concurrent('a cleanup that fails for long', () => {
   const failing = async (mayfly: MayflyCase, rounds: number) => {
     const input = mayfly.input({}, { cleanupPauseMs: 1 });
     mayfly.arm('verifySsh.before=error(ssh_timeout)', input.id);
-    somethingIsLeft(input.id, rounds);
+    lookedAt.set(input.id, rounds);
     await mayfly.sagas.create(input);
     const settled = mayfly.sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
     const waiting = await mayfly.until(input.id, ({ waitingFor }) => waitingFor !== null);

@@ -1,5 +1,5 @@
 import type { ActivityOptions } from '@temporalio/workflow';
-import { optionsUntilDone } from '../life/retry-until-done.ts';
+import { brieflyFirst, optionsUntilDone } from '../life/retry-until-done.ts';
 import { taskSteps } from '../source/task-life.ts';
 import type { CaptureLife } from './capture-life.ts';
 
@@ -39,7 +39,7 @@ export function captureSteps(life: CaptureLife) {
     verifyCapture: () => stepsWith(LONG).step.verifyCapture(target),
     keepCapture: () => step.keepCapture(target),
     /** As a wish, not as an undo: it may be refused. */
-    deleteCapture: () => stepsWith(UNDO).step.removeCapture(target),
+    deleteCapture: () => stepsWith(brieflyFirst(UNDO)).step.removeCapture(target),
 
     thawSource: () => undo.thawSource(gone),
     abortCapture: () => undo.abortCapture(gone),

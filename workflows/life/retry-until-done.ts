@@ -54,12 +54,14 @@ function isLeft(): boolean {
 }
 
 function briefly({ timeouts }: Life): ActivityOptions {
-  return {
-    scheduleToStartTimeout: timeouts.hostDownMs,
-    startToCloseTimeout: timeouts.cleanupMs,
-    heartbeatTimeout: timeouts.heartbeatMs,
-    retry: { initialInterval: '200ms', maximumInterval: '1s', maximumAttempts: 3 },
-  };
+  const { hostDownMs, cleanupMs, heartbeatMs } = timeouts;
+  return brieflyFirst({ startToCloseTimeout: cleanupMs, heartbeatTimeout: heartbeatMs }, hostDownMs);
+}
+
+/** The same step, tried a few times only: then it can be said what it waits for. */
+export function brieflyFirst(untilDone: ActivityOptions, scheduleToStartTimeout: Duration = '30s'): ActivityOptions {
+  const retry = { initialInterval: '200ms', maximumInterval: '1s', maximumAttempts: 3 } as const;
+  return { ...untilDone, scheduleToStartTimeout, retry };
 }
 
 /**

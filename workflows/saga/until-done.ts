@@ -10,17 +10,18 @@ export function growing(firstMs: number): (n: number) => number {
 
 /**
  * Runs something again and again until it succeeds.
+ * @param run the n-th attempt, n from 1
  * @param onFailure what is said of an attempt that failed; it throws to leave off
  * @param pauseMs before the next attempt, which is the n-th, n from 1
  */
 export async function untilDone<T>(
-  run: () => Promise<T>,
+  run: (n: number) => Promise<T>,
   onFailure: (error: unknown) => Promise<void> | void,
   pauseMs: (n: number) => number,
 ): Promise<T> {
   for (let n = 1; ; n++) {
     try {
-      return await run();
+      return await run(n);
     } catch (error) {
       await onFailure(error);
     }

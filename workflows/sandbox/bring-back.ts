@@ -1,9 +1,20 @@
-import { isCancellation } from '@temporalio/workflow';
+import { isCancellation, workflowInfo } from '@temporalio/workflow';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationSteps } from '../life/operation-steps.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { growing, untilDone } from '../saga/until-done.ts';
+
+/**
+ * In the middle of an operation a run does not continue as new. After a day of attempts, at some forty events each, those
+ * that follow are so rare that the longest TTL is over before its history is full. Milliseconds.
+ */
+const RARE_MS = 3_600_000;
+const LONG_HISTORY = 10_000;
+
+function isLong(): boolean {
+  return workflowInfo().historyLength > LONG_HISTORY;
+}
 
 /** Disks that a sandbox is given, and the restore that does so. */
 export interface Disks {
@@ -58,7 +69,8 @@ export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt:
     if (waitingFor !== recorded) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
     recorded = waitingFor;
   };
-  const result = await untilDone(attempt, onFailure, growing(life.timeouts.cleanupPauseMs));
+  const pauseMs = growing(life.timeouts.cleanupPauseMs);
+  const result = await untilDone(attempt, onFailure, (n) => (isLong() ? RARE_MS : pauseMs(n)));
   life.failedStep = failedStep;
   return result;
 }

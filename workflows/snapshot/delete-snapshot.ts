@@ -1,16 +1,16 @@
-import { log, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { type ActivityOptions, log, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import type { DeleteSnapshotInput, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { optionsUntilDone } from '../life/retry-until-done.ts';
+import { brieflyFirst, optionsUntilDone } from '../life/retry-until-done.ts';
 import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
-import { untilDone } from '../saga/until-done.ts';
+import { growing, untilDone } from '../saga/until-done.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
 /** A host that is down gets its work when it is back. */
@@ -42,7 +42,8 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
 async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
   const { taskPauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
   const summary = `${snapshotId} on ${hostId}`;
-  const host = proxyActivities<HostActivities>({ ...UNTIL_DONE, summary, taskQueue: hostQueue(hostId) });
+  const taskQueue = hostQueue(hostId);
+  const host = (options: ActivityOptions) => proxyActivities<HostActivities>({ ...options, summary, taskQueue });
   // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };
   const onFailure = (error: unknown) => {
@@ -51,9 +52,9 @@ async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Pr
     setCurrentDetails(`waiting for ${hostId}: ${message}`);
   };
   return untilDone(
-    () => host.removeSnapshot(target),
+    (n) => host(n === 1 ? brieflyFirst(UNTIL_DONE) : UNTIL_DONE).removeSnapshot(target),
     onFailure,
-    () => taskPauseMs,
+    growing(taskPauseMs),
   );
 }
 

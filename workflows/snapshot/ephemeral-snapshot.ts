@@ -1,6 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   condition,
+  continueAsNew,
   defineSignal,
   executeChild,
   ParentClosePolicy,
@@ -16,6 +17,7 @@ import {
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../../model/snapshots/snapshot.ts';
+import { shallContinue } from '../saga/continuing.ts';
 import { failureOf } from '../saga/failure.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
@@ -46,6 +48,7 @@ export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: Eph
     if (record.state !== 'creating' && (await deleted(input))) return;
     setCurrentDetails(`${input.snapshotId} is ${record.state}`);
     await sleep(pause);
+    if (shallContinue()) await continueAsNew<typeof ephemeralSnapshot>({ ...input, withinMs: 1 });
   }
 }
 

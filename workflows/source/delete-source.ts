@@ -1,8 +1,9 @@
-import { proxyActivities } from '@temporalio/workflow';
+import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import type { BakedSource, DeleteSourceInput } from '../../model/snapshots/baked-source.ts';
+import { brieflyFirst } from '../life/retry-until-done.ts';
 import { failureOf } from '../saga/failure.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
 import { BakeLife, UNTIL_DONE } from './bake-life.ts';
@@ -22,11 +23,12 @@ export async function deleteSource(input: DeleteSourceInput): Promise<BakedSourc
   const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
   await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
   const summary = `${name} on ${hostId}`;
-  const host = proxyActivities<HostActivities>({ ...UNTIL_DONE, summary, taskQueue: hostQueue(hostId) });
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
-  const refused = await life.retryUntilDone('removeSource', async () => {
+  const removeSource = (options: ActivityOptions) =>
+    proxyActivities<HostActivities>({ ...options, summary, taskQueue: hostQueue(hostId) }).removeSource(target);
+  const refused = await life.retryUntilDone('removeSource', async (n) => {
     try {
-      await host.removeSource(target);
+      await removeSource(n === 1 ? brieflyFirst(UNTIL_DONE) : UNTIL_DONE);
       return null;
     } catch (error) {
       const failure = failureOf(error, 'removeSource');

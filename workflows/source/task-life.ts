@@ -1,8 +1,9 @@
-import { type ActivityOptions, CancellationScope, workflowInfo } from '@temporalio/workflow';
+import { type ActivityOptions, CancellationScope, patched, workflowInfo } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
+import { brieflyFirst } from '../life/retry-until-done.ts';
 import { failureOf } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
-import { untilDone } from '../saga/until-done.ts';
+import { growing, untilDone } from '../saga/until-done.ts';
 
 /** One task that has a workflow of its own, as that workflow knows it: how far it came, and what must hold. */
 export abstract class TaskLife {
@@ -29,19 +30,23 @@ export abstract class TaskLife {
     }
   }
 
-  /** Repeats what must hold until it does; meanwhile the record says what it waits for. */
-  retryUntilDone<T>(what: string, run: () => Promise<T>): Promise<T> {
-    let isRecorded = false;
-    const attempt = async () => {
-      const result = await run();
-      if (isRecorded) await this.recordChange({ waitingFor: null });
+  /**
+   * Repeats what must hold until it does; meanwhile the record says what it waits for.
+   * @param run the n-th attempt, n from 1: of an activity the first is brief, and the second Temporal's to repeat
+   */
+  retryUntilDone<T>(what: string, run: (n: number) => Promise<T>): Promise<T> {
+    let recorded = '';
+    const attempt = async (n: number) => {
+      const result = await run(n);
+      if (recorded !== '') await this.recordChange({ waitingFor: null });
       return result;
     };
     const onFailure = async (error: unknown) => {
-      await this.recordChange({ waitingFor: `${what}: ${failureOf(error, what).message}` });
-      isRecorded = true;
+      const waitingFor = `${what}: ${failureOf(error, what).message}`;
+      if (waitingFor !== recorded || !patched('said-once')) await this.recordChange({ waitingFor });
+      recorded = waitingFor;
     };
-    return CancellationScope.nonCancellable(() => untilDone(attempt, onFailure, () => this.pauseMs));
+    return CancellationScope.nonCancellable(() => untilDone(attempt, onFailure, growing(this.pauseMs)));
   }
 }
 
@@ -55,7 +60,7 @@ export function taskSteps(
   return {
     step: hostActivities(hostId, (name, execute) => life.step(name, () => execute({ ...options.step, summary }))),
     undo: hostActivities(hostId, (name, execute) =>
-      life.retryUntilDone(name, () => execute({ ...options.undo, summary })),
+      life.retryUntilDone(name, (n) => execute({ ...(n === 1 ? brieflyFirst(options.undo) : options.undo), summary })),
     ),
   };
 }
