@@ -13,10 +13,6 @@ async function statesOf(mayfly: MayflyCase, id: string): Promise<unknown[]> {
   return events.flatMap(({ detail }) => (detail['state'] === undefined ? [] : [detail['state']]));
 }
 
-function until(time: string, afterMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Date.parse(time) + afterMs - Date.now()));
-}
-
 describe.concurrent('a change and the end', () => {
   test('a longer TTL counts that is asked for before the old one ends it, and written after', async ({ mayfly }) => {
     const { id } = await mayfly.create();
@@ -40,17 +36,19 @@ describe.concurrent('a change and the end', () => {
     expect(await mayfly.record(id)).toMatchObject({ state: 'running', spec: { ttlSeconds: 600 } });
   });
 
-  test('what is asked for when the TTL has ended it is refused, though it is not destroyed yet', async ({ mayfly }) => {
-    const input = mayfly.input({ ttlSeconds: 2 });
-    mayfly.arm('awaitIp.before=hang; removeDomain.before=1*delay(8000)', input.id);
-    await mayfly.sagas.create(input);
-    await mayfly.until(input.id, ({ hostId }) => hostId !== null);
-    await until((await mayfly.record(input.id)).expiresAt, 500);
-    await expect(mayfly.sagas.patch(input.id, { ttlSeconds: 600, actor })).rejects.toMatchObject({
-      code: 'sandbox_ended',
-    });
-    mayfly.disarm();
-    expect(await mayfly.end(input.id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
+  test('what is asked for when the TTL has ended it is refused, though no record says so yet', async ({
+    mayfly,
+    operations,
+  }) => {
+    const { id } = await mayfly.create();
+    mayfly.arm('saveSnapshot.before=hang; removeDomain.before=1*delay(8000)', id);
+    await operations.beginSnapshot(id);
+    await operations.beganStep(id, 'saveSnapshot');
+    await mayfly.sagas.patch(id, { ttlSeconds: 3, actor });
+    await operations.beganStep(id, 'removeDomain');
+    expect(await mayfly.record(id)).toMatchObject({ state: 'running' });
+    await expect(mayfly.sagas.patch(id, { ttlSeconds: 600, actor })).rejects.toMatchObject({ code: 'sandbox_ended' });
+    expect(await mayfly.end(id)).toMatchObject({ state: 'destroyed', stopReason: 'ttl' });
   });
 
   test('two changes at once both count', async ({ mayfly }) => {

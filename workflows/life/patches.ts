@@ -35,8 +35,8 @@ export class Patches {
   /** @throws ApplicationFailure why it is not taken now */
   check(): void {
     const { historyLength, historySize } = workflowInfo();
-    const { id, isEnding } = this.life;
-    if (isEnding) throw ended(id);
+    const { id, shallEnd, isEnding } = this.life;
+    if (shallEnd || isEnding) throw ended(id); // in this order: a validator, which no replay runs, asks for no patch
     if (historyLength <= MOST.events && historySize <= MOST.bytes) return;
     throw refusal('sandbox_busy', `${id} takes no more changes until what is under way has ended.`);
   }
