@@ -16,7 +16,11 @@ export async function bundleWorkflows(logger: Logger): Promise<WorkflowBundle> {
   const path = workflowBundlePath();
   if (existsSync(path)) return { code: await readFile(path, 'utf8') };
   const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  const code = slim((await bundleWorkflowCode({ workflowsPath, preloadModules: [workflowsPath], logger })).code);
+  const workflowInterceptorModules = [fileURLToPath(new URL('../workflows/saga/request-id.ts', import.meta.url))];
+  const code = slim(
+    (await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, preloadModules: [workflowsPath], logger }))
+      .code,
+  );
   // Sources that were changed meanwhile may be in it or not.
   if (workflowBundlePath() !== path) return { code };
   try {

@@ -39,7 +39,11 @@ export async function startControlPart({
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'));
   const namespace = config.temporalNamespace;
   const worker = runWorker(await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle }));
-  closers.add('control worker', () => worker.stop());
+  closers.add(
+    'control worker',
+    () => worker.stop(),
+    () => worker.beginStop(),
+  );
   const client = new Client({ connection, namespace });
   closers.add('schedule of reconciliations', await keepReconciling({ client, connection, config, logger }));
   return { store, ended: worker.ended };

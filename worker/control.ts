@@ -5,7 +5,9 @@ import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
+import { HandBackInterceptor } from './hand-back.ts';
 import { STOP_MS } from './stop-watch.ts';
+import { requestIdOfActivity } from './tracing/request-id.ts';
 
 export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'> {
   connection: NativeConnection;
@@ -26,7 +28,13 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
     activities: createControlActivities({ ...options, reconciliation }),
-    interceptors: { activity: [(context) => ({ inbound: new FailpointInterceptor(context, failpoints) })] },
+    interceptors: {
+      activity: [
+        requestIdOfActivity,
+        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
+      ],
+    },
     maxCachedWorkflows: 2_000,
     // A dead control worker's workflows move to another after this, instead of after 10 s.
     stickyQueueScheduleToStartTimeout: '2s',

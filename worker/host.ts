@@ -4,7 +4,9 @@ import type { Failpoints } from '../host/failpoints.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
 import { hostInterceptor } from './activity-interceptors.ts';
+import { HandBackInterceptor } from './hand-back.ts';
 import { STOP_MS } from './stop-watch.ts';
+import { requestIdOfActivity } from './tracing/request-id.ts';
 
 export interface HostWorkerOptions extends HostDeps {
   hostId: string;
@@ -32,10 +34,15 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     namespace,
     taskQueue: hostQueue(hostId),
     activities: createHostActivities(options),
-    interceptors: { activity: [(context) => ({ inbound: hostInterceptor(context, failpoints, mutex) })] },
+    interceptors: {
+      activity: [
+        requestIdOfActivity,
+        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: hostInterceptor(context, failpoints, mutex) }),
+      ],
+    },
     // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
     maxConcurrentActivityTaskExecutions: 10_000,
     shutdownGraceTime: shutdownGraceMs,
-    shutdownForceTime: '60s',
   });
 }

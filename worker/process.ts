@@ -7,6 +7,7 @@ import type { Config } from './config/config.ts';
 import { createLogger, installTemporalRuntime } from './config/logger.ts';
 import { collectWhenIdle } from './machine/idle-memory.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
+import { logPrograms } from './tracing/programs.ts';
 
 /** What every process of ours has, whichever parts it runs. */
 export interface Process {
@@ -26,6 +27,7 @@ export async function openProcess(
 ): Promise<Process> {
   const logger = createLogger(config.logLevel);
   installTemporalRuntime(logger);
+  logPrograms(logger);
   const failpoints = Failpoints.parse(config.failpoints);
   if (failpoints.armed) logger.warn('MAYFLY_FAILPOINTS is set: this process injects faults');
   closers.add('collecting while idle', collectWhenIdle());
