@@ -40,6 +40,7 @@ export function createApp(deps: AppDeps): App {
 
   app.use(requestId());
   app.use((c, next) => onBehalfOf(c.get('requestId'), next));
+  if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(measureRequests(registry));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));

@@ -19,17 +19,31 @@ export interface ApiPart {
 }
 
 /** Serves the API. Requests under way get to their end when it is closed, except those that only wait. */
-export async function startApiPart({ config, storeUri, connection, logger, closers }: Process): Promise<ApiPart> {
+export async function startApiPart({
+  config,
+  storeUri,
+  connection,
+  logger,
+  closers,
+  tracing,
+}: Process): Promise<ApiPart> {
   const store = await connectStore(storeUri);
   closers.add("the API's store", () => store.close());
   const client = new Client({
     connection,
     namespace: config.temporalNamespace,
-    interceptors: { workflow: [requestIdOfClient()] },
+    interceptors: { workflow: [requestIdOfClient(), ...tracing.client] },
   });
   const guests = new RelayClient(store);
   closers.add('connections to relays', async () => guests.close());
-  const app = createApp({ store, sagas: new TemporalSagas(client), guests, version: packageJson.version, logger });
+  const app = createApp({
+    store,
+    sagas: new TemporalSagas(client),
+    guests,
+    version: packageJson.version,
+    logger,
+    ...(tracing.request && { traceRequest: tracing.request }),
+  });
   const server = apiServer(app, logger);
   server.listen(config.api.port, config.api.address);
   await once(server, 'listening');

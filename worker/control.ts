@@ -8,19 +8,22 @@ import { FailpointInterceptor } from './activity-interceptors.ts';
 import { HandBackInterceptor } from './hand-back.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'> {
   connection: NativeConnection;
   namespace: string;
   workflowBundle: WorkflowBundle;
   failpoints: Failpoints;
+  /** `@default` none */
+  tracing?: Tracing;
   /** `@default` CONTROL_QUEUE */
   taskQueue?: string;
 }
 
 /** The worker of workflows, the store and the user CA. */
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
-  const { connection, namespace, workflowBundle, failpoints } = options;
+  const { connection, namespace, workflowBundle, failpoints, tracing } = options;
   const reconciliation = new Reconciliation(new Client({ connection, namespace }));
   return Worker.create({
     connection,
@@ -31,6 +34,7 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
     interceptors: {
       activity: [
         requestIdOfActivity,
+        ...(tracing?.activity ?? []),
         (context) => ({ inbound: new HandBackInterceptor(context) }),
         (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
       ],
@@ -38,6 +42,7 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
     maxCachedWorkflows: 2_000,
     // A dead control worker's workflows move to another after this, instead of after 10 s.
     stickyQueueScheduleToStartTimeout: '2s',
+    sinks: tracing?.sinks ?? {},
     shutdownGraceTime: STOP_MS.grace,
   });
 }

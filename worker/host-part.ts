@@ -27,13 +27,18 @@ export async function startHostPart({
   logger,
   failpoints,
   closers,
+  tracing,
 }: Process): Promise<HostPart> {
   const machine = await openHostMachine(config, failpoints);
   closers.add('host', () => machine.close());
   const store = await connectStore(storeUri);
   closers.add("the host worker's store", () => store.close());
   const { hostId, temporalNamespace: namespace } = config;
-  const client = new Client({ connection, namespace, interceptors: { workflow: [requestIdOfClient()] } });
+  const client = new Client({
+    connection,
+    namespace,
+    interceptors: { workflow: [requestIdOfClient(), ...tracing.client] },
+  });
   const mutex = new KeyedMutex();
   const removal = ownRemoval(config, storeUri, machine, mutex);
   const guests = new HostGuests({ config, machine, store, client, logger, removal });
@@ -41,7 +46,17 @@ export async function startHostPart({
   const { hypervisor, ledger } = machine;
   const room = new StorageRoom({ hypervisor, store });
   const { commandRuns } = guests;
-  const options = { connection, namespace, hostId, failpoints, mutex, room, guests: guests.guests, commandRuns };
+  const options = {
+    connection,
+    tracing,
+    namespace,
+    hostId,
+    failpoints,
+    mutex,
+    room,
+    guests: guests.guests,
+    commandRuns,
+  };
   const worker = runWorker(await createHostWorker({ ...options, ...machine }));
   let letGo: Promise<void> | null = null;
   const begin = () => {

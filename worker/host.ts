@@ -7,12 +7,15 @@ import { hostInterceptor } from './activity-interceptors.ts';
 import { HandBackInterceptor } from './hand-back.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 export interface HostWorkerOptions extends HostDeps {
   hostId: string;
   connection: NativeConnection;
   namespace: string;
   failpoints: Failpoints;
+  /** `@default` none */
+  tracing?: Tracing;
   /** Holds the steps of one sandbox apart. `@default` one of its own */
   mutex?: KeyedMutex;
   /** How long steps may go on when it is stopped. `@default` {@link STOP_MS} */
@@ -28,6 +31,7 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     failpoints,
     shutdownGraceMs = STOP_MS.grace,
     mutex = new KeyedMutex(),
+    tracing,
   } = options;
   return Worker.create({
     connection,
@@ -37,6 +41,7 @@ export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
     interceptors: {
       activity: [
         requestIdOfActivity,
+        ...(tracing?.activity ?? []),
         (context) => ({ inbound: new HandBackInterceptor(context) }),
         (context) => ({ inbound: hostInterceptor(context, failpoints, mutex) }),
       ],

@@ -9,12 +9,14 @@ import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 import { temporaryState } from '../host/temporary-state.ts';
+import { Collector } from '../support/collector.ts';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
 const closers = new Closers();
 const listening = z.object({ url: z.string() });
 let state: StateDir;
+let collector: Collector;
 let env: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
@@ -26,7 +28,9 @@ beforeAll(async () => {
   closers.add('store', () => store.stop());
   const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
   closers.add('Temporal', () => temporal.stop());
-  env = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
+  collector = await Collector.start();
+  closers.add('collector', () => collector.stop());
+  env = { ...collector.env, MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
 });
 afterAll(() => closers.close());
 
@@ -106,4 +110,13 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
   expect(await readdir(hostState)).not.toContain('control');
 
   for (const child of [api, host, control]) expect(await child.end('SIGTERM')).toBe(0);
+
+  // One trace, from the request to a program on the host: each is the child of the one before.
+  const chains = collector.spans.filter(({ name }) => name === 'cp').map((span) => collector.ancestors(span));
+  const ofCreate = chains.find((chain) => chain.at(-1)?.name === 'POST /v1/sandboxes');
+  expect(
+    ofCreate?.map(({ name }) => name),
+    JSON.stringify([chains, collector.spans], null, 1),
+  ).toEqual(expect.arrayContaining(['RunActivity:prepare', 'StartActivity:prepare', 'RunWorkflow:sandbox']));
+  expect(JSON.stringify(collector.spans)).not.toContain(secret);
 });
