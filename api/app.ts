@@ -2,6 +2,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
 import { Registry } from 'prom-client';
 import { MayflyError } from '../model/errors.ts';
+import { onBehalfOf } from '../telemetry/request-id.ts';
 import { auditRoutes } from './access/audit.ts';
 import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
@@ -38,6 +39,8 @@ export function createApp(deps: AppDeps): App {
   const registry = deps.metrics ?? new Registry();
 
   app.use(requestId());
+  app.use((c, next) => onBehalfOf(c.get('requestId'), next));
+  if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(measureRequests(registry));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));

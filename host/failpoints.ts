@@ -5,7 +5,12 @@ const WHERE = ['before', 'during', 'after'] as const;
 /** Where in a step a fault strikes. `during` is between two side effects of the same step. */
 export type FailpointWhere = (typeof WHERE)[number];
 
-type Action = { kind: 'error'; code: ErrorCode } | { kind: 'hang' } | { kind: 'delay'; ms: number } | { kind: 'kill' };
+type Action =
+  | { kind: 'error'; code: ErrorCode }
+  | { kind: 'hang' }
+  | { kind: 'delay'; ms: number }
+  | { kind: 'deaf' }
+  | { kind: 'kill' };
 
 interface Failpoint {
   action: Action;
@@ -21,12 +26,12 @@ const MAX_DELAY_MS = 3_600_000;
  *
  *     points = point *( ";" point )
  *     point  = [ id "/" ] step "." ( "before" | "during" | "after" ) "=" [ count "*" ] action
- *     action = "error" | "error(" code ")" | "hang" | "delay(" milliseconds ")" | "kill"
+ *     action = "error" | "error(" code ")" | "hang" | "delay(" milliseconds ")" | "deaf" | "kill"
  *
  * With an id, it strikes only at steps that are about that sandbox, snapshot, source, capture, bake or command:
  * `sbx-0123456789abcdef/cloneDisk.after=error`. Without one, at all of the process.
  *
- * `error` is not retryable (`fault_injected`); `error(code)` is retryable when the error table says so. With a
+ * `error` is not retryable (`fault_injected`); `error(code)` is retryable when the error table says so. `hang` and `delay` end with their step, `deaf` takes no notice of its end. With a
  * count, only the first hits count: `cloneDisk.after=2*error(clone_failed)`. Without one, every hit does.
  */
 export class Failpoints {
@@ -104,6 +109,8 @@ async function act(action: Action, name: string, signal: AbortSignal | undefined
       return wait(action.ms, signal);
     case 'hang':
       for (;;) await wait(MAX_DELAY_MS, signal);
+    case 'deaf':
+      for (;;) await sleep(MAX_DELAY_MS);
   }
 }
 
@@ -146,8 +153,8 @@ function parseAction(part: string, verb: string, argument: string | undefined): 
   if (verb === 'delay' && argument !== undefined && /^\d{1,7}$/.test(argument) && Number(argument) <= MAX_DELAY_MS) {
     return { kind: 'delay', ms: Number(argument) };
   }
-  if ((verb === 'hang' || verb === 'kill') && argument === undefined) return { kind: verb };
-  throw unclear(part, 'the action is none of error, error(code), hang, delay(milliseconds), kill');
+  if ((verb === 'hang' || verb === 'deaf' || verb === 'kill') && argument === undefined) return { kind: verb };
+  throw unclear(part, 'the action is none of error, error(code), hang, delay(milliseconds), deaf, kill');
 }
 
 function unclear(part: string, why: string): MayflyError {

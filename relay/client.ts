@@ -6,6 +6,7 @@ import type { GuestRequest, Guests } from '../api/http/guests.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { RelayAddress } from '../store/access/hosts.ts';
 import type { Store } from '../store/connect.ts';
+import { currentRequestId, REQUEST_ID_HEADER } from '../telemetry/request-id.ts';
 import { IDENTITY, TLS } from './tls.ts';
 import { webStream } from './web-stream.ts';
 
@@ -58,6 +59,7 @@ export class RelayClient implements Guests {
 
   #send({ url, key }: RelayAddress, path: string, init: GuestRequest): Promise<Response> {
     const { method = 'GET', headers, body, signal } = init;
+    const requestId = currentRequestId();
     const { hostname, port } = new URL(url);
     const options: RequestOptions & Pick<ConnectionOptions, 'pskCallback'> = {
       ...TLS,
@@ -66,7 +68,11 @@ export class RelayClient implements Guests {
       port,
       path,
       method,
-      headers: { ...headers, ...(body instanceof Uint8Array && { 'content-length': String(body.length) }) },
+      headers: {
+        ...headers,
+        ...(requestId !== undefined && { [REQUEST_ID_HEADER]: requestId }),
+        ...(body instanceof Uint8Array && { 'content-length': String(body.length) }),
+      },
       pskCallback: () => ({ psk: Buffer.from(key, 'hex'), identity: IDENTITY }),
       checkServerIdentity: () => undefined, // there is no certificate: who has the key is the relay
       ...(signal && { signal }),

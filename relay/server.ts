@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:https';
 import { isIPv6, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { MayflyError } from '../model/errors.ts';
+import { isRequestId, onBehalfOf, REQUEST_ID_HEADER } from '../telemetry/request-id.ts';
 import { answerError, type Exchange, type Route } from './exchange.ts';
 import { IDENTITY, makeRelayKey, TLS } from './tls.ts';
 
@@ -53,7 +54,8 @@ export async function startRelay({ address, port, routes, logger }: RelayOptions
   server.timeout = STALLED_MS;
   server.on('tlsClientError', (error) => logger.debug({ err: error }, 'a connection to the relay was refused'));
   server.on('request', (request, response) => {
-    void answer(routes, request, response, logger);
+    const id = request.headers[REQUEST_ID_HEADER];
+    void onBehalfOf(isRequestId(id) ? id : undefined, () => answer(routes, request, response, logger));
   });
   server.listen(port, address);
   await once(server, 'listening');

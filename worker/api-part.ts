@@ -8,6 +8,10 @@ import { RelayClient } from '../relay/client.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../store/connect.ts';
 import type { Process } from './process.ts';
+import { requestIdOfClient } from './tracing/request-id.ts';
+
+/** How long requests that are under way when it is closed may go on; those that only wait are over then. Milliseconds. */
+const UNDER_WAY_MS = 2_000;
 
 export interface ApiPart {
   url: string;
@@ -15,17 +19,43 @@ export interface ApiPart {
 }
 
 /** Serves the API. Requests under way get to their end when it is closed, except those that only wait. */
-export async function startApiPart({ config, storeUri, connection, logger, closers }: Process): Promise<ApiPart> {
+export async function startApiPart({
+  config,
+  storeUri,
+  connection,
+  logger,
+  closers,
+  tracing,
+}: Process): Promise<ApiPart> {
   const store = await connectStore(storeUri);
   closers.add("the API's store", () => store.close());
-  const client = new Client({ connection, namespace: config.temporalNamespace });
+  const client = new Client({
+    connection,
+    namespace: config.temporalNamespace,
+    interceptors: { workflow: [requestIdOfClient(), ...tracing.client] },
+  });
   const guests = new RelayClient(store);
   closers.add('connections to relays', async () => guests.close());
-  const app = createApp({ store, sagas: new TemporalSagas(client), guests, version: packageJson.version, logger });
+  const app = createApp({
+    store,
+    sagas: new TemporalSagas(client),
+    guests,
+    version: packageJson.version,
+    logger,
+    ...(tracing.request && { traceRequest: tracing.request }),
+  });
   const server = apiServer(app, logger);
   server.listen(config.api.port, config.api.address);
   await once(server, 'listening');
-  closers.add('API', () => closeServer(server));
+  let closed: Promise<void> | null = null;
+  const begin = () => {
+    closed ??= closeServer(server);
+  };
+  const close = async () => {
+    begin();
+    await closed;
+  };
+  closers.add('API', close, begin);
   const bound = server.address();
   const port = typeof bound === 'object' && bound ? bound.port : config.api.port;
   return { url: `http://${config.api.address}:${port}`, store };
@@ -35,7 +65,7 @@ async function closeServer(server: Server): Promise<void> {
   const closed = once(server, 'close');
   server.close();
   server.closeIdleConnections();
-  const force = setTimeout(() => server.closeAllConnections(), 2_000);
+  const force = setTimeout(() => server.closeAllConnections(), UNDER_WAY_MS);
   await closed;
   clearTimeout(force);
 }

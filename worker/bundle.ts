@@ -12,13 +12,21 @@ const KEPT_MS = 14 * 24 * 3_600_000;
  * The workflows as one script, as workers and the replayer take it. Making it takes a second or more and 150 MB, so it is
  * kept in the cache under the digest of what it is made of.
  */
-export async function bundleWorkflows(logger: Logger): Promise<WorkflowBundle> {
-  const path = workflowBundlePath();
+export async function bundleWorkflows(
+  logger: Logger,
+  interceptorModules: readonly string[] = [],
+): Promise<WorkflowBundle> {
+  const path = workflowBundlePath(interceptorModules);
   if (existsSync(path)) return { code: await readFile(path, 'utf8') };
   const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  const code = slim((await bundleWorkflowCode({ workflowsPath, preloadModules: [workflowsPath], logger })).code);
+  const own = fileURLToPath(new URL('../workflows/saga/request-id.ts', import.meta.url));
+  const workflowInterceptorModules = [own, ...interceptorModules];
+  const code = slim(
+    (await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, preloadModules: [workflowsPath], logger }))
+      .code,
+  );
   // Sources that were changed meanwhile may be in it or not.
-  if (workflowBundlePath() !== path) return { code };
+  if (workflowBundlePath(interceptorModules) !== path) return { code };
   try {
     await keep(path, code);
   } catch (error) {

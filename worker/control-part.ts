@@ -29,6 +29,7 @@ export async function startControlPart({
   logger,
   failpoints,
   closers,
+  tracing,
 }: Process): Promise<ControlPart> {
   const secrets = join(config.stateDir, 'control');
   const key = await auditKey(join(secrets, 'audit.key'));
@@ -36,10 +37,16 @@ export async function startControlPart({
   const store = await connectStore(storeUri, { auditKey: key });
   closers.add("the control worker's store", () => store.close());
   closers.add('pruning', pruneHourly(store, logger));
-  const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'));
+  const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const namespace = config.temporalNamespace;
-  const worker = runWorker(await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle }));
-  closers.add('control worker', () => worker.stop());
+  const worker = runWorker(
+    await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle, tracing }),
+  );
+  closers.add(
+    'control worker',
+    () => worker.stop(),
+    () => worker.beginStop(),
+  );
   const client = new Client({ connection, namespace });
   closers.add('schedule of reconciliations', await keepReconciling({ client, connection, config, logger }));
   return { store, ended: worker.ended };

@@ -5,20 +5,25 @@ import type { Failpoints } from '../host/failpoints.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
+import { HandBackInterceptor } from './hand-back.ts';
 import { STOP_MS } from './stop-watch.ts';
+import { requestIdOfActivity } from './tracing/request-id.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'> {
   connection: NativeConnection;
   namespace: string;
   workflowBundle: WorkflowBundle;
   failpoints: Failpoints;
+  /** `@default` none */
+  tracing?: Tracing;
   /** `@default` CONTROL_QUEUE */
   taskQueue?: string;
 }
 
 /** The worker of workflows, the store and the user CA. */
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
-  const { connection, namespace, workflowBundle, failpoints } = options;
+  const { connection, namespace, workflowBundle, failpoints, tracing } = options;
   const reconciliation = new Reconciliation(new Client({ connection, namespace }));
   return Worker.create({
     connection,
@@ -26,10 +31,18 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
     activities: createControlActivities({ ...options, reconciliation }),
-    interceptors: { activity: [(context) => ({ inbound: new FailpointInterceptor(context, failpoints) })] },
+    interceptors: {
+      activity: [
+        requestIdOfActivity,
+        ...(tracing?.activity ?? []),
+        (context) => ({ inbound: new HandBackInterceptor(context) }),
+        (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
+      ],
+    },
     maxCachedWorkflows: 2_000,
     // A dead control worker's workflows move to another after this, instead of after 10 s.
     stickyQueueScheduleToStartTimeout: '2s',
+    sinks: tracing?.sinks ?? {},
     shutdownGraceTime: STOP_MS.grace,
   });
 }

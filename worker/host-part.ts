@@ -10,6 +10,7 @@ import { HostGuests } from './machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
+import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
@@ -26,13 +27,18 @@ export async function startHostPart({
   logger,
   failpoints,
   closers,
+  tracing,
 }: Process): Promise<HostPart> {
   const machine = await openHostMachine(config, failpoints);
   closers.add('host', () => machine.close());
   const store = await connectStore(storeUri);
   closers.add("the host worker's store", () => store.close());
   const { hostId, temporalNamespace: namespace } = config;
-  const client = new Client({ connection, namespace });
+  const client = new Client({
+    connection,
+    namespace,
+    interceptors: { workflow: [requestIdOfClient(), ...tracing.client] },
+  });
   const mutex = new KeyedMutex();
   const removal = ownRemoval(config, storeUri, machine, mutex);
   const guests = new HostGuests({ config, machine, store, client, logger, removal });
@@ -40,13 +46,29 @@ export async function startHostPart({
   const { hypervisor, ledger } = machine;
   const room = new StorageRoom({ hypervisor, store });
   const { commandRuns } = guests;
-  const options = { connection, namespace, hostId, failpoints, mutex, room, guests: guests.guests, commandRuns };
+  const options = {
+    connection,
+    tracing,
+    namespace,
+    hostId,
+    failpoints,
+    mutex,
+    room,
+    guests: guests.guests,
+    commandRuns,
+  };
   const worker = runWorker(await createHostWorker({ ...options, ...machine }));
-  closers.add('host worker', async () => {
-    const letGo = commandRuns.stop(); // first, or the worker would wait for commands
+  let letGo: Promise<void> | null = null;
+  const begin = () => {
+    letGo ??= commandRuns.stop(); // first, or the worker would wait for commands
+    worker.beginStop();
+  };
+  const stop = async () => {
+    begin();
     await worker.stop();
     await letGo;
-  });
+  };
+  closers.add('host worker', stop, begin);
   await guests.open();
   const watch = new StorageWatch({ hostId, hypervisor, ledger, room, store, sagas: new TemporalSagas(client), logger });
   closers.add('storage watch', () => watch.stop());

@@ -7,6 +7,8 @@ import type { Config } from './config/config.ts';
 import { createLogger, installTemporalRuntime } from './config/logger.ts';
 import { collectWhenIdle } from './machine/idle-memory.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
+import { logPrograms } from './tracing/programs.ts';
+import { openTracing, type Tracing } from './tracing/tracing.ts';
 
 /** What every process of ours has, whichever parts it runs. */
 export interface Process {
@@ -16,6 +18,7 @@ export interface Process {
   logger: Logger;
   failpoints: Failpoints;
   closers: Closers;
+  tracing: Tracing;
 }
 
 /** Connects a process to its servers. What it opens is closed by `closers`. */
@@ -26,13 +29,16 @@ export async function openProcess(
 ): Promise<Process> {
   const logger = createLogger(config.logLevel);
   installTemporalRuntime(logger);
+  logPrograms(logger);
   const failpoints = Failpoints.parse(config.failpoints);
   if (failpoints.armed) logger.warn('MAYFLY_FAILPOINTS is set: this process injects faults');
   closers.add('collecting while idle', collectWhenIdle());
+  const tracing = await openTracing(config);
+  closers.add('traces', () => tracing.close());
   const connection = await connectTemporal(servers.temporalAddress);
   closers.add('connection to Temporal', () => connection.close());
   await registerSearchAttributes(connection, config.temporalNamespace);
-  return { config, storeUri: servers.storeUri, connection, logger, failpoints, closers };
+  return { config, storeUri: servers.storeUri, connection, logger, failpoints, closers, tracing };
 }
 
 /** The servers of a process that runs alone must be named: nobody else of its installation is on this machine. */

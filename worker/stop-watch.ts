@@ -7,9 +7,11 @@ import { Closers } from './config/closers.ts';
  */
 export const STOP_MS = {
   /** Steps under way may get to their end for so long; then they are told to give up. */
-  grace: 3_000,
+  grace: 2_000,
   /** Then it is said what is still open. */
   say: 5_000,
+  /** From the moment when all is closed until the process ends, though something in it goes on. */
+  leave: 500,
   /** Then the process ends, whatever is. */
   end: 10_000,
 };
@@ -18,16 +20,21 @@ export interface StopWatchOptions {
   /** Aborted when the process is asked to stop; it may also begin to stop by itself. */
   signal: AbortSignal;
   say: (line: string) => void;
-  /** Ends the process at once. */
+  /** Ends the process at once, as one that had to be ended. */
   end: () => void;
+  /** Ends the process at once, as one that has stopped. */
+  leave: () => void;
   /** `@default` {@link STOP_MS} */
-  times?: Pick<typeof STOP_MS, 'say' | 'end'>;
+  times?: Pick<typeof STOP_MS, 'say' | 'leave' | 'end'>;
 }
 
 /** Lets no process of ours hang when it stops: neither in closing what it has opened, nor on what nobody closed. */
 export class StopWatch {
   /** Of all that the process opens. */
-  readonly closers = new Closers(() => this.#begin());
+  readonly closers = new Closers(
+    () => this.#begin(),
+    () => this.#closed(),
+  );
   readonly #options: StopWatchOptions;
   #hasBegun = false;
 
@@ -47,6 +54,12 @@ export class StopWatch {
       say(`ended after ${seconds(times.end)}, although still open: ${this.#stillOpen()}`);
       end();
     }, times.end).unref();
+  }
+
+  /** What nobody waits for, as a step that was handed back and goes on, does not hold the process. */
+  #closed(): void {
+    const { leave, times = STOP_MS } = this.#options;
+    setTimeout(leave, times.leave).unref();
   }
 
   #stillOpen(): string {

@@ -1,4 +1,5 @@
 import type { OpenAPIHono, OpenAPIHonoOptions } from '@hono/zod-openapi';
+import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Sagas } from '../../sagas/sagas.ts';
@@ -15,6 +16,8 @@ export interface AppDeps {
   readiness?: Record<string, () => Promise<void>>;
   /** Where other parts of the process register their own metrics. */
   metrics?: Registry;
+  /** Traces each request, where traces are wanted. */
+  traceRequest?: MiddlewareHandler<Env>;
   version: string;
   logger: Logger;
 }

@@ -7,6 +7,7 @@ import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
+import { operatorGauges } from './operator-metrics.ts';
 
 /** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];
@@ -92,8 +93,8 @@ function storageGauges(store: Store, registry: Registry): () => Promise<void> {
   };
 }
 
-/** /metrics, in the format of Prometheus. All is counted when asked, and so always true. */
-export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry): void {
+/** What /metrics has beside the requests. @returns what measures it, now */
+export function metricsOf(store: Store, registry: Registry): () => Promise<void> {
   const sandboxes = new Gauge({
     name: 'mayfly_sandboxes',
     help: 'Recorded sandboxes by state',
@@ -101,10 +102,19 @@ export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry):
     registers: [registry],
   });
   const measureStorage = storageGauges(store, registry);
-  app.get('/metrics', requires('sandboxes:read'), async (c) => {
+  const measureSagas = operatorGauges(store, registry);
+  return async () => {
     const counts = await store.sandboxes.countByState();
     for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
-    await measureStorage();
+    await Promise.all([measureStorage(), measureSagas(counts)]);
+  };
+}
+
+/** /metrics, in the format of Prometheus. All is counted when asked, and so always true. */
+export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry): void {
+  const measure = metricsOf(store, registry);
+  app.get('/metrics', requires('sandboxes:read'), async (c) => {
+    await measure();
     return c.body(await registry.metrics(), 200, { 'Content-Type': registry.contentType });
   });
 }

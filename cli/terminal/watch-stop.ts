@@ -8,5 +8,6 @@ export function watchStop(io: Io): StopWatch {
     signal: io.signal,
     say: (line) => io.note(line),
     end: () => process.exit(EXIT.failed),
+    leave: () => process.exit(),
   });
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { programBegins } from '../../telemetry/programs.ts';
 
 export interface ExecResult {
   stdout: string;
@@ -39,6 +40,7 @@ export class ExecError extends Error {
  */
 export function exec(program: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
   return new Promise((resolve, reject) => {
+    const ended = programBegins(program, args);
     const child = execFile(
       'setpriv',
       ['--pdeathsig', 'KILL', '--', program, ...args],
@@ -50,11 +52,15 @@ export function exec(program: string, args: readonly string[], options: ExecOpti
         ...(options.signal && { signal: options.signal }),
       },
       (error, stdout, stderr) => {
-        if (!error) resolve({ stdout, stderr });
-        else
-          reject(
-            new ExecError(program, args, typeof error.code === 'number' ? error.code : null, stderr, stdout, error),
-          );
+        if (!error) {
+          ended(null);
+          resolve({ stdout, stderr });
+          return;
+        }
+        const exitCode = typeof error.code === 'number' ? error.code : null;
+        const failure = new ExecError(program, args, exitCode, stderr, stdout, error);
+        ended(failure);
+        reject(failure);
       },
     );
     child.stdin?.on('error', () => {}); // EPIPE of a program that reads nothing: its exit status says the rest

@@ -2,6 +2,7 @@ import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
+import { currentRequestId } from '../../telemetry/request-id.ts';
 import type { AuditHead, ChainKey } from './audit-chain.ts';
 import { bodyOf, GENESIS } from './audit-chain.ts';
 import { AuditCollections } from './audit-collections.ts';
@@ -70,7 +71,7 @@ export class Audit {
 
   /** Puts the entry at the end of the chain, unless it is there: the head does not know it yet. */
   async #place(key: ChainKey, sandboxId: string, event: AuditEvent): Promise<AuditEntry> {
-    const body = bodyOf(event);
+    const body = bodyOf(onBehalf(event));
     for (;;) {
       const { count, hash, recent } = this.#takeEnd(sandboxId) ?? (await this.#readEnd(sandboxId, key));
       const present = await this.#present(sandboxId, count, recent, event.eventId);
@@ -169,6 +170,12 @@ export class Audit {
     if (this.#key) return this.#key;
     throw new MayflyError('internal', `This process was not given the audit key, so it cannot ${purpose} the audit.`);
   }
+}
+
+/** With the request on whose behalf it is appended, unless it says which it is of. */
+function onBehalf(event: AuditEvent): AuditEvent {
+  const requestId = currentRequestId();
+  return requestId === undefined ? event : { ...event, detail: { requestId, ...event.detail } };
 }
 
 function checkId(id: string): void {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { repository } from '../../worker/config/artifacts.mjs';
 
 const ROOTS =
-  'activities api bench bin ca cli client commands host model readonly relay sagas scripts store worker workflows'.split(
+  'activities api bench bin ca cli client commands host model readonly relay sagas scripts store telemetry worker workflows'.split(
     ' ',
   );
 /** Roots of programs in Go, whose compiler itself refuses circles. */

@@ -28,6 +28,7 @@ import { createControlWorker } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/machine/host-machine.ts';
 import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
+import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
 import { eventually } from './eventually.ts';
 import { startStoreServer } from './store-server.ts';
 import { type HostPart, startTestHost } from './test-host.ts';
@@ -73,7 +74,14 @@ export class TestMayfly {
     closers.add('temporal', () => connection.close());
     await registerSearchAttributes(connection, 'default');
     const memory = kind === 'in-memory' ? new InMemoryMachine() : null;
-    const mayfly = new TestMayfly(store, new Client({ connection }), config, connection, closers, memory);
+    const mayfly = new TestMayfly(
+      store,
+      new Client({ connection, interceptors: { workflow: [requestIdOfClient()] } }),
+      config,
+      connection,
+      closers,
+      memory,
+    );
     closers.add('control worker', async () => mayfly.#control?.stop());
     await mayfly.startControl();
     await mayfly.startHost();

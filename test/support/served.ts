@@ -23,6 +23,8 @@ export class ServedMayfly {
   readonly #env: NodeJS.ProcessEnv;
   readonly #hostEnv: NodeJS.ProcessEnv;
   host: MayflyProcess | null = null;
+  api: MayflyProcess | null = null;
+  control: MayflyProcess | null = null;
 
   private constructor(
     readonly state: StateDir,
@@ -78,6 +80,8 @@ export class ServedMayfly {
     const { url } = listening.parse(JSON.parse(await api.line('the API listens')));
     const client = new MayflyClient({ baseUrl: url, apiKey: secret });
     const served = new ServedMayfly(state, client, closers, env, hostEnv);
+    served.api = api;
+    served.control = control;
     closers.add('host worker', async () => void (await served.host?.end('SIGKILL')));
     served.startHost();
     await served.#ready(url);

@@ -9,12 +9,14 @@ import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 import { temporaryState } from '../host/temporary-state.ts';
+import { Collector } from '../support/collector.ts';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
 const closers = new Closers();
 const listening = z.object({ url: z.string() });
 let state: StateDir;
+let collector: Collector;
 let env: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
@@ -26,7 +28,9 @@ beforeAll(async () => {
   closers.add('store', () => store.stop());
   const temporal = await startTemporalServer({ dir: join(state.root, 'temporal') });
   closers.add('Temporal', () => temporal.stop());
-  env = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
+  collector = await Collector.start();
+  closers.add('collector', () => collector.stop());
+  env = { ...collector.env, MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
 });
 afterAll(() => closers.close());
 
@@ -55,11 +59,23 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
   const api = serve('api');
   const control = serve('control', { MAYFLY_STATE_DIR: join(state.root, 'a') });
   const hostState = join(state.root, 'b');
-  const host = serve('host', { MAYFLY_STATE_DIR: hostState, MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'served' });
+  const host = serve('host', {
+    MAYFLY_STATE_DIR: hostState,
+    MAYFLY_HOST: 'simulated',
+    MAYFLY_HOST_ID: 'served',
+    MAYFLY_LOG_LEVEL: 'debug',
+  });
   const { url } = listening.parse(JSON.parse(await api.line('the API listens')));
   await ready(url);
 
-  const client = new MayflyClient({ baseUrl: url, apiKey: secret });
+  // Each request says which it is, and whatever is done for it says so too.
+  let requestId = 'the-create';
+  const named: typeof fetch = (to, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set('X-Request-Id', requestId);
+    return fetch(to, { ...init, headers });
+  };
+  const client = new MayflyClient({ baseUrl: url, apiKey: secret, fetch: named });
   const running = await client.createSandbox({ source: 'golden-debian12' }, { waitSeconds: 60 });
   expect(running).toMatchObject({ state: 'running', hostId: 'served' });
   expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
@@ -75,12 +91,32 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
   await doctor.end();
   expect(await readdir(join(hostState, 'sandboxes'))).toEqual([running.id]);
 
+  requestId = 'the-delete';
   const ended = await client.destroySandbox(running.id, { waitSeconds: 60 });
   expect(ended.state).toBe('destroyed');
   expect(unprovenLayers(ended.proof?.observations ?? [])).toEqual([]);
   expect(await readdir(join(hostState, 'sandboxes'))).toEqual([]);
+  await expect(client.getSandbox('sbx-0000000000000008')).rejects.toMatchObject({
+    problem: { requestId: 'the-delete' },
+  });
+  const { items } = await client.sandboxAudit(running.id, { limit: 100 });
+  const said = items.map(({ body }) => JSON.parse(body) as { kind: string; detail: { requestId?: string } });
+  expect(said.find(({ kind }) => kind === 'sandbox.requested')?.detail.requestId).toBe('the-create');
+  expect(said.find(({ kind }) => kind === 'sandbox.proof')?.detail.requestId).toBe('the-delete');
+  const programs = host.output.split('\n').filter((line) => line.includes('"ran a program"'));
+  expect(programs.some((line) => line.includes('"requestId":"the-create"'))).toBe(true);
+
   // What must stay apart: no process but the control worker has the CA and the audit key.
   expect(await readdir(hostState)).not.toContain('control');
 
   for (const child of [api, host, control]) expect(await child.end('SIGTERM')).toBe(0);
+
+  // One trace, from the request to a program on the host: each is the child of the one before.
+  const chains = collector.spans.filter(({ name }) => name === 'cp').map((span) => collector.ancestors(span));
+  const ofCreate = chains.find((chain) => chain.at(-1)?.name === 'POST /v1/sandboxes');
+  expect(
+    ofCreate?.map(({ name }) => name),
+    JSON.stringify([chains, collector.spans], null, 1),
+  ).toEqual(expect.arrayContaining(['RunActivity:prepare', 'StartActivity:prepare', 'RunWorkflow:sandbox']));
+  expect(JSON.stringify(collector.spans)).not.toContain(secret);
 });

@@ -3,13 +3,13 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { STOP_MS, StopWatch } from '../../worker/stop-watch.ts';
 
-const TIMES = { say: 20, end: 40 };
+const TIMES = { say: 20, leave: 60_000, end: 40 };
 
 function watched(signal: AbortSignal): { watch: StopWatch; said: string[]; ended: Promise<void> } {
   const said: string[] = [];
   let watch: StopWatch | undefined;
   const ended = new Promise<void>((end) => {
-    watch = new StopWatch({ signal, say: (line) => said.push(line), end, times: TIMES });
+    watch = new StopWatch({ signal, say: (line) => said.push(line), end, leave: () => {}, times: TIMES });
   });
   if (!watch) throw new Error('a promise runs its executor at once');
   return { watch, said, ended };

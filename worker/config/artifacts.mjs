@@ -134,11 +134,15 @@ export function imageDigest(name, folder) {
 /** What a workflow may be made of, besides packages: folders of the repository. */
 export const workflowFolders = /** @type {const} */ (['workflows', 'model']);
 
-/** @returns {string} the file that has, or will have, all workflows as one script */
-export function workflowBundlePath() {
+/**
+ * @param {readonly string[]} [interceptorModules] what they are bundled with besides
+ * @returns {string} the file that has, or will have, all workflows as one script
+ */
+export function workflowBundlePath(interceptorModules = []) {
   const hash = createHash('sha256');
   for (const folder of workflowFolders) hash.update(sourceDigest(join(repository, folder), /\.md$/));
   for (const file of ['package-lock.json', 'worker/bundle.ts']) hash.update(readFileSync(join(repository, file)));
+  for (const path of interceptorModules) hash.update(relative(repository, path));
   return join(cacheDir(), 'workflows', `${hash.digest('hex').slice(0, 16)}.js`);
 }
 

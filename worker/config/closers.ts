@@ -1,6 +1,7 @@
 interface Opened {
   name: string;
   close: () => Promise<void>;
+  begin: () => void;
 }
 
 /** What was opened, to be closed newest first. */
@@ -8,11 +9,18 @@ export class Closers {
   readonly #open: Opened[] = [];
   #closing: Opened[] = [];
 
-  /** @param whenClosing is called each time that closing begins */
-  constructor(private readonly whenClosing: () => void = () => {}) {}
+  /**
+   * @param whenClosing is called each time that closing begins
+   * @param whenClosed is called each time that nothing is left open
+   */
+  constructor(
+    private readonly whenClosing: () => void = () => {},
+    private readonly whenClosed: () => void = () => {},
+  ) {}
 
-  add(name: string, close: () => Promise<void>): void {
-    this.#open.push({ name, close });
+  /** @param begin what `close` does is begun with it already when the first of all is closed, so that it takes no time of its own */
+  add(name: string, close: () => Promise<void>, begin: () => void = () => {}): void {
+    this.#open.push({ name, close, begin });
   }
 
   /** What is not closed yet, in the order in which it is closed. */
@@ -26,6 +34,7 @@ export class Closers {
     const closing = this.#open.splice(0).reverse();
     this.#closing = [...this.#closing, ...closing];
     const failures: unknown[] = [];
+    for (const { begin } of closing) begin();
     for (const opened of closing) {
       try {
         await opened.close();
@@ -34,6 +43,7 @@ export class Closers {
       }
       this.#closing = this.#closing.filter((other) => other !== opened);
     }
+    if (this.#closing.length === 0) this.whenClosed();
     if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   }
 }

@@ -30,6 +30,8 @@ const environment = z.object({
   MAYFLY_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   MONGODB_URI: optional,
   TEMPORAL_ADDRESS: optional,
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional,
   TEMPORAL_NAMESPACE: z.string().default('default'),
 });
 
@@ -58,6 +60,8 @@ export interface Config {
   /** Undefined: a Temporal dev server of our own. */
   temporalAddress: string | undefined;
   temporalNamespace: string;
+  /** Where traces go, by OTLP over HTTP. Undefined: there are none. */
+  otlpEndpoint: string | undefined;
 }
 
 /** @throws MayflyError invalid_request that names the variable. */
@@ -86,6 +90,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     mongodbUri: values.MONGODB_URI,
     temporalAddress: values.TEMPORAL_ADDRESS,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
+    otlpEndpoint: values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT,
   };
 }
 

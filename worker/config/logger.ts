@@ -1,5 +1,6 @@
 import { Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
 import { type Logger, pino } from 'pino';
+import { currentRequestId } from '../../telemetry/request-id.ts';
 
 /** Names of fields that never reach a log. */
 const SECRETS = ['*.apiKey', '*.secret', '*.password', '*.token', '*.authorization', 'headers.authorization'];
@@ -7,9 +8,15 @@ const SECRETS = ['*.apiKey', '*.secret', '*.password', '*.token', '*.authorizati
 /** What the SDK warns of and we mean: a host worker runs activities alone. */
 const BY_DESIGN = new Set(['No workflows registered, not polling for workflow tasks']);
 
+/** Each line names the request on whose behalf it is written. */
+function requestOf(): object {
+  const requestId = currentRequestId();
+  return requestId === undefined ? {} : { requestId };
+}
+
 /** JSON lines on standard error; standard output belongs to the CLI. */
 export function createLogger(level: string): Logger {
-  return pino({ name: 'mayfly', level, redact: SECRETS }, pino.destination(2));
+  return pino({ name: 'mayfly', level, redact: SECRETS, mixin: requestOf }, pino.destination(2));
 }
 
 /** Temporal's own messages through the same logger. Once a process, before anything else of Temporal's. */

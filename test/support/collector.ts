@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { z } from 'zod';
+
+/** OTLP over HTTP in its JSON form: opentelemetry-proto, collector/trace/v1. */
+const exported = z.object({
+  resourceSpans: z.array(
+    z.object({
+      scopeSpans: z.array(
+        z.object({
+          spans: z.array(
+            z.looseObject({
+              traceId: z.string(),
+              spanId: z.string(),
+              parentSpanId: z.string().optional(),
+              name: z.string(),
+              attributes: z.array(z.unknown()),
+            }),
+          ),
+        }),
+      ),
+    }),
+  ),
+});
+
+export type Span = z.infer<typeof exported>['resourceSpans'][number]['scopeSpans'][number]['spans'][number];
+
+/** Takes traces on loopback, and keeps them. */
+export class Collector {
+  readonly spans: Span[] = [];
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer(async (request, response) => {
+      const { resourceSpans } = exported.parse(await json(request));
+      this.spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+      response.setHeader('Content-Type', 'application/json').end('{}');
+    });
+  }
+
+  static async start(): Promise<Collector> {
+    const collector = new Collector();
+    await once(collector.#server.listen(0, '127.0.0.1'), 'listening');
+    return collector;
+  }
+
+  /** What a process is given that shall send its traces here, soon. */
+  get env(): NodeJS.ProcessEnv {
+    const address = this.#server.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    return { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, OTEL_BSP_SCHEDULE_DELAY: '200' };
+  }
+
+  /** A span, its parent, and so on to the one that has none here. */
+  ancestors(span: Span): Span[] {
+    const parent = this.spans.find(({ spanId, traceId }) => spanId === span.parentSpanId && traceId === span.traceId);
+    return parent ? [span, ...this.ancestors(parent)] : [span];
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}

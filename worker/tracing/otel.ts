@@ -1,0 +1,92 @@
+import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { Resource } from '@opentelemetry/resources';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import {
+  makeWorkflowExporter,
+  OpenTelemetryActivityInboundInterceptor,
+  OpenTelemetryActivityOutboundInterceptor,
+  OpenTelemetryWorkflowClientInterceptor,
+} from '@temporalio/interceptors-opentelemetry';
+import { createMiddleware } from 'hono/factory';
+import { routePath } from 'hono/route';
+import type { Env } from '../../api/http/context.ts';
+import { observePrograms } from '../../telemetry/programs.ts';
+import { currentRequestId } from '../../telemetry/request-id.ts';
+import { shownArguments } from './programs.ts';
+import type { Tracing } from './tracing.ts';
+
+/** How long the end of a process waits for its last spans to be taken. Milliseconds. */
+const FLUSH_MS = 1_000;
+const WORKFLOW_MODULE = createRequire(import.meta.url).resolve(
+  '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors',
+);
+
+/** Spans go by OTLP over HTTP to where OTEL_EXPORTER_OTLP_ENDPOINT says; the exporter reads that, and the other OTEL_ variables, itself. */
+export function openOtel(): Tracing {
+  const resource = Resource.default().merge(
+    new Resource({ 'service.name': process.env['OTEL_SERVICE_NAME'] || 'mayfly' }),
+  );
+  const processor = new BatchSpanProcessor(new OTLPTraceExporter());
+  const provider = new NodeTracerProvider({ resource, spanProcessors: [processor] });
+  provider.register();
+  tracePrograms();
+  return {
+    client: [new OpenTelemetryWorkflowClientInterceptor()],
+    activity: [
+      (activity) => ({
+        inbound: new OpenTelemetryActivityInboundInterceptor(activity),
+        outbound: new OpenTelemetryActivityOutboundInterceptor(activity),
+      }),
+    ],
+    workflowModules: [WORKFLOW_MODULE],
+    sinks: { exporter: makeWorkflowExporter(processor, resource) },
+    request: traceRequest(),
+    // A collector that is away holds nobody up.
+    close: () => Promise.race([provider.shutdown(), sleep(FLUSH_MS, undefined, { ref: false })]),
+  };
+}
+
+/** One span a request, named by its route: paths are the caller's. */
+function traceRequest() {
+  const tracer = trace.getTracer('mayfly-api');
+  return createMiddleware<Env>(async (c, next) => {
+    const parent = propagation.extract(context.active(), Object.fromEntries(c.req.raw.headers));
+    const span = tracer.startSpan(c.req.method, { kind: SpanKind.SERVER }, parent);
+    await context.with(trace.setSpan(parent, span), next);
+    const route = c.res.status === 404 ? 'none' : routePath(c, -1);
+    span.updateName(`${c.req.method} ${route}`);
+    span.setAttributes({
+      'http.request.method': c.req.method,
+      'http.route': route,
+      'http.response.status_code': c.res.status,
+      'mayfly.request_id': c.get('requestId'),
+    });
+    if (c.res.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+    span.end();
+  });
+}
+
+/** A span for each program that is run as part of something that is traced. */
+function tracePrograms(): void {
+  const tracer = trace.getTracer('mayfly-programs');
+  observePrograms((program, args) => {
+    if (!trace.getActiveSpan()) return () => {};
+    const requestId = currentRequestId();
+    const span = tracer.startSpan(program, {
+      attributes: {
+        'process.executable.name': program,
+        'process.command_args': shownArguments(args),
+        ...(requestId !== undefined && { 'mayfly.request_id': requestId }),
+      },
+    });
+    return (failure) => {
+      // Its message may be what a program said of a guest: only that it failed is told.
+      if (failure) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    };
+  });
+}

@@ -1,0 +1,47 @@
+import type { Context } from '@temporalio/activity';
+import type { WorkflowClientInterceptor } from '@temporalio/client';
+import { defaultPayloadConverter, type Headers } from '@temporalio/common';
+import type { ActivityInterceptors } from '@temporalio/worker';
+import { REQUEST_ID } from '../../model/sagas/request-id.ts';
+import { currentRequestId, isRequestId, onBehalfOf } from '../../telemetry/request-id.ts';
+
+/** Gives what is asked of Temporal the id of the request that asks. */
+export function requestIdOfClient(): WorkflowClientInterceptor {
+  return {
+    start: (input, next) => next({ ...input, headers: withId(input.headers) }),
+    startWithDetails: (input, next) => next({ ...input, headers: withId(input.headers) }),
+    signal: (input, next) => next({ ...input, headers: withId(input.headers) }),
+    signalWithStart: (input, next) => next({ ...input, headers: withId(input.headers) }),
+    startUpdate: (input, next) => next({ ...input, headers: withId(input.headers) }),
+    startUpdateWithStart: (input, next) =>
+      next({
+        ...input,
+        workflowStartHeaders: withId(input.workflowStartHeaders),
+        updateHeaders: withId(input.updateHeaders),
+      }),
+  };
+}
+
+/** Runs an activity on behalf of the request that its workflow was asked by; its log lines say which. */
+export function requestIdOfActivity(_context: Context): ActivityInterceptors {
+  return {
+    inbound: {
+      execute(input, next) {
+        const payload = input.headers[REQUEST_ID];
+        const id: unknown = payload && defaultPayloadConverter.fromPayload(payload);
+        return onBehalfOf(isRequestId(id) ? id : undefined, () => next(input));
+      },
+    },
+    outbound: {
+      getLogAttributes(input, next) {
+        const requestId = currentRequestId();
+        return next(requestId === undefined ? input : { ...input, requestId });
+      },
+    },
+  };
+}
+
+function withId(headers: Headers): Headers {
+  const id = currentRequestId();
+  return id === undefined ? headers : { ...headers, [REQUEST_ID]: defaultPayloadConverter.toPayload(id) };
+}

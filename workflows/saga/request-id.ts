@@ -1,0 +1,59 @@
+import {
+  AsyncLocalStorage,
+  defaultPayloadConverter,
+  type Headers,
+  type WorkflowInterceptors,
+} from '@temporalio/workflow';
+import { DESTROY } from '../../model/sagas/messages.ts';
+import { REQUEST_ID } from '../../model/sagas/request-id.ts';
+import { CANCEL_COMMAND } from '../../model/sandbox/command.ts';
+
+/** Signals by which a request takes a run over; others only tell it something. */
+const TAKES_OVER: ReadonlySet<string> = new Set([DESTROY, CANCEL_COMMAND]);
+
+/**
+ * Hands the id of a request on, from the header of what started a run, or asks something of it, to the headers of what it
+ * has done: no payload has it, and a history without it is replayed as it was.
+ */
+export function interceptors(): WorkflowInterceptors {
+  const asking = new AsyncLocalStorage<string | undefined>();
+  let ofRun: string | undefined;
+  const withId = <T extends { headers: Headers }>(input: T): T => {
+    const id = asking.getStore() ?? ofRun;
+    if (id === undefined || REQUEST_ID in input.headers) return input;
+    return { ...input, headers: { ...input.headers, [REQUEST_ID]: defaultPayloadConverter.toPayload(id) } };
+  };
+  return {
+    inbound: [
+      {
+        execute(input, next) {
+          ofRun = idIn(input.headers);
+          return next(input);
+        },
+        handleSignal(input, next) {
+          const id = idIn(input.headers);
+          if (id !== undefined && TAKES_OVER.has(input.signalName)) ofRun = id;
+          return asking.run(id, () => next(input));
+        },
+        handleUpdate(input, next) {
+          return asking.run(idIn(input.headers), () => next(input));
+        },
+      },
+    ],
+    outbound: [
+      {
+        scheduleActivity: (input, next) => next(withId(input)),
+        scheduleLocalActivity: (input, next) => next(withId(input)),
+        startChildWorkflowExecution: (input, next) => next(withId(input)),
+        continueAsNew: (input, next) => next(withId(input)),
+        signalWorkflow: (input, next) => next(withId(input)),
+      },
+    ],
+  };
+}
+
+function idIn(headers: Headers): string | undefined {
+  const payload = headers[REQUEST_ID];
+  const id: unknown = payload && defaultPayloadConverter.fromPayload(payload);
+  return typeof id === 'string' ? id : undefined;
+}
