@@ -21,6 +21,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
   idempotency: [{ expiresAt: 1 }],
+  auditQueue: [{ sandboxId: 1, place: 1 }],
 };
 
 /**

@@ -142,6 +142,9 @@ export function callsOf(store: Store): Calls {
     },
     audit: {
       append: () => Promise.all([1, 2].map((n) => audit.append(sandboxId(1), { ...event, eventId: `${n}` }))),
+      record: () => audit.record(sandboxId(1), { ...event, eventId: '3' }),
+      faults: () => audit.faults(),
+      appendWaiting: () => audit.appendWaiting(),
       head: () => audit.head(sandboxId(1)),
       entries: () => audit.entries(sandboxId(1), { limit: 5 }),
       verify: () => audit.verify(sandboxId(1)),
