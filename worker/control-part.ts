@@ -9,8 +9,10 @@ import { auditKey } from './config/secret-file.ts';
 import { createControlWorker } from './control.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
+import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
 import { repeating } from './upkeep/repeating.ts';
+import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
@@ -42,15 +44,22 @@ export async function startControlPart({
     'pruning',
     repeating(() => prune(store, logger), PRUNE_EVERY_MS),
   );
+  const namespace = config.temporalNamespace;
+  const client = new Client({ connection, namespace });
+  const settings = config.retention;
+  const isOpen = (sandboxId: string) => hasOpenSaga(client, sandboxId);
+  const retention = new RetentionPass({ store, settings, isOpen, logger });
+  closers.add(
+    'retention',
+    repeating((signal) => retention.run(signal), passMs(settings)),
+  );
   closers.add(
     'events that wait for the audit',
     repeating(() => waitingAudit.look(), APPEND_WAITING_EVERY_MS),
   );
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'));
-  const namespace = config.temporalNamespace;
   const worker = runWorker(await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle }));
   closers.add('control worker', () => worker.stop());
-  const client = new Client({ connection, namespace });
   closers.add('schedule of reconciliations', await keepReconciling({ client, connection, config, logger }));
   return { store, ended: worker.ended };
 }

@@ -8,6 +8,7 @@ import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
 import { auditGauges } from './audit-gauges.ts';
+import { retentionCounter } from './retention-counter.ts';
 
 /** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];
@@ -103,11 +104,13 @@ export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry):
   });
   const measureStorage = storageGauges(store, registry);
   const countFaults = auditGauges(store, registry);
+  const countRemoved = retentionCounter(store, registry);
   app.get('/metrics', requires('sandboxes:read'), async (c) => {
     const counts = await store.sandboxes.countByState();
     for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
     await measureStorage();
     await countFaults();
+    await countRemoved();
     return c.body(await registry.metrics(), 200, { 'Content-Type': registry.contentType });
   });
 }

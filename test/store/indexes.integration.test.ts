@@ -20,6 +20,7 @@ const WHOLE = new Set([
   'audit.verifyAll',
   'audit.faults', // what waits: normally nothing
   'audit.appendWaiting',
+  'retention.removed', // a document a collection
 ]);
 
 const FILTERED = new Set(['find', 'findOne', 'findOneAndUpdate', 'updateOne', 'replaceOne', 'deleteOne', 'deleteMany']);
