@@ -3,7 +3,7 @@ import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { defineCommand } from 'citty';
 import { onPath } from '../worker/config/artifacts.mjs';
-import { readConfig } from '../worker/config/config.ts';
+import { type RetentionSettings, readConfig } from '../worker/config/config.ts';
 import type { Installation } from '../worker/installation.ts';
 import { checkArguments, JSON_OPTION } from './terminal/arguments.ts';
 import { CliError } from './terminal/cli-error.ts';
@@ -25,7 +25,20 @@ async function writeConnection(stateDir: string, connection: Connection): Promis
   return path;
 }
 
-function welcome(io: Io, installation: Installation, keyFile: string, source: string): string[] {
+interface Welcome {
+  installation: Installation;
+  keyFile: string;
+  source: string;
+  retention: RetentionSettings;
+}
+
+/** How long what has ended stays. */
+export function keptText({ recordDays, auditDays }: RetentionSettings): string {
+  const days = (n: number | null) => (n === null ? 'for ever' : `${n} ${n === 1 ? 'day' : 'days'}`);
+  return `records of ended sandboxes ${days(recordDays)} (MAYFLY_RETENTION_DAYS), their audit ${days(auditDays)}`;
+}
+
+function welcome(io: Io, { installation, keyFile, source, retention }: Welcome): string[] {
   const { apiUrl, kind, hostId } = installation;
   const { temporalUiUrl } = installation.describe();
   const program = onPath('mayfly') ? 'mayfly' : relative('', process.argv[1] ?? 'bin/mayfly');
@@ -35,6 +48,7 @@ function welcome(io: Io, installation: Installation, keyFile: string, source: st
     ...(temporalUiUrl ? [`  Temporal UI  ${temporalUiUrl}`] : []),
     `  admin key    in ${keyFile} (0600); \`mayfly\` on this machine finds it there`,
     `  host         ${hostId}, ${kind}${kind === 'simulated' ? io.paint('yellow', ': it isolates NOTHING') : ''}`,
+    `  keeps        ${keptText(retention)}`,
     '',
     '  another terminal:',
     `    ${program} sandbox create ${source}`,
@@ -74,7 +88,10 @@ export function upCommand(io: Io) {
         const { apiUrl, adminKey, hostId, kind, stateDir } = installation;
         const keyFile = await writeConnection(stateDir, { apiUrl, apiKey: adminKey });
         if (args.json) io.printJson({ apiUrl, hostId, kind, stateDir, keyFile, ...installation.describe() });
-        else for (const line of welcome(io, installation, keyFile, DEFAULT_SOURCE)) io.print(line);
+        else {
+          const given = { installation, keyFile, source: DEFAULT_SOURCE, retention: config.retention };
+          for (const line of welcome(io, given)) io.print(line);
+        }
         const interrupted = io.signal.aborted ? Promise.resolve() : once(io.signal, 'abort');
         const broken = await Promise.race([installation.broken, interrupted.then(() => null)]);
         if (broken !== null) throw brokenError(broken, stateDir);

@@ -19,7 +19,7 @@ export function createCommandAuditActivities({ store }: { store: Store }) {
       at: new Date().toISOString(),
       detail: { commandId: record.id, ...detail },
     };
-    await store.audit.append(record.sandboxId, event);
+    await store.audit.record(record.sandboxId, event);
   }
 
   async function appendStarted(record: CommandRecord): Promise<void> {

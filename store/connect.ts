@@ -13,6 +13,8 @@ import { Output } from './commands/output.ts';
 import { bringUpToDate } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
+import { AuditRetention } from './retention/audit-retention.ts';
+import { Retention } from './retention/retention.ts';
 import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
 import { ReconciledThings } from './sandboxes/reconciled.ts';
@@ -40,6 +42,8 @@ export interface Store {
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
+  retention: Retention;
+  auditRetention: AuditRetention;
   /** Resolves when the server answers. @throws MayflyError store_unavailable */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -79,6 +83,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),
+    retention: new Retention(connection),
+    auditRetention: new AuditRetention(connection, auditKey),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };

@@ -11,7 +11,7 @@ const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
  */
 export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   sandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }],
-  endedSandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }],
+  endedSandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }, { updatedAt: 1, _id: 1 }],
   snapshots: [{ sandboxId: 1, ...NEWEST_FIRST }, { state: 1 }],
   captures: [{ source: 1, ...NEWEST_FIRST }],
   commands: [{ sandboxId: 1, requestedAt: -1, _id: -1 }],
@@ -21,6 +21,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
   idempotency: [{ expiresAt: 1 }],
+  auditHeads: [{ endedAt: 1, _id: 1 }],
+  auditQueue: [{ sandboxId: 1, place: 1 }],
 };
 
 /**

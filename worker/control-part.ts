@@ -9,7 +9,11 @@ import { auditKey } from './config/secret-file.ts';
 import { createControlWorker } from './control.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
+import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
+import { repeating } from './upkeep/repeating.ts';
+import { passMs, RetentionPass } from './upkeep/retention.ts';
+import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
 /** Entries live 24 h (model/limits.ts), so an hour more of one is nothing. Milliseconds. */
 const PRUNE_EVERY_MS = 3_600_000;
@@ -36,9 +40,25 @@ export async function startControlPart({
   const ca = await UserCa.open(join(secrets, 'ca'));
   const store = await connectStore(storeUri, { auditKey: key });
   closers.add("the control worker's store", () => store.close());
-  closers.add('pruning', pruneHourly(store, logger));
-  const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
+  const waitingAudit = new WaitingAudit(store, logger);
+  closers.add(
+    'pruning',
+    repeating(() => prune(store, logger), PRUNE_EVERY_MS),
+  );
   const namespace = config.temporalNamespace;
+  const client = new Client({ connection, namespace });
+  const settings = config.retention;
+  const isOpen = (sandboxId: string) => hasOpenSaga(client, sandboxId);
+  const retention = new RetentionPass({ store, settings, isOpen, logger });
+  closers.add(
+    'retention',
+    repeating((signal) => retention.run(signal), passMs(settings)),
+  );
+  closers.add(
+    'events that wait for the audit',
+    repeating(() => waitingAudit.look(), APPEND_WAITING_EVERY_MS),
+  );
+  const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const worker = runWorker(
     await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle, tracing }),
   );
@@ -47,25 +67,17 @@ export async function startControlPart({
     () => worker.stop(),
     () => worker.beginStop(),
   );
-  const client = new Client({ connection, namespace });
   closers.add('schedule of reconciliations', await keepReconciling({ client, connection, config, logger }));
   return { store, ended: worker.ended };
 }
 
-/** Removes what is past, now and every hour. @returns what stops it, when nothing runs any more */
-function pruneHourly({ idempotency, certificates }: Store, logger: Logger): () => Promise<void> {
-  let running: Promise<void>;
-  const prune = () => {
-    const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
-    running = Promise.all([idempotency.prune(), certificates.prune(before)]).then(
-      ([keys, ended]) => logger.debug({ keys, ended }, 'removed idempotency keys and certificates that are past'),
-      (error: unknown) => logger.warn({ err: error }, 'what is past stays for another hour'),
-    );
-  };
-  prune();
-  const timer = setInterval(prune, PRUNE_EVERY_MS);
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+/** Removes what is past. */
+async function prune({ idempotency, certificates }: Store, logger: Logger): Promise<void> {
+  const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
+  try {
+    const [keys, ended] = await Promise.all([idempotency.prune(), certificates.prune(before)]);
+    logger.debug({ keys, ended }, 'removed idempotency keys and certificates that are past');
+  } catch (error) {
+    logger.warn({ err: error }, 'what is past stays for another hour');
+  }
 }

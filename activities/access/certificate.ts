@@ -59,7 +59,7 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
       const unrevoked = { revokedAt: null, revokedBy: null, refusedAt: null };
       await Promise.all([
         store.certificates.add({ ...issued, sandboxId, actor, purpose, fingerprint, signedBy, ...unrevoked }),
-        store.audit.append(sandboxId, issueOf(request, { ...issued, purpose, fingerprint })),
+        store.audit.record(sandboxId, issueOf(request, { ...issued, purpose, fingerprint })),
       ]);
       return { ...issued, certificate };
     },

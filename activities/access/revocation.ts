@@ -54,7 +54,7 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
         actor,
       );
       if (told.length === 0) return;
-      await store.audit.append(sandboxId, {
+      await store.audit.record(sandboxId, {
         eventId,
         kind: 'certificate.revoked',
         actor,

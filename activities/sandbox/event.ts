@@ -6,7 +6,7 @@ export function createEventActivities({ store }: { store: Store }) {
   return {
     /** Appends to the audit trail. The event's id makes a repetition harmless. */
     async rememberEvent({ sandboxId, event }: RecordEventInput): Promise<void> {
-      await store.audit.append(sandboxId, event);
+      await store.audit.record(sandboxId, event);
     },
   };
 }

@@ -5,7 +5,10 @@ import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
-/** A change of a sandbox's record, and what the audit trail says of it. Both are written, or the activity is retried. */
+/**
+ * A change of a sandbox's record, and what the audit trail says of it. Both are written, or the activity is retried. Where
+ * the audit trail can't be continued its event waits, and the record says so: that stops nobody.
+ */
 export interface Remembrance {
   sandboxId: string;
   changes: Partial<Omit<SandboxRecord, 'id' | 'name'>>;
@@ -14,6 +17,12 @@ export interface Remembrance {
 
 /** The record of a sandbox: what its own workflow, and nobody else, writes of it. */
 export function createRecordActivities({ store }: { store: Store }) {
+  /** Says in the record why the audit trail can't be continued, if it does not say so yet; or that it can be again. */
+  async function withFault(record: SandboxRecord, auditFault: string | null): Promise<SandboxRecord> {
+    if (auditFault === (record.auditFault ?? null)) return record;
+    return store.sandboxes.update(record.id, { auditFault });
+  }
+
   return {
     /**
      * Puts the first record of a sandbox into the store. The same request again changes nothing. Of one whose name is
@@ -23,11 +32,9 @@ export function createRecordActivities({ store }: { store: Store }) {
     async recordRequested({ record, event }: { record: SandboxRecord; event: AuditEvent }): Promise<SandboxRecord> {
       if (record.name !== null) {
         const named = await store.sandboxes.create(record);
-        await store.audit.append(record.id, event);
-        return named;
+        return withFault(named, await store.audit.record(record.id, event));
       }
-      const [stored] = await Promise.all([store.sandboxes.create(record), store.audit.append(record.id, event)]);
-      return stored;
+      return withFault(...(await Promise.all([store.sandboxes.create(record), store.audit.record(record.id, event)])));
     },
 
     /**
@@ -35,12 +42,12 @@ export function createRecordActivities({ store }: { store: Store }) {
      * @throws MayflyError sandbox_not_found: the store was set back to a time before it
      */
     async remember({ sandboxId, changes, event }: Remembrance): Promise<SandboxRecord> {
-      const [record] = await Promise.all([
+      const [record, fault] = await Promise.all([
         store.sandboxes.update(sandboxId, changes),
-        store.audit.append(sandboxId, event),
+        store.audit.record(sandboxId, event),
         count(store, sandboxId, event),
       ]);
-      return record;
+      return withFault(record, fault);
     },
 
     /** Writes all of a record which the store has lost, or has an earlier one of. */
@@ -51,7 +58,7 @@ export function createRecordActivities({ store }: { store: Store }) {
       const detail = { state, hostId };
       const restored: AuditEvent = { ...event, eventId, kind: 'sandbox.record-restored', actor: null, detail };
       for (const each of [restored, event]) {
-        await store.audit.append(id, each);
+        await store.audit.record(id, each);
         await count(store, id, each);
       }
       return record;
@@ -62,7 +69,7 @@ export function createRecordActivities({ store }: { store: Store }) {
       const present = await store.sandboxes.get(record.id);
       if (present) return present;
       await store.sandboxes.put(record);
-      await store.audit.append(record.id, event);
+      await store.audit.record(record.id, event);
       return record;
     },
 

@@ -39,7 +39,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       if (present && present.bakeId !== record.bakeId && present.state !== 'failed' && present.state !== 'deleted') {
         throw new MayflyError('source_exists', `${record.hostId} has a source ${record.name}: it is ${present.state}.`);
       }
-      await Promise.all([store.bakedSources.begin(record), store.audit.append(record.id, event)]);
+      await Promise.all([store.bakedSources.begin(record), store.audit.record(record.id, event)]);
       return record;
     },
 
@@ -47,7 +47,7 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
     async rememberBake({ sourceId, changes, event }: BakedRemembrance): Promise<BakedSource> {
       const [record] = await Promise.all([
         store.bakedSources.update(sourceId, changes),
-        event && store.audit.append(sourceId, event),
+        event && store.audit.record(sourceId, event),
       ]);
       return record;
     },

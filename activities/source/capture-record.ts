@@ -18,14 +18,14 @@ export function createCaptureRecordActivities({ store }: { store: Store }) {
     /** Again, it changes nothing. */
     async recordCapture(input: { record: CaptureRecord; sourceId: string; event: AuditEvent }): Promise<CaptureRecord> {
       const record = await store.captures.create(input.record);
-      await store.audit.append(input.sourceId, input.event);
+      await store.audit.record(input.sourceId, input.event);
       return record;
     },
 
     /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
     async rememberCapture({ captureId, sourceId, changes, event }: CaptureRemembrance): Promise<CaptureRecord> {
       const record = await store.captures.update(captureId, changes);
-      if (event) await store.audit.append(sourceId, event);
+      if (event) await store.audit.record(sourceId, event);
       return record;
     },
 

@@ -16,7 +16,7 @@ export function createSourceRecordActivities({ store }: { store: Store }) {
     async rememberSource({ source, changes, event }: SourceRemembrance): Promise<SourceAccess> {
       const [record] = await Promise.all([
         store.sources.change(source, changes),
-        event && store.audit.append(source.id, event),
+        event && store.audit.record(source.id, event),
       ]);
       return record;
     },

@@ -7,7 +7,9 @@ import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
+import { auditGauges } from './audit-gauges.ts';
 import { operatorGauges } from './operator-metrics.ts';
+import { retentionCounter } from './retention-counter.ts';
 
 /** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600];
@@ -102,11 +104,13 @@ export function metricsOf(store: Store, registry: Registry): () => Promise<void>
     registers: [registry],
   });
   const measureStorage = storageGauges(store, registry);
+  const countFaults = auditGauges(store, registry);
+  const countRemoved = retentionCounter(store, registry);
   const measureSagas = operatorGauges(store, registry);
   return async () => {
     const counts = await store.sandboxes.countByState();
     for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
-    await Promise.all([measureStorage(), measureSagas(counts)]);
+    await Promise.all([measureStorage(), measureSagas(counts), countFaults(), countRemoved()]);
   };
 }
 

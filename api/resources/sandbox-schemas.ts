@@ -161,6 +161,7 @@ export const sandboxAnswer = z
     failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
     stalledBy: z.enum(SPACE_SUSPENSION_CAUSES).nullable(),
     waitingFor: z.string().nullable(),
+    auditFault: z.string().nullable().openapi({ description: 'Why events wait for its audit trail; null: none do' }),
     proof: z
       .object({
         sandboxId: z.string(),

@@ -43,6 +43,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
     failure: record.failure,
     stalledBy: record.stalledBy,
     waitingFor: record.waitingFor,
+    auditFault: record.auditFault ?? null,
     proof: record.proof,
     steps: record.steps,
   };

@@ -27,9 +27,16 @@ export function verifyCommand(io: Io) {
       } else {
         for (const [id, { problems }] of broken) {
           for (const { seq, kind, detail } of problems) {
-            io.print(`${id} entry ${seq ?? '-'}: ${io.paint('red', kind)} ${printable(detail)}`);
+            io.print(`${printable(id)} entry ${seq ?? '-'}: ${io.paint('red', kind)} ${printable(detail)}`);
           }
         }
+        for (const [id, { waiting }] of results) {
+          if (waiting)
+            io.print(`${printable(id)}: ${io.paint('yellow', `${waiting} waiting`)} until it can be continued`);
+        }
+        const expired = [...results.values()].reduce((sum, one) => sum + (one.expired ?? 0), 0);
+        if (expired > 0)
+          io.print(`${expired} entries were exported and removed, and are vouched for by the ends of their chains`);
         io.print(`${results.size} chains, ${results.size - broken.length} whole, ${broken.length} tampered with`);
       }
       return broken.length === 0 ? EXIT.ok : EXIT.failed;

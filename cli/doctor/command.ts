@@ -10,6 +10,7 @@ import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
+import { auditLines, isAuditWhole, lookForAuditFaults } from './audit.ts';
 import { isClean as areCapturesClean, captureLines, lookForCaptures } from './captures.ts';
 import { checkMachine } from './checks.ts';
 import type { Fixing } from './fixing.ts';
@@ -85,13 +86,14 @@ async function examine(
   const copied = blind ? { capturesUnknown: MEND_FIRST } : await lookForCaptures(config, fixing);
   // They wait for somebody to make room, which is no fault of this machine.
   const waiting = blind ? { stalledUnknown: MEND_FIRST } : await lookForSuspended(config);
+  const audit = blind ? { auditUnknown: MEND_FIRST } : await lookForAuditFaults(config);
   const clean =
     'residue' in look && look.residue.every(({ removed }) => removed) && isClean(saved) && areCapturesClean(copied);
-  const healthy = clean && faults.length === 0;
-  if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting });
+  const healthy = clean && isAuditWhole(audit) && faults.length === 0;
+  if (args.json) io.printJson({ healthy, checks, ...look, ...saved, ...copied, ...waiting, ...audit });
   else {
     const left = [residueLines(io, look), snapshotLines(io, saved), captureLines(io, copied)];
-    for (const line of [...left.flat(), ...suspendedLines(io, waiting)]) io.print(line);
+    for (const line of [...left.flat(), ...suspendedLines(io, waiting), ...auditLines(io, audit)]) io.print(line);
   }
   return healthy ? EXIT.ok : EXIT.failed;
 }

@@ -24,6 +24,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['expires', record.proof ? null : record.expiresAt],
     ['ended by', record.stopReason],
     ['waits for', record.waitingFor],
+    ['audit', record.auditFault ?? null],
     ['failed', failure && `${failure.step}: ${ERRORS[failure.code].title} (${failure.code})`],
     ['why', failure?.message ?? null],
     ['do', failure && remedyOf(failure.code)],

@@ -140,6 +140,8 @@ export interface SandboxRecord {
   stalledBy: SpaceSuspensionCause | null;
   /** What a saga that can't go on waits for, e.g. `host kvm-2 to come back`. */
   waitingFor: string | null;
+  /** Why events wait for its audit trail, which can't be continued; null, or absent in older records: none do. */
+  auditFault?: string | null;
   proof: Proof | null;
   steps: StepTiming[];
 }

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { redact } from './redact.ts';
@@ -16,6 +17,24 @@ export interface AuditHead {
   count: number;
   hash: string;
   mac: string;
+}
+
+/** Up to where the entries of a chain were exported and then removed; `mac` proves that a holder of the key said so. */
+export interface ExpiredEnd {
+  /** How many entries that are. */
+  count: number;
+  /** Of the last of them. */
+  hash: string;
+  /** When, ISO 8601. */
+  at: string;
+  mac: string;
+}
+
+/** Nothing can be appended to a chain until somebody has mended it. */
+export class BrokenChain extends MayflyError {
+  constructor(message: string) {
+    super('internal', message);
+  }
 }
 
 /** The canonical JSON of an event, redacted, with a detail that is too large replaced by its digest and beginning. */
@@ -56,6 +75,19 @@ export class ChainKey {
 
   isGenuineHead(sandboxId: string, head: AuditHead): boolean {
     return head.mac === this.head(sandboxId, head.count, head.hash).mac;
+  }
+
+  expiry(sandboxId: string, { count, hash, at }: Omit<ExpiredEnd, 'mac'>): ExpiredEnd {
+    return { count, hash, at, mac: this.#hmac(`expired\n${sandboxId}\n${count}\n${hash}\n${at}`) };
+  }
+
+  isGenuineExpiry(sandboxId: string, expired: ExpiredEnd): boolean {
+    return expired.mac === this.expiry(sandboxId, expired).mac;
+  }
+
+  /** Of an event that waits for its chain, so that nobody without the key has one appended. */
+  queued(sandboxId: string, body: string): string {
+    return this.#hmac(`queued\n${sandboxId}\n${body}`);
   }
 
   #hmac(text: string): string {

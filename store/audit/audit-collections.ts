@@ -1,11 +1,11 @@
 import mongoose, { type Connection, type Model } from 'mongoose';
-import { MayflyError } from '../../model/errors.ts';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import { DUPLICATE_KEY, isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
-import type { AuditHead } from './audit-chain.ts';
+import { type AuditHead, BrokenChain } from './audit-chain.ts';
 import type { EntryDocument, HeadDocument } from './audit-documents.ts';
 import { entryId, entryOf, entrySchema, headSchema, headText, parseHead } from './audit-documents.ts';
+import type { ChainState } from './audit-verification.ts';
 
 /** Entries and heads as they lie in MongoDB; whether they are genuine is for a holder of the key to say. */
 export class AuditCollections {
@@ -21,21 +21,22 @@ export class AuditCollections {
 
   /** Null when there is none, or none that Mayfly could have written. */
   async head(sandboxId: string): Promise<AuditHead | null> {
-    const text = await this.headText(sandboxId);
+    const { head: text } = await this.state(sandboxId);
     return text === null ? null : parseHead(text);
   }
 
-  async headText(sandboxId: string): Promise<string | null> {
+  /** What is stored of a chain beside its entries. */
+  async state(sandboxId: string): Promise<ChainState> {
     const found = await reaching('read the head of an audit', () =>
       this.#heads.findById(sandboxId).lean<HeadDocument>(),
     );
-    return found?.head ?? null;
+    return { head: found?.head ?? null, expired: found?.expired };
   }
 
   /** By sandbox. */
-  async headTexts(): Promise<Map<string, string>> {
+  async states(): Promise<Map<string, ChainState>> {
     const heads = await reaching('read audit heads', () => this.#heads.find().lean<HeadDocument[]>());
-    return new Map(heads.map(({ _id, head }) => [_id, head]));
+    return new Map(heads.map(({ _id, head, expired }) => [_id, { head, expired }]));
   }
 
   /** The head that is there; the given one when there was none. */
@@ -48,7 +49,7 @@ export class AuditCollections {
     }
     const present = await this.head(sandboxId);
     if (present) return present;
-    throw new MayflyError('internal', `The head of the audit of ${sandboxId} is not one that was written by Mayfly.`);
+    throw new BrokenChain(`The head of the audit of ${sandboxId} is not one that was written by Mayfly.`);
   }
 
   /** Unless the head that is there is one of a longer chain. */
@@ -94,7 +95,7 @@ export class AuditCollections {
     const failure = await this.#inserts.add({ _id: entryId(entry.sandboxId, entry.seq), ...entry, recent });
     if (failure === null) return true;
     if (failure.code === DUPLICATE_KEY) return false;
-    throw new MayflyError('internal', `The store refused an audit entry of ${entry.sandboxId}: ${failure.errmsg}`);
+    throw new BrokenChain(`The store refused an audit entry of ${entry.sandboxId}: ${failure.errmsg}`);
   }
 
   /** Entries of many chains, each the next of its own. @returns for each why it was not written, or null */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Schema } from 'mongoose';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import { NAME, NUMBER, strictSchema } from '../mongo/schema.ts';
-import type { AuditHead } from './audit-chain.ts';
+import { NAME, NUMBER, strictSchema, TEXT } from '../mongo/schema.ts';
+import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
 
 /** One entry; `_id` = `<sandboxId>/<seq>`, so that the unique insert settles who wrote that number. */
 export interface EntryDocument extends AuditEntry {
@@ -21,6 +21,10 @@ export interface EntryDocument extends AuditEntry {
 export interface HeadDocument {
   _id: string;
   head: string;
+  /** When its sandbox ended, ISO 8601: only once the sandbox's record is removed, and until the entries are. */
+  endedAt?: string;
+  /** Up to where entries were exported and removed: `<count>/<hash>/<at>/<mac>`. */
+  expired?: string;
 }
 
 /**
@@ -30,6 +34,8 @@ export interface HeadDocument {
 const RECENT = 128;
 const COUNT_DIGITS = 12;
 const HEAD = /^(\d{12})\.([0-9a-f]{64})\.([0-9a-f]{64})$/;
+
+const EXPIRED = /^(\d{1,12})\/([0-9a-f]{64})\/([0-9TZ:.-]{24})\/([0-9a-f]{64})$/;
 
 export function entrySchema(): Schema<EntryDocument> {
   return strictSchema<EntryDocument>({
@@ -44,7 +50,7 @@ export function entrySchema(): Schema<EntryDocument> {
 }
 
 export function headSchema(): Schema<HeadDocument> {
-  return strictSchema<HeadDocument>({ _id: NAME, head: NAME });
+  return strictSchema<HeadDocument>({ _id: NAME, head: NAME, endedAt: TEXT, expired: TEXT });
 }
 
 export function entryId(sandboxId: string, seq: number): string {
@@ -67,6 +73,16 @@ export function headText(head: AuditHead): string {
 export function parseHead(text: string): AuditHead | null {
   const [, count, hash, mac] = HEAD.exec(text) ?? [];
   return count && hash && mac ? { count: Number(count), hash, mac } : null;
+}
+
+export function expiredText({ count, hash, at, mac }: ExpiredEnd): string {
+  return `${count}/${hash}/${at}/${mac}`;
+}
+
+/** Null when the text was never written by us. */
+export function parseExpired(text: string): ExpiredEnd | null {
+  const [, count, hash, at, mac] = EXPIRED.exec(text) ?? [];
+  return count && hash && at && mac ? { count: Number(count), hash, at, mac } : null;
 }
 
 export function entryOf({ sandboxId, seq, body, hash, previousHash }: EntryDocument): AuditEntry {

@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import type { AuditHead, ChainKey } from './audit-chain.ts';
+import type { AuditHead, ChainKey, ExpiredEnd } from './audit-chain.ts';
 import { GENESIS } from './audit-chain.ts';
 import type { EntryDocument } from './audit-documents.ts';
-import { entryId, parseHead } from './audit-documents.ts';
+import { entryId, parseExpired, parseHead } from './audit-documents.ts';
 
 export type AuditProblemKind =
   | 'edited'
@@ -26,36 +26,60 @@ export interface Verification {
   ok: boolean;
   /** How many genuine entries the chain has. */
   entries: number;
+  /** How many before them were exported and then removed; missing when none were. */
+  expired?: number;
+  /** How many events wait until the chain can be continued; missing when none do. */
+  waiting?: number;
   problems: AuditProblem[];
 }
 
+/** What is stored of a chain beside its entries. */
+export interface ChainState {
+  head: string | null;
+  /** The mark that entries were removed, see ExpiredEnd. */
+  expired?: string | undefined;
+}
+
 /**
- * Judges one chain: `documents` is all that the store has below the sandbox's name, read after `headText`. Genuine
+ * Judges one chain: `documents` is all that the store has below the sandbox's name, read after `state`. Genuine
  * entries beyond the head are no problem: their writer was about to advance it, or did so after we read it.
  */
 export function verifyChain(
   key: ChainKey,
   sandboxId: string,
-  headText: string | null,
+  state: ChainState,
   documents: readonly EntryDocument[],
 ): Verification {
-  if (headText === null && documents.length === 0) {
+  const { head: headText, expired: expiredText } = state;
+  if (headText === null && expiredText === undefined && documents.length === 0) {
     const problem: AuditProblem = { seq: null, kind: 'no-chain', detail: 'neither entries nor a head are stored' };
     return { ok: false, entries: 0, problems: [problem] };
   }
   const head = genuineHead(key, sandboxId, headText);
   const byId = new Map(documents.map((document) => [document._id, document]));
-  const length = chainLength(sandboxId, head?.count ?? 0, byId);
-  const walk = walkEntries(key, sandboxId, length, byId);
+  const expired = genuineExpiry(key, sandboxId, expiredText);
+  const length = chainLength(sandboxId, Math.max(head?.count ?? 0, expired?.count ?? 0), byId);
+  const walk = walkEntries(key, sandboxId, length, byId, expired);
   const known = head?.count ?? length;
   const problems = [
-    ...(head ? headProblems(head, walk.genuine) : [forgedHead(headText)]),
+    ...(head ? headProblems(head, walk.genuine, expired) : [forgedHead(headText)]),
+    ...(expiredText !== undefined && !expired ? [forgedExpiry()] : []),
     ...walk.problems.map((problem) => asInserted(problem, known)),
     ...strays(sandboxId, length, documents),
     ...backwards(walk.genuine),
   ];
   const ok = problems.every((problem) => problem.kind === 'time-went-back');
-  return { ok, entries: walk.genuine.size, problems };
+  return { ok, entries: walk.genuine.size, ...(expired && { expired: expired.count }), problems };
+}
+
+function genuineExpiry(key: ChainKey, sandboxId: string, text: string | undefined): ExpiredEnd | null {
+  const expired = text === undefined ? null : parseExpired(text);
+  return expired && key.isGenuineExpiry(sandboxId, expired) ? expired : null;
+}
+
+function forgedExpiry(): AuditProblem {
+  const detail = 'that entries were exported and removed was not written by a holder of the key';
+  return { seq: null, kind: 'forged-head', detail };
 }
 
 function genuineHead(key: ChainKey, sandboxId: string, text: string | null): AuditHead | null {
@@ -81,15 +105,23 @@ interface Walk {
   problems: AuditProblem[];
 }
 
-function walkEntries(key: ChainKey, sandboxId: string, length: number, byId: ReadonlyMap<string, EntryDocument>): Walk {
+/** @param expired up to there entries may be missing: they were exported */
+function walkEntries(
+  key: ChainKey,
+  sandboxId: string,
+  length: number,
+  byId: ReadonlyMap<string, EntryDocument>,
+  expired: ExpiredEnd | null,
+): Walk {
   const walk: Walk = { genuine: new Map(), problems: [] };
   const end = lastPresent(sandboxId, length, byId);
   let previous: string | null = GENESIS;
   for (let seq = 0; seq < length; seq++) {
     const entry = byId.get(entryId(sandboxId, seq));
     if (!entry) {
-      walk.problems.push(absent(seq, end));
-      previous = null;
+      const isExpired = expired !== null && seq < expired.count;
+      if (!isExpired) walk.problems.push(absent(seq, end));
+      previous = isExpired && seq === expired.count - 1 ? expired.hash : null;
       continue;
     }
     const problem = entryProblem(key, sandboxId, seq, length, entry, previous);
@@ -135,8 +167,12 @@ function entryProblem(
   return null;
 }
 
-function headProblems(head: AuditHead, genuine: ReadonlyMap<number, AuditEntry>): AuditProblem[] {
-  const last = genuine.get(head.count - 1);
+function headProblems(
+  head: AuditHead,
+  genuine: ReadonlyMap<number, AuditEntry>,
+  expired: ExpiredEnd | null,
+): AuditProblem[] {
+  const last = genuine.get(head.count - 1) ?? (expired?.count === head.count ? expired : undefined);
   if (!last || last.hash === head.hash) return [];
   return [{ seq: head.count - 1, kind: 'edited', detail: 'its hash is not the one that the head knows' }];
 }

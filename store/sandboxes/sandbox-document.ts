@@ -77,6 +77,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
     stalledBy: NULLABLE_TEXT,
     waitingFor: NULLABLE_TEXT,
+    auditFault: TEXT, // without a default: a version that does not know it must be able to end what it finds
     proof: { type: proofPart(), default: null },
     steps: [strictPart({ step: NAME, startedAt: NAME, endedAt: NAME })],
   });

@@ -146,6 +146,7 @@ describe('operations', () => {
     expect(text).toContain('mayfly_http_requests_total{method="GET",route="/v1/hosts",status="200"}');
     expect(text).toContain('mayfly_http_requests_total{method="POST",route="/v1/sandboxes",status="201"}');
     expect(text).toMatch(/mayfly_sandboxes\{state="running"\} \d/);
+    expect(text).toContain('mayfly_audit_waiting_events 0');
     expect(text).not.toContain('sbx-');
   });
 

@@ -43,6 +43,7 @@ async function chain(length = 5): Promise<string> {
 }
 
 const entries = () => db.collection<{ _id: string; [field: string]: unknown }>('audit');
+const queue = () => db.collection<{ _id: string; [field: string]: unknown }>('auditQueue');
 const heads = () => db.collection<{ _id: string; head: string }>('auditHeads');
 
 async function problemsOf(id: string): Promise<[number | null, AuditProblemKind][]> {
@@ -60,6 +61,11 @@ async function rebuilt(id: string, from: string): Promise<void> {
   await heads().deleteOne({ _id: id });
   for (const [n] of read.entries()) await forger.audit.append(id, event(n, { forged: scratch }));
   await forger.close();
+}
+
+async function forgedEntry(id: string, seq: number): Promise<void> {
+  const forged = { sandboxId: id, seq, body: '{}', hash: 'x', previousHash: 'y', recent: [] };
+  await entries().insertOne({ _id: `${id}/${seq}`, ...forged });
 }
 
 describe('appending', () => {
@@ -113,19 +119,62 @@ describe('appending', () => {
     await expect(connectStore(server.uri, { auditKey: Buffer.alloc(8) })).rejects.toThrow(/32 bytes/);
   });
 
-  it('fails closed when a forged entry takes the next number (aua-010)', async () => {
+  it('appends nothing behind a forged entry: what comes is queued, and appended when that is gone (aua-010)', async () => {
     const id = await chain();
-    await entries().insertOne({
-      _id: `${id}/5`,
-      sandboxId: id,
-      seq: 5,
-      body: '{}',
-      hash: 'x',
-      previousHash: 'y',
-      recent: [],
-    });
+    await forgedEntry(id, 5);
     await expect(store.audit.append(id, event(5))).rejects.toThrow(/not written by Mayfly/);
+    for (const n of [5, 6, 5]) expect(await store.audit.record(id, event(n))).toMatch(/not written by Mayfly/);
+    expect(await store.audit.faults()).toMatchObject([{ sandboxId: id, waiting: 2 }]);
+    expect(await store.audit.verify(id)).toMatchObject({ ok: false, waiting: 2, problems: [{ kind: 'inserted' }] });
+    expect(await store.audit.appendWaiting()).toEqual([]);
+    await entries().deleteOne({ _id: `${id}/5` });
+    expect(await store.audit.record(id, event(7))).toBeNull(); // those that came before it are before it
+    const at = (await store.audit.entries(id, { after: 4, limit: 9 })).map(({ body }) => JSON.parse(body).eventId);
+    expect(at).toEqual(['event-5', 'event-6', 'event-7']);
+    expect(await store.audit.faults()).toEqual([]);
+    expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 8, problems: [] });
   });
+
+  it('appends once what was appended when it was killed, and never what somebody else put into the queue', async () => {
+    const id = await chain();
+    await forgedEntry(id, 5);
+    await store.audit.record(id, event(5));
+    const [queued] = await queue().find({ sandboxId: id }).toArray();
+    await entries().deleteOne({ _id: `${id}/5` });
+    expect(await store.audit.appendWaiting()).toEqual([id]);
+    await queue().insertOne({ ...queued, _id: String(queued?._id) }); // as if it had died before it removed this
+    await queue().insertOne({
+      ...queued,
+      _id: `${id}/aaaaaaaaaaaa`,
+      body: '{"eventId":"mine","at":"2026"}',
+      place: 'a',
+    });
+    await store.audit.appendWaiting();
+    expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 6, waiting: 1, problems: [] });
+    expect((await store.audit.faults()).filter(({ sandboxId: of }) => of === id)).toMatchObject([{ waiting: 1 }]);
+    await queue().deleteMany({ sandboxId: id });
+  });
+
+  it.each(['nonsense', `${'0'.repeat(11)}9.${'a'.repeat(64)}.${'b'.repeat(64)}`])(
+    'appends nothing behind a head that is not ours: %s',
+    async (head) => {
+      const id = await chain();
+      const before = await heads().findOne({ _id: id });
+      await heads().updateOne({ _id: id }, { $set: { head } });
+      const fresh = await connectStore(server.uri, { auditKey });
+      expect(await fresh.audit.record(id, event(5))).toMatch(/head of the audit/);
+      expect(await fresh.audit.verify(id)).toMatchObject({
+        ok: false,
+        waiting: 1,
+        problems: [{ kind: 'forged-head' }],
+      });
+      expect((await heads().findOne({ _id: id }))?.head).toBe(head);
+      await heads().updateOne({ _id: id }, { $set: { head: before?.head ?? '' } });
+      expect(await fresh.audit.appendWaiting()).toEqual([id]);
+      expect(await fresh.audit.verify(id)).toEqual({ ok: true, entries: 6, problems: [] });
+      await fresh.close();
+    },
+  );
 
   it('keeps a megabyte as its digest and beginning, and goes on (aua-007)', async () => {
     const id = await chain(1);

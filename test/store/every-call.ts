@@ -66,6 +66,7 @@ const event = {
 } as const;
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
+const past = { id: sandboxId(2), endedAt: at };
 const cursor = Buffer.from(`${at} ${sandboxId(1)}`).toString('base64url');
 const cursorOf = (id: string) => Buffer.from(`${at} ${id}`).toString('base64url');
 
@@ -74,6 +75,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, sources, bakedSources, certificates, activity, reconciled } = store;
+  const { retention, auditRetention } = store;
   return {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
@@ -142,6 +144,9 @@ export function callsOf(store: Store): Calls {
     },
     audit: {
       append: () => Promise.all([1, 2].map((n) => audit.append(sandboxId(1), { ...event, eventId: `${n}` }))),
+      record: () => audit.record(sandboxId(1), { ...event, eventId: '3' }),
+      faults: () => audit.faults(),
+      appendWaiting: () => audit.appendWaiting(),
       head: () => audit.head(sandboxId(1)),
       entries: () => audit.entries(sandboxId(1), { limit: 5 }),
       verify: () => audit.verify(sandboxId(1)),
@@ -214,5 +219,33 @@ export function callsOf(store: Store): Calls {
       add: () => reconciled.add({ id: 'e', outcome: 'lost', subject: sandboxId(1), hostId: null, at }),
       counts: () => reconciled.counts(),
     },
+    retention: {
+      due: () =>
+        Promise.all([
+          retention.due({ before: '2027', after: null, limit: 5 }),
+          retention.due({ before: '2027', after: past, limit: 5 }),
+        ]),
+      isNeeded: () => retention.isNeeded(sandboxId(2)),
+      documents: () => all(retention.documents(sandboxId(1))),
+      remove: () => retention.remove({ ...past, id: sandboxId(1) }),
+      count: () => retention.count({ sandboxes: 1 }),
+      removed: () => retention.removed(),
+    },
+    auditRetention: {
+      due: () =>
+        Promise.all([
+          auditRetention.due({ before: '2027', after: null, limit: 5 }),
+          auditRetention.due({ before: '2027', after: past, limit: 5 }),
+        ]),
+      documents: () => all(auditRetention.documents(sandboxId(1))),
+      lastAt: () => auditRetention.lastAt(sandboxId(1)),
+      remove: () => auditRetention.remove(sandboxId(1)),
+    },
   };
+}
+
+async function all(documents: AsyncIterable<unknown>): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for await (const document of documents) found.push(document);
+  return found;
 }

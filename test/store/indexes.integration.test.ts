@@ -12,7 +12,16 @@ interface Query {
 }
 
 /** Of methods that read whole collections, which are small or are looked through as a whole by nature. */
-const WHOLE = new Set(['apiKeys.list', 'apiKeys.limited', 'hosts.list', 'measuredDisks.list', 'audit.verifyAll']);
+const WHOLE = new Set([
+  'apiKeys.list',
+  'apiKeys.limited',
+  'hosts.list',
+  'measuredDisks.list',
+  'audit.verifyAll',
+  'audit.faults', // what waits: normally nothing
+  'audit.appendWaiting',
+  'retention.removed', // a document a collection
+]);
 
 const FILTERED = new Set(['find', 'findOne', 'findOneAndUpdate', 'updateOne', 'replaceOne', 'deleteOne', 'deleteMany']);
 

@@ -7,7 +7,18 @@ const optional = z
   .string()
   .optional()
   .transform((text) => text || undefined);
+/** A hundred years. */
+const MAX_DAYS = 36_500;
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+
+/** Days, also parts of one; `forever` is null. */
+const days = (fallback: string) =>
+  z
+    .string()
+    .default(fallback)
+    .transform((text) => (text === '' ? fallback : text))
+    .transform((text) => (text === 'forever' ? null : Number(text)))
+    .refine((n) => n === null || (n > 0 && n <= MAX_DAYS), `give a number of days up to ${MAX_DAYS}, or \`forever\``);
 
 const environment = z.object({
   MAYFLY_HOST: z.enum(['libvirt', 'simulated']).default('libvirt'),
@@ -26,6 +37,9 @@ const environment = z.object({
   MAYFLY_DISK_OVERCOMMIT: z.coerce.number().min(1).max(1_000).default(4),
   MAYFLY_RECONCILE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
   MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
+  MAYFLY_RETENTION_DAYS: days('90'),
+  MAYFLY_AUDIT_RETENTION_DAYS: days('forever'),
+  MAYFLY_EXPORT_DIR: optional.refine((path) => path === undefined || path.startsWith('/'), 'give an absolute path'),
   MAYFLY_FAILPOINTS: optional,
   MAYFLY_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   MONGODB_URI: optional,
@@ -34,6 +48,16 @@ const environment = z.object({
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional,
   TEMPORAL_NAMESPACE: z.string().default('default'),
 });
+
+/** What is removed how long after the end of a sandbox. */
+export interface RetentionSettings {
+  /** Its record, commands, output, certificates, and the records of its snapshots, which are gone; null: never. `@default` 90 */
+  recordDays: number | null;
+  /** The entries of its audit trail, not before its record; null: never. `@default` null */
+  auditDays: number | null;
+  /** Where what is removed is written before, absolute; null: nowhere, and no audit is removed. `@default` null */
+  exportDir: string | null;
+}
 
 /** Everything that the environment decides; docs/operations.md has the table. */
 export interface Config {
@@ -53,6 +77,7 @@ export interface Config {
   diskOvercommit: number;
   /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s each */
   reconcile: { everyMs: number; graceMs: number };
+  retention: RetentionSettings;
   failpoints: string | undefined;
   logLevel: string;
   /** Undefined: a store of our own. */
@@ -85,6 +110,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       everyMs: values.MAYFLY_RECONCILE_SECONDS * 1_000,
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,
     },
+    retention: retentionOf(values),
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,
     mongodbUri: values.MONGODB_URI,
@@ -92,6 +118,16 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     temporalNamespace: values.TEMPORAL_NAMESPACE,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT,
   };
+}
+
+/** @throws MayflyError invalid_request */
+function retentionOf(values: z.infer<typeof environment>): RetentionSettings {
+  const { MAYFLY_RETENTION_DAYS: recordDays, MAYFLY_AUDIT_RETENTION_DAYS: auditDays, MAYFLY_EXPORT_DIR } = values;
+  if (auditDays !== null && MAYFLY_EXPORT_DIR === undefined) {
+    const why = 'no audit is removed that was not exported: set MAYFLY_EXPORT_DIR, or let this be `forever`';
+    throw new MayflyError('invalid_request', `The environment is not valid: MAYFLY_AUDIT_RETENTION_DAYS: ${why}`);
+  }
+  return { recordDays, auditDays, exportDir: MAYFLY_EXPORT_DIR ?? null };
 }
 
 /** It is told to the API, so it must lead here from there. */

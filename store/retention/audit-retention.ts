@@ -1,0 +1,90 @@
+import type { Connection } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import type { AuditHead, ChainKey } from '../audit/audit-chain.ts';
+import { entryId, expiredText, type HeadDocument, parseHead } from '../audit/audit-documents.ts';
+import { reaching } from '../mongo/failure.ts';
+import { below, collectionOf, type Exported, found, type Raw } from './retained.ts';
+import type { EndedSandbox } from './retention.ts';
+
+/** Entries are removed so many at a time. */
+const AT_ONCE = 100;
+
+/**
+ * Removes the entries of chains whose sandbox ended long ago, and keeps their ends: until then the entries are vouched for
+ * by a mark that only a holder of the audit key can make, so that no other removal looks like this one.
+ */
+export class AuditRetention {
+  constructor(
+    private readonly connection: Connection,
+    private readonly key: ChainKey | null,
+  ) {}
+
+  /**
+   * Chains whose sandbox ended before an instant and is removed, the longest ago first.
+   * @param page.after as for Retention.due
+   */
+  async due(page: { before: string; after: EndedSandbox | null; limit: number }): Promise<EndedSandbox[]> {
+    const { before, after, limit } = page;
+    const filter = after
+      ? {
+          endedAt: { $lt: before, $gte: after.endedAt },
+          $or: [{ endedAt: { $gt: after.endedAt } }, { _id: { $gt: after.id } }],
+        }
+      : { endedAt: { $lt: before } };
+    const options = { sort: { endedAt: 1, _id: 1 } as const, limit, projection: { endedAt: 1 } };
+    const heads = await reaching('read which audit trails are past', () =>
+      this.#heads().find(filter, options).toArray(),
+    );
+    return heads.map(({ _id: id, endedAt }) => ({ id, endedAt: String(endedAt) }));
+  }
+
+  /** The entries of a chain and its head, to be exported. */
+  async *documents(sandboxId: string): AsyncGenerator<Exported> {
+    yield* found(this.connection, 'auditHeads', { _id: sandboxId });
+    yield* found(this.connection, 'audit', below(sandboxId));
+  }
+
+  /** When the last entry that its head knows says that it was made, ISO 8601; null when it is not there. Not verified here. */
+  async lastAt(sandboxId: string): Promise<string | null> {
+    const { count } = await this.#head(sandboxId);
+    const last = await reaching('read the end of an audit', () =>
+      collectionOf(this.connection, 'audit').findOne({ _id: entryId(sandboxId, count - 1) }),
+    );
+    return last ? String((JSON.parse(String(last['body'])) as { at?: unknown }).at) : null;
+  }
+
+  /**
+   * Removes the entries up to the head of a chain that was verified and exported. Begun again after it was cut short, it
+   * goes on. Appends meanwhile go on behind the end that stays.
+   * @returns how many entries that were
+   * @throws MayflyError internal without the key
+   */
+  async remove(sandboxId: string): Promise<number> {
+    if (!this.key)
+      throw new MayflyError('internal', 'This process was not given the audit key, so it removes no audit.');
+    const { count, hash } = await this.#head(sandboxId);
+    const expired = expiredText(this.key.expiry(sandboxId, { count, hash, at: new Date().toISOString() }));
+    return reaching('remove an audit that is past', async () => {
+      await this.#heads().updateOne({ _id: sandboxId }, { $set: { expired } });
+      let removed = 0;
+      for (let from = 0; from < count; from += AT_ONCE) {
+        const numbers = Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, n) => entryId(sandboxId, from + n));
+        const entries = collectionOf(this.connection, 'audit');
+        removed += (await entries.deleteMany({ _id: { $in: numbers } })).deletedCount;
+      }
+      await this.#heads().updateOne({ _id: sandboxId }, { $unset: { endedAt: '' } });
+      return removed;
+    });
+  }
+
+  async #head(sandboxId: string): Promise<AuditHead> {
+    const document = await reaching('read the head of an audit', () => this.#heads().findOne({ _id: sandboxId }));
+    const head = document && parseHead(document.head);
+    if (head) return head;
+    throw new MayflyError('internal', `The head of the audit of ${sandboxId} is not one that was written by Mayfly.`);
+  }
+
+  #heads() {
+    return this.connection.collection<HeadDocument & Raw>('auditHeads');
+  }
+}

@@ -1,0 +1,50 @@
+import type { Connection } from 'mongoose';
+
+export type Raw = Record<string, unknown> & { _id: string };
+
+/** One document as it is exported, and from which collection. */
+export interface Exported {
+  collection: string;
+  document: Raw;
+}
+
+/** Read so many at a time: chunks of output have 64 KiB each. */
+const AT_ONCE = 16;
+
+/** Documents below a name: `_id` is `<name>/…`. */
+export function below(name: string): { _id: { $gt: string; $lt: string } } {
+  return { _id: { $gt: `${name}/`, $lt: `${name}0` } }; // the character after the slash
+}
+
+export function collectionOf(connection: Connection, name: string) {
+  return connection.collection<Raw>(name);
+}
+
+/** What goes with a sandbox besides its commands, by collection. Certificates are public; inputs of commands are secret, and never exported. */
+export function partsOf(sandboxId: string): [collection: string, filter: Record<string, unknown>][] {
+  return [
+    ['snapshots', { sandboxId }],
+    ['certificates', { sandboxId }],
+    ['uses', { _id: sandboxId }],
+  ];
+}
+
+/** All that is stored of a sandbox that has ended, but for its audit. The record itself comes first. */
+export async function* documentsOf(connection: Connection, sandboxId: string): AsyncGenerator<Exported> {
+  const all: [string, Record<string, unknown>][] = [['endedSandboxes', { _id: sandboxId }], ...partsOf(sandboxId)];
+  for (const [collection, filter] of all) yield* found(connection, collection, filter);
+  for await (const command of found(connection, 'commands', { sandboxId })) {
+    yield command;
+    yield* found(connection, 'output', below(command.document._id));
+  }
+}
+
+export async function* found(
+  connection: Connection,
+  collection: string,
+  filter: Record<string, unknown>,
+): AsyncGenerator<Exported> {
+  for await (const document of collectionOf(connection, collection).find(filter, { batchSize: AT_ONCE })) {
+    yield { collection, document };
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Does something now and then again and again, never twice at a time.
+ * @param run never rejects; it leaves off when the signal fires
+ * @param pauseMs from one end to the next begin
+ * @returns what stops it, and resolves when nothing runs any more
+ */
+export function repeating(run: (signal: AbortSignal) => Promise<void>, pauseMs: number): () => Promise<void> {
+  const stopped = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let running = Promise.resolve();
+  const begin = () => {
+    running = run(stopped.signal).finally(() => {
+      if (!stopped.signal.aborted) timer = setTimeout(begin, pauseMs);
+    });
+  };
+  begin();
+  return async () => {
+    stopped.abort();
+    clearTimeout(timer);
+    await running;
+  };
+}

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Store } from '../../store/connect.ts';
+import type { Exported } from '../../store/retention/retained.ts';
+import type { EndedSandbox, Removed } from '../../store/retention/retention.ts';
+import type { RetentionSettings } from '../config/config.ts';
+import { exportTo } from './export-file.ts';
+
+/** So many sandboxes are exported to a file, and then removed: what a kill repeats. */
+const BATCH = 50;
+const DAY_MS = 24 * 3_600_000;
+/** From the end of one pass to the next. Milliseconds. */
+const PASS_MS = { least: 10_000, most: 3_600_000 };
+
+export interface RetentionDeps {
+  store: Pick<Store, 'retention' | 'auditRetention' | 'audit' | 'sandboxes'>;
+  settings: RetentionSettings;
+  /** Whether a workflow of the sandbox runs. @throws MayflyError temporal_unavailable, as long as nobody knows */
+  isOpen: (sandboxId: string) => Promise<boolean>;
+  logger: Logger;
+  /** `@default` {@link BATCH} */
+  batch?: number;
+}
+
+/** How long to wait between two passes: shorter than the time that is kept, which is days but where somebody tries it. */
+export function passMs({ recordDays }: RetentionSettings): number {
+  const wished = ((recordDays ?? Infinity) * DAY_MS) / 24;
+  return Math.min(PASS_MS.most, Math.max(PASS_MS.least, wished));
+}
+
+/**
+ * Removes what ended long ago: records first, audit trails where that was chosen. What is exported is on the disk before
+ * anything of it is removed, and a record goes when all that belongs to it has gone; so a pass may be killed anywhere, and
+ * the next one goes on.
+ */
+export class RetentionPass {
+  constructor(private readonly deps: RetentionDeps) {}
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { settings, logger } = this.deps;
+    try {
+      if (settings.recordDays !== null) await this.#records(before(settings.recordDays), signal);
+      if (settings.auditDays !== null) await this.#chains(before(settings.auditDays), signal);
+    } catch (error) {
+      logger.warn({ err: error }, 'what is past stays until the next pass of the retention');
+    }
+  }
+
+  async #records(past: string, signal: AbortSignal): Promise<void> {
+    const { retention } = this.deps.store;
+    const free = async (one: EndedSandbox) => !((await retention.isNeeded(one.id)) || (await this.deps.isOpen(one.id)));
+    await this.#batches(
+      (after, limit) => retention.due({ before: past, after, limit }),
+      signal,
+      async (page) => {
+        const due = await filtered(page, free);
+        const path = await this.#export(due, ({ id }) => retention.documents(id));
+        for (const one of due) {
+          if (!signal.aborted && !(await retention.isNeeded(one.id))) await this.#count(await retention.remove(one));
+        }
+        if (due.length > 0) this.deps.logger.info({ sandboxes: due.length, exported: path }, 'removed ended sandboxes');
+      },
+    );
+  }
+
+  async #chains(past: string, signal: AbortSignal): Promise<void> {
+    const { auditRetention } = this.deps.store;
+    await this.#batches(
+      (after, limit) => auditRetention.due({ before: past, after, limit }),
+      signal,
+      async (page) => {
+        const due = await filtered(page, ({ id }) => this.#isPast(id, past));
+        const path = await this.#export(due, ({ id }) => auditRetention.documents(id));
+        for (const { id } of due) {
+          if (!signal.aborted) await this.#count({ audit: await auditRetention.remove(id) });
+        }
+        if (due.length > 0) this.deps.logger.info({ chains: due.length, exported: path }, 'removed audit trails');
+      },
+    );
+  }
+
+  /** Whether a chain is whole, and as old as its head says: a broken one is evidence. */
+  async #isPast(id: string, past: string): Promise<boolean> {
+    const { audit, auditRetention, sandboxes } = this.deps.store;
+    if ((await sandboxes.get(id)) !== null || (await this.deps.isOpen(id))) return false;
+    const { ok, waiting, expired } = await audit.verify(id);
+    if (!ok || waiting) {
+      this.deps.logger.warn({ id }, 'an audit trail is past, but broken: it is kept. Run `mayfly audit verify`');
+      return false;
+    }
+    const lastAt = await auditRetention.lastAt(id);
+    return lastAt === null ? expired !== undefined : lastAt < past;
+  }
+
+  /** One after another, with as long a pause after each as it took: others want the store too. */
+  async #batches(
+    read: (after: EndedSandbox | null, limit: number) => Promise<EndedSandbox[]>,
+    signal: AbortSignal,
+    handle: (page: EndedSandbox[]) => Promise<void>,
+  ): Promise<void> {
+    let after: EndedSandbox | null = null;
+    while (!signal.aborted) {
+      const began = performance.now();
+      const page: EndedSandbox[] = await read(after, this.deps.batch ?? BATCH);
+      after = page.at(-1) ?? null;
+      if (after === null) return;
+      await handle(page);
+      await sleep(performance.now() - began, undefined, { signal }).catch(() => undefined); // the abort ends the loop
+    }
+  }
+
+  async #export(
+    due: EndedSandbox[],
+    documentsOf: (one: EndedSandbox) => AsyncIterable<Exported>,
+  ): Promise<string | null> {
+    const { exportDir } = this.deps.settings;
+    if (exportDir === null || due.length === 0) return null;
+    async function* documents(): AsyncGenerator<Exported> {
+      for (const one of due) yield* documentsOf(one);
+    }
+    return exportTo(exportDir, documents());
+  }
+
+  async #count(removed: Removed): Promise<void> {
+    await this.deps.store.retention.count(removed);
+  }
+}
+
+function before(days: number): string {
+  return new Date(Date.now() - days * DAY_MS).toISOString();
+}
+
+async function filtered<T>(all: readonly T[], keep: (one: T) => Promise<boolean>): Promise<T[]> {
+  const kept: T[] = [];
+  for (const one of all) if (await keep(one)) kept.push(one);
+  return kept;
+}

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+import { isSandboxId } from '../../model/ids.ts';
+import type { AuditFault } from '../../store/audit/audit-queue.ts';
+import type { Store } from '../../store/connect.ts';
+
+/** How soon an event is in a chain that was mended. Milliseconds. */
+export const APPEND_WAITING_EVERY_MS = 5_000;
+
+/** Appends events that could not be appended when they came, and lets the records of their sandboxes say what waits. */
+export class WaitingAudit {
+  readonly #told = new Set<string>();
+
+  constructor(
+    private readonly store: Pick<Store, 'audit' | 'sandboxes'>,
+    private readonly logger: Logger,
+  ) {}
+
+  async look(): Promise<void> {
+    try {
+      for (const id of await this.store.audit.appendWaiting()) {
+        this.logger.info({ id }, 'the audit trail goes on: all that waited was appended');
+        this.#told.delete(id);
+        await this.#say(id, null);
+      }
+      for (const fault of await this.store.audit.faults()) await this.#tell(fault);
+    } catch (error) {
+      this.logger.warn({ err: error }, 'what waits for the audit trail goes on waiting');
+    }
+  }
+
+  async #tell({ sandboxId: id, why, waiting, since }: AuditFault): Promise<void> {
+    if (!this.#told.has(id)) this.logger.error({ id, why, waiting, since }, 'events wait for the audit trail');
+    this.#told.add(id);
+    await this.#say(id, why);
+  }
+
+  async #say(id: string, auditFault: string | null): Promise<void> {
+    const record = isSandboxId(id) ? await this.store.sandboxes.get(id) : null;
+    if (record && (record.auditFault ?? null) !== auditFault) await this.store.sandboxes.update(id, { auditFault });
+  }
+}
