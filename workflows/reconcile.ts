@@ -13,7 +13,8 @@ import { hostQueue } from '../model/sagas/queues.ts';
 import { type ReconcileHostInput, type ReconcileInput, reconcileHostWorkflowIdOf } from '../model/sagas/reconcile.ts';
 
 const control = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '5m',
+  startToCloseTimeout: '10m',
+  heartbeatTimeout: '30s',
   retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 5 },
 });
 

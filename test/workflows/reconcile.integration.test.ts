@@ -223,22 +223,33 @@ alone('the schedule is in Temporal by its name, once, with the times of who came
   await schedule.delete();
 });
 
-alone('a control worker that is killed in the middle of a round: another one goes on', async ({ mayfly }) => {
+alone('a control worker that ends in the middle of a round: another one goes on', async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
-  mayfly.arm('findMachine.before=hang', input.id);
+  all().failpoints.arm('takeOverSandboxes.before=hang');
   const round = reconcile();
   await eventually(
-    () => all().client.workflow.getHandle(`sandbox/${input.id}`).describe(),
-    ({ status, raw }) => status.name === 'RUNNING' && (raw.pendingActivities ?? []).length > 0,
+    () => openActivities('reconcile'),
+    (activities) => activities.includes('takeOverSandboxes'),
   );
-  await all().startControl();
-  mayfly.arm(undefined, input.id);
+  const restarted = all().startControl();
+  all().failpoints.arm(undefined);
+  await restarted;
   await round;
-  await eventually(
-    () => kindsOf(input.id),
-    (kinds) => kinds.includes('sandbox.taken-over'),
-  );
+  await takenOver(input.id);
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
 });
+
+/** Of all open runs of that type. */
+async function openActivities(type: string): Promise<string[]> {
+  const { client } = all();
+  const found: string[] = [];
+  for await (const { workflowId } of client.workflow.list({
+    query: `WorkflowType="${type}" AND ExecutionStatus="Running"`,
+  })) {
+    const { raw } = await client.workflow.getHandle(workflowId).describe();
+    found.push(...(raw.pendingActivities ?? []).map(({ activityType }) => activityType?.name ?? ''));
+  }
+  return found;
+}
