@@ -253,3 +253,47 @@ async function openActivities(type: string): Promise<string[]> {
   }
   return found;
 }
+
+alone(
+  'a host that is forgotten: its sandboxes end unproved, and when it is back they are proved first',
+  async ({ mayfly }) => {
+    const [waiting, running] = [mayfly.input(), mayfly.input()];
+    await Promise.all([mayfly.create(waiting), mayfly.create(running)]);
+    await mayfly.host?.stop();
+    await all().sagas.destroy({ ...waiting, begin: 'destroy' }, { actor });
+    await mayfly.until(waiting.id, ({ waitingFor }) => waitingFor !== null);
+    await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
+    await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+    for (const { id } of [waiting, running]) {
+      const ended = await mayfly.end(id);
+      expect(ended).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+      expect(ended.proof?.unproved).toContain('unproved: test was forgotten');
+      expect(unprovenLayers(ended.proof?.observations ?? [])).toHaveLength(5);
+      expect(await kindsOf(id)).toContain('sandbox.unproved');
+    }
+    expect(await mayfly.store.hosts.list()).toEqual([]);
+
+    await mayfly.startHost();
+    const refused = await mayfly.create();
+    expect(refused).toMatchObject({ state: 'failed', failure: { code: 'no_host' } });
+    await reconcile();
+    const [host] = await mayfly.store.hosts.list();
+    expect(host?.forgottenAt ?? null).toBeNull();
+    for (const { id } of [waiting, running]) {
+      const proved = await mayfly.until(id, ({ proof, state }) => state === 'failed' && proof?.unproved === undefined);
+      expect(unprovenLayers(proved.proof?.observations ?? [])).toEqual([]);
+    }
+    const again = mayfly.input();
+    expect(await mayfly.create(again)).toMatchObject({ state: 'running' });
+  },
+);
+
+alone('a drained host gets no sandboxes, and what lives on it lives on', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await mayfly.store.hosts.order('test', { drainedAt: new Date().toISOString() });
+  expect(await mayfly.create()).toMatchObject({ state: 'failed', failure: { code: 'no_host' } });
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+  await mayfly.store.hosts.order('test', { drainedAt: null });
+  expect(await mayfly.create()).toMatchObject({ state: 'running' });
+});
