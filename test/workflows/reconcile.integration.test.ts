@@ -7,6 +7,7 @@ import { ensureReconcileSchedule, reconcileNow } from '../../sagas/reconcile-sch
 import { eventually } from '../support/eventually.ts';
 import type { TestMayfly } from '../support/mayfly.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
@@ -296,4 +297,72 @@ alone('a drained host gets no sandboxes, and what lives on it lives on', async (
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
   await mayfly.store.hosts.order('test', { drainedAt: null });
   expect(await mayfly.create()).toMatchObject({ state: 'running' });
+});
+
+/** Costs 30 s. */
+alone(
+  'Temporal lost, and the store set back a day, under ten live sandboxes: all converge, and what was lost is said',
+  FULL,
+  async ({ mayfly }) => {
+    const inputs = Array.from({ length: 10 }, () => mayfly.input());
+    await Promise.all(inputs.map((input) => mayfly.create(input)));
+    const [gone, half, early, orphan, ...rest] = inputs.map(({ id }) => id);
+    if (!gone || !half || !early || !orphan) throw new Error('ten were made');
+    const { store } = mayfly;
+    // The backup is of a time when one was being made, one had not begun, and one was not there.
+    await store.sandboxes.put({ ...(await mayfly.record(half)), state: 'creating' });
+    await store.sandboxes.put({ ...(await mayfly.record(early)), state: 'requested', hostId: null });
+    await forget(orphan);
+    mayfly.memory?.domains.delete(gone);
+    await all().loseTemporal();
+    await reconcile();
+    for (const id of rest) {
+      await takenOver(id);
+      expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
+    }
+    for (const id of [gone, half, early, orphan]) {
+      const lost = await mayfly.end(id);
+      expect(lost).toMatchObject({ state: 'failed', failure: { code: 'sandbox_lost' } });
+      expect(unprovenLayers(lost.proof?.observations ?? [])).toEqual([]);
+    }
+    expect(new Set((await all().marks()).map(({ sandboxId }) => sandboxId))).toEqual(new Set(rest));
+
+    // Set back once more, and now the sagas live: they know better.
+    const before = await Promise.all(rest.map((id) => mayfly.record(id)));
+    for (const id of rest) await forget(id);
+    await reconcileUntil(async () =>
+      (await Promise.all(rest.map((id) => store.sandboxes.get(id)))).every((record) => record !== null),
+    );
+    for (const { id, state, hostId, expiresAt } of before) {
+      expect(await mayfly.record(id)).toMatchObject({ state, hostId, expiresAt });
+      expect(await kindsOf(id)).toContain('sandbox.record-restored');
+    }
+    const counts = await store.reconciled.counts();
+    for (const outcome of ['taken-over', 'lost', 'orphan-destroyed', 'record-restored'] as const) {
+      expect(counts.get(outcome)).toBeGreaterThan(0);
+    }
+    for (const id of rest) expect(await mayfly.destroy(id)).toMatchObject({ state: 'destroyed', failure: null });
+    expect(await mayfly.residue()).toEqual([]);
+  },
+);
+
+alone('a snapshot that is being deleted when its saga is lost is gone on with', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  const { store } = mayfly;
+  const snapshotId = `snp-${input.id.slice(4)}`;
+  const snapshot = { kind: 'snapshot', operationId: snapshotId, name: 'kept', snapshotKind: 'disk', actor } as const;
+  await all().sagas.operate(input.id, snapshot);
+  await eventually(
+    () => store.snapshots.get(snapshotId),
+    (record) => record?.state === 'ready',
+  );
+  await store.snapshots.update(snapshotId, { state: 'deleting' });
+  await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
+  await reconcile();
+  await eventually(
+    () => store.snapshots.get(snapshotId),
+    (record) => record?.state === 'deleted',
+  );
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
 });
