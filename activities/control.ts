@@ -4,8 +4,10 @@ import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
+import { createForgettingActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
 import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
+import { createTaskReconcileActivities } from './reconcile/tasks.ts';
 import { createEventActivities } from './sandbox/event.ts';
 import { createPlacementActivities } from './sandbox/placement.ts';
 import { createRecordActivities } from './sandbox/record.ts';
@@ -37,6 +39,8 @@ export function createControlActivities(given: ControlDeps) {
     ...createCaptureRecordActivities(deps),
     ...createSandboxReconcileActivities(deps),
     ...createHostReconcileActivities(deps),
+    ...createTaskReconcileActivities(deps),
+    ...createForgettingActivities(deps),
   };
 }
 

@@ -189,6 +189,20 @@ export class MayflyClient {
     return this.#transport.json({ method: 'GET', path: '/v1/hosts' }, options);
   }
 
+  /** Gives a host no more sandboxes, or some again; what lives on it lives on. */
+  drainHost(id: string, drained: boolean, options: CallOptions = {}): Promise<Host> {
+    return this.#transport.json({ method: 'PATCH', path: hostPath(id), body: { drained } }, options);
+  }
+
+  /**
+   * Gives up a host that is lost for good: its sandboxes end, and that nothing of them is left there is unproved. Returns when
+   * nothing waits for it any more, or the wait was over first.
+   */
+  forgetHost(id: string, options: WaitOptions & CallOptions = {}): Promise<Host> {
+    const headers = prefer(options.waitSeconds);
+    return this.#transport.json({ method: 'DELETE', path: hostPath(id), headers }, options);
+  }
+
   listSources(options: CallOptions = {}): Promise<Page<Source>> {
     return this.#transport.json({ method: 'GET', path: '/v1/sources' }, options);
   }
@@ -224,4 +238,8 @@ export class MayflyClient {
   keyUsage(options: CallOptions = {}): Promise<KeyUsage> {
     return this.#transport.json({ method: 'GET', path: '/v1/usage' }, options);
   }
+}
+
+function hostPath(id: string): string {
+  return `/v1/hosts/${encodeURIComponent(id)}`;
 }

@@ -35,7 +35,17 @@ export interface HostRecord {
   sources: SourceInfo[];
   startedAt: string;
   lastSeenAt: string;
+  /** Since when it is given no more sandboxes, because an admin said so; null, or absent: it is given some. ISO 8601. */
+  drainedAt?: string | null;
+  /**
+   * When an admin gave it up, ISO 8601; null, or absent: nobody did. Should it come back, it is given sandboxes again once
+   * nothing is left on it that belongs to nobody.
+   */
+  forgottenAt?: string | null;
 }
+
+/** What an admin says of a host; written by nobody else. */
+export type HostOrders = Pick<HostRecord, 'drainedAt' | 'forgottenAt'>;
 
 /** A host that has not been heard of for this long is not proposed for new sandboxes. Seconds. */
 export const HOST_STALE_SECONDS = 30;
@@ -43,6 +53,11 @@ export const HOST_STALE_SECONDS = 30;
 /** Whether it was heard of lately. */
 export function isLive(host: HostRecord, now = Date.now()): boolean {
   return now - Date.parse(host.lastSeenAt) <= HOST_STALE_SECONDS * 1_000;
+}
+
+/** Whether new sandboxes may be placed on it. */
+export function isPlaceable(host: HostRecord, now = Date.now()): boolean {
+  return isLive(host, now) && !host.drainedAt && !host.forgottenAt;
 }
 
 /** Of these hosts those that have a source, the one with most memory to spare first. */

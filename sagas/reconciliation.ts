@@ -1,10 +1,19 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { SandboxInput, StopRequest } from '../model/sagas/messages.ts';
+import type { HostForgotten, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
-import { workflowIdOf } from '../model/sagas/queues.ts';
+import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { RECONCILER } from '../model/sagas/reconcile.ts';
+import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
+import type { DeleteSourceInput } from '../model/snapshots/baked-source.ts';
+import type { CaptureInput } from '../model/snapshots/capture.ts';
+import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
+import type { SourceInput } from '../model/snapshots/source-access.ts';
+import { deleteSource } from './bakes.ts';
+import { startCapture } from './captures.ts';
 import { isGone } from './failure.ts';
-import { takeOverSandbox } from './sandboxes.ts';
+import { deleteSnapshot } from './operations.ts';
+import { leaveHost, takeOverSandbox } from './sandboxes.ts';
+import { startSourceTask } from './source-tasks.ts';
 
 /** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */
 export interface OpenRun {
@@ -69,6 +78,46 @@ export class Reconciliation {
     } catch (error) {
       if (isGone(error)) return false;
       throw error;
+    }
+  }
+
+  /** Has a command gone on with whose saga is gone: it is started once, whoever asks. */
+  async resumeCommand(input: CommandInput): Promise<void> {
+    await this.client.workflow.start<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
+      workflowId: commandWorkflowIdOf(input.commandId),
+      taskQueue: CONTROL_QUEUE,
+      args: [input],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      staticSummary: `${input.commandId} in ${input.sandboxId}`,
+    });
+  }
+
+  /** Each of these joins the same, when that runs. */
+  async deleteSnapshot(input: DeleteSnapshotInput): Promise<void> {
+    await deleteSnapshot(this.client, input);
+  }
+  async capture(input: CaptureInput): Promise<void> {
+    await startCapture(this.client, input);
+  }
+  async deleteSource(input: DeleteSourceInput): Promise<void> {
+    await deleteSource(this.client, input);
+  }
+  async sourceTask(input: SourceInput): Promise<void> {
+    await startSourceTask(this.client, input);
+  }
+
+  /** Has a sandbox end without the host that it is on. */
+  leaveHost(input: SandboxInput, forgotten: HostForgotten): Promise<void> {
+    return leaveHost(this.client, input, forgotten);
+  }
+
+  /** Ends a workflow that waits for what does not come; it says nothing more. */
+  async terminate(workflowId: string, why: string): Promise<void> {
+    try {
+      await this.client.workflow.getHandle(workflowId).terminate(why);
+    } catch (error) {
+      if (!isGone(error)) throw error;
     }
   }
 

@@ -1,3 +1,4 @@
+import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
 import type { AuditEvent } from '../model/sandbox/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
@@ -110,6 +111,10 @@ export interface Sagas {
   startCommand(input: CommandInput): Promise<void>;
   /** Resolves when Temporal has the wish; it waits there while the host is down. */
   cancelCommand(commandId: string, actor: Actor): Promise<void>;
+  /** Begins to give a host up which is lost. Resolves when Temporal has it; joins the one that runs. */
+  forgetHost(input: ForgetHostInput): Promise<void>;
+  /** Resolves when nothing waits for the host any more. @throws the signal's reason when it fires first */
+  hostForgotten(hostId: string, signal: AbortSignal): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
-import type { SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
-import { ACCEPTED, DESTROY, PATCH, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES, SETTLED } from '../model/sagas/messages.ts';
+import type { HostForgotten, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
+import {
+  ACCEPTED,
+  DESTROY,
+  HOST_FORGOTTEN,
+  PATCH,
+  SANDBOX_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  SETTLED,
+} from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { ask } from './ask.ts';
 import { isGone } from './failure.ts';
@@ -85,6 +93,16 @@ export async function takeOverSandbox(client: Client, input: SandboxInput): Prom
     ...startOptions(input),
     workflowIdConflictPolicy: 'FAIL',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  });
+}
+
+/** Returns when Temporal has it that the sandbox's host is given up; starts a workflow that goes on with it when none runs. */
+export async function leaveHost(client: Client, input: SandboxInput, forgotten: HostForgotten): Promise<void> {
+  await client.workflow.signalWithStart<SandboxWorkflow, [HostForgotten]>(SANDBOX_WORKFLOW, {
+    ...startOptions(input),
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    signal: HOST_FORGOTTEN,
+    signalArgs: [forgotten],
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
+import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import {
   EVENT_HAPPENED,
   type Operation,
@@ -24,6 +25,7 @@ import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
 import { rethrow } from './failure.ts';
+import { forgetHost, hostForgotten } from './hosts.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import { Reconciliation } from './reconciliation.ts';
 import type { Sagas } from './sagas.ts';
@@ -198,6 +200,14 @@ export class TemporalSagas implements Sagas {
 
   async trusted(sandboxId: string, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => trusted(this.#client, sandboxId));
+  }
+
+  async forgetHost(input: ForgetHostInput): Promise<void> {
+    await this.#call(() => forgetHost(this.#client, input));
+  }
+
+  async hostForgotten(hostId: string, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => hostForgotten(this.#client, hostId));
   }
 
   async reachable(): Promise<void> {

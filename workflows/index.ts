@@ -2,6 +2,7 @@ export { certificate } from './access/certificate.ts';
 export { trust } from './access/trust.ts';
 export { capture } from './capture/capture.ts';
 export { command } from './command.ts';
+export { forgetHost } from './forget-host.ts';
 export { reconcile, reconcileHost } from './reconcile.ts';
 export { recordEvent } from './record-event.ts';
 export { recordEvents } from './record-events.ts';

@@ -13,9 +13,14 @@ import { hostQueue } from '../model/sagas/queues.ts';
 import { type ReconcileHostInput, type ReconcileInput, reconcileHostWorkflowIdOf } from '../model/sagas/reconcile.ts';
 
 const control = proxyActivities<ControlActivities>({
-  startToCloseTimeout: '5m',
+  startToCloseTimeout: '10m',
+  heartbeatTimeout: '30s',
   retry: { initialInterval: '500ms', maximumInterval: '10s', maximumAttempts: 5 },
 });
+
+const LOOKS = 20;
+/** Milliseconds. */
+const LOOK_EVERY_MS = 1_000;
 
 /**
  * Makes store, Temporal and hosts agree, whichever of them has been lost, set back, or changed by hand:
@@ -23,6 +28,7 @@ const control = proxyActivities<ControlActivities>({
  *   a record that lives, and no run → a run takes it over (sandbox/take-over-sandbox.ts)
  *   a run, and no record or another → the run writes its record again: it knows better than a store that was set back
  *   a run, and a record that has long ended → the run ends
+ *   a command, snapshot, capture or source under way, and no run → one goes on with it, or removes what is half made
  *   on a host, and in no record → reconcileHost, below
  *
  * Each of these looks again before it does anything, so two at once do no more than one.
@@ -32,6 +38,10 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
   await control.restoreRecords({ sandboxIds: misrecorded });
   await control.takeOverSandboxes({ sandboxIds: unattended });
   await control.endRuns({ sandboxIds: outlived });
+  await control.resumeCommands({ graceMs });
+  await control.resumeSnapshots({ graceMs });
+  await control.resumeCaptures({ graceMs });
+  await control.resumeSources({ graceMs });
 
   const { hostIds } = await control.hostsToReconcile();
   for (const hostId of hostIds) await startReconcileHost({ hostId, graceMs });
@@ -39,19 +49,33 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
 
 /**
  * Removes from one host what carries our mark and belongs to nobody, each by a saga of its own, with its proof. What is
- * found is looked at again after a grace time, and only what is still nobody's goes.
+ * found is looked at again after a grace time, and only what is still nobody's goes. A host that was forgotten and has
+ * come back is given sandboxes again when nothing is left.
  */
 export async function reconcileHost({ hostId, graceMs }: ReconcileHostInput): Promise<void> {
   try {
     const before = await strangersOn(hostId);
-    if (before.length === 0) return;
-    await sleep(graceMs);
-    const still = await strangersOn(hostId);
-    const sandboxIds = still.filter((id) => before.includes(id));
-    await control.destroyStrangers({ hostId, sandboxIds });
+    if (before.length > 0) {
+      await sleep(graceMs);
+      const still = await strangersOn(hostId);
+      const sandboxIds = still.filter((id) => before.includes(id));
+      await control.destroyStrangers({ hostId, sandboxIds });
+      if (!(await areGone(hostId, sandboxIds))) return; // the next round looks again
+    }
+    await control.readmitHost({ hostId });
   } catch (error) {
     if (!isHostDown(error)) throw error; // its worker asks for this itself, when it is back
   }
+}
+
+/** Whether their sagas are quick about it. */
+async function areGone(hostId: string, sandboxIds: string[]): Promise<boolean> {
+  for (let look = 0; look < LOOKS; look++) {
+    const marked = await markedOn(hostId);
+    if (!sandboxIds.some((id) => marked.includes(id))) return true;
+    await sleep(LOOK_EVERY_MS);
+  }
+  return false;
 }
 
 function isHostDown(error: unknown): boolean {
@@ -60,14 +84,17 @@ function isHostDown(error: unknown): boolean {
 }
 
 async function strangersOn(hostId: string): Promise<string[]> {
+  return (await control.strangersAmong({ sandboxIds: await markedOn(hostId) })).sandboxIds;
+}
+
+async function markedOn(hostId: string): Promise<string[]> {
   const host = proxyActivities<HostActivities>({
     taskQueue: hostQueue(hostId),
     scheduleToStartTimeout: '30s',
     startToCloseTimeout: '1m',
     retry: { maximumAttempts: 3 },
   });
-  const { sandboxIds } = await host.markedSandboxes();
-  return (await control.strangersAmong({ sandboxIds })).sandboxIds;
+  return (await host.markedSandboxes()).sandboxIds;
 }
 
 /** A host that is being reconciled already is left to that. */

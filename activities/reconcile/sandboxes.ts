@@ -1,3 +1,4 @@
+import { heartbeat } from '@temporalio/activity';
 import { orphanInput, RECONCILED_A_ROUND } from '../../model/sagas/reconcile.ts';
 import { isFinal, SANDBOX_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { OpenRun, Reconciliation } from '../../sagas/reconciliation.ts';
@@ -23,6 +24,7 @@ const ALIVE = SANDBOX_STATES.filter((state) => !isFinal(state));
 /** Sandboxes, as the store and Temporal know them. */
 export function createSandboxReconcileActivities({ store, reconciliation }: ReconcileDeps) {
   async function isUnattended({ id }: SandboxRecord): Promise<boolean> {
+    heartbeat();
     if (await reconciliation.isSandboxOpen(id)) return false;
     // And once more: one that has ended meanwhile said so before its run was over.
     const record = await store.sandboxes.get(id);
@@ -31,6 +33,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
 
   /** What is wrong about the record of one that has a run; null: nothing, or it is too early to tell. */
   async function fault(run: OpenRun, record: SandboxRecord | null, before: number): Promise<keyof Disagreement | null> {
+    heartbeat();
     if (record && Date.parse(record.updatedAt) > before) return null;
     if (!record && run.startedAt.getTime() > before) return null;
     const isAsSaid =
@@ -65,6 +68,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
     /** Has a saga of its own go on with each; one that has a saga by now is left to it. */
     async takeOverSandboxes({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) {
+        heartbeat();
         const record = await store.sandboxes.get(id);
         if (!record || isFinal(record.state)) continue;
         const { spec, createdBy, createdAt: requestedAt, hostId } = record;
@@ -75,7 +79,10 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
 
     /** Has the runs write what they know into the store. */
     async restoreRecords({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
-      for (const id of sandboxIds) await reconciliation.restoreRecord(id);
+      for (const id of sandboxIds) {
+        heartbeat();
+        await reconciliation.restoreRecord(id);
+      }
     },
 
     /** Ends the runs of what has ended: Temporal was set back, the store was not. */
@@ -87,6 +94,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
     async strangersAmong({ sandboxIds }: { sandboxIds: string[] }): Promise<{ sandboxIds: string[] }> {
       const strangers: string[] = [];
       for (const id of sandboxIds) {
+        heartbeat();
         const record = await store.sandboxes.get(id);
         if (record && !isFinal(record.state)) continue;
         if (!(await reconciliation.isSandboxOpen(id))) strangers.push(id);

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { HOST_STALE_SECONDS, type HostRecord, holding } from '../../model/host.ts';
+import { type HostRecord, holding, isPlaceable } from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
@@ -25,11 +25,10 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
      */
     async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<{ hostIds: string[] }> {
       if (sandboxId && apiKeyId) await admission.sandbox(sandboxId, apiKeyId);
-      const now = Date.now();
-      const live = (await store.hosts.list()).filter(
-        (host) => now - Date.parse(host.lastSeenAt) < HOST_STALE_SECONDS * 1000,
-      );
-      if (live.length === 0) throw new MayflyError('no_host', 'no host worker has described itself in the last 30 s');
+      const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
+      if (live.length === 0) {
+        throw new MayflyError('no_host', 'no host worker has described itself in the last 30 s that is not drained');
+      }
       if (spec.snapshotId) {
         const { id, hostId } = await readySnapshot(store, spec.snapshotId);
         return { hostIds: [checkedLive(hostId, `The snapshot ${id}`, live)] };

@@ -1,9 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
 import { type HostRecord, isLive } from '../../model/host.ts';
+import { ID_PATTERNS } from '../../model/ids.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
-import { problems } from '../http/problem-answers.ts';
-import { json, noQuery, pageOf } from '../http/schemas.ts';
+import { preferenceOf } from '../http/prefer.ts';
+import { BODY, problems } from '../http/problem-answers.ts';
+import { instant, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
+import { waitWithin } from '../http/waiting.ts';
 
 export const sourceFields = {
   name: z.string(),
@@ -31,6 +35,8 @@ const hostAnswer = z
     sources: z.array(z.object(sourceFields)),
     startedAt: z.string(),
     lastSeenAt: z.string(),
+    drainedAt: instant.nullable(),
+    forgottenAt: instant.nullable(),
   })
   .openapi('Host');
 
@@ -45,13 +51,89 @@ const listHosts = createRoute({
   responses: { 200: json('All hosts', pageOf(hostAnswer)), ...problems() },
 });
 
-export function hostRoutes(app: App, { store }: AppDeps): void {
+const ONE = '/v1/hosts/{id}';
+const hostParams = z.strictObject({
+  id: z
+    .string()
+    .regex(new RegExp(ID_PATTERNS.host))
+    .openapi({ param: { name: 'id', in: 'path' }, example: 'kvm-1' }),
+});
+
+const patchHost = createRoute({
+  method: 'patch',
+  path: ONE,
+  tags: ['hosts'],
+  operationId: 'updateHost',
+  summary: 'Give a host no more sandboxes, or some again',
+  description: 'What lives on it lives on.',
+  middleware: [requires('admin')],
+  request: {
+    query: noQuery,
+    params: hostParams,
+    body: {
+      required: true,
+      content: { 'application/json': { schema: z.strictObject({ drained: z.boolean() }).openapi('PatchHost') } },
+    },
+  },
+  responses: { 200: json('The host', hostAnswer), ...problems(BODY, 'not_found') },
+});
+
+const forgetHost = createRoute({
+  method: 'delete',
+  path: ONE,
+  tags: ['hosts'],
+  operationId: 'forgetHost',
+  summary: 'Give up a host that is lost for good',
+  description:
+    'Its sandboxes end as `failed` with `host_forgotten`: nobody can look at it, so that nothing of them is left there is ' +
+    '*unproved*. Its snapshots, captures and baked sources have failed. Refused while its worker runs. Should it come back, ' +
+    'what is left on it is removed before it is given sandboxes.',
+  middleware: [requires('admin')],
+  request: { query: noQuery, params: hostParams, headers: preferHeaders },
+  responses: {
+    200: json('Nothing waits for it any more', hostAnswer),
+    202: json('It is being forgotten', hostAnswer),
+    ...problems('not_found', 'host_alive', 'temporal_unavailable'),
+  },
+});
+
+export function hostRoutes(app: App, deps: AppDeps): void {
+  const { store, sagas } = deps;
+  app.openapi(patchHost, async (c) => {
+    const { id } = c.req.valid('param');
+    const { drained } = c.req.valid('json');
+    const { drainedAt } = await requireHost(deps, id);
+    const since = drainedAt ?? new Date().toISOString();
+    const host = await store.hosts.order(id, { drainedAt: drained ? since : null });
+    deps.logger.info({ hostId: id, drained, apiKeyId: c.get('apiKey').id }, 'a host is drained, or no more');
+    return c.json(hostView(host ?? (await requireHost(deps, id))), 200);
+  });
+  app.openapi(forgetHost, async (c) => {
+    const { id } = c.req.valid('param');
+    const preference = preferenceOf(c.req.valid('header').prefer);
+    const host = await requireHost(deps, id);
+    if (isLive(host)) throw new MayflyError('host_alive', `${id} was heard of at ${host.lastSeenAt}.`);
+    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    await sagas.forgetHost({ hostId: id, actor, at: new Date().toISOString() });
+    const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.hostForgotten(id, signal));
+    if (preference.applied) c.header('Preference-Applied', preference.applied);
+    return c.json(hostView(await requireHost(deps, id)), isOver ? 200 : 202);
+  });
   app.openapi(listHosts, async (c) => {
     return c.json({ items: (await store.hosts.list()).map(hostView), nextCursor: null }, 200);
   });
 }
 
+/** @throws MayflyError not_found */
+async function requireHost({ store }: Pick<AppDeps, 'store'>, id: string): Promise<HostRecord> {
+  const host = await store.hosts.get(id);
+  if (host) return host;
+  throw new MayflyError('not_found', `No host ${id} was ever heard of.`);
+}
+
 function hostView(host: HostRecord): z.infer<typeof hostAnswer> {
   const { id, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
-  return { id, live: isLive(host), kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
+  const { drainedAt = null, forgottenAt = null } = host;
+  const described = { id, live: isLive(host), kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
+  return { ...described, drainedAt, forgottenAt };
 }

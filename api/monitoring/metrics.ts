@@ -103,6 +103,12 @@ export function metricsOf(store: Store, registry: Registry): () => Promise<void>
     labelNames: ['state'] as const,
     registers: [registry],
   });
+  const reconciled = new Gauge({
+    name: 'mayfly_reconciled_total',
+    help: 'What reconciliations came to: sandboxes taken over, lost, found on a host without a record, or ended unproved',
+    labelNames: ['outcome'] as const,
+    registers: [registry],
+  });
   const measureStorage = storageGauges(store, registry);
   const countFaults = auditGauges(store, registry);
   const countRemoved = retentionCounter(store, registry);
@@ -110,6 +116,7 @@ export function metricsOf(store: Store, registry: Registry): () => Promise<void>
   return async () => {
     const counts = await store.sandboxes.countByState();
     for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
+    for (const [outcome, count] of await store.reconciled.counts()) reconciled.set({ outcome }, count);
     await Promise.all([measureStorage(), measureSagas(counts), countFaults(), countRemoved()]);
   };
 }

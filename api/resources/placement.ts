@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { HOST_STALE_SECONDS, type HostRecord, holding, isLive } from '../../model/host.ts';
+import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
@@ -82,7 +82,7 @@ async function forkableSource(store: Store, snapshot: SnapshotRecord): Promise<s
   if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
   const { live } = await knownHosts(store);
   if (live.some(({ id }) => id === hostId)) return source;
-  throw new MayflyError('no_host', `Only ${hostId}, which is away, has the snapshot ${snapshotId}.`);
+  throw new MayflyError('no_host', `Only ${hostId}, which is away or drained, has the snapshot ${snapshotId}.`);
 }
 
 /** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
@@ -96,7 +96,7 @@ async function cloneable(store: Store, { live }: Known, captureId: string, sourc
     throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
   }
   if (live.some(({ id }) => id === capture.hostId)) return capture;
-  throw new MayflyError('no_host', `Only ${capture.hostId}, which is away, has the capture ${captureId}.`);
+  throw new MayflyError('no_host', `Only ${capture.hostId}, which is away or drained, has the capture ${captureId}.`);
 }
 
 /** Null where the source itself can be cloned, or was never captured. */
@@ -116,7 +116,7 @@ function refuseUnknown({ hosts, live }: Known, source: string): void {
   if (holding(live, source).length > 0) return;
   const away = holding(hosts, source).map((host) => host.id);
   if (away.length > 0)
-    throw new MayflyError('no_host', `Only hosts that are away have that source: ${away.join(', ')}.`);
+    throw new MayflyError('no_host', `Only hosts that are away or drained have that source: ${away.join(', ')}.`);
   throw new MayflyError('source_not_found', missingSource(source, live));
 }
 
@@ -128,7 +128,8 @@ interface Known {
 /** @throws MayflyError no_host when none is live */
 async function knownHosts(store: Pick<Store, 'hosts'>): Promise<Known> {
   const hosts = await store.hosts.list();
-  const live = hosts.filter((host) => isLive(host));
+  const live = hosts.filter((host) => isPlaceable(host));
   if (live.length > 0) return { hosts, live };
-  throw new MayflyError('no_host', `None of ${hosts.length} known hosts was heard of within ${HOST_STALE_SECONDS} s.`);
+  const why = `None of ${hosts.length} known hosts was heard of within ${HOST_STALE_SECONDS} s and is not drained.`;
+  throw new MayflyError('no_host', why);
 }

@@ -176,6 +176,7 @@ export const sandboxAnswer = z
           }),
         ),
         provedAt: instant,
+        unproved: z.string().optional().openapi({ description: 'Why nobody could look: then nothing is proved' }),
       })
       .nullable(),
     steps: z.array(z.object({ step: z.string(), startedAt: instant, endedAt: instant })),

@@ -48,9 +48,12 @@ export function proofLines(io: Io, proof: Proof): string[] {
     const observations = proof.observations.filter((o) => o.layer === layer);
     if (observations.length === 0) return [`  ${io.paint('red', `${layer}: nobody looked`)}`];
     return observations.map(({ absent, found, lookedAt }) => {
-      const verdict = absent ? io.paint('green', 'absent') : io.paint('red', `found: ${found ?? 'something'}`);
+      const seen = proof.unproved === undefined ? `found: ${found ?? 'something'}` : 'unproved';
+      const verdict = absent ? io.paint('green', 'absent') : io.paint('red', seen);
       return `  ${layer.padEnd(12)}${verdict}  ${io.paint('dim', lookedAt)}`;
     });
   });
+  if (proof.unproved !== undefined)
+    return [io.paint('red', `UNPROVED at ${printable(proof.provedAt)}: ${printable(proof.unproved)}`), ...looks];
   return [`proof of ${printable(proof.provedAt)}: after the last removal each layer was looked at again`, ...looks];
 }

@@ -40,7 +40,8 @@ export class Residue {
       this.deps.leases.all(),
       workspaceIds(state),
     ]);
-    const named = domains.filter(({ name }) => isSandboxId(name));
+    const named: ListedDomain[] = [];
+    for (const domain of domains) if (await this.#isOurs(domain, workspaces)) named.push(domain);
     const ids = new Set([...named.map(({ name }) => name), ...memories, ...workspaces]);
     // a lease tells whose it is by the name its guest gave, which counts when the MAC is that sandbox's too
     for (const { hostname } of leases) if (hostname !== null && isSandboxId(hostname)) ids.add(hostname);
@@ -56,6 +57,17 @@ export class Residue {
       if (workspaces.includes(sandboxId)) found.push(seen('workspace', folder, folder));
       return found.map((observation) => ({ sandboxId, observation }));
     });
+  }
+
+  /**
+   * Whether a domain is of this installation. A name proves nothing, and another installation makes the same UUID of the same
+   * name: its disks are in the other's folder.
+   */
+  async #isOurs({ name, uuid }: ListedDomain, workspaces: readonly string[]): Promise<boolean> {
+    if (!isSandboxId(name) || uuid !== domainUuid(name)) return false;
+    if (workspaces.includes(name)) return true;
+    const files = (await this.deps.domains.listedFiles(name)) ?? [];
+    return files.every((file) => file.startsWith(`${this.deps.state.root}/`) || !file.startsWith('/'));
   }
 
   /** A machine, or what was saved of its memory. */

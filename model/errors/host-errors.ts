@@ -26,6 +26,13 @@ export const HOST_ERRORS = {
     title: 'No host is available',
     remedy: 'Start a host worker; see GET /v1/hosts.',
   },
+  host_alive: {
+    status: 409,
+    retryable: true,
+    title: 'The worker of that host runs',
+    remedy:
+      'Drain it instead. One that is lost for good is forgotten 30 s after it was last heard of; stop its worker first.',
+  },
   host_unavailable: {
     status: 503,
     retryable: true,

@@ -23,6 +23,8 @@ export interface ContinuedLife {
   patches: string[];
   /** Who asked for the end. */
   stop: StopRequest | null;
+  /** Its host, where that was given up. `@default` null */
+  forgottenOn?: string | null;
   /** Set while nothing is left but to take away what there is, and to prove it. */
   ending: { failure: SandboxFailure | null } | null;
 }

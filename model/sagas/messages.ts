@@ -51,6 +51,12 @@ export const PATCH = 'patch';
 export const DESTROY = 'destroy';
 /** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
 export const TOUCH = 'touch';
+/** Signal with a {@link HostForgotten}: its host is given up, so what waits for that is left, and the sandbox ends unproved. */
+export const HOST_FORGOTTEN = 'hostForgotten';
+export interface HostForgotten {
+  hostId: string;
+  actor: Actor;
+}
 /**
  * Update, no arguments: writes the record into the store again, which was set back to an earlier time. Answers when it is
  * there.

@@ -22,6 +22,17 @@ export interface Proof {
   observations: Observation[];
   /** Time of the last look, ISO 8601. */
   provedAt: string;
+  /** Why nobody could look, so that nothing is proved. `@default` everything was looked at */
+  unproved?: string;
+}
+
+/** What stands in the place of a proof, where the one machine that could be looked at is given up. */
+export function unprovedEnd(sandboxId: string, hostId: string, at: string): Proof {
+  const unproved = `unproved: ${hostId} was forgotten, and nobody can look at it`;
+  const observations = LAYERS.map((layer) => {
+    return { layer, lookedAt: `nothing: ${hostId} was forgotten`, absent: false, found: 'unproved', at };
+  });
+  return { sandboxId, hostId, observations, provedAt: at, unproved };
 }
 
 /** The layers in which the observations found something, or which nobody looked at. */

@@ -1,6 +1,6 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import type { HostRecord } from '../../model/host.ts';
+import type { HostOrders, HostRecord } from '../../model/host.ts';
 import { isHostId } from '../../model/ids.ts';
 import { reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema } from '../mongo/schema.ts';
@@ -26,18 +26,30 @@ export class Hosts {
     this.#relays = connection.model<RelayDocument>('Relay', relaySchema(), 'relays');
   }
 
-  /** Replaces what is known of the host. */
-  async describe({ id, ...rest }: HostRecord): Promise<void> {
+  /** Replaces what the host's worker says of it; what an admin said stays. */
+  async describe({ id, drainedAt: _drained, forgottenAt: _forgotten, ...rest }: HostRecord): Promise<void> {
     checkId(id);
     await reaching('describe a host', () =>
       this.#model.updateOne({ _id: id }, { $set: rest }, { upsert: true, runValidators: true }),
     );
   }
 
-  /** All hosts ever heard of, by id. */
+  /** What an admin says of the host. @returns null when nobody ever heard of it */
+  async order(id: string, orders: HostOrders): Promise<HostRecord | null> {
+    checkId(id);
+    const found = await reaching('say what is to be done with a host', () =>
+      this.#model
+        .findOneAndUpdate({ _id: id }, { $set: orders }, { returnDocument: 'after', runValidators: true })
+        .lean<HostDocument>(),
+    );
+    return found && recordOf(found);
+  }
+
+  /** All hosts ever heard of, by id, but those that were forgotten and not heard of since. */
   async list(): Promise<HostRecord[]> {
     const found = await reaching('list hosts', () => this.#model.find().lean<HostDocument[]>());
-    return found.map(recordOf).sort((a, b) => (a.id < b.id ? -1 : 1));
+    const known = found.map(recordOf).filter(({ forgottenAt, lastSeenAt }) => !forgottenAt || lastSeenAt > forgottenAt);
+    return known.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   /** @throws MayflyError invalid_id */
@@ -100,5 +112,7 @@ function hostSchema(): Schema<HostDocument> {
     sources: [source],
     startedAt: NAME,
     lastSeenAt: NAME,
+    drainedAt: NULLABLE_TEXT,
+    forgottenAt: NULLABLE_TEXT,
   });
 }

@@ -107,5 +107,11 @@ function proofPart(): Schema {
     found: TEXT,
     at: NAME,
   });
-  return strictPart({ sandboxId: NAME, hostId: NULLABLE_TEXT, observations: [observation], provedAt: NAME });
+  return strictPart({
+    sandboxId: NAME,
+    hostId: NULLABLE_TEXT,
+    observations: [observation],
+    provedAt: NAME,
+    unproved: TEXT,
+  });
 }

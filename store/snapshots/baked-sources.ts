@@ -1,7 +1,7 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSourceId } from '../../model/ids.ts';
-import { BAKED_SOURCE_STATES, type BakedSource } from '../../model/snapshots/baked-source.ts';
+import { BAKED_SOURCE_STATES, type BakedSource, type BakedSourceState } from '../../model/snapshots/baked-source.ts';
 import { reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
 
@@ -28,6 +28,14 @@ export class BakedSources {
       this.#model.find({ name: String(name) }).lean<BakedDocument[]>(),
     );
     return found.map(recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+  }
+
+  /** All that are in one of these states. */
+  async all(states: readonly BakedSourceState[]): Promise<BakedSource[]> {
+    const found = await reaching('read baked sources by state', () =>
+      this.#model.find({ state: { $in: [...states] } }).lean<BakedDocument[]>(),
+    );
+    return found.map(recordOf);
   }
 
   /** Takes the place of an earlier record of that id. */

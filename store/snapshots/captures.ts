@@ -1,7 +1,7 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isCaptureId } from '../../model/ids.ts';
-import { CAPTURE_STATES, type CaptureRecord } from '../../model/snapshots/capture.ts';
+import { CAPTURE_STATES, type CaptureRecord, type CaptureState } from '../../model/snapshots/capture.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
 import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
@@ -76,6 +76,14 @@ export class Captures {
     const last = items.at(-1);
     const isMore = found.length > limit && last;
     return { items, nextCursor: isMore ? cursorOf({ at: last.createdAt, id: last.id }) : null };
+  }
+
+  /** All that are in one of these states. */
+  async all(states: readonly CaptureState[]): Promise<CaptureRecord[]> {
+    const found = await reaching('read captures by state', () =>
+      this.#model.find({ state: { $in: [...states] } }).lean<CaptureDocument[]>(),
+    );
+    return found.map(recordOf);
   }
 
   /** Those of the sources of that name that can be cloned, newest first. */

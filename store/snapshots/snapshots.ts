@@ -108,6 +108,14 @@ export class Snapshots {
     };
   }
 
+  /** All that are in one of these states. */
+  async all(states: readonly SnapshotState[]): Promise<SnapshotRecord[]> {
+    const found = await reaching('read snapshots by state', () =>
+      this.#model.find({ state: { $in: [...states] } }).lean<SnapshotDocument[]>(),
+    );
+    return found.map(recordOf);
+  }
+
   /** Those of a sandbox that nobody has finished. */
   async creating(sandboxId: string): Promise<SnapshotRecord[]> {
     if (!isSandboxId(sandboxId)) throw new MayflyError('invalid_id', 'That is not a sandbox id.');

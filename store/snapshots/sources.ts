@@ -1,7 +1,7 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId, isSourceId } from '../../model/ids.ts';
-import type { SourceAccess } from '../../model/snapshots/source-access.ts';
+import type { SourceAccess, SourceAccessState } from '../../model/snapshots/source-access.ts';
 import { reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
 
@@ -31,10 +31,12 @@ export class Sources {
   }
 
   /** All that can be looked at. */
-  async prepared(): Promise<SourceAccess[]> {
-    const found = await reaching('read prepared sources', () =>
-      this.#model.find({ state: 'prepared' }).lean<SourceDocument[]>(),
-    );
+  prepared(): Promise<SourceAccess[]> {
+    return this.in('prepared');
+  }
+
+  async in(state: SourceAccessState): Promise<SourceAccess[]> {
+    const found = await reaching('read sources by state', () => this.#model.find({ state }).lean<SourceDocument[]>());
     return found.map(recordOf);
   }
 

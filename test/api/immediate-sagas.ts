@@ -1,4 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import type { Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
@@ -228,6 +229,12 @@ export class ImmediateSagas implements Sagas {
   }
 
   async trusted(): Promise<void> {}
+
+  async forgetHost({ hostId, at }: ForgetHostInput): Promise<void> {
+    await this.#store.hosts.order(hostId, { forgottenAt: at });
+  }
+
+  async hostForgotten(): Promise<void> {}
 
   async reachable(): Promise<void> {
     if (this.failing) throw this.failing;

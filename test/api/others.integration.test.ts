@@ -74,6 +74,26 @@ describe('events', () => {
   });
 });
 
+describe('a host', () => {
+  const call = (method: string, id: string, body?: object) => door.call(method, `/v1/hosts/${id}`, body);
+
+  it('is drained and taken back; forgotten only when nobody serves it, by an admin', async () => {
+    await door.store.hosts.describe(host('kvm-1'));
+    await door.store.hosts.describe(host('kvm-8', { lastSeenAt: '2026-01-01T00:00:00.000Z' }));
+    const drained = await jsonOf<{ drainedAt: string | null }>(call('PATCH', 'kvm-1', { drained: true }));
+    expect(drained.drainedAt).not.toBeNull();
+    expect(await jsonOf(call('PATCH', 'kvm-1', { drained: true }))).toMatchObject(drained);
+    expect(await jsonOf(call('PATCH', 'kvm-1', { drained: false }))).toMatchObject({ drainedAt: null });
+    expect(await jsonOf(call('DELETE', 'kvm-1'))).toMatchObject({ status: 409, code: 'host_alive' });
+    expect(await jsonOf(call('DELETE', 'kvm-7'))).toMatchObject({ status: 404 });
+    expect(await jsonOf(call('DELETE', 'kvm-8'))).toMatchObject({
+      id: 'kvm-8',
+      live: false,
+      forgottenAt: expect.any(String),
+    });
+  });
+});
+
 describe('hosts and sources', () => {
   it('are merged over those that live', async () => {
     const [golden] = host('kvm-2').sources;

@@ -138,6 +138,15 @@ async function sources(): Promise<void> {
   await ask('getSourceAudit', { name }, { query: '?limit=2' });
 }
 
+async function hosts(): Promise<void> {
+  const { store } = mayfly();
+  await ask('updateHost', { id: 'test' }, { body: { drained: true } });
+  await ask('updateHost', { id: 'test' }, { body: { drained: false } });
+  const host = await store.hosts.get('test');
+  if (host) await store.hosts.describe({ ...host, id: 'kvm-2', lastSeenAt: '2026-01-01T00:00:00.000Z' });
+  await ask('forgetHost', { id: 'kvm-2' });
+}
+
 async function keys(): Promise<void> {
   const key = { name: 'agent-runner', scopes: ['sandboxes:read', 'sandboxes:write'] };
   const { id } = await ask('createKey', {}, { body: key });
@@ -151,6 +160,7 @@ beforeAll(async () => {
   door = await TestDoor.open(mayfly());
   described = new Described(openApiDocument(door.app, '0'));
   await ask('listHosts');
+  await hosts();
   await keys();
   const wish = {
     name: 'web',

@@ -107,9 +107,11 @@ export function callsOf(store: Store): Calls {
           snapshots.list({ sandboxId: sandboxId(1), limit: 5, cursor: cursorOf(snapshotId(1)) }),
         ]),
       creating: () => snapshots.creating(sandboxId(1)),
+      all: () => snapshots.all(['ready']),
       kept: () => snapshots.kept(),
     },
     captures: {
+      all: () => captures.all(['ready']),
       create: () => captures.create(capture),
       get: () => captures.get(capture.id),
       update: () => captures.update(capture.id, { state: 'failed' }),
@@ -178,6 +180,7 @@ export function callsOf(store: Store): Calls {
     },
     hosts: {
       describe: () => hosts.describe(host),
+      order: () => hosts.order('kvm-1', { drainedAt: null }),
       list: () => hosts.list(),
       get: () => hosts.get('kvm-1'),
       announceRelay: () => hosts.announceRelay('kvm-1', { url: 'http://x', key: 'k' }),
@@ -193,8 +196,10 @@ export function callsOf(store: Store): Calls {
       get: () => sources.get(sourceId),
       named: () => sources.named('golden'),
       prepared: () => sources.prepared(),
+      in: () => sources.in('preparing'),
     },
     bakedSources: {
+      all: () => bakedSources.all(['ready']),
       begin: () => bakedSources.begin(baked),
       get: () => bakedSources.get(sourceId),
       named: () => bakedSources.named('baked'),

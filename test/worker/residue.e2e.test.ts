@@ -20,6 +20,11 @@ const ID = sandboxId(1);
 const DOMAIN = `<domain type="qemu"><name>${ID}</name><uuid>${domainUuid(ID)}</uuid><memory>65536</memory>
   <os><type arch="x86_64">hvm</type></os></domain>`;
 
+const OTHER = sandboxId(2);
+const FOREIGN = `<domain type="qemu"><name>${OTHER}</name><uuid>${domainUuid(OTHER)}</uuid><memory>65536</memory>
+  <os><type arch="x86_64">hvm</type></os><devices><disk type="file" device="disk"><source file="/elsewhere/${OTHER}/disk.qcow2"/>
+  <target dev="vda" bus="virtio"/></disk></devices></domain>`;
+
 const closers = new Closers();
 let config: Config;
 
@@ -54,6 +59,11 @@ it('a private libvirtd leaves files only; residue in them is seen without it, an
     await writeFile(file, DOMAIN);
     await new Virsh(machine.hypervisor.uri ?? '').run(['define', file]);
     expect(await findResidue(config)).toMatchObject([{ sandboxId: ID, observation: { layer: 'domain' } }]);
+    // Called like one of ours, with the UUID that we would give it; but its disk is in another installation's folder.
+    await writeFile(file, FOREIGN);
+    await new Virsh(machine.hypervisor.uri ?? '').run(['define', file]);
+    expect((await machine.hypervisor.marks()).map(({ sandboxId: id }) => id)).toEqual([ID]);
+    await new Virsh(machine.hypervisor.uri ?? '').run(['undefine', OTHER]);
   } finally {
     await machine.end();
     await machine.close();

@@ -7,6 +7,7 @@ import { ensureReconcileSchedule, reconcileNow } from '../../sagas/reconcile-sch
 import { eventually } from '../support/eventually.ts';
 import type { TestMayfly } from '../support/mayfly.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { FULL } from '../support/sweep.ts';
 
 const { alone, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
@@ -223,22 +224,145 @@ alone('the schedule is in Temporal by its name, once, with the times of who came
   await schedule.delete();
 });
 
-alone('a control worker that is killed in the middle of a round: another one goes on', async ({ mayfly }) => {
+alone('a control worker that ends in the middle of a round: another one goes on', async ({ mayfly }) => {
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
-  mayfly.arm('findMachine.before=hang', input.id);
+  all().failpoints.arm('takeOverSandboxes.before=hang');
   const round = reconcile();
   await eventually(
-    () => all().client.workflow.getHandle(`sandbox/${input.id}`).describe(),
-    ({ status, raw }) => status.name === 'RUNNING' && (raw.pendingActivities ?? []).length > 0,
+    () => openActivities('reconcile'),
+    (activities) => activities.includes('takeOverSandboxes'),
   );
-  await all().startControl();
-  mayfly.arm(undefined, input.id);
+  const restarted = all().startControl();
+  all().failpoints.arm(undefined);
+  await restarted;
   await round;
+  await takenOver(input.id);
+  expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
+});
+
+/** Of all open runs of that type. */
+async function openActivities(type: string): Promise<string[]> {
+  const { client } = all();
+  const found: string[] = [];
+  for await (const { workflowId } of client.workflow.list({
+    query: `WorkflowType="${type}" AND ExecutionStatus="Running"`,
+  })) {
+    const { raw } = await client.workflow.getHandle(workflowId).describe();
+    found.push(...(raw.pendingActivities ?? []).map(({ activityType }) => activityType?.name ?? ''));
+  }
+  return found;
+}
+
+alone(
+  'a host that is forgotten: its sandboxes end unproved, and when it is back they are proved first',
+  async ({ mayfly }) => {
+    const [waiting, running] = [mayfly.input(), mayfly.input()];
+    await Promise.all([mayfly.create(waiting), mayfly.create(running)]);
+    await mayfly.host?.stop();
+    await all().sagas.destroy({ ...waiting, begin: 'destroy' }, { actor });
+    await mayfly.until(waiting.id, ({ waitingFor }) => waitingFor !== null);
+    await all().sagas.forgetHost({ hostId: 'test', actor, at: new Date().toISOString() });
+    await all().sagas.hostForgotten('test', AbortSignal.timeout(60_000));
+    for (const { id } of [waiting, running]) {
+      const ended = await mayfly.end(id);
+      expect(ended).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+      expect(ended.proof?.unproved).toContain('unproved: test was forgotten');
+      expect(unprovenLayers(ended.proof?.observations ?? [])).toHaveLength(5);
+      expect(await kindsOf(id)).toContain('sandbox.unproved');
+    }
+    expect(await mayfly.store.hosts.list()).toEqual([]);
+
+    await mayfly.startHost();
+    const refused = await mayfly.create();
+    expect(refused).toMatchObject({ state: 'failed', failure: { code: 'no_host' } });
+    await reconcile();
+    const [host] = await mayfly.store.hosts.list();
+    expect(host?.forgottenAt ?? null).toBeNull();
+    for (const { id } of [waiting, running]) {
+      const proved = await mayfly.until(id, ({ proof, state }) => state === 'failed' && proof?.unproved === undefined);
+      expect(unprovenLayers(proved.proof?.observations ?? [])).toEqual([]);
+    }
+    const again = mayfly.input();
+    expect(await mayfly.create(again)).toMatchObject({ state: 'running' });
+  },
+);
+
+alone('a drained host gets no sandboxes, and what lives on it lives on', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  await mayfly.store.hosts.order('test', { drainedAt: new Date().toISOString() });
+  expect(await mayfly.create()).toMatchObject({ state: 'failed', failure: { code: 'no_host' } });
+  expect(await mayfly.record(input.id)).toMatchObject({ state: 'running' });
+  await mayfly.store.hosts.order('test', { drainedAt: null });
+  expect(await mayfly.create()).toMatchObject({ state: 'running' });
+});
+
+/** Costs 30 s. */
+alone(
+  'Temporal lost, and the store set back a day, under ten live sandboxes: all converge, and what was lost is said',
+  FULL,
+  async ({ mayfly }) => {
+    const inputs = Array.from({ length: 10 }, () => mayfly.input());
+    await Promise.all(inputs.map((input) => mayfly.create(input)));
+    const [gone, half, early, orphan, ...rest] = inputs.map(({ id }) => id);
+    if (!gone || !half || !early || !orphan) throw new Error('ten were made');
+    const { store } = mayfly;
+    // The backup is of a time when one was being made, one had not begun, and one was not there.
+    await store.sandboxes.put({ ...(await mayfly.record(half)), state: 'creating' });
+    await store.sandboxes.put({ ...(await mayfly.record(early)), state: 'requested', hostId: null });
+    await forget(orphan);
+    mayfly.memory?.domains.delete(gone);
+    await all().loseTemporal();
+    await reconcile();
+    for (const id of rest) {
+      await takenOver(id);
+      expect(await mayfly.record(id)).toMatchObject({ state: 'running', failure: null });
+    }
+    for (const id of [gone, half, early, orphan]) {
+      const lost = await mayfly.end(id);
+      expect(lost).toMatchObject({ state: 'failed', failure: { code: 'sandbox_lost' } });
+      expect(unprovenLayers(lost.proof?.observations ?? [])).toEqual([]);
+    }
+    expect(new Set((await all().marks()).map(({ sandboxId }) => sandboxId))).toEqual(new Set(rest));
+
+    // Set back once more, and now the sagas live: they know better.
+    const before = await Promise.all(rest.map((id) => mayfly.record(id)));
+    for (const id of rest) await forget(id);
+    await reconcileUntil(async () =>
+      (await Promise.all(rest.map((id) => store.sandboxes.get(id)))).every((record) => record !== null),
+    );
+    for (const { id, state, hostId, expiresAt } of before) {
+      expect(await mayfly.record(id)).toMatchObject({ state, hostId, expiresAt });
+      expect(await kindsOf(id)).toContain('sandbox.record-restored');
+    }
+    const counts = await store.reconciled.counts();
+    for (const outcome of ['taken-over', 'lost', 'orphan-destroyed', 'record-restored'] as const) {
+      expect(counts.get(outcome)).toBeGreaterThan(0);
+    }
+    for (const id of rest) expect(await mayfly.destroy(id)).toMatchObject({ state: 'destroyed', failure: null });
+    expect(await mayfly.residue()).toEqual([]);
+  },
+);
+
+alone('a snapshot that is being deleted when its saga is lost is gone on with', async ({ mayfly }) => {
+  const input = mayfly.input();
+  await mayfly.create(input);
+  const { store } = mayfly;
+  const snapshotId = `snp-${input.id.slice(4)}`;
+  const snapshot = { kind: 'snapshot', operationId: snapshotId, name: 'kept', snapshotKind: 'disk', actor } as const;
+  await all().sagas.operate(input.id, snapshot);
   await eventually(
-    () => kindsOf(input.id),
-    (kinds) => kinds.includes('sandbox.taken-over'),
+    () => store.snapshots.get(snapshotId),
+    (record) => record?.state === 'ready',
+  );
+  await store.snapshots.update(snapshotId, { state: 'deleting' });
+  await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
+  await reconcile();
+  await eventually(
+    () => store.snapshots.get(snapshotId),
+    (record) => record?.state === 'deleted',
   );
   expect(await mayfly.destroy(input)).toMatchObject({ state: 'destroyed' });
 });

@@ -25,9 +25,10 @@ import { auditEvent } from '../saga/audit-event.ts';
 import { runContinues } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
-import { accepted, destroy, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
+import { accepted, destroy, hostForgotten, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
 import { Deadline } from './deadline.ts';
+import { Forgotten } from './forgotten.ts';
 import { Patches } from './patches.ts';
 import { show } from './shown.ts';
 
@@ -69,6 +70,8 @@ export class Life {
   /** Why there will never be a record. */
   #refusal: Error | null = null;
   #stop: StopRequest | null = null;
+  /** Whether its host was given up. */
+  readonly forgotten = new Forgotten(this);
   readonly #deadline: Deadline;
   #events = 0;
   #createSteps: StepTiming[] | null = null;
@@ -274,17 +277,19 @@ export class Life {
       chainLength: this.chainLength,
       patches: [...this.patches.ids],
       stop: this.#stop,
+      forgottenOn: this.forgotten.hostId,
       ending,
     };
     return continueAsNew<(input: SandboxInput) => Promise<unknown>>({ ...this.input, continued });
   }
 
-  #goOn({ steps, createSteps, operations, chainLength, stop }: ContinuedLife): void {
+  #goOn({ steps, createSteps, operations, chainLength, stop, forgottenOn = null }: ContinuedLife): void {
     this.steps = steps;
     this.#createSteps = createSteps;
     this.#operations = operations;
     this.chainLength = chainLength;
     this.#stop = stop;
+    if (forgottenOn !== null) this.forgotten.giveUp(forgottenOn);
     this.#written = true;
   }
 
@@ -318,6 +323,11 @@ export class Life {
     };
     setHandler(restoreRecord, restore, { validator });
     setHandler(touch, () => this.used());
+    setHandler(hostForgotten, ({ hostId, actor }) => {
+      if (this.record.hostId !== hostId) return;
+      this.#stop ??= { actor };
+      this.forgotten.giveUp(hostId);
+    });
     setHandler(destroy, (request) => {
       this.#stop ??= request;
     });

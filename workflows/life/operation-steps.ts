@@ -54,7 +54,14 @@ function operationSteps(life: Life, hostId: string, generation: number) {
       }).flatten(target),
 
     /** What there is of its machine. */
-    findMachine: () => step(timeouts.reserveMs, `${id} on ${hostId}`).findMachine({ sandboxId: id }),
+    findMachine: () =>
+      proxyActivities<HostActivities>({
+        taskQueue: hostQueue(hostId),
+        summary: `${id} on ${hostId}`,
+        scheduleToStartTimeout: timeouts.hostDownMs,
+        startToCloseTimeout: timeouts.reserveMs,
+        retry: { maximumAttempts: 3 },
+      }).findMachine({ sandboxId: id }),
 
     interruptCommands: () => undo.interruptCommands(target),
     removeDomain: () => step(timeouts.cleanupMs, `${id} on ${hostId}`).removeDomain(target),

@@ -7,13 +7,14 @@ import type { Life } from './life.ts';
  * Runs a cleanup step until it succeeds. The first tries are brief; when they fail, the record says what the saga
  * waits for, and the step stays queued or is retried for as long as it takes: a host that is down gets its work
  * when it is back. Temporal keeps retries of one activity out of the history, so a long outage costs no events.
+ * @throws ApplicationFailure host_forgotten when nobody waits for that any more
  */
 export async function retryUntilDone<T>(
   life: Life,
   what: string,
   run: (options: ActivityOptions) => Promise<T>,
 ): Promise<T> {
-  return CancellationScope.nonCancellable(() => retryUntilDoneOrLeft(life, what, run));
+  return life.forgotten.orLeft(() => retryUntilDoneOrLeft(life, what, run));
 }
 
 /**

@@ -4,6 +4,8 @@ import {
   ACCEPTED,
   AT_STEP,
   DESTROY,
+  HOST_FORGOTTEN,
+  type HostForgotten,
   OPERATE,
   OPERATED,
   type Operation,
@@ -25,6 +27,7 @@ export const settled = defineUpdate<void>(SETTLED);
 export const patch = defineUpdate<SandboxRecord | null, [SandboxPatch]>(PATCH);
 export const operate = defineUpdate<OperationReport, [Operation]>(OPERATE);
 export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
+export const hostForgotten = defineSignal<[HostForgotten]>(HOST_FORGOTTEN);
 export const restoreRecord = defineUpdate<void>(RESTORE_RECORD);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
 export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);

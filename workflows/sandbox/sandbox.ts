@@ -2,6 +2,7 @@ import { allHandlersFinished, CancellationScope, condition, isCancellation, patc
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
+import { unprovedFailure } from '../life/forgotten.ts';
 import { Life } from '../life/life.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { untilContinued } from '../saga/continuing.ts';
@@ -36,12 +37,13 @@ export async function sandbox(input: SandboxInput): Promise<(Proof & { refused?:
     return life.record.proof; // another run has seen to it
   }
 
-  const { failure, isUndone } = continued?.ending
+  const { isUndone, ...ended } = continued?.ending
     ? { ...continued.ending, isUndone: false }
     : await live(life, operations, input);
-  const proof = await provedGone(life, operations, failure, isUndone ? proveUndone : destroySandbox);
+  const proof = await provedGone(life, operations, ended.failure, isUndone ? proveUndone : destroySandbox);
+  const failure = unprovedFailure(proof) ?? ended.failure;
   await life.recordChange(
-    'sandbox.proof',
+    proof.unproved === undefined ? 'sandbox.proof' : 'sandbox.unproved',
     { state: failure ? 'failed' : 'destroyed', failure, proof, waitingFor: null },
     { proof, failure, ...(life.foundOn !== null && { foundOn: life.foundOn }) },
   );
@@ -62,10 +64,17 @@ async function live(
   if (!failed && !isFinal(life.record.state)) {
     await startEnding(life, taken ? (life.record.stopReason ?? 'lost') : await operations.untilEnd(end));
   }
-  if (begin !== 'create' && patched('half-made-snapshots')) await abandonSnapshots(life);
+  if (begin !== 'create' && patched('half-made-snapshots')) await abandonSnapshots(life).catch(unlessForgotten(life));
   if (taken) return { failure: taken.failure, isUndone: false };
   const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
   return { failure, isUndone: failed !== null };
+}
+
+/** Where the host was given up nothing can be taken back there, and the end says so. */
+function unlessForgotten({ forgotten }: Life): (error: unknown) => void {
+  return (error) => {
+    if (!forgotten.isForgotten) throw error;
+  };
 }
 
 /** However often that must be tried: it continues as new meanwhile, and goes on with all layers. */
@@ -78,7 +87,10 @@ async function provedGone(
   const close = () => {
     life.isClosing = true;
   };
-  const proved = await untilContinued(() => destroy(life), close);
+  const proved = await untilContinued(
+    () => destroy(life).catch((error: unknown) => life.forgotten.unproved(error)),
+    close,
+  );
   if (!proved) {
     await life.close();
     return life.continueAsNew({ outcomes: operations.outcomes, ending: { failure } });
@@ -108,7 +120,7 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
 async function startEnding(life: Life, reason: StopReason): Promise<void> {
   await life.recordChange(
     'sandbox.state',
-    { state: 'destroying', phase: null, stopReason: reason },
+    { state: 'destroying', phase: null, stopReason: life.forgotten.isForgotten ? 'host-forgotten' : reason },
     { reason },
     life.stoppedBy,
   );

@@ -160,6 +160,11 @@ export class Domains {
     } catch (error) {
       if (!(error instanceof VirshError)) throw error; // not active: there is no job
     }
+    return this.listedFiles(sandboxId);
+  }
+
+  /** The same as it is written down now, without waiting for anything. */
+  async listedFiles(sandboxId: string): Promise<string[] | null> {
     try {
       return listedDisks(await this.virsh.run(['domblklist', sandboxId, '--details'])).map(({ source }) => source);
     } catch (error) {

@@ -1,0 +1,92 @@
+import { heartbeat } from '@temporalio/activity';
+import { sourceIdOf } from '../../model/ids.ts';
+import { RECONCILER } from '../../model/sagas/reconcile.ts';
+import { commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { bakeWorkflowIdOf } from '../../model/snapshots/baked-source.ts';
+import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
+import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
+import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
+import type { ReconcileDeps } from './sandboxes.ts';
+
+const actor = RECONCILER;
+
+/**
+ * What is done beside the sandboxes' own sagas, each by a workflow that may be gone: commands, snapshots, captures, bakes.
+ * Who lost one of them is gone on with where that says the same twice, and else removed.
+ */
+export function createTaskReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+  async function isGone(...workflowIds: string[]): Promise<boolean> {
+    heartbeat();
+    for (const id of workflowIds) if (await reconciliation.isOpen(id)) return false;
+    return true;
+  }
+
+  async function hasEnded(sandboxId: string): Promise<boolean> {
+    const record = await store.sandboxes.get(sandboxId);
+    return (record === null || isFinal(record.state)) && !(await reconciliation.isSandboxOpen(sandboxId));
+  }
+
+  return {
+    /** Those that have not ended: a command is started once, so who goes on with it finds it as it is. */
+    async resumeCommands({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      for (const { commandId } of await store.activity.openCommands()) {
+        const record = await store.commands.get(commandId);
+        if (!record || record.state === 'ended' || Date.parse(record.requestedAt) > before) continue;
+        if (!(await isGone(commandWorkflowIdOf(commandId)))) continue;
+        const { sandboxId, hostId } = record;
+        await reconciliation.resumeCommand({ commandId, sandboxId, hostId });
+      }
+    },
+
+    /** One whose sandbox lives is its sandbox's to finish. */
+    async resumeSnapshots({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      for (const { id, sandboxId, hostId, state, reason, createdAt } of await store.snapshots.all([
+        'creating',
+        'deleting',
+        'ready',
+      ])) {
+        if (Date.parse(createdAt) > before || (state === 'ready' && reason !== 'diff')) continue;
+        if (!(await isGone(snapshotWorkflowIdOf(id), ephemeralSnapshotWorkflowIdOf(id)))) continue;
+        if (state === 'creating') {
+          if (!(await hasEnded(sandboxId))) continue;
+          const message = `${sandboxId} ended while it was being taken, and its saga was lost.`;
+          await store.snapshots.update(id, {
+            state: 'failed',
+            failure: { code: 'sandbox_lost', step: 'saveSnapshot', message },
+          });
+        }
+        await reconciliation.deleteSnapshot({ snapshotId: id, hostId, actor });
+      }
+    },
+
+    /** A copy of a moment that is past is not taken once more. */
+    async resumeCaptures({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      for (const { id: captureId, hostId, source, createdAt } of await store.captures.all(['creating', 'deleting'])) {
+        if (Date.parse(createdAt) > before || !(await isGone(captureWorkflowIdOf({ hostId, source })))) continue;
+        const at = new Date().toISOString();
+        const sourceId = sourceIdOf(hostId, source);
+        await reconciliation.capture({ task: 'delete', captureId, sourceId, hostId, source, actor, at });
+      }
+    },
+
+    async resumeSources({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      for (const { id: sourceId, hostId, name, updatedAt } of await store.bakedSources.all(['baking', 'deleting'])) {
+        if (Date.parse(updatedAt) > before || !(await isGone(bakeWorkflowIdOf(hostId, name)))) continue;
+        await reconciliation.deleteSource({ sourceId, hostId, name, actor });
+      }
+      for (const state of ['preparing', 'unpreparing'] as const) {
+        for (const { id: sourceId, hostId, name, updatedAt } of await store.sources.in(state)) {
+          if (Date.parse(updatedAt) > before || !(await isGone(sourceWorkflowIdOf(hostId, name)))) continue;
+          await reconciliation.sourceTask({ task: 'unprepare', sourceId, hostId, name, actor });
+        }
+      }
+    },
+  };
+}
+
+export type TaskReconcileActivities = ReturnType<typeof createTaskReconcileActivities>;

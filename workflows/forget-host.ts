@@ -1,0 +1,28 @@
+import { proxyActivities, sleep } from '@temporalio/workflow';
+import type { ControlActivities } from '../activities/control.ts';
+import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
+
+const control = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '10m',
+  heartbeatTimeout: '30s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+});
+
+/**
+ * Gives a host up that is lost for good:
+ *
+ *   nothing is placed there any more → its sandboxes end, unproved → what else waits for it ends → nobody is on it
+ *
+ * What is on it nobody can look at, and so nothing is called removed. Should the host come back, it is reconciled before it
+ * takes work (reconcile.ts), which removes it and proves that.
+ */
+export async function forgetHost(input: ForgetHostInput): Promise<void> {
+  await control.giveHostUp(input);
+  for (;;) {
+    const { sandboxIds } = await control.sandboxesOn(input);
+    if (sandboxIds.length === 0) break;
+    await control.endUnproved({ ...input, sandboxIds });
+    await sleep('1s');
+  }
+  await control.forgetThingsOn(input);
+}
