@@ -8,6 +8,15 @@ export interface RunningWorker {
   stop(): Promise<void>;
 }
 
+/** Several as one: the first that fails ends them all. */
+export function runWorkers(workers: readonly Worker[]): RunningWorker {
+  const running = workers.map(runWorker);
+  const stop = async () => void (await Promise.all(running.map((one) => one.stop())));
+  const ended = Promise.all(running.map((one) => one.ended)).then(() => undefined);
+  ended.catch(() => undefined);
+  return { ended, stop };
+}
+
 export function runWorker(worker: Worker): RunningWorker {
   const ended = worker.run();
   ended.catch(() => undefined); // told to whoever awaits `ended` or `stop`

@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
+import type { HostRef } from '../model/host.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
 import { type ReconcileHostInput, type ReconcileInput, reconcileHostWorkflowIdOf } from '../model/sagas/reconcile.ts';
 
@@ -33,22 +34,25 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
   await control.takeOverSandboxes({ sandboxIds: unattended });
   await control.endRuns({ sandboxIds: outlived });
 
-  const { hostIds } = await control.hostsToReconcile();
-  for (const hostId of hostIds) await startReconcileHost({ hostId, graceMs });
+  const { hostIds, installations = {} } = await control.hostsToReconcile();
+  for (const hostId of hostIds) {
+    await startReconcileHost({ hostId, installationId: installations[hostId] ?? null, graceMs });
+  }
 }
 
 /**
  * Removes from one host what carries our mark and belongs to nobody, each by a saga of its own, with its proof. What is
  * found is looked at again after a grace time, and only what is still nobody's goes.
  */
-export async function reconcileHost({ hostId, graceMs }: ReconcileHostInput): Promise<void> {
+export async function reconcileHost({ graceMs, hostId, installationId = null }: ReconcileHostInput): Promise<void> {
+  const host = { hostId, installationId };
   try {
-    const before = await strangersOn(hostId);
+    const before = await strangersOn(host);
     if (before.length === 0) return;
     await sleep(graceMs);
-    const still = await strangersOn(hostId);
+    const still = await strangersOn(host);
     const sandboxIds = still.filter((id) => before.includes(id));
-    await control.destroyStrangers({ hostId, sandboxIds });
+    await control.destroyStrangers({ ...host, sandboxIds });
   } catch (error) {
     if (!isHostDown(error)) throw error; // its worker asks for this itself, when it is back
   }
@@ -59,9 +63,9 @@ function isHostDown(error: unknown): boolean {
   return cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START';
 }
 
-async function strangersOn(hostId: string): Promise<string[]> {
+async function strangersOn(ref: HostRef): Promise<string[]> {
   const host = proxyActivities<HostActivities>({
-    taskQueue: hostQueue(hostId),
+    taskQueue: hostQueue(ref),
     scheduleToStartTimeout: '30s',
     startToCloseTimeout: '1m',
     retry: { maximumAttempts: 3 },

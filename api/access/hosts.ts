@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type HostRecord, isLive } from '../../model/host.ts';
+import { isLive, type KnownHost } from '../../model/host.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
@@ -17,6 +17,8 @@ export const sourceFields = {
 const hostAnswer = z
   .object({
     id: z.string(),
+    installationId: z.string().nullable(),
+    hostUuid: z.string().nullable(),
     live: z.boolean(),
     kind: z.enum(['libvirt', 'simulated']),
     isolation: z.enum(['kvm', 'tcg', 'none']),
@@ -51,7 +53,8 @@ export function hostRoutes(app: App, { store }: AppDeps): void {
   });
 }
 
-function hostView(host: HostRecord): z.infer<typeof hostAnswer> {
-  const { id, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
-  return { id, live: isLive(host), kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
+function hostView(host: KnownHost): z.infer<typeof hostAnswer> {
+  const { id, installationId, hostUuid, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
+  const identity = { id, installationId, hostUuid, live: isLive(host) };
+  return { ...identity, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
 }

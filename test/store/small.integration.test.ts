@@ -98,6 +98,9 @@ describe('hosts', () => {
   it('are what they last said', async () => {
     const host: HostRecord = {
       id: 'kvm-1',
+      installationId: 'ins-0123456789abcdef',
+      hostUuid: null,
+      epoch: 1,
       kind: 'libvirt',
       isolation: 'tcg',
       capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
@@ -108,7 +111,7 @@ describe('hosts', () => {
     };
     await store.hosts.describe(host);
     await store.hosts.describe({ ...host, sources: [] });
-    expect(await store.hosts.get('kvm-1')).toEqual({ ...host, sources: [] });
+    expect(await store.hosts.get('kvm-1')).toMatchObject({ ...host, sources: [] });
     expect((await store.hosts.list()).length).toBe(1);
     await expect(store.hosts.get('../x')).rejects.toMatchObject({ code: 'invalid_id' });
   });

@@ -19,10 +19,10 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_runni
  */
 export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
   const { sourceId, hostId, name, actor, timeouts } = input;
-  const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
+  const life = new BakeLife(sourceId, input, name, actor, timeouts);
   await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
   const summary = `${name} on ${hostId}`;
-  const host = proxyActivities<HostActivities>({ ...UNTIL_DONE, summary, taskQueue: hostQueue(hostId) });
+  const host = proxyActivities<HostActivities>({ ...UNTIL_DONE, summary, taskQueue: hostQueue(input) });
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
   const refused = await life.retryUntilDone('removeSource', async () => {
     try {
