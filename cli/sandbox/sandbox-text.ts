@@ -51,5 +51,16 @@ export function proofLines(io: Io, proof: Proof): string[] {
       return `  ${layer.padEnd(12)}${verdict}  ${io.paint('dim', lookedAt)}`;
     });
   });
-  return [`proof of ${printable(proof.provedAt)}: after the last removal each layer was looked at again`, ...looks];
+  const said = `proof of ${printable(proof.provedAt)}: after the last removal each layer was looked at again`;
+  return [said, ...looks, ...lookerLines(proof)];
+}
+
+/** Who looked, and at which machine: one line for each that did. */
+function lookerLines({ observations }: Proof): string[] {
+  const lines = observations.flatMap(({ by }) => {
+    if (!by) return [];
+    const machine = by.hostUuid === null ? 'a machine without a UUID' : `the machine ${by.hostUuid}`;
+    return [printable(`  seen by     ${by.installationId} (${by.kind}) on host ${by.hostId}, ${machine}`)];
+  });
+  return [...new Set(lines)];
 }

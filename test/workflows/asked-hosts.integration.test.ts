@@ -120,7 +120,7 @@ alone(
 
 alone('a host that does not answer is passed over, and looked at in the end', async ({ mayfly }) => {
   const other = await OtherHost.start('other');
-  const input = { ...mayfly.input({}, { hostDownMs: 1_000 }), ...first([other]) };
+  const input = { ...mayfly.input(), ...first([other]) };
   await other.stop();
   const running = await mayfly.create(input);
   expect(running).toMatchObject({ state: 'running', hostId: 'test', failure: null });
@@ -132,7 +132,7 @@ alone(
   'another machine of the same host id proves nothing: the end waits for the one that has the sandbox',
   async ({ mayfly }) => {
     const had = all().machine().installation.id;
-    const input = mayfly.input({}, { hostDownMs: 1_000 });
+    const input = mayfly.input();
     await mayfly.create(input);
     await expect(OtherHost.start('test')).rejects.toMatchObject({ code: 'host_taken' });
 

@@ -169,7 +169,7 @@ const PRIVATE = 'private';
  */
 async function chosenLibvirt({ libvirtUri }: Config, state: StateDir, known: Installation | null): Promise<string> {
   if (known?.libvirtd === 'private') {
-    if (libvirtUri === undefined) return PRIVATE;
+    if (libvirtUri === undefined || libvirtUri === PRIVATE) return PRIVATE;
     const why = `The machines of ${state.root} run under a libvirtd of its own, and MAYFLY_LIBVIRT_URI is ${libvirtUri}`;
     throw new MayflyError('another_installation', `${why}. Unset it, or use another MAYFLY_STATE_DIR.`);
   }
