@@ -63,11 +63,7 @@ const UNKNOWN_SPEC: SandboxSpec = {
 };
 
 /** What takes away a sandbox that is on a host and belongs to nobody. @param foundAt ISO 8601 */
-export function orphanInput(
-  id: string,
-  { hostId, installationId = null }: HostRef,
-  foundAt: string,
-): SandboxInput {
+export function orphanInput(id: string, { hostId, installationId = null }: HostRef, foundAt: string): SandboxInput {
   return {
     id,
     spec: UNKNOWN_SPEC,

@@ -1,6 +1,6 @@
 import type { Connection } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import type { HostRef } from '../../model/host.ts';
+import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import { CONTROL_QUEUE, hostQueue } from '../../model/sagas/queues.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';

@@ -62,7 +62,11 @@ async function endingOnceMore(life: Life): Promise<Ending> {
   const { foundOn, record } = life;
   const host = life.foundHost;
   const askedHosts = host ? [...askedHostsOf(record), host] : askedHostsOf(record);
-  await life.recordChange('sandbox.found', { hostId: foundOn, installationId: host?.installationId ?? null, askedHosts }, { foundOn });
+  await life.recordChange(
+    'sandbox.found',
+    { hostId: foundOn, installationId: host?.installationId ?? null, askedHosts },
+    { foundOn },
+  );
   return { failure: record.failure };
 }
 
