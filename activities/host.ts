@@ -11,7 +11,7 @@ import { createDiskActivities } from './sandbox/disk.ts';
 import { createDomainActivities } from './sandbox/domain.ts';
 import { createLeaseActivities } from './sandbox/lease.ts';
 import { createMachineActivities } from './sandbox/machine.ts';
-import { createProofActivities } from './sandbox/proof.ts';
+import { createProofActivities, type ProofDeps } from './sandbox/proof.ts';
 import { createReservationActivities } from './sandbox/reservation.ts';
 import { createSshActivities, type SshDeps } from './sandbox/ssh.ts';
 import { createSnapshotActivities } from './snapshot/snapshot.ts';
@@ -21,7 +21,7 @@ import { createCaptureActivities } from './source/capture.ts';
 import { createSourcePowerActivities } from './source/power.ts';
 import { createSourceActivities, type SourceDeps } from './source/source.ts';
 
-export interface HostDeps extends SourceDeps, TrustDeps, SshDeps {
+export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
   ledger: Ledger;

@@ -1,4 +1,4 @@
-import type { Capacity, SourceInfo } from '../model/host.ts';
+import type { Capacity, HostKind, SourceInfo } from '../model/host.ts';
 import type { Observation } from '../model/sandbox/proof.ts';
 import type { Egress } from '../model/sandbox/sandbox.ts';
 import type { HostDisk } from '../model/snapshots/storage.ts';
@@ -64,7 +64,7 @@ export interface Mark {
  * code of the step otherwise. An aborted signal rejects with the signal's reason.
  */
 export interface Hypervisor {
-  readonly kind: 'libvirt' | 'simulated';
+  readonly kind: HostKind;
   readonly isolation: 'kvm' | 'tcg' | 'none';
   /** libvirt connection URI, for people and their tools; null where there is no libvirt. */
   readonly uri: string | null;

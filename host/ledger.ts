@@ -51,6 +51,7 @@ export class CapacityExhausted extends MayflyError {
 export class Ledger {
   readonly #state: StateDir;
   readonly #promises = new Map<string, Reservation>();
+  readonly #unreadable = new Set<string>();
   readonly #mutex = new Mutex();
 
   readonly #diskOvercommit: number;
@@ -61,19 +62,24 @@ export class Ledger {
     this.#diskOvercommit = diskOvercommit;
   }
 
-  /** Reads the promises given before this process began. @throws Error when a file is not one of ours */
+  /** Reads the promises given before this process began. Files that are half-written or damaged are {@link unreadable}. */
   async open(): Promise<void> {
     await mkdir(this.#state.reservations, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.#state.reservations)) {
-      const sandboxId = holderOf(name);
-      if (!sandboxId || !name.endsWith('.json')) continue;
-      const path = this.#state.reservationOf(sandboxId);
-      const parsed = Reservation.safeParse(JSON.parse(await readFile(path, 'utf8')));
-      if (!parsed.success || parsed.data.sandboxId !== sandboxId) {
-        throw new Error(`${path} is not a reservation that Mayfly wrote; look at it, then remove it.`);
-      }
-      this.#promises.set(sandboxId, parsed.data);
+      const id = holderOf(name);
+      if (!id) continue;
+      const promise = name.endsWith('.json') ? await readPromise(this.#state.reservationOf(id), id) : null;
+      if (promise) this.#promises.set(id, promise);
+      else this.#unreadable.add(id);
     }
+  }
+
+  /** Counts what a sandbox has been given already, whether there is room or not. Repeating an id counts once. */
+  restore(promise: Reservation): Promise<void> {
+    return this.#mutex.runExclusive(async () => {
+      const checked = Reservation.parse(promise);
+      if (!this.#promises.has(checked.sandboxId)) await this.#write(checked);
+    });
   }
 
   /**
@@ -132,6 +138,7 @@ export class Ledger {
       await rm(path, { force: true });
       await syncDirectory(this.#state.reservations);
       this.#promises.delete(sandboxId);
+      this.#unreadable.delete(sandboxId);
     });
   }
 
@@ -152,6 +159,11 @@ export class Ledger {
     if (!isSandboxId(sandboxId)) return diskBytes;
     const savedBytes = savedMib * BYTES_PER_MIB;
     return Math.ceil((diskBytes - savedBytes) / this.#diskOvercommit) + savedBytes;
+  }
+
+  /** Those whose promise could not be read, and who have no other: what they were promised is not counted. */
+  unreadable(): string[] {
+    return [...this.#unreadable].filter((id) => !this.#promises.has(id));
   }
 
   /** The sandboxes that hold a promise: those whose growth matters to {@link reserve}. */
@@ -213,6 +225,17 @@ function holderOf(fileName: string): string | null {
 
 function isHolder(id: string): boolean {
   return isSandboxId(id) || isCaptureId(id);
+}
+
+/** Null when there is none that Mayfly wrote for that id. */
+async function readPromise(path: string, id: string): Promise<Reservation | null> {
+  try {
+    const { success, data } = Reservation.safeParse(JSON.parse(await readFile(path, 'utf8')));
+    return success && data.sandboxId === id ? data : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
 
 async function existing(path: string): Promise<string | null> {

@@ -23,10 +23,34 @@ export interface Capacity {
   diskAvailableBytes: number;
 }
 
+/** Which host is meant, so that no other machine of the same id answers for it. */
+export interface HostRef {
+  hostId: string;
+  /** Of the state folder that its worker serves; null, or absent, in what was written before there were such ids. */
+  installationId?: string | null;
+}
+
+export type HostKind = 'libvirt' | 'simulated';
+
+/** What looked at a machine, and at which. */
+export interface Observer {
+  hostId: string;
+  installationId: string;
+  kind: HostKind;
+  /** libvirt's UUID of the machine, in a simulated host that of `/etc/machine-id`; null where a machine has none. */
+  hostUuid: string | null;
+}
+
 /** A host as its worker last described it; written only by that worker. */
 export interface HostRecord {
   id: string;
-  kind: 'libvirt' | 'simulated';
+  /** Null in what was written before there were such ids. */
+  installationId: string | null;
+  /** See {@link Observer}. */
+  hostUuid: string | null;
+  /** Raised by every start of a worker: the one with the highest serves the host, and any other is fenced off. */
+  epoch: number;
+  kind: HostKind;
   /** `kvm`, `tcg` or, simulated, `none`: it isolates nothing. */
   isolation: 'kvm' | 'tcg' | 'none';
   capacity: Capacity;
@@ -34,6 +58,7 @@ export interface HostRecord {
   promised: { memoryMib: number; diskBytes: number; sandboxes: number };
   sources: SourceInfo[];
   startedAt: string;
+  /** By the store's clock. */
   lastSeenAt: string;
   /** Since when it is given no more sandboxes, because an admin said so; null, or absent: it is given some. ISO 8601. */
   drainedAt?: string | null;
@@ -47,21 +72,63 @@ export interface HostRecord {
 /** What an admin says of a host; written by nobody else. */
 export type HostOrders = Pick<HostRecord, 'drainedAt' | 'forgottenAt'>;
 
+/** As it is read from the store. */
+export interface KnownHost extends HostRecord {
+  /** Milliseconds from {@link HostRecord.lastSeenAt} to when it was read, both by the store's clock. */
+  silentMs: number;
+}
+
 /** A host that has not been heard of for this long is not proposed for new sandboxes. Seconds. */
 export const HOST_STALE_SECONDS = 30;
 
 /** Whether it was heard of lately. */
-export function isLive(host: HostRecord, now = Date.now()): boolean {
-  return now - Date.parse(host.lastSeenAt) <= HOST_STALE_SECONDS * 1_000;
+export function isLive({ silentMs }: Pick<KnownHost, 'silentMs'>): boolean {
+  return silentMs <= HOST_STALE_SECONDS * 1_000;
+}
+
+/** Whether something that names a host means the machine of that worker. */
+export function isMeant(
+  { hostId, installationId = null }: { hostId: string | null; installationId?: string | null },
+  observer: Pick<Observer, 'hostId' | 'installationId'>,
+): boolean {
+  return hostId === observer.hostId && (installationId === null || installationId === observer.installationId);
+}
+
+/** Whether it is the very machine that is meant. What was written before there were installation ids means whichever has the id. */
+export function serves(host: HostRecord, { hostId, installationId = null }: HostRef): boolean {
+  return host.id === hostId && (installationId === null || host.installationId === installationId);
+}
+
+/** Whether the machine that is meant is among these. */
+export function hasLive(live: readonly HostRecord[], wanted: HostRef): boolean {
+  return live.some((host) => serves(host, wanted));
+}
+
+/** The installations that serve these hosts now, by host id. */
+export function installationsOf(hosts: readonly HostRecord[]): Record<string, string> {
+  return Object.fromEntries(
+    hosts.flatMap(({ id, installationId }) => (installationId === null ? [] : [[id, installationId]])),
+  );
+}
+
+/** Hosts that may take a sandbox, the best first. */
+export interface HostProposals {
+  hostIds: string[];
+  /** See {@link installationsOf}; absent in what was proposed before there were such ids. */
+  installations?: Record<string, string>;
+}
+
+export function proposalsOf(hosts: readonly HostRecord[]): HostProposals {
+  return { hostIds: hosts.map(({ id }) => id), installations: installationsOf(hosts) };
 }
 
 /** Whether new sandboxes may be placed on it. */
-export function isPlaceable(host: HostRecord, now = Date.now()): boolean {
-  return isLive(host, now) && !host.drainedAt && !host.forgottenAt;
+export function isPlaceable(host: KnownHost): boolean {
+  return isLive(host) && !host.drainedAt && !host.forgottenAt;
 }
 
 /** Of these hosts those that have a source, the one with most memory to spare first. */
-export function holding(hosts: readonly HostRecord[], source: string): HostRecord[] {
+export function holding<H extends HostRecord>(hosts: readonly H[], source: string): H[] {
   const having = hosts.filter(({ sources }) => sources.some(({ name }) => name === source));
   return having.sort((a, b) => spareMemory(b) - spareMemory(a));
 }

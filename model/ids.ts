@@ -14,6 +14,7 @@ const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
 const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
 const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
+const INSTALLATION_ID = /^ins-[0-9a-hjkmnp-tv-z]{16}$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 /** As they are written in a JSON Schema. */
 export const ID_PATTERNS = {
@@ -60,6 +61,11 @@ export function snapshotIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a capture. */
 export function captureIdFrom(random: Uint8Array): string {
   return `cap-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for what one state folder holds. */
+export function installationIdFrom(random: Uint8Array): string {
+  return `ins-${crockford(random)}`;
 }
 
 /** As {@link sandboxIdFrom}, for a restore, a pause or a resume. */
@@ -119,6 +125,11 @@ export function isCaptureId(text: string): boolean {
 
 export function isOperationId(text: string): boolean {
   return OPERATION_ID.test(text);
+}
+
+/** Whether `text` is an installation id. */
+export function isInstallationId(text: string): boolean {
+  return INSTALLATION_ID.test(text);
 }
 
 /** Whether `text` can name a host: 1 to 40 of `a-z0-9-`, as in a DNS label. */

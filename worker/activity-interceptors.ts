@@ -9,6 +9,7 @@ import { asStep } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { KeyedMutex } from '../host/os/keyed-mutex.ts';
+import { MayflyError } from '../model/errors.ts';
 import { activityFailure, retryableFailure, untilDoneFailure, withDetail } from './activity-failure.ts';
 import { HostStepRunner } from './machine/host-step-runner.ts';
 
@@ -98,6 +99,19 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
   }
 }
 
+/** Refuses a task that another machine is meant to do: here it would find nothing, and say so. */
+class ForeignTask implements ActivityInboundCallsInterceptor {
+  constructor(
+    private readonly taskQueue: string,
+    private readonly queues: readonly string[],
+  ) {}
+
+  async execute(): Promise<never> {
+    const why = `This task is of ${this.taskQueue}, and this machine serves ${this.queues.join(', ')}.`;
+    throw activityFailure(new MayflyError('another_installation', why));
+  }
+}
+
 /** The activities that have several steps. */
 const MULTI_STEP: ReadonlySet<string> = new Set<keyof CreateActivities>(['prepare', 'start']);
 
@@ -119,12 +133,18 @@ const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof Tr
   'storeOwnCertificate',
 ]);
 
-/** Gives each activity of a host its interceptor: by its name, so that a new one is a step until it is said not to be. */
+/**
+ * Gives each activity of a host its interceptor: by its name, so that a new one is a step until it is said not to be.
+ * @param queues of the installation whose machine was opened: what was meant for another is refused
+ */
 export function hostInterceptor(
   context: Context,
   failpoints: Failpoints,
   mutex: KeyedMutex,
+  queues: readonly string[],
 ): ActivityInboundCallsInterceptor {
+  const { taskQueue } = context.info;
+  if (!queues.includes(taskQueue)) return new ForeignTask(taskQueue, queues);
   if (WATCHING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints, retryableFailure);
   if (LOOKING.has(context.info.activityType)) return new FailpointInterceptor(context, failpoints);
   const Interceptor = MULTI_STEP.has(context.info.activityType) ? MultiStepInterceptor : HostStepInterceptor;

@@ -4,12 +4,13 @@ import { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { reconcileHostNow } from '../sagas/reconcile-schedule.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
-import { createHostWorker } from './host.ts';
+import { createHostWorkers } from './host.ts';
 import { HostDescription } from './machine/host-description.ts';
 import { HostGuests } from './machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
+import { rebuildLedger } from './machine/rebuilt-ledger.ts';
 import type { Process } from './process.ts';
-import { runWorker } from './running-worker.ts';
+import { runWorkers } from './running-worker.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
@@ -33,7 +34,13 @@ export async function startHostPart({
   closers.add('host', () => machine.close());
   const store = await connectStore(storeUri);
   closers.add("the host worker's store", () => store.close());
-  const { hostId, temporalNamespace: namespace } = config;
+  const { temporalNamespace: namespace } = config;
+  const { hypervisor, ledger, observer } = machine;
+  const { servesUnnamed } = machine.installation;
+  const description = new HostDescription({ observer, hypervisor, ledger, store, logger });
+  await description.claim();
+  closers.add('host description', () => description.stop());
+  await rebuildLedger({ ...machine, store, logger });
   const client = new Client({
     connection,
     namespace,
@@ -43,21 +50,10 @@ export async function startHostPart({
   const removal = ownRemoval(config, storeUri, machine, mutex);
   const guests = new HostGuests({ config, machine, store, client, logger, removal });
   closers.add('connections to guests', () => guests.close());
-  const { hypervisor, ledger } = machine;
   const room = new StorageRoom({ hypervisor, store });
   const { commandRuns } = guests;
-  const options = {
-    connection,
-    tracing,
-    namespace,
-    hostId,
-    failpoints,
-    mutex,
-    room,
-    guests: guests.guests,
-    commandRuns,
-  };
-  const worker = runWorker(await createHostWorker({ ...options, ...machine }));
+  const options = { connection, tracing, namespace, servesUnnamed, failpoints, mutex, room, commandRuns };
+  const worker = runWorkers(await createHostWorkers({ ...options, guests: guests.guests, ...machine }));
   let letGo: Promise<void> | null = null;
   const begin = () => {
     letGo ??= commandRuns.stop(); // first, or the worker would wait for commands
@@ -70,12 +66,20 @@ export async function startHostPart({
   };
   closers.add('host worker', stop, begin);
   await guests.open();
-  const watch = new StorageWatch({ hostId, hypervisor, ledger, room, store, sagas: new TemporalSagas(client), logger });
+  const watch = new StorageWatch({
+    observer,
+    hypervisor,
+    ledger,
+    room,
+    store,
+    sagas: new TemporalSagas(client),
+    logger,
+  });
   closers.add('storage watch', () => watch.stop());
   await watch.start();
-  const description = new HostDescription({ hostId, hypervisor, ledger, store, logger });
-  closers.add('host description', () => description.stop());
   await description.start();
-  await reconcileHostNow(client, { hostId, graceMs: config.reconcile.graceMs });
-  return { machine, ended: worker.ended };
+  const { hostId, installationId } = observer;
+  await reconcileHostNow(client, { hostId, installationId, graceMs: config.reconcile.graceMs });
+  description.fenced.catch(() => worker.stop()).catch(() => undefined); // `ended` tells
+  return { machine, ended: Promise.race([worker.ended, description.fenced]) };
 }

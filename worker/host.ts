@@ -10,7 +10,6 @@ import { requestIdOfActivity } from './tracing/request-id.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
 export interface HostWorkerOptions extends HostDeps {
-  hostId: string;
   connection: NativeConnection;
   namespace: string;
   failpoints: Failpoints;
@@ -22,32 +21,35 @@ export interface HostWorkerOptions extends HostDeps {
   shutdownGraceMs?: number;
 }
 
-/** The worker of one machine: everything that touches it. */
-export function createHostWorker(options: HostWorkerOptions): Promise<Worker> {
-  const {
-    connection,
-    namespace,
-    hostId,
-    failpoints,
-    shutdownGraceMs = STOP_MS.grace,
-    mutex = new KeyedMutex(),
-    tracing,
-  } = options;
-  return Worker.create({
-    connection,
-    namespace,
-    taskQueue: hostQueue(hostId),
-    activities: createHostActivities(options),
-    interceptors: {
-      activity: [
-        requestIdOfActivity,
-        ...(tracing?.activity ?? []),
-        (context) => ({ inbound: new HandBackInterceptor(context) }),
-        (context) => ({ inbound: hostInterceptor(context, failpoints, mutex) }),
-      ],
-    },
-    // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
-    maxConcurrentActivityTaskExecutions: 10_000,
-    shutdownGraceTime: shutdownGraceMs,
-  });
+/**
+ * The workers of one machine: everything that touches it. One serves the queue of its installation; where the folder was in
+ * use before installations had ids, another serves the queue that what was made then was given.
+ */
+export function createHostWorkers(options: HostWorkerOptions & { servesUnnamed: boolean }): Promise<Worker[]> {
+  const { connection, namespace, observer, failpoints, servesUnnamed, tracing } = options;
+  const { shutdownGraceMs = STOP_MS.grace, mutex = new KeyedMutex() } = options;
+  const { hostId } = observer;
+  const activities = createHostActivities(options);
+  const queues = [hostQueue(observer), ...(servesUnnamed ? [hostQueue({ hostId })] : [])];
+  return Promise.all(
+    queues.map((taskQueue) =>
+      Worker.create({
+        connection,
+        namespace,
+        taskQueue,
+        activities,
+        interceptors: {
+          activity: [
+            requestIdOfActivity,
+            ...(tracing?.activity ?? []),
+            (context) => ({ inbound: new HandBackInterceptor(context) }),
+            (context) => ({ inbound: hostInterceptor(context, failpoints, mutex, queues) }),
+          ],
+        },
+        // Most of a create is waiting for a guest, and all of a command; waiting ones must not keep a cleanup out.
+        maxConcurrentActivityTaskExecutions: 10_000,
+        shutdownGraceTime: shutdownGraceMs,
+      }),
+    ),
+  );
 }

@@ -10,6 +10,18 @@ export interface RunningWorker {
   beginStop(): void;
 }
 
+/** Several as one: the first that fails ends them all. */
+export function runWorkers(workers: readonly Worker[]): RunningWorker {
+  const running = workers.map(runWorker);
+  const stop = async () => void (await Promise.all(running.map((one) => one.stop())));
+  const beginStop = () => {
+    for (const one of running) one.beginStop();
+  };
+  const ended = Promise.all(running.map((one) => one.ended)).then(() => undefined);
+  ended.catch(() => undefined);
+  return { ended, stop, beginStop };
+}
+
 export function runWorker(worker: Worker): RunningWorker {
   const ended = worker.run();
   ended.catch(() => undefined); // told to whoever awaits `ended` or `stop`

@@ -25,7 +25,7 @@ const LONGEST = '60 days';
  * failure only means: again. A cancel is passed on while it runs; its end is awaited all the same. What runs and what it
  * says is in the store and never here.
  */
-export async function command({ commandId, sandboxId, hostId }: CommandInput): Promise<void> {
+export async function command({ commandId, sandboxId, hostId, installationId = null }: CommandInput): Promise<void> {
   let cancelledBy: Actor | null = null;
   setHandler(cancel, (actor) => {
     cancelledBy ??= actor;
@@ -33,7 +33,7 @@ export async function command({ commandId, sandboxId, hostId }: CommandInput): P
   if (!(await commandRequested({ commandId }))) return;
 
   const options = {
-    taskQueue: hostQueue(hostId),
+    taskQueue: hostQueue({ hostId, installationId }),
     heartbeatTimeout: HEARTBEAT,
     startToCloseTimeout: LONGEST,
     retry: { initialInterval: '200ms', maximumInterval: '2s' },

@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
+import type { HostRef } from '../model/host.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
 import { type ReconcileHostInput, type ReconcileInput, reconcileHostWorkflowIdOf } from '../model/sagas/reconcile.ts';
 
@@ -43,8 +44,10 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
   await control.resumeCaptures({ graceMs });
   await control.resumeSources({ graceMs });
 
-  const { hostIds } = await control.hostsToReconcile();
-  for (const hostId of hostIds) await startReconcileHost({ hostId, graceMs });
+  const { hostIds, installations = {} } = await control.hostsToReconcile();
+  for (const hostId of hostIds) {
+    await startReconcileHost({ hostId, installationId: installations[hostId] ?? null, graceMs });
+  }
 }
 
 /**
@@ -52,15 +55,16 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
  * found is looked at again after a grace time, and only what is still nobody's goes. A host that was forgotten and has
  * come back is given sandboxes again when nothing is left.
  */
-export async function reconcileHost({ hostId, graceMs }: ReconcileHostInput): Promise<void> {
+export async function reconcileHost({ graceMs, hostId, installationId = null }: ReconcileHostInput): Promise<void> {
+  const host = { hostId, installationId };
   try {
-    const before = await strangersOn(hostId);
+    const before = await strangersOn(host);
     if (before.length > 0) {
       await sleep(graceMs);
-      const still = await strangersOn(hostId);
+      const still = await strangersOn(host);
       const sandboxIds = still.filter((id) => before.includes(id));
-      await control.destroyStrangers({ hostId, sandboxIds });
-      if (!(await areGone(hostId, sandboxIds))) return; // the next round looks again
+      await control.destroyStrangers({ ...host, sandboxIds });
+      if (!(await areGone(host, sandboxIds))) return; // the next round looks again
     }
     await control.readmitHost({ hostId });
   } catch (error) {
@@ -69,9 +73,9 @@ export async function reconcileHost({ hostId, graceMs }: ReconcileHostInput): Pr
 }
 
 /** Whether their sagas are quick about it. */
-async function areGone(hostId: string, sandboxIds: string[]): Promise<boolean> {
+async function areGone(host: HostRef, sandboxIds: string[]): Promise<boolean> {
   for (let look = 0; look < LOOKS; look++) {
-    const marked = await markedOn(hostId);
+    const marked = await markedOn(host);
     if (!sandboxIds.some((id) => marked.includes(id))) return true;
     await sleep(LOOK_EVERY_MS);
   }
@@ -83,13 +87,13 @@ function isHostDown(error: unknown): boolean {
   return cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START';
 }
 
-async function strangersOn(hostId: string): Promise<string[]> {
-  return (await control.strangersAmong({ sandboxIds: await markedOn(hostId) })).sandboxIds;
+async function strangersOn(host: HostRef): Promise<string[]> {
+  return (await control.strangersAmong({ sandboxIds: await markedOn(host) })).sandboxIds;
 }
 
-async function markedOn(hostId: string): Promise<string[]> {
+async function markedOn(ref: HostRef): Promise<string[]> {
   const host = proxyActivities<HostActivities>({
-    taskQueue: hostQueue(hostId),
+    taskQueue: hostQueue(ref),
     scheduleToStartTimeout: '30s',
     startToCloseTimeout: '1m',
     retry: { maximumAttempts: 3 },

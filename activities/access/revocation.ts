@@ -17,6 +17,8 @@ export interface RevokeInput {
 /** What one guest is to be told. */
 export interface GuestTrust {
   hostId: string;
+  /** Absent in what was worked out before there were such ids. */
+  installationId?: string | null;
   userCaKeys: string[];
   /** OpenSSH key revocation list, base64. */
   revokedKeys: string;
@@ -76,6 +78,7 @@ export function createRevocationActivities({ ca, store }: { ca: UserCa; store: S
       const own = certificates.find(({ purpose }) => purpose === 'host'); // the newest
       return {
         hostId: record.hostId,
+        installationId: record.installationId ?? null,
         ...(await ca.trust(revoked.filter(({ validBefore }) => validBefore > past))),
         revokedSerials: open.slice(0, AT_ONCE).map(({ serial }) => serial),
         hasMore: open.length > AT_ONCE,

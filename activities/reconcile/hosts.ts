@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import { isLive } from '../../model/host.ts';
+import { type HostProposals, isLive, proposalsOf } from '../../model/host.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
@@ -12,14 +12,14 @@ const ALIVE = SANDBOX_STATES.filter((state) => !isFinal(state));
 export function createHostReconcileActivities({ store, reconciliation }: ReconcileDeps) {
   return {
     /** All that may have something of a sandbox. */
-    async knownHosts(): Promise<{ hostIds: string[] }> {
-      return { hostIds: (await store.hosts.list()).map(({ id }) => id) };
+    async knownHosts(): Promise<HostProposals> {
+      return proposalsOf(await store.hosts.list());
     },
 
     /** Those whose workers were heard of lately. */
-    async hostsToReconcile(): Promise<{ hostIds: string[] }> {
+    async hostsToReconcile(): Promise<HostProposals> {
       const hosts = await store.hosts.list();
-      return { hostIds: hosts.filter((host) => isLive(host)).map(({ id }) => id) };
+      return proposalsOf(hosts.filter((host) => isLive(host)));
     },
 
     /** A host that was forgotten, and on which nothing is left that belongs to nobody, may be given sandboxes again. */

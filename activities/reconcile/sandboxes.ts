@@ -1,4 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
+import type { HostRef } from '../../model/host.ts';
 import { orphanInput, RECONCILED_A_ROUND } from '../../model/sagas/reconcile.ts';
 import { isFinal, SANDBOX_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { OpenRun, Reconciliation } from '../../sagas/reconciliation.ts';
@@ -103,9 +104,9 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
     },
 
     /** Has each removed from its host by a saga of its own, which proves it. */
-    async destroyStrangers({ hostId, sandboxIds }: { hostId: string; sandboxIds: string[] }): Promise<void> {
+    async destroyStrangers({ sandboxIds, ...host }: HostRef & { sandboxIds: string[] }): Promise<void> {
       const foundAt = new Date().toISOString();
-      for (const id of sandboxIds) await reconciliation.takeOver(orphanInput(id, hostId, foundAt));
+      for (const id of sandboxIds) await reconciliation.takeOver(orphanInput(id, host, foundAt));
     },
   };
 }

@@ -1,5 +1,14 @@
 import { MayflyError } from '../../model/errors.ts';
-import { type HostRecord, holding, isPlaceable } from '../../model/host.ts';
+import {
+  HOST_STALE_SECONDS,
+  type HostProposals,
+  type HostRecord,
+  type HostRef,
+  holding,
+  isPlaceable,
+  proposalsOf,
+  serves,
+} from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
@@ -23,31 +32,33 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
      * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready,
      *   quota_exceeded
      */
-    async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<{ hostIds: string[] }> {
+    async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<HostProposals> {
       if (sandboxId && apiKeyId) await admission.sandbox(sandboxId, apiKeyId);
       const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
       if (live.length === 0) {
-        throw new MayflyError('no_host', 'no host worker has described itself in the last 30 s that is not drained');
+        const seen = `in the last ${HOST_STALE_SECONDS} s`;
+        throw new MayflyError('no_host', `no host worker has described itself ${seen} that is not drained`);
       }
       if (spec.snapshotId) {
-        const { id, hostId } = await readySnapshot(store, spec.snapshotId);
-        return { hostIds: [checkedLive(hostId, `The snapshot ${id}`, live)] };
+        const snapshot = await readySnapshot(store, spec.snapshotId);
+        return proposalsOf(checkedLive(snapshot, `The snapshot ${snapshot.id}`, live));
       }
       if (spec.captureId) {
-        const { id, hostId } = await readyCapture(store, spec.captureId);
-        return { hostIds: [checkedLive(hostId, `The capture ${id}`, live)] };
+        const capture = await readyCapture(store, spec.captureId);
+        return proposalsOf(checkedLive(capture, `The capture ${capture.id}`, live));
       }
       const hosts = holding(live, spec.source);
       if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(spec.source, live));
-      return { hostIds: hosts.map(({ id }) => id) };
+      return proposalsOf(hosts);
     },
   };
 }
 
 /** @throws MayflyError no_host */
-function checkedLive(hostId: string, what: string, live: HostRecord[]): string {
-  if (live.some((host) => host.id === hostId)) return hostId;
-  throw new MayflyError('no_host', `${what} is on ${hostId}, whose worker does not run.`);
+function checkedLive(wanted: HostRef, what: string, live: HostRecord[]): HostRecord[] {
+  const found = live.filter((host) => serves(host, wanted));
+  if (found.length > 0) return found;
+  throw new MayflyError('no_host', `${what} is on ${wanted.hostId}, whose worker does not run.`);
 }
 
 export type PlacementActivities = ReturnType<typeof createPlacementActivities>;

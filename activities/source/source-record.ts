@@ -3,8 +3,8 @@ import type { SourceAccess } from '../../model/snapshots/source-access.ts';
 import type { Store } from '../../store/connect.ts';
 
 export interface SourceRemembrance {
-  source: Pick<SourceAccess, 'id' | 'hostId' | 'name'>;
-  changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name'>>;
+  source: Pick<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>;
+  changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>>;
   /** Null: not for the audit trail. */
   event: AuditEvent | null;
 }

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import { type HostRecord, isLive } from '../../model/host.ts';
+import { isLive, type KnownHost } from '../../model/host.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
@@ -21,6 +21,8 @@ export const sourceFields = {
 const hostAnswer = z
   .object({
     id: z.string(),
+    installationId: z.string().nullable(),
+    hostUuid: z.string().nullable(),
     live: z.boolean(),
     kind: z.enum(['libvirt', 'simulated']),
     isolation: z.enum(['kvm', 'tcg', 'none']),
@@ -125,15 +127,15 @@ export function hostRoutes(app: App, deps: AppDeps): void {
 }
 
 /** @throws MayflyError not_found */
-async function requireHost({ store }: Pick<AppDeps, 'store'>, id: string): Promise<HostRecord> {
+async function requireHost({ store }: Pick<AppDeps, 'store'>, id: string): Promise<KnownHost> {
   const host = await store.hosts.get(id);
   if (host) return host;
   throw new MayflyError('not_found', `No host ${id} was ever heard of.`);
 }
 
-function hostView(host: HostRecord): z.infer<typeof hostAnswer> {
-  const { id, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
+function hostView(host: KnownHost): z.infer<typeof hostAnswer> {
+  const { id, installationId, hostUuid, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
   const { drainedAt = null, forgottenAt = null } = host;
-  const described = { id, live: isLive(host), kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
-  return { ...described, drainedAt, forgottenAt };
+  const identity = { id, installationId, hostUuid, live: isLive(host), drainedAt, forgottenAt };
+  return { ...identity, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
 }

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import type { HostRef } from '../../model/host.ts';
 import { commandIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandInputs, CommandRecord, CommandSpec } from '../../model/sandbox/command.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { type Attempt, answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
@@ -40,7 +41,7 @@ export async function answerStart(
     const preference = preferenceOf(headers.prefer);
     const began = Date.now();
     const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, preference.seconds) };
-    const hostId = await start(deps, attempt, sandbox, request, actor);
+    const { hostId } = await start(deps, attempt, sandbox, request, actor);
     const left = Math.max(0, preference.seconds - Math.floor((Date.now() - began) / 1_000));
     await waitWithin(c, deps, left, (signal) => ended(deps, { id: commandId, hostId }, left, signal));
     const record = await store.commands.get(commandId);
@@ -64,18 +65,18 @@ export async function answerStart(
 async function start(
   deps: AppDeps,
   attempt: Attempt,
-  { id: sandboxId, awake }: { id: string; awake: () => Promise<string> },
+  { id: sandboxId, awake }: { id: string; awake: () => Promise<HostRef> },
   request: Request,
   createdBy: Actor,
-): Promise<string> {
+): Promise<HostRef> {
   const { store, sagas } = deps;
   const { subjectId: commandId, claim, isFresh } = attempt;
   const present = isFresh ? null : await store.commands.get(commandId);
-  if (present && present.state !== 'requested') return present.hostId;
-  let hostId: string;
+  if (present && present.state !== 'requested') return present;
+  let host: HostRef;
   try {
-    hostId = present?.hostId ?? (await awake());
-    const record = requested(commandId, { id: sandboxId, hostId }, specOf(request), createdBy);
+    host = present ?? (await awake());
+    const record = requested(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
     // What an earlier request has written of it stays; it may have died before it came to the rest.
     await Promise.all([
       store.commands.create(record),
@@ -86,8 +87,10 @@ async function start(
     if (claim && isFresh) await store.idempotency.release(claim);
     throw error;
   }
-  await Promise.all([sagas.startCommand({ commandId, sandboxId, hostId }), resumeAgain(deps, sandboxId, createdBy)]);
-  return hostId;
+  const { hostId, installationId = null } = host;
+  const input = { commandId, sandboxId, hostId, installationId };
+  await Promise.all([sagas.startCommand(input), resumeAgain(deps, sandboxId, createdBy)]);
+  return host;
 }
 
 /**
@@ -105,10 +108,10 @@ async function resumeAgain(deps: AppDeps, sandboxId: string, actor: Actor): Prom
 }
 
 /** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */
-async function awakeHost(c: Context<Env>, deps: AppDeps, sandboxId: string, seconds: number): Promise<string> {
+async function awakeHost(c: Context<Env>, deps: AppDeps, sandboxId: string, seconds: number): Promise<HostRef> {
   const record = await resumedSandbox(c, deps, sandboxId, seconds);
-  if (isResumable(record) && record.hostId !== null) return record.hostId;
-  return usable(record).hostId;
+  const asleep = isResumable(record) ? hostOf(record) : null;
+  return asleep ?? usable(record);
 }
 
 /** The defaults are filled in here, once, and recorded. */
@@ -132,14 +135,15 @@ function inputsOf({ env = {}, stdin = '' }: Request): CommandInputs {
 
 function requested(
   id: string,
-  sandbox: { id: string; hostId: string },
+  { id: sandboxId, hostId, installationId = null }: HostRef & { id: string },
   spec: CommandSpec,
   createdBy: Actor,
 ): CommandRecord {
   return {
     id,
-    sandboxId: sandbox.id,
-    hostId: sandbox.hostId,
+    sandboxId,
+    hostId,
+    installationId,
     spec,
     createdBy,
     state: 'requested',

@@ -1,5 +1,15 @@
 import { MayflyError } from '../../model/errors.ts';
-import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../../model/host.ts';
+import {
+  HOST_STALE_SECONDS,
+  type HostProposals,
+  type HostRecord,
+  hasLive,
+  holding,
+  isPlaceable,
+  type KnownHost,
+  proposalsOf,
+  serves,
+} from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
@@ -10,9 +20,8 @@ import { requireCapture } from './capture-view.ts';
 import { requireSnapshot } from './snapshot-view.ts';
 
 /** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
-export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'> {
+export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {
   captureId: string | null;
-  hostIds: string[];
 }
 
 interface OriginRequest {
@@ -36,10 +45,8 @@ export async function placeableOrigin(
   if (snapshotId !== undefined) {
     const snapshot = await requireSnapshot({ store }, snapshotId);
     if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
-    const forkable = await forkableSource(store, snapshot);
-    const host = memoryMib === undefined ? null : await store.hosts.get(snapshot.hostId);
-    if (host) largeEnough([host], memoryMib);
-    return { source: forkable, snapshotId, captureId: null, hostIds: [snapshot.hostId] };
+    const host = await forkingHost(store, snapshot);
+    return { source: snapshot.source, snapshotId, captureId: null, ...proposalsOf(largeEnough([host], memoryMib)) };
   }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
   const known = await knownHosts(store);
@@ -48,13 +55,13 @@ export async function placeableOrigin(
     captureId === undefined
       ? await newestCapture(store, known, source)
       : await cloneable(store, known, captureId, source);
-  const able = capture ? known.live.filter(({ id }) => id === capture.hostId) : holding(known.live, source);
-  const hostIds = largeEnough(able, memoryMib).map(({ id }) => id);
-  return { source, snapshotId: null, captureId: capture?.id ?? null, hostIds };
+  const able = capture ? known.live.filter((host) => serves(host, capture)) : holding(known.live, source);
+  const proposals = proposalsOf(largeEnough(able, memoryMib));
+  return { source, snapshotId: null, captureId: capture?.id ?? null, ...proposals };
 }
 
 /** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */
-function largeEnough(hosts: HostRecord[], memoryMib = 0): HostRecord[] {
+function largeEnough<H extends HostRecord>(hosts: H[], memoryMib = 0): H[] {
   const large = hosts.filter(({ capacity }) => capacity.memoryTotalMib >= memoryMib);
   if (large.length > 0) return large;
   const most = Math.max(...hosts.map(({ capacity }) => capacity.memoryTotalMib));
@@ -62,8 +69,8 @@ function largeEnough(hosts: HostRecord[], memoryMib = 0): HostRecord[] {
 }
 
 /** The hosts to propose for whom. What a key with a quota wishes is admitted by placement, one after another. */
-export function proposedTo(apiKey: StorageQuota, { hostIds }: Origin): string[] {
-  return isUnlimited(apiKey) ? hostIds : [];
+export function proposedTo(apiKey: StorageQuota, { hostIds, installations = {} }: Origin): HostProposals {
+  return isUnlimited(apiKey) ? { hostIds, installations } : { hostIds: [] };
 }
 
 /** What runs in saved memory has seen its processors and their memory: they stay as they were. */
@@ -76,12 +83,13 @@ function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void
   throw new MayflyError('invalid_request', `${names} ${problem}.`, { fields });
 }
 
-/** The source of a snapshot, which can only be used on the host that has it. */
-async function forkableSource(store: Store, snapshot: SnapshotRecord): Promise<string> {
-  const { id: snapshotId, state, hostId, source } = snapshot;
+/** The host that has the snapshot, and alone can use it. */
+async function forkingHost(store: Store, snapshot: SnapshotRecord): Promise<KnownHost> {
+  const { id: snapshotId, state, hostId } = snapshot;
   if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
   const { live } = await knownHosts(store);
-  if (live.some(({ id }) => id === hostId)) return source;
+  const host = live.find((one) => serves(one, snapshot));
+  if (host) return host;
   throw new MayflyError('no_host', `Only ${hostId}, which is away or drained, has the snapshot ${snapshotId}.`);
 }
 
@@ -95,7 +103,7 @@ async function cloneable(store: Store, { live }: Known, captureId: string, sourc
   if (capture.state !== 'ready') {
     throw new MayflyError('capture_not_ready', `The capture ${captureId} is ${capture.state}.`);
   }
-  if (live.some(({ id }) => id === capture.hostId)) return capture;
+  if (hasLive(live, capture)) return capture;
   throw new MayflyError('no_host', `Only ${capture.hostId}, which is away or drained, has the capture ${captureId}.`);
 }
 
@@ -104,7 +112,7 @@ async function newestCapture(store: Store, { live }: Known, source: string): Pro
   const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
   if (live.some(isCloneable)) return null;
   const ready = await store.captures.ready(source);
-  return ready.find(({ hostId }) => live.some(({ id }) => id === hostId)) ?? null;
+  return ready.find((capture) => hasLive(live, capture)) ?? null;
 }
 
 /** @throws MayflyError no_host, source_not_found */
@@ -121,8 +129,8 @@ function refuseUnknown({ hosts, live }: Known, source: string): void {
 }
 
 interface Known {
-  hosts: HostRecord[];
-  live: HostRecord[];
+  hosts: KnownHost[];
+  live: KnownHost[];
 }
 
 /** @throws MayflyError no_host when none is live */

@@ -173,6 +173,14 @@ export const sandboxAnswer = z
             absent: z.boolean(),
             found: z.string().optional(),
             at: instant,
+            by: z
+              .object({
+                hostId: z.string(),
+                installationId: z.string(),
+                kind: z.enum(['libvirt', 'simulated']),
+                hostUuid: z.string().nullable(),
+              })
+              .optional(),
           }),
         ),
         provedAt: instant,

@@ -101,7 +101,7 @@ export function inputOf(c: Context<Env>, id: string, request: Request, origin: O
     createdBy: { apiKeyId: apiKey.id, agentId: request.agentId ?? null },
     requestedAt: new Date().toISOString(),
     begin: 'create',
-    hostIds: proposedTo(apiKey, origin),
+    ...proposedTo(apiKey, origin),
   };
 }
 

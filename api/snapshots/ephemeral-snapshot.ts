@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { hostOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -24,11 +25,11 @@ export class EphemeralSnapshot {
 
   /** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_busy, snapshot_failed and its kin */
   static async take(c: Context<Env>, deps: AppDeps, sandboxId: string): Promise<EphemeralSnapshot> {
-    const hostId = hostOf(await requireSandbox(deps, sandboxId));
+    const host = hostWith(await requireSandbox(deps, sandboxId));
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
     const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
     // First, so that whatever becomes of this process there is somebody who removes it.
-    await deps.sagas.startEphemeral({ snapshotId: id, hostId, actor });
+    await deps.sagas.startEphemeral({ snapshotId: id, ...host, actor });
     try {
       const wish = {
         kind: 'snapshot',
@@ -65,11 +66,13 @@ async function passed({ sagas, logger }: AppDeps, snapshotId: string): Promise<v
   }
 }
 
-function hostOf({ id, state, hostId }: SandboxRecord): string {
+function hostWith(record: SandboxRecord): HostRef {
+  const { id, state } = record;
   if (isFinal(state) || state === 'destroying') {
     throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state. Compare two of its snapshots.`);
   }
-  if (hostId !== null) return hostId;
+  const host = hostOf(record);
+  if (host !== null) return host;
   throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}.`);
 }
 

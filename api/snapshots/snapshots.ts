@@ -109,14 +109,14 @@ function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string
     read: () => requireSnapshot(deps, id),
     view: snapshotView,
     isGone: ({ state }) => isGone(state),
-    begin: async ({ state, hostId }, actor) => {
+    begin: async ({ state, hostId, installationId = null }, actor) => {
       if (state === 'creating') {
         throw new MayflyError(
           'sandbox_busy',
           `The snapshot ${id} is being taken; it can be deleted when that has ended.`,
         );
       }
-      await sagas.deleteSnapshot({ snapshotId: id, hostId, actor });
+      await sagas.deleteSnapshot({ snapshotId: id, hostId, installationId, actor });
     },
     ended: (_record, signal) => sagas.snapshotDeleted(id, signal),
   });

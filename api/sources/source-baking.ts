@@ -125,11 +125,12 @@ async function inputOf(
   apiKeyId: string,
 ): Promise<BakeSourceInput> {
   await placeableOrigin(store, { snapshotId: fromSnapshot });
-  const { id, sandboxId, hostId, source } = await requireSnapshot({ store }, fromSnapshot);
+  const { id, sandboxId, hostId, installationId = null, source } = await requireSnapshot({ store }, fromSnapshot);
   return {
     bakeId,
     sourceId: sourceIdOf(hostId, name),
     hostId,
+    installationId,
     name,
     snapshot: { id, sandboxId, source },
     builderId: furtherId(sandboxIdFrom, bakeId, 'builder'),
@@ -164,13 +165,13 @@ async function answerDelete(
   wish: { hostId: string | undefined; prefer: string | undefined },
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const { id: sourceId, hostId } = await bakedSourceOf(store, name, wish.hostId);
+  const { id: sourceId, hostId, installationId = null } = await bakedSourceOf(store, name, wish.hostId);
   return answerDeletion(c, deps, wish.prefer, {
     location: `/v1/sources/${encodeURIComponent(name)}`,
     read: () => bakedSourceOf(store, name, hostId),
     view: bakedView,
     isGone: ({ state }) => isGone(state),
-    begin: (_source, actor) => sagas.deleteSource({ sourceId, hostId, name, actor }),
+    begin: (_source, actor) => sagas.deleteSource({ sourceId, hostId, installationId, name, actor }),
     ended: (source, signal) => sagas.bakeEnded(source, signal),
     refusal: ({ state, failure }) =>
       state === 'ready' && failure ? new MayflyError(failure.code, failure.message) : null,

@@ -1,5 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
-import { isLive } from '../../model/host.ts';
+import { type HostRef, installationsOf, isLive } from '../../model/host.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
@@ -7,9 +7,8 @@ import type { Store } from '../../store/connect.ts';
 import { refuseUnplaceable } from '../resources/placement.ts';
 
 /** A source on one host. */
-export interface PlacedSource {
+export interface PlacedSource extends HostRef {
   id: string;
-  hostId: string;
   name: string;
 }
 
@@ -28,7 +27,7 @@ export async function placeSource(store: Store, name: string, wish: string | und
     throw new MayflyError('source_not_found', `The host ${wish} has no source named ${JSON.stringify(name)}.`);
   }
   if (others.length > 0) throw ambiguous(name, hostIds);
-  return { id: sourceIdOf(hostId, name), hostId, name };
+  return { id: sourceIdOf(hostId, name), hostId, installationId: installationsOf(live)[hostId] ?? null, name };
 }
 
 /**
@@ -64,7 +63,7 @@ export async function changedSource(store: Store, name: string, wish: string | u
       name,
       changed.map(({ hostId }) => hostId),
     );
-  return one ? { id: one.id, hostId: one.hostId, name } : placeSource(store, name, wish);
+  return one ?? placeSource(store, name, wish);
 }
 
 /**

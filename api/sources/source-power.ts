@@ -79,11 +79,12 @@ async function answerPower(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const { id: sourceId, hostId, name } = source;
+  const { id: sourceId, hostId, installationId = null, name } = source;
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
   const asked = { idFrom: () => sourceId, key: headers['idempotency-key'], body: { hostId, force } };
   return answerOnce(c, store, asked, async (attempt) => {
-    await freedWhenRefused(store, attempt, () => sagas.sourcePower({ task, sourceId, hostId, name, force, actor }));
+    const input = { task, sourceId, hostId, installationId, name, force, actor };
+    await freedWhenRefused(store, attempt, () => sagas.sourcePower(input));
     const preference = preferenceOf(headers.prefer);
     let end: SourcePowerEnd | undefined;
     await waitWithin(c, deps, preference.seconds, async (signal) => {

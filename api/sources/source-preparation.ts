@@ -76,10 +76,10 @@ async function answerTask(
 ): Promise<Response> {
   const { store, sagas } = deps;
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-  const { id: sourceId, hostId, name } = source;
+  const { id: sourceId, hostId, installationId = null, name } = source;
   const asked = { idFrom: () => sourceId, key: headers['idempotency-key'], body: { hostId } };
   return answerOnce(c, store, asked, async () => {
-    await sagas.sourceTask({ task, sourceId, hostId, name, actor });
+    await sagas.sourceTask({ task, sourceId, hostId, installationId, name, actor });
     const preference = preferenceOf(headers.prefer);
     const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.sourceTaskEnded(source, signal));
     if (preference.applied) c.header('Preference-Applied', preference.applied);

@@ -48,9 +48,9 @@ async function begin(
   if (present) return present;
   return freedWhenRefused(store, attempt, async () => {
     const { source, actor } = wish;
-    const { id: sourceId, hostId } = await placeSource(store, source, wish.hostId);
+    const { id: sourceId, hostId, installationId = null } = await placeSource(store, source, wish.hostId);
     const at = new Date().toISOString();
-    const input: CaptureInput = { task: 'create', captureId, sourceId, hostId, source, actor, at };
+    const input: CaptureInput = { task: 'create', captureId, sourceId, hostId, installationId, source, actor, at };
     await sagas.capture(input);
     return newCapture(input);
   });
@@ -72,9 +72,18 @@ export function deleteCapture(
     read: () => requireCapture(deps, captureId),
     view: captureView,
     isGone,
-    begin: async ({ hostId, source }, actor) => {
+    begin: async ({ hostId, installationId = null, source }, actor) => {
       const sourceId = sourceIdOf(hostId, source);
-      await sagas.capture({ task: 'delete', captureId, sourceId, hostId, source, actor, at: new Date().toISOString() });
+      const host = { hostId, installationId };
+      await sagas.capture({
+        task: 'delete',
+        captureId,
+        sourceId,
+        ...host,
+        source,
+        actor,
+        at: new Date().toISOString(),
+      });
     },
     ended: (record, signal) => sagas.captureEnded(record, signal),
     refusal: ({ state, waitingFor }) =>

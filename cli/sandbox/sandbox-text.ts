@@ -53,7 +53,19 @@ export function proofLines(io: Io, proof: Proof): string[] {
       return `  ${layer.padEnd(12)}${verdict}  ${io.paint('dim', lookedAt)}`;
     });
   });
-  if (proof.unproved !== undefined)
-    return [io.paint('red', `UNPROVED at ${printable(proof.provedAt)}: ${printable(proof.unproved)}`), ...looks];
-  return [`proof of ${printable(proof.provedAt)}: after the last removal each layer was looked at again`, ...looks];
+  const said =
+    proof.unproved === undefined
+      ? `proof of ${printable(proof.provedAt)}: after the last removal each layer was looked at again`
+      : io.paint('red', `UNPROVED at ${printable(proof.provedAt)}: ${printable(proof.unproved)}`);
+  return [said, ...looks, ...lookerLines(proof)];
+}
+
+/** Who looked, and at which machine: one line for each that did. */
+function lookerLines({ observations }: Proof): string[] {
+  const lines = observations.flatMap(({ by }) => {
+    if (!by) return [];
+    const machine = by.hostUuid === null ? 'a machine without a UUID' : `the machine ${by.hostUuid}`;
+    return [printable(`  seen by     ${by.installationId} (${by.kind}) on host ${by.hostId}, ${machine}`)];
+  });
+  return [...new Set(lines)];
 }

@@ -39,6 +39,19 @@ export const HOST_ERRORS = {
     title: 'The host does not answer',
     remedy: 'Start its host worker or its libvirtd again; the saga goes on by itself.',
   },
+  host_taken: {
+    status: 409,
+    retryable: true,
+    title: 'Another worker serves that host',
+    remedy: 'Give each machine a host id of its own (MAYFLY_HOST_ID), and run one host worker for each.',
+  },
+  another_installation: {
+    status: 409,
+    retryable: false,
+    title: 'Another machine than before',
+    remedy:
+      'Start the host worker on the machine, and with the settings, that it had; or give it a state folder of its own.',
+  },
   guest_unreachable: {
     status: 503,
     retryable: true,

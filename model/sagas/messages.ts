@@ -35,6 +35,8 @@ export interface SandboxInput {
    * lives from before hosts were proposed here: those are created by workflows/sandbox/create-by-steps.ts.
    */
   hostIds?: string[];
+  /** The installations of those hosts, by host id. */
+  installations?: Record<string, string>;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
   /** What the run before this one hands over. `@default` this is the first */

@@ -1,3 +1,5 @@
+import type { HostRef } from '../host.ts';
+
 // Apart from ids.ts, whose hash functions every workflow would load at its start.
 
 /** The Temporal workflow id of a sandbox's entity workflow. */
@@ -5,9 +7,12 @@ export function workflowIdOf(sandboxId: string): string {
   return `sandbox/${sandboxId}`;
 }
 
-/** The task queue of everything that touches the host. */
-export function hostQueue(hostId: string): string {
-  return `host-${hostId}`;
+/**
+ * The task queue of everything that touches the host. Another installation of the same host id has another queue, so a task
+ * is never answered on the wrong machine. What was named before there were installation ids has the queue of its host id alone.
+ */
+export function hostQueue({ hostId, installationId = null }: HostRef): string {
+  return installationId === null ? `host-${hostId}` : `host-${hostId}/${installationId}`;
 }
 
 /** Beyond all operations, also for whoever takes over and does not know how many there were. */

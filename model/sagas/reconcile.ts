@@ -1,3 +1,4 @@
+import type { HostRef } from '../host.ts';
 import type { Actor, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
@@ -14,9 +15,7 @@ export interface ReconcileInput {
 
 /** The part of it that is about one host, where something was found that belongs to nobody, or which has come back. */
 export const RECONCILE_HOST_WORKFLOW = 'reconcileHost';
-export interface ReconcileHostInput extends ReconcileInput {
-  hostId: string;
-}
+export interface ReconcileHostInput extends ReconcileInput, HostRef {}
 
 export function reconcileHostWorkflowIdOf(hostId: string): string {
   return `reconcile/${hostId}`;
@@ -64,7 +63,7 @@ const UNKNOWN_SPEC: SandboxSpec = {
 };
 
 /** What takes away a sandbox that is on a host and belongs to nobody. @param foundAt ISO 8601 */
-export function orphanInput(id: string, hostId: string, foundAt: string): SandboxInput {
+export function orphanInput(id: string, { hostId, installationId = null }: HostRef, foundAt: string): SandboxInput {
   return {
     id,
     spec: UNKNOWN_SPEC,
@@ -73,5 +72,6 @@ export function orphanInput(id: string, hostId: string, foundAt: string): Sandbo
     begin: 'takeOver',
     foundOn: hostId,
     hostIds: [hostId],
+    ...(installationId !== null && { installations: { [hostId]: installationId } }),
   };
 }

@@ -3,7 +3,9 @@ import type { SandboxInput } from './messages.ts';
 
 /** The first record of a sandbox: what was asked for, and which host is asked first. */
 export function requestedRecord(input: SandboxInput): SandboxRecord {
-  const { id, name = null, spec, createdBy, requestedAt, hostIds = [] } = input;
+  const { id, name = null, spec, createdBy, requestedAt, hostIds = [], installations = {} } = input;
+  const [hostId = null] = hostIds;
+  const installationId = hostId === null ? null : (installations[hostId] ?? null);
   return {
     id,
     name,
@@ -11,7 +13,9 @@ export function requestedRecord(input: SandboxInput): SandboxRecord {
     phase: null,
     spec,
     createdBy,
-    hostId: hostIds[0] ?? null, // written before the host is touched: a cleanup must find it
+    hostId, // written before the host is touched: a cleanup must find it
+    installationId,
+    askedHosts: hostId === null ? [] : [{ hostId, installationId }],
     parentSnapshotId: spec.snapshotId ?? null, // requests from before there were snapshots have none
     ssh: null,
     macAddress: null,

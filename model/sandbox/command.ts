@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import type { HostRef } from '../host.ts';
 import type { Actor } from './sandbox.ts';
 
 /**
@@ -78,10 +79,9 @@ export interface CommandExit {
 }
 
 /** `_id` is its id. Inserted by the API, from then on written by the worker of its host only. */
-export interface CommandRecord {
+export interface CommandRecord extends HostRef {
   id: string;
   sandboxId: string;
-  hostId: string;
   spec: CommandSpec;
   createdBy: Actor;
   state: CommandState;
@@ -103,10 +103,9 @@ export interface CommandRecord {
 /** The Temporal workflow that sees one command to its end; its id is `command/<commandId>`. */
 export const COMMAND_WORKFLOW = 'command';
 /** Ids only: what it runs, and with which environment, is in the store and never in a payload. */
-export interface CommandInput {
+export interface CommandInput extends HostRef {
   commandId: string;
   sandboxId: string;
-  hostId: string;
 }
 /** Signal with an {@link Actor}: end the command's whole process tree. */
 export const CANCEL_COMMAND = 'cancel';

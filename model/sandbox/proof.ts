@@ -1,3 +1,5 @@
+import type { HostRef, Observer } from '../host.ts';
+
 /** The five kinds of residue a sandbox can leave, in the order in which destroy removes them. */
 export const LAYERS = ['credentials', 'domain', 'lease', 'workspace', 'record'] as const;
 export type Layer = (typeof LAYERS)[number];
@@ -13,6 +15,8 @@ export interface Observation {
   found?: string;
   /** When the look ended, ISO 8601. */
   at: string;
+  /** Who looked, and at which machine; absent where no host was asked, and in proofs of before it was kept. */
+  by?: Observer;
 }
 
 /** What destroy returns: every layer was looked at after the last removal, and nothing was there. */
@@ -41,4 +45,13 @@ export function unprovenLayers(observations: readonly Observation[]): Layer[] {
     const looks = observations.filter((o) => o.layer === layer);
     return looks.length === 0 || looks.some((o) => !o.absent);
   });
+}
+
+/** An observation that another than the host meant has made: of a sandbox that it never had, so it says nothing. */
+export function foreignLook(
+  observations: readonly Observation[],
+  { hostId, installationId = null }: HostRef,
+): Observation | null {
+  if (installationId === null) return null; // its host was named before observations told by whom they were made
+  return observations.find(({ by }) => by?.hostId !== hostId || by.installationId !== installationId) ?? null;
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import type { HostRef } from '../host.ts';
 import type { Proof } from './proof.ts';
 
 /**
@@ -125,6 +126,10 @@ export interface SandboxRecord {
   /** Who asked for it. */
   createdBy: Actor;
   hostId: string | null;
+  /** The installation that has it; null, or absent, when none has, and in records of before there were such ids. */
+  installationId?: string | null;
+  /** Every host that was ever asked to take it, also those that refused: its proof looks at each. Absent in older records. */
+  askedHosts?: HostRef[];
   /** The snapshot its disks refer to now; null: the source itself. */
   parentSnapshotId: string | null;
   ssh: SshEndpoint | null;
@@ -144,4 +149,19 @@ export interface SandboxRecord {
   auditFault?: string | null;
   proof: Proof | null;
   steps: StepTiming[];
+}
+
+/** The host that has it; null when none has. */
+export function hostOf({
+  hostId,
+  installationId = null,
+}: Pick<SandboxRecord, 'hostId' | 'installationId'>): HostRef | null {
+  return hostId === null ? null : { hostId, installationId };
+}
+
+/** Every host that may have anything of it. */
+export function askedHostsOf(record: Pick<SandboxRecord, 'hostId' | 'installationId' | 'askedHosts'>): HostRef[] {
+  if (record.askedHosts) return record.askedHosts;
+  const host = hostOf(record);
+  return host ? [host] : [];
 }

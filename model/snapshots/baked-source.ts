@@ -1,3 +1,4 @@
+import type { HostRef } from '../host.ts';
 import { LIMITS } from '../limits.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
@@ -20,9 +21,8 @@ export interface BakedImage {
 }
 
 /** The record of a source that was made of a snapshot: `_id` is its source id. Written by the workflows of its name. */
-export interface BakedSource {
+export interface BakedSource extends HostRef {
   id: string;
-  hostId: string;
   name: string;
   state: BakedSourceState;
   /** The one bake that made it, or failed to. */
@@ -46,11 +46,10 @@ export interface BakedSource {
 
 /** The two workflows of a name, of which one runs at a time; their id is {@link bakeWorkflowIdOf}. */
 export const BAKE_SOURCE_WORKFLOW = 'bakeSource';
-export interface BakeSourceInput {
+export interface BakeSourceInput extends HostRef {
   /** Names this one bake: `opn-…`. */
   bakeId: string;
   sourceId: string;
-  hostId: string;
   name: string;
   snapshot: { id: string; sandboxId: string; source: string };
   builderId: string;
@@ -63,10 +62,11 @@ export interface BakeSourceInput {
 
 /** The first record of a bake: what was asked for, and nothing that has happened. */
 export function requestedBake(input: BakeSourceInput): BakedSource {
-  const { bakeId, sourceId, hostId, name, snapshot, builderId, actor, requestedAt } = input;
+  const { bakeId, sourceId, hostId, installationId = null, name, snapshot, builderId, actor, requestedAt } = input;
   return {
     id: sourceId,
     hostId,
+    installationId,
     name,
     state: 'baking',
     bakeId,
@@ -84,9 +84,8 @@ export function requestedBake(input: BakeSourceInput): BakedSource {
 }
 
 export const DELETE_SOURCE_WORKFLOW = 'deleteSource';
-export interface DeleteSourceInput {
+export interface DeleteSourceInput extends HostRef {
   sourceId: string;
-  hostId: string;
   name: string;
   actor: Actor;
   /** `@default` DEFAULT_TIMEOUTS */

@@ -1,3 +1,4 @@
+import type { HostRef } from '../host.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { SavedDisk } from './snapshot.ts';
@@ -27,9 +28,8 @@ export interface SavedCapture {
 }
 
 /** The record of a capture: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */
-export interface CaptureRecord {
+export interface CaptureRecord extends HostRef {
   id: string;
-  hostId: string;
   /** The running golden VM that it is a copy of. */
   source: string;
   state: CaptureState;
@@ -45,12 +45,11 @@ export interface CaptureRecord {
 
 /** The workflow type, and the input of its one execution at a time on a source; its id is {@link captureWorkflowIdOf}. */
 export const CAPTURE_WORKFLOW = 'capture';
-export interface CaptureInput {
+export interface CaptureInput extends HostRef {
   task: 'create' | 'delete';
   captureId: string;
   /** Whose audit trail tells of it. */
   sourceId: string;
-  hostId: string;
   source: string;
   actor: Actor;
   /** When it was asked for, ISO 8601. */
@@ -71,10 +70,18 @@ export function captureWorkflowIdOf({ hostId, source }: Pick<CaptureInput, 'host
 }
 
 /** The record of a capture that begins. */
-export function newCapture({ captureId, hostId, source, actor, at }: CaptureInput): CaptureRecord {
+export function newCapture({
+  captureId,
+  hostId,
+  installationId = null,
+  source,
+  actor,
+  at,
+}: CaptureInput): CaptureRecord {
   return {
     id: captureId,
     hostId,
+    installationId,
     source,
     state: 'creating',
     createdBy: actor,

@@ -1,3 +1,4 @@
+import type { HostRef } from '../host.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
@@ -66,10 +67,9 @@ export interface VerifiedSnapshot extends SavedSnapshot {
 }
 
 /** The record of a snapshot: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */
-export interface SnapshotRecord {
+export interface SnapshotRecord extends HostRef {
   id: string;
   sandboxId: string;
-  hostId: string;
   /** The golden VM that its sandbox was cloned from. */
   source: string;
   /** Unique in its sandbox among those that are neither `failed` nor `deleted`. */
@@ -91,9 +91,8 @@ export interface SnapshotRecord {
 
 /** The workflow that deletes one snapshot, and the input of its one execution at a time; its id is {@link snapshotWorkflowIdOf}. */
 export const DELETE_SNAPSHOT_WORKFLOW = 'deleteSnapshot';
-export interface DeleteSnapshotInput {
+export interface DeleteSnapshotInput extends HostRef {
   snapshotId: string;
-  hostId: string;
   actor: Actor;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;

@@ -1,3 +1,4 @@
+import type { HostRef } from '../host.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
@@ -13,9 +14,8 @@ export const SOURCE_ACCESS_STATES = ['unprepared', 'preparing', 'prepared', 'unp
 export type SourceAccessState = (typeof SOURCE_ACCESS_STATES)[number];
 
 /** What is known of a source once it has been asked to be prepared: `_id` is its source id. Written by its own workflow. */
-export interface SourceAccess {
+export interface SourceAccess extends HostRef {
   id: string;
-  hostId: string;
   name: string;
   state: SourceAccessState;
   /** The sshd that lets us in, as its own machine describes it; null before it was ever inspected. */
@@ -57,10 +57,9 @@ export type SourceTask = 'prepare' | 'unprepare';
 
 /** The workflow type, and the input of its one execution at a time; its id is {@link sourceWorkflowIdOf}. */
 export const SOURCE_WORKFLOW = 'source';
-export interface SourceInput {
+export interface SourceInput extends HostRef {
   task: SourceTask;
   sourceId: string;
-  hostId: string;
   name: string;
   actor: Actor;
   /** `@default` DEFAULT_TIMEOUTS */

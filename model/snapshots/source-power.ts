@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import type { HostRef } from '../host.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
@@ -6,10 +7,9 @@ export type SourcePowerTask = 'start' | 'stop';
 
 /** The workflow type, and the input of its one execution at a time; its id is {@link sourcePowerWorkflowIdOf}. */
 export const SOURCE_POWER_WORKFLOW = 'sourcePower';
-export interface SourcePowerInput {
+export interface SourcePowerInput extends HostRef {
   task: SourcePowerTask;
   sourceId: string;
-  hostId: string;
   name: string;
   /** Of a stop: as if its power cord were pulled. */
   force: boolean;

@@ -18,6 +18,7 @@ export function commandSchema(): Schema<CommandDocument> {
     _id: NAME,
     sandboxId: NAME,
     hostId: NAME,
+    installationId: NULLABLE_TEXT,
     spec: { type: specPart(), required: true },
     createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
     state: { type: String, required: true, enum: COMMAND_STATES },

@@ -66,6 +66,8 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     spec: { type: specPart(), required: true },
     createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
     hostId: NULLABLE_TEXT,
+    installationId: NULLABLE_TEXT,
+    askedHosts: { type: [strictPart({ hostId: NAME, installationId: NULLABLE_TEXT })], default: undefined },
     parentSnapshotId: NULLABLE_TEXT,
     ssh: { type: strictPart({ address: NAME, port: NUMBER, user: NAME, hostKey: NAME }), default: null },
     macAddress: NULLABLE_TEXT,
@@ -106,6 +108,10 @@ function proofPart(): Schema {
     absent: { type: Boolean, required: true },
     found: TEXT,
     at: NAME,
+    by: {
+      type: strictPart({ hostId: NAME, installationId: NAME, kind: NAME, hostUuid: NULLABLE_TEXT }),
+      default: undefined,
+    },
   });
   return strictPart({
     sandboxId: NAME,

@@ -72,6 +72,7 @@ function bakedSchema(): Schema<BakedDocument> {
   return strictSchema<BakedDocument>({
     _id: NAME,
     hostId: NAME,
+    installationId: NULLABLE_TEXT,
     name: NAME,
     state: { type: String, required: true, enum: BAKED_SOURCE_STATES },
     bakeId: NAME,

@@ -124,6 +124,7 @@ function captureSchema(): Schema<CaptureDocument> {
   return strictSchema<CaptureDocument>({
     _id: NAME,
     hostId: NAME,
+    installationId: NULLABLE_TEXT,
     source: NAME,
     state: { type: String, required: true, enum: CAPTURE_STATES },
     createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },

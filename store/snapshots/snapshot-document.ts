@@ -26,6 +26,7 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
     _id: NAME,
     sandboxId: NAME,
     hostId: NAME,
+    installationId: NULLABLE_TEXT,
     source: NAME,
     name: NAME,
     kind,

@@ -42,8 +42,8 @@ export class Sources {
 
   /** Changes what is known of a source, and answers with all of it; what is not known yet begins as nothing. */
   async change(
-    { id, hostId, name }: Pick<SourceAccess, 'id' | 'hostId' | 'name'>,
-    changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'name'>>,
+    { id, hostId, installationId = null, name }: Pick<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>,
+    changes: Partial<Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name'>>,
   ): Promise<SourceAccess> {
     checkId(id);
     if (!isHostId(hostId)) throw new MayflyError('invalid_id', 'That is not a host id.');
@@ -51,7 +51,7 @@ export class Sources {
       this.#model
         .findOneAndUpdate(
           { _id: id },
-          { $set: { ...changes, hostId, name } },
+          { $set: { ...changes, hostId, installationId, name } },
           { upsert: true, returnDocument: 'after', runValidators: true },
         )
         .lean<SourceDocument>(),
@@ -61,7 +61,7 @@ export class Sources {
 }
 
 /** What stands for a field that was never written. */
-const UNKNOWN: Omit<SourceAccess, 'id' | 'hostId' | 'name' | 'updatedAt'> = {
+const UNKNOWN: Omit<SourceAccess, 'id' | 'hostId' | 'installationId' | 'name' | 'updatedAt'> = {
   state: 'unprepared',
   sshd: null,
   gateVersion: null,
@@ -85,6 +85,7 @@ function sourceSchema(): Schema<SourceDocument> {
   return strictSchema<SourceDocument>({
     _id: NAME,
     hostId: NAME,
+    installationId: NULLABLE_TEXT,
     name: NAME,
     state: NAME,
     sshd: { type: sshd, default: null },

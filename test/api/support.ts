@@ -21,6 +21,9 @@ export const problemOf = (response: Response | Promise<Response>) => jsonOf<Prob
 export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord {
   return {
     id,
+    installationId: null,
+    hostUuid: null,
+    epoch: 1,
     kind: 'simulated',
     isolation: 'none',
     capacity: { cpus: 2, memoryTotalMib: 8_192, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },

@@ -171,8 +171,8 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     /MAYFLY_HOST_ID of its own/,
     async () => {
       await withStore((store) => store.hosts.describe(host('twin')));
-      await polls(hostQueue('twin'), '7@one', 'activity');
-      await polls(hostQueue('twin'), '7@other', 'activity');
+      await polls(hostQueue({ hostId: 'twin' }), '7@one', 'activity');
+      await polls(hostQueue({ hostId: 'twin' }), '7@other', 'activity');
       return temporal();
     },
   ],
@@ -437,7 +437,7 @@ it('finds nothing where nothing is wrong', async () => {
   await UserCa.open(join(state.root, 'control', 'ca'));
   await polls(CONTROL_QUEUE, '1@here', 'workflow');
   await polls(CONTROL_QUEUE, '1@here', 'activity');
-  await polls(hostQueue('well'), '1@here', 'activity');
+  await polls(hostQueue({ hostId: 'well' }), '1@here', 'activity');
   const { code, checks } = await doctor(temporal());
   expect(checks.filter(({ ok, optional }) => !ok && !optional)).toEqual([]);
   expect(code).toBe(0);

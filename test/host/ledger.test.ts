@@ -129,11 +129,22 @@ describe('Ledger', () => {
     expect(await successor.marks()).toEqual([]);
   });
 
-  test('a file that is not ours stops the start instead of being read as a promise', async () => {
+  test.each([
+    ['of something else', JSON.stringify({ sandboxId: idOf(2), memoryMib: -5, diskBytes: 0 })],
+    ['of another sandbox', JSON.stringify({ sandboxId: idOf(3), memoryMib: 5, diskBytes: 0 })],
+    ['half-written', '{"sandb'],
+    ['empty', ''],
+  ])('a file that is %s is no promise, and does not stop the start', async (_what, text) => {
     await mkdir(state.reservations, { recursive: true });
-    const foreign = { sandboxId: idOf(2), memoryMib: -5, diskBytes: 0 };
-    await writeFile(state.reservationOf(idOf(2)), JSON.stringify(foreign));
-    await expect(new Ledger(state).open()).rejects.toThrow('is not a reservation that Mayfly wrote');
+    await writeFile(state.reservationOf(idOf(2)), text);
+    const successor = new Ledger(state);
+    await successor.open();
+    expect([successor.totals().sandboxes, successor.unreadable()]).toEqual([0, [idOf(2)]]);
+    await successor.restore({ sandboxId: idOf(2), memoryMib: 5, diskBytes: 6 });
+    expect([successor.totals().memoryMib, successor.unreadable()]).toEqual([5, []]);
+    const next = new Ledger(state);
+    await next.open();
+    expect(next.totals()).toEqual({ memoryMib: 5, diskBytes: 6, sandboxes: 1 });
   });
 
   test('whatever is asked at once, the sum of what was accepted never exceeds the room', async () => {

@@ -47,6 +47,9 @@ const baked: BakedSource = {
 };
 const host: HostRecord = {
   id: 'kvm-1',
+  installationId: null,
+  hostUuid: null,
+  epoch: 1,
   kind: 'simulated',
   isolation: 'none',
   capacity: { cpus: 1, memoryTotalMib: 1, memoryAvailableMib: 1, diskTotalBytes: 1, diskAvailableBytes: 1 },
@@ -179,6 +182,9 @@ export function callsOf(store: Store): Calls {
       authenticate: () => apiKeys.authenticate(`mfk_0123456789ab_${'x'.repeat(43)}`),
     },
     hosts: {
+      claim: () => hosts.claim({ ...host, id: 'kvm-2' }),
+      leave: () => hosts.leave({ id: 'kvm-2', epoch: 1 }),
+      now: () => hosts.now(),
       describe: () => hosts.describe(host),
       order: () => hosts.order('kvm-1', { drainedAt: null }),
       list: () => hosts.list(),

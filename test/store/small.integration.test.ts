@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HostRecord } from '../../model/host.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
@@ -98,6 +98,9 @@ describe('hosts', () => {
   it('are what they last said', async () => {
     const host: HostRecord = {
       id: 'kvm-1',
+      installationId: 'ins-0123456789abcdef',
+      hostUuid: null,
+      epoch: 1,
       kind: 'libvirt',
       isolation: 'tcg',
       capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
@@ -108,9 +111,64 @@ describe('hosts', () => {
     };
     await store.hosts.describe(host);
     await store.hosts.describe({ ...host, sources: [] });
-    expect(await store.hosts.get('kvm-1')).toEqual({ ...host, sources: [] });
+    expect(await store.hosts.get('kvm-1')).toMatchObject({ ...host, sources: [] });
     expect((await store.hosts.list()).length).toBe(1);
     await expect(store.hosts.get('../x')).rejects.toMatchObject({ code: 'invalid_id' });
+  });
+});
+
+describe('a host id', () => {
+  const claim = (installationId: string, id = 'kvm-7') =>
+    store.hosts.claim({ id, installationId, kind: 'libvirt', hostUuid: null, startedAt: '2026-01-01T00:00:00.000Z' });
+  const described = (installationId: string | null, epoch: number, id = 'kvm-7') => ({
+    id,
+    installationId,
+    hostUuid: null,
+    epoch,
+    kind: 'libvirt' as const,
+    isolation: 'tcg' as const,
+    capacity: { cpus: 2, memoryTotalMib: 10, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
+    promised: { memoryMib: 1, diskBytes: 2, sandboxes: 3 },
+    sources: [],
+    startedAt: '2026-01-01T00:00:00.000Z',
+  });
+  const [ONE, OTHER] = ['ins-0000000000000001', 'ins-0000000000000002'];
+
+  it('is one live worker’s: a second is refused, an older one fenced off, and one that left is followed at once', async () => {
+    expect(await claim(ONE)).toBe(1);
+    expect(await store.hosts.get('kvm-7')).toBeNull(); // not described yet
+    await store.hosts.describe(described(ONE, 1));
+    const refused = { code: 'host_taken', message: expect.stringContaining(ONE) };
+    await expect(claim(OTHER)).rejects.toMatchObject(refused);
+    expect(await claim(ONE)).toBe(2);
+    await expect(store.hosts.describe(described(ONE, 1))).rejects.toMatchObject({ code: 'host_taken' });
+    await store.hosts.leave({ id: 'kvm-7', epoch: 1 }); // of the older one: nothing
+    await expect(claim(OTHER)).rejects.toMatchObject(refused);
+    await store.hosts.describe(described(ONE, 2));
+    await store.hosts.leave({ id: 'kvm-7', epoch: 2 });
+    expect(await claim(OTHER)).toBe(3);
+  });
+
+  it('is claimed by one of many at once', async () => {
+    const claims = await Promise.allSettled(
+      ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((end) => claim(`ins-000000000000000${end}`, 'kvm-8')),
+    );
+    expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('is live by the clock of the store, whatever its own says', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    await store.hosts.describe(described(ONE, 1, 'kvm-9'));
+    expect((await store.hosts.get('kvm-9'))?.silentMs).toBeLessThan(30_000);
+    expect(Math.abs(Date.parse((await store.hosts.get('kvm-9'))?.lastSeenAt ?? '') - Date.now())).toBeGreaterThan(
+      3_000_000,
+    );
+  });
+
+  it('that was of another kind, before there were installations, is refused', async () => {
+    await store.hosts.describe({ ...described(null, 1, 'kvm-6'), kind: 'simulated' });
+    await expect(claim(ONE, 'kvm-6')).rejects.toMatchObject({ code: 'another_installation' });
   });
 });
 

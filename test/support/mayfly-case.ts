@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { HostProposals } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox/sandbox.ts';
@@ -44,6 +45,12 @@ export class MayflyCase {
     const input = this.all.input(spec, timeouts);
     this.own(input.id);
     return input;
+  }
+
+  /** As the API proposes its host. */
+  proposals(): HostProposals {
+    const { hostId, installationId } = this.all.machine().observer;
+    return { hostIds: [hostId], installations: { [hostId]: installationId } };
   }
 
   /** A sandbox that somebody else makes for this test, as a bake does. */

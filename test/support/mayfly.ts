@@ -134,6 +134,13 @@ export class TestMayfly {
     return this.host;
   }
 
+  /** Starts another host worker, on a machine in memory. What it needs stays until all is stopped. */
+  async startOtherHost(changes: Pick<Config, 'hostId' | 'stateDir'>, memory: InMemoryMachine): Promise<HostPart> {
+    const { connection, store, failpoints, client } = this;
+    const config = { ...this.config, ...changes };
+    return startTestHost({ connection, store, failpoints, config, client, memory });
+  }
+
   input(spec: Partial<SandboxSpec> = {}, timeouts: Partial<Timeouts> = {}): SandboxInput {
     return {
       id: sandboxIdFrom(randomBytes(ID_BYTES)),

@@ -9,11 +9,12 @@ import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Config } from '../../worker/config/config.ts';
-import { createHostWorker } from '../../worker/host.ts';
+import { createHostWorkers } from '../../worker/host.ts';
 import { HostDescription } from '../../worker/machine/host-description.ts';
 import { HostGuests } from '../../worker/machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
-import { runWorker } from '../../worker/running-worker.ts';
+import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
+import { runWorkers } from '../../worker/running-worker.ts';
 import { ownRemoval } from '../../worker/upkeep/asked-removal.ts';
 
 /** Bakes wait for the next description. */
@@ -41,22 +42,31 @@ export interface TestHostOptions {
 /** Starts a host worker; after {@link HostPart.stop} another can be started on the same machine. */
 export async function startTestHost(options: TestHostOptions): Promise<HostPart> {
   const { connection, store, failpoints, config, client, memory } = options;
-  const { hostId } = config;
   const machine = memory
     ? await openHostMachine(config, failpoints, () => openInMemory(memory, failpoints))
     : await openHostMachine(config, failpoints);
-  const { hypervisor, ledger } = machine;
+  const { hypervisor, ledger, observer } = machine;
   const logger = pino({ level: 'silent' });
+  const description = new HostDescription({
+    observer,
+    hypervisor,
+    ledger,
+    store,
+    logger,
+    describeMs: DESCRIBED_EVERY_MS,
+  });
+  await description.claim();
+  await rebuildLedger({ ...machine, store, logger });
   const mutex = new KeyedMutex();
   const removal = ownRemoval(config, config.mongodbUri ?? '', machine, mutex);
   const guests = new HostGuests({ config, machine, store, client, logger, removal });
   const { commandRuns } = guests;
   const room = new StorageRoom({ hypervisor, store });
-  const worker = runWorker(
-    await createHostWorker({
+  const worker = runWorkers(
+    await createHostWorkers({
       connection,
       namespace: client.options.namespace,
-      hostId,
+      servesUnnamed: machine.installation.servesUnnamed,
       failpoints,
       mutex,
       ...machine,
@@ -67,14 +77,6 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
     }),
   );
   if (!memory) await guests.open();
-  const description = new HostDescription({
-    hostId,
-    hypervisor,
-    ledger,
-    store,
-    logger,
-    describeMs: DESCRIBED_EVERY_MS,
-  });
   await description.start();
   return {
     machine,
@@ -93,5 +95,6 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
 async function openInMemory(memory: InMemoryMachine, failpoints: Failpoints) {
   const hypervisor = new InMemoryHypervisor(memory, failpoints);
   await hypervisor.open();
-  return { hypervisor, isNew: false, end: async () => {} };
+  const found = { kind: hypervisor.kind, libvirtd: null, hostUuid: null, mayChange: false, machineId: null } as const;
+  return { hypervisor, found, isNew: false, end: async () => {} };
 }

@@ -18,7 +18,13 @@ beforeAll(async () => {
   const guests = { agent: () => Promise.reject(new Error('nobody asks for a guest')) };
   const logger = pino({ level: 'silent' });
   const commandRuns = new CommandRuns({ store, hypervisor: noGuest, guests, logger });
-  deps = { hostId: 'kvm-1', store, commandRuns, logger };
+  const observer = {
+    hostId: 'kvm-1',
+    installationId: 'ins-0000000000000000',
+    kind: 'simulated',
+    hostUuid: null,
+  } as const;
+  deps = { observer, store, commandRuns, logger };
 });
 afterAll(async () => {
   await store?.close();

@@ -181,7 +181,7 @@ describe.concurrent('a step of the cleanup', () => {
 
 describe.concurrent('a host that was proposed with the request', () => {
   test('is in the first record, and placement is not asked', async ({ mayfly }) => {
-    const input = { ...mayfly.input(), hostIds: ['test'] };
+    const input = { ...mayfly.input(), ...mayfly.proposals() };
     const running = await mayfly.create(input);
     expect(running).toMatchObject({ state: 'running', hostId: 'test' });
     expect(running.steps.map(({ step }) => step)).toEqual([
@@ -198,17 +198,8 @@ describe.concurrent('a host that was proposed with the request', () => {
     await mayfly.keepHistory('multi-step-proposed', input.id);
   });
 
-  test('and does not answer is passed over for one that placement knows', async ({ mayfly }) => {
-    const input = { ...mayfly.input({}, { hostDownMs: 1_000 }), hostIds: ['gone'] };
-    const running = await mayfly.create(input);
-    expect(running).toMatchObject({ state: 'running', hostId: 'test', failure: null });
-    expect(running.steps[0]?.step).toBe('proposeHosts');
-    expectProved(await mayfly.destroy(input));
-    await mayfly.keepHistory('multi-step-passed-over', input.id);
-  });
-
   test('and has no room is asked once, and nothing of it is left', async ({ mayfly }) => {
-    const input = { ...mayfly.input({ memoryMib: 200_000 }), hostIds: ['test'] };
+    const input = { ...mayfly.input({ memoryMib: 200_000 }), ...mayfly.proposals() };
     const failed = await mayfly.end((await mayfly.create(input)).id);
     expect(failed).toMatchObject({
       state: 'failed',

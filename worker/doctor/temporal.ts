@@ -1,4 +1,5 @@
 import type { Connection } from '@temporalio/client';
+import type { HostRef } from '../../model/host.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import { CONTROL_QUEUE, hostQueue } from '../../model/sagas/queues.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
@@ -28,9 +29,9 @@ export function temporalProbe(surroundings: Surroundings): Probe {
         await Promise.all([
           searchAttributes(connection, namespace),
           polled(connection, namespace, CONTROL_QUEUE, 'control'),
-          ...hosts.map(async (id) => [
-            ...(await polled(connection, namespace, hostQueue(id), 'host')),
-            ...(await served(connection, namespace, id)),
+          ...hosts.map(async (host) => [
+            ...(await polled(connection, namespace, hostQueue(host), 'host')),
+            ...(await served(connection, namespace, host)),
           ]),
         ])
       ).flat();
@@ -39,10 +40,10 @@ export function temporalProbe(surroundings: Surroundings): Probe {
 }
 
 /** Those that live by their own word; of one that is silent another check speaks. */
-async function hostQueues(surroundings: Surroundings): Promise<string[]> {
+async function hostQueues(surroundings: Surroundings): Promise<HostRef[]> {
   const { isLive } = await import('../../model/host.ts');
   const hosts = await surroundings.store().then((store) => store.hosts.list());
-  return hosts.filter((host) => isLive(host)).map(({ id }) => id);
+  return hosts.filter((host) => isLive(host)).map(({ id: hostId, installationId }) => ({ hostId, installationId }));
 }
 
 async function missingNamespace(connection: Connection, namespace: string): Promise<Check | null> {
@@ -82,8 +83,9 @@ async function polled(
 }
 
 /** Two machines of one id take each other's steps, look in the wrong place, and prove what is not so. */
-async function served(connection: Connection, namespace: string, hostId: string): Promise<Check[]> {
-  const pollers = await pollersOf(connection, namespace, hostQueue(hostId), 'activity');
+async function served(connection: Connection, namespace: string, host: HostRef): Promise<Check[]> {
+  const { hostId } = host;
+  const pollers = await pollersOf(connection, namespace, hostQueue(host), 'activity');
   const machines = [...new Set(pollers.map((identity) => identity.slice(identity.indexOf('@') + 1)))];
   const names = machines.length > 1 ? machines : [...new Set(pollers)];
   if (names.length <= 1) return [];

@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
-import type { HostRecord } from '../../model/host.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { Observer } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
 
 export interface DescriptionDeps {
-  hostId: string;
+  /** What this worker is. */
+  observer: Observer;
   hypervisor: Hypervisor;
   ledger: Ledger;
   store: Store;
@@ -21,8 +23,27 @@ export class HostDescription {
   readonly #stopped = new AbortController();
   readonly #startedAt = new Date().toISOString();
   #loop: Promise<void> = Promise.resolve();
+  #epoch = 0;
+  #fenced: (why: Error) => void = () => {};
+  /** Rejects when another worker has taken the host over: this one is to end. */
+  readonly fenced: Promise<never>;
 
-  constructor(private readonly deps: DescriptionDeps) {}
+  constructor(private readonly deps: DescriptionDeps) {
+    this.fenced = new Promise((_resolve, reject) => {
+      this.#fenced = reject;
+    });
+    this.fenced.catch(() => undefined); // told to whoever awaits it
+  }
+
+  /**
+   * Makes this worker the one of its host, before it takes any work.
+   * @throws MayflyError host_taken, another_installation
+   */
+  async claim(): Promise<void> {
+    const { store, observer } = this.deps;
+    const { hostId: id, installationId, kind, hostUuid } = observer;
+    this.#epoch = await store.hosts.claim({ id, installationId, kind, hostUuid, startedAt: this.#startedAt });
+  }
 
   /** Describes the host once, so that it can be proposed when this returns, and goes on doing so. */
   async start(): Promise<void> {
@@ -33,6 +54,12 @@ export class HostDescription {
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#loop;
+    const { store, observer, logger } = this.deps;
+    try {
+      await store.hosts.leave({ id: observer.hostId, epoch: this.#epoch });
+    } catch (error) {
+      logger.warn({ err: error }, 'this host could not be left; another installation may have its id in half a minute');
+    }
   }
 
   async #repeat(): Promise<void> {
@@ -44,24 +71,27 @@ export class HostDescription {
       try {
         await this.#describe();
       } catch (error) {
+        if (error instanceof MayflyError && error.code === 'host_taken') return this.#fenced(error);
         this.deps.logger.warn({ err: error }, 'this host could not be described; it is not proposed until it can');
       }
     }
   }
 
   async #describe(): Promise<void> {
-    const { hostId, hypervisor, ledger, store } = this.deps;
+    const { observer, hypervisor, ledger, store } = this.deps;
+    const { hostId: id, installationId, kind, hostUuid } = observer;
     const [capacity, sources] = await Promise.all([hypervisor.capacity(), hypervisor.sources()]);
-    const record: HostRecord = {
-      id: hostId,
-      kind: hypervisor.kind,
+    await store.hosts.describe({
+      id,
+      installationId,
+      hostUuid,
+      epoch: this.#epoch,
+      kind,
       isolation: hypervisor.isolation,
       capacity,
       promised: ledger.totals(),
       sources,
       startedAt: this.#startedAt,
-      lastSeenAt: new Date().toISOString(),
-    };
-    await store.hosts.describe(record);
+    });
   }
 }

@@ -40,7 +40,7 @@ export class HostGuests {
 
   /** @throws MayflyError host_unavailable when the agent is not built */
   constructor(deps: HostGuestsDeps) {
-    const { config, machine, store, logger } = deps;
+    const { machine, store, logger } = deps;
     const { hypervisor, credentials } = machine;
     this.#deps = deps;
     this.guests = new GuestConnections({
@@ -51,7 +51,7 @@ export class HostGuests {
       renew: (sandboxId) => this.#renew(sandboxId),
     });
     this.commandRuns = new CommandRuns({ store, hypervisor, guests: this.guests, logger });
-    this.#openCommands = new OpenCommands({ hostId: config.hostId, store, commandRuns: this.commandRuns, logger });
+    this.#openCommands = new OpenCommands({ observer: machine.observer, store, commandRuns: this.commandRuns, logger });
   }
 
   /** Goes on with the commands that run, and lets the API in. */

@@ -3,12 +3,15 @@ import { mkdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
+import { type Installation, keepInstallation, readInstallation } from '../../host/installation.ts';
 import { Ledger } from '../../host/ledger.ts';
+import { entriesOf } from '../../host/os/directory.ts';
 import { type Gate, readGate } from '../../host/source/gate.ts';
 import { SourceReads } from '../../host/source/source-reads.ts';
 import { Credentials } from '../../host/ssh/credentials.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { Observer } from '../../model/host.ts';
 import { guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
 import { hostLockOf } from './host-lock.ts';
@@ -24,6 +27,10 @@ export interface HostMachine {
   /** What is put on a source that is prepared. @throws MayflyError host_unavailable when it is not built */
   gate(): Promise<Gate>;
   state: StateDir;
+  /** What ties this folder to this machine. */
+  installation: Installation;
+  /** How what it sees is signed. */
+  observer: Observer;
   /** Whether a libvirtd of our own had to be started to open it: then it ran nothing before. */
   isNew: boolean;
   /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
@@ -35,7 +42,8 @@ export interface HostMachine {
 /**
  * Opens this machine for its one host worker.
  * @param open `@default` the hypervisor that the configuration names
- * @throws MayflyError host_unavailable when another worker serves the same folder, or the hypervisor does not answer
+ * @throws MayflyError host_unavailable when another worker serves the same folder, or the hypervisor does not answer;
+ *   another_installation when the folder is of another machine
  */
 export async function openHostMachine(
   config: Config,
@@ -46,11 +54,14 @@ export async function openHostMachine(
   await mkdir(state.root, { recursive: true, mode: 0o711 });
   const lock = await lockFolder(state.root);
   try {
+    const known = await readInstallation(state);
+    const wasUsed = (await entriesOf(state.reservations)) !== null;
+    const { hypervisor, found, ...opened } = await open(config, state, failpoints, known);
+    const installation = await keepInstallation(state, known, found, wasUsed);
     const ledger = new Ledger(state, config.diskOvercommit);
     const credentials = new Credentials(state);
     await ledger.open();
     await credentials.open();
-    const { hypervisor, ...opened } = await open(config, state, failpoints);
     const sourceReads = new SourceReads({ hypervisor, credentials });
     return {
       hypervisor,
@@ -59,6 +70,8 @@ export async function openHostMachine(
       sourceReads,
       gate: builtGate,
       state,
+      installation,
+      observer: observerOf(config, installation),
       isNew: opened.isNew,
       end: () => opened.end(),
       async close() {
@@ -71,6 +84,10 @@ export async function openHostMachine(
     await unlock(lock);
     throw error;
   }
+}
+
+function observerOf({ hostId }: Config, { id: installationId, kind, hostUuid }: Installation): Observer {
+  return { hostId, installationId, kind, hostUuid };
 }
 
 async function builtGate(): Promise<Gate> {

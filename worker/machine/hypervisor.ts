@@ -4,6 +4,15 @@ import { dirname, join } from 'node:path';
 import type { PresentCapture } from '../../host/captures.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor, Mark } from '../../host/hypervisor.ts';
+import {
+  type FoundMachine,
+  type Installation,
+  machineId,
+  readInstallation,
+  refuseAnotherKind,
+  refuseAnotherMachine,
+} from '../../host/installation.ts';
+import { hostUuidOf } from '../../host/libvirt/client/host-uuid.ts';
 import { Virsh } from '../../host/libvirt/client/virsh.ts';
 import { LibvirtHypervisor } from '../../host/libvirt/driver.ts';
 import { defineGolden, isPlaced, registeredGolden, registerGolden } from '../../host/libvirt/golden.ts';
@@ -28,15 +37,26 @@ import type { Config } from '../config/config.ts';
 /** Opened, and whatever had to be started for it. */
 export interface OpenHypervisor {
   hypervisor: Hypervisor;
+  /** The machine that it was found on. */
+  found: FoundMachine;
   /** Whether a libvirtd of our own had to be started for it. */
   isNew: boolean;
   /** Ends what was started for this installation alone: a private libvirtd with all it runs. */
   end(): Promise<void>;
 }
 
-/** @throws MayflyError host_unavailable */
-export async function openHypervisor(config: Config, state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {
-  return config.hostKind === 'simulated' ? openSimulated(state, failpoints) : openLibvirt(config, state);
+/**
+ * @param known what the folder is tied to
+ * @throws MayflyError host_unavailable; another_installation, before anything of the machine was changed
+ */
+export async function openHypervisor(
+  config: Config,
+  state: StateDir,
+  failpoints: Failpoints,
+  known: Installation | null = null,
+): Promise<OpenHypervisor> {
+  refuseAnotherKind(state, known, config.hostKind);
+  return config.hostKind === 'simulated' ? openSimulated(state, failpoints, known) : openLibvirt(config, state, known);
 }
 
 /**
@@ -51,7 +71,7 @@ export async function hypervisorMarks(config: Config, state: StateDir): Promise<
     await hypervisor.openToLook();
     return hypervisor.marks();
   }
-  const given = await chosenLibvirt(config);
+  const given = await chosenLibvirt(config, state, await readInstallation(state));
   const networks = networkPlans(config);
   if (given !== PRIVATE) return new LibvirtHypervisor({ uri: given, state, networks }).marks();
   const folder = privateFolder(state);
@@ -77,19 +97,28 @@ function closedHypervisor({ hostKind, libvirtUri: uri = SYSTEM_URI }: Config, st
   return hostKind === 'simulated' ? new SimulatedHypervisor({ state }) : new LibvirtHypervisor({ uri, state });
 }
 
-async function openSimulated(state: StateDir, failpoints: Failpoints): Promise<OpenHypervisor> {
+async function openSimulated(
+  state: StateDir,
+  failpoints: Failpoints,
+  known: Installation | null,
+): Promise<OpenHypervisor> {
   const guest = guestBinaries();
   if (!guest) throw new MayflyError('host_unavailable', 'The guest agent is not built: run `npm run setup`.');
+  const id = await machineId();
+  const found = { kind: 'simulated', libvirtd: null, hostUuid: id, mayChange: false, machineId: id } as const;
+  refuseAnotherMachine(state, known, found);
   const hypervisor = new SimulatedHypervisor({ state, failpoints, agentFolder: dirname(guest.agent) });
   await hypervisor.open();
-  return { hypervisor, isNew: false, end: async () => {} };
+  return { hypervisor, found, isNew: false, end: async () => {} };
 }
 
-async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervisor> {
-  const given = await chosenLibvirt(config);
+async function openLibvirt(config: Config, state: StateDir, known: Installation | null): Promise<OpenHypervisor> {
+  const given = await chosenLibvirt(config, state, known);
   const own = given === PRIVATE ? await startPrivateLibvirtd(privateFolder(state)) : null;
   try {
     const uri = own?.uri ?? given;
+    const found = await foundMachine(new Virsh(uri), own ? 'private' : 'system');
+    refuseAnotherMachine(state, known, found);
     const networks = networkPlans(config);
     const diffProgram = diffBinary();
     const hypervisor = new LibvirtHypervisor({
@@ -101,7 +130,7 @@ async function openLibvirt(config: Config, state: StateDir): Promise<OpenHypervi
     });
     await hypervisor.open();
     await registerImages(new Virsh(uri), state);
-    return { hypervisor, isNew: own?.isNew ?? false, end: async () => own?.stop({ machines: true }) };
+    return { hypervisor, found, isNew: own?.isNew ?? false, end: async () => own?.stop({ machines: true }) };
   } catch (error) {
     if (own?.isNew) await own.stop({ machines: true });
     throw error;
@@ -121,7 +150,7 @@ async function registerImages(virsh: Virsh, state: StateDir): Promise<void> {
 
 /** Where this installation's libvirt answers, without starting anything; null: it is one of our own, which does not run. */
 export async function runningLibvirt(config: Config, state: StateDir): Promise<string | null> {
-  const given = await chosenLibvirt(config);
+  const given = await chosenLibvirt(config, state, await readInstallation(state));
   return given === PRIVATE ? ((await findPrivateLibvirtd(privateFolder(state)))?.uri ?? null) : given;
 }
 
@@ -133,9 +162,30 @@ export async function ownLibvirt(state: StateDir): Promise<string | null> {
 const SYSTEM_URI = 'qemu:///system';
 const PRIVATE = 'private';
 
-/** The libvirtd that is named, the one that runs on this machine, or else one of our own. */
-async function chosenLibvirt({ libvirtUri }: Config): Promise<string> {
-  return libvirtUri ?? ((await runsHere()) ? SYSTEM_URI : PRIVATE);
+/**
+ * The libvirtd that this folder's machines run under. Where that was never chosen: the one that is named, the system's where
+ * it answers, or else one of our own.
+ * @throws MayflyError another_installation when another is named than was chosen
+ */
+async function chosenLibvirt({ libvirtUri }: Config, state: StateDir, known: Installation | null): Promise<string> {
+  if (known?.libvirtd === 'private') {
+    if (libvirtUri === undefined || libvirtUri === PRIVATE) return PRIVATE;
+    const why = `The machines of ${state.root} run under a libvirtd of its own, and MAYFLY_LIBVIRT_URI is ${libvirtUri}`;
+    throw new MayflyError('another_installation', `${why}. Unset it, or use another MAYFLY_STATE_DIR.`);
+  }
+  if (libvirtUri !== undefined) return libvirtUri;
+  if (known?.libvirtd === 'system') return SYSTEM_URI;
+  if (await findPrivateLibvirtd(privateFolder(state))) return PRIVATE; // chosen before choices were remembered
+  return (await runsHere()) ? SYSTEM_URI : PRIVATE;
+}
+
+/** A libvirtd of our own is told to name the machine by the machine's own id, see {@link startPrivateLibvirtd}; one that runs yet may not have been. */
+async function foundMachine(virsh: Virsh, libvirtd: 'system' | 'private'): Promise<FoundMachine> {
+  const own = await machineId();
+  if (libvirtd === 'private' && own !== null) {
+    return { kind: 'libvirt', libvirtd, hostUuid: own, mayChange: false, machineId: own };
+  }
+  return { kind: 'libvirt', libvirtd, ...(await hostUuidOf(virsh)), machineId: own };
 }
 
 function privateFolder(state: StateDir): string {

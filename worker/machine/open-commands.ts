@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import { ABANDONED_AFTER_MS } from '../../commands/command-audit.ts';
 import type { CommandRuns } from '../../commands/command-runs.ts';
+import { isMeant, type Observer } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
 
 export interface OpenCommandsDeps {
-  hostId: string;
+  observer: Observer;
   store: Store;
   commandRuns: CommandRuns;
   logger: Logger;
@@ -53,7 +54,7 @@ export class OpenCommands {
   }
 
   async #look(sandboxId: string, commandId: string, wasUnrecorded: boolean): Promise<void> {
-    const { hostId, store, commandRuns } = this.#deps;
+    const { observer, store, commandRuns } = this.#deps;
     const record = await store.commands.get(commandId);
     if (!record && !wasUnrecorded) this.#unrecorded.add(commandId);
     // Whoever ended it was killed before it could tidy up; or whoever asked for it, before it was recorded.
@@ -61,7 +62,7 @@ export class OpenCommands {
       await store.commandInputs.remove(commandId);
       await store.activity.closeCommand(sandboxId, commandId);
     }
-    if (record?.hostId !== hostId || commandRuns.isUnderWay(commandId)) return;
+    if (!record || !isMeant(record, observer) || commandRuns.isUnderWay(commandId)) return;
     if (record.state === 'running') this.#goOn(commandId, commandRuns.runToEnd(commandId));
     const age = Date.now() - Date.parse(record.requestedAt);
     if (record.state === 'requested' && age > ABANDONED_AFTER_MS) this.#goOn(commandId, commandRuns.settle(commandId));

@@ -65,11 +65,11 @@ async function withinLimit(limit: AbortSignal, tell: () => Promise<boolean>): Pr
 
 /** A source is told by preparing it again, which changes nothing else. False when it could not be. */
 async function prepareAgain(client: Client, store: Store, source: SourceAccess, limit: AbortSignal): Promise<boolean> {
-  const { id: sourceId, hostId, name, preparedBy: actor } = source;
+  const { id: sourceId, hostId, installationId = null, name, preparedBy: actor } = source;
   if (!actor) return false;
   const sagas = new TemporalSagas(client);
   const began = new Date().toISOString();
-  await sagas.sourceTask({ task: 'prepare', sourceId, hostId, name, actor });
+  await sagas.sourceTask({ task: 'prepare', sourceId, hostId, installationId, name, actor });
   await sagas.sourceTaskEnded({ hostId, name }, limit);
   const now = await store.sources.get(sourceId);
   return now?.state !== 'prepared' || (now.preparedAt ?? '') >= began;

@@ -5,6 +5,7 @@ import { excessOfKey, excessOfSandbox, type StorageRoom } from '../../activities
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { isMeant, type Observer } from '../../model/host.ts';
 import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import { DEFAULT_INTERVALS, type Intervals } from '../../model/intervals.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
@@ -27,7 +28,7 @@ const ASK_EVERY = 15;
 const OPERATION_MS = 60_000;
 
 export interface StorageWatchDeps {
-  hostId: string;
+  observer: Observer;
   hypervisor: Pick<Hypervisor, 'disk' | 'diskBytes' | 'heldBytes' | 'stopped'>;
   ledger: Pick<Ledger, 'sandboxIds'>;
   room: Pick<StorageRoom, 'check'>;
@@ -75,9 +76,10 @@ export class StorageWatch {
 
   /** Measures once, and goes on doing so. */
   async start(): Promise<void> {
-    const { store, hostId } = this.#deps;
+    const { store, observer } = this.#deps;
+    const { hostId } = observer;
     const paused = await store.sandboxes.all(['paused']);
-    this.#suspended = new Set(paused.filter((one) => one.hostId === hostId && one.stalledBy).map(({ id }) => id));
+    this.#suspended = new Set(paused.filter((one) => isMeant(one, observer) && one.stalledBy).map(({ id }) => id));
     const before = (await store.measuredDisks.list()).find((one) => one.hostId === hostId);
     for (const { id, bytes } of before?.sandboxes ?? []) this.#measured.set(id, { bytes, at: -Infinity });
     await this.#look();
@@ -146,7 +148,8 @@ export class StorageWatch {
 
   /** What has not changed is told again after a while: it says when it was measured. */
   async #tell(): Promise<void> {
-    const { hostId, store } = this.#deps;
+    const { store } = this.#deps;
+    const { hostId } = this.#deps.observer;
     const sandboxes = this.#untold;
     if (!sandboxes) return;
     const [text, now] = [JSON.stringify(sandboxes), performance.now()];

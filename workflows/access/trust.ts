@@ -58,7 +58,7 @@ export async function trust({ sandboxId }: TrustInput): Promise<boolean> {
 async function pushToGuest(sandboxId: string, guest: GuestTrust): Promise<boolean> {
   const { hostId, userCaKeys, revokedKeys, revokedSerials } = guest;
   const host = proxyActivities<HostActivities>({
-    taskQueue: hostQueue(hostId),
+    taskQueue: hostQueue(guest),
     summary: `${sandboxId} · ${hostId}`,
     scheduleToStartTimeout: '30s',
     startToCloseTimeout: '2m',

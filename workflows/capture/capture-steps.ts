@@ -29,7 +29,7 @@ export function captureSteps(life: CaptureLife) {
   const target = { sandboxId: captureId, generation: life.generation, source };
   const gone = { ...target, generation: life.generation + 1 };
   const summary = `${source} on ${hostId} → ${captureId}`;
-  const stepsWith = (options: ActivityOptions) => taskSteps(life, hostId, { step: options, undo: UNDO, summary });
+  const stepsWith = (options: ActivityOptions) => taskSteps(life, life.input, { step: options, undo: UNDO, summary });
   const { step, undo } = stepsWith(STEP);
 
   return {

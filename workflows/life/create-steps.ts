@@ -8,6 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import type { Prepared } from '../../activities/sandbox/create.ts';
+import type { HostRef } from '../../model/host.ts';
 import type { StepUnderWay } from '../../model/sagas/messages.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { isMultiStepFailure, isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
@@ -18,16 +19,17 @@ import type { Life } from './life.ts';
 import { bootMs, CREATE_GENERATION, cleanupSteps, stepOptions } from './steps.ts';
 
 /** The two activities in which a host creates a sandbox, what lies between them, and their undos. */
-export function createSteps(life: Life, hostId: string) {
+export function createSteps(life: Life, ref: HostRef) {
+  const { hostId } = ref;
   const { id, timeouts } = life;
   const { shownAfterMs } = timeouts;
   const { spec, createdBy } = life.record;
   const target = { sandboxId: id, generation: CREATE_GENERATION };
   const host = (withinMs: Record<string, number>, summary: string) =>
-    proxyActivities<HostActivities>({ ...multiStepOptions(life, withinMs, summary), taskQueue: hostQueue(hostId) });
+    proxyActivities<HostActivities>({ ...multiStepOptions(life, withinMs, summary), taskQueue: hostQueue(ref) });
 
   return {
-    ...cleanupSteps(life, hostId),
+    ...cleanupSteps(life, ref),
     /** reserve, cloneDisk */
     prepare: (userCaKeys: string[]) => {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
@@ -91,14 +93,22 @@ function failedStepOf(error: unknown): string | null {
   return (isMultiStepHeartbeat(said) || isMultiStepFailure(said)) && said.step !== '' ? said.step : null;
 }
 
-/** Whether the host refused the activity at its first step, or its worker never took it: nothing was done there. */
+/**
+ * Whether the host says that it has begun no step but the first, so that nothing of the others is to be undone. Of the first
+ * this says nothing: it may have failed after its effect.
+ */
+export function sawNoOtherStep(error: unknown): boolean {
+  const said = detailOf(error);
+  return isMultiStepFailure(said) && said.isFirst;
+}
+
+/** As {@link sawNoOtherStep}, or no worker took it: for lives that took either for no effect at all. */
 export function wasNotBegun(error: unknown): boolean {
   const cause = error instanceof ActivityFailure ? error.cause : null;
   if (cause instanceof TimeoutFailure) {
     return cause.timeoutType === 'SCHEDULE_TO_START' && !isMultiStepHeartbeat(cause.lastHeartbeatDetails);
   }
-  const said = detailOf(error);
-  return isMultiStepFailure(said) && said.isFirst;
+  return sawNoOtherStep(error);
 }
 
 function detailOf(error: unknown): unknown {

@@ -6,6 +6,7 @@ import {
   patched,
   setHandler,
 } from '@temporalio/workflow';
+import type { HostProposals, HostRef } from '../../model/host.ts';
 import type { ContinuedLife } from '../../model/sagas/continued-life.ts';
 import type { SandboxInput, SandboxPatch, StopRequest } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
@@ -223,9 +224,16 @@ export class Life {
     return this.input.foundOn ?? null;
   }
 
+  /** As {@link foundOn}, with its installation. */
+  get foundHost(): HostRef | null {
+    const { foundOn, installations } = this.input;
+    return foundOn === undefined ? null : { hostId: foundOn, installationId: installations?.[foundOn] ?? null };
+  }
+
   /** By the API, when it was asked for. */
-  get proposedHosts(): readonly string[] {
-    return this.input.hostIds ?? [];
+  get proposedHosts(): HostProposals {
+    const { hostIds = [], installations = {} } = this.input;
+    return { hostIds, installations };
   }
 
   /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */

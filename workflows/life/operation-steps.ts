@@ -1,6 +1,8 @@
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
+import type { HostRef } from '../../model/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { hostOf } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';
 import type { Life } from './life.ts';
@@ -9,43 +11,44 @@ import { startSteps, stepsUntilDone, stepsWithin } from './steps.ts';
 
 /** The steps of an operation, or of its undo, on the host that has the sandbox. */
 export function stepsOn(life: Life, generation: number): OperationSteps {
-  const { hostId } = life.record;
-  if (hostId === null) throw refusal('internal', `${life.id} runs, but its record names no host.`);
-  return operationSteps(life, hostId, generation);
+  const host = hostOf(life.record);
+  if (host === null) throw refusal('internal', `${life.id} runs, but its record names no host.`);
+  return operationSteps(life, host, generation);
 }
 
 /**
  * The steps of one operation on a living sandbox. They overtake those of earlier operations, and their undos overtake
  * them.
  */
-function operationSteps(life: Life, hostId: string, generation: number) {
+function operationSteps(life: Life, host: HostRef, generation: number) {
+  const { hostId } = host;
   const { id, timeouts } = life;
   const target = { sandboxId: id, generation };
   const newer = { ...target, generation: generation + 1 };
-  const step = stepsWithin(life, hostId);
-  const undo = stepsUntilDone(life, hostId, id);
-  const undoUnlessOff = stepsUntilDone(life, hostId, id, (about, what, run) =>
+  const step = stepsWithin(life, host);
+  const undo = stepsUntilDone(life, host, id);
+  const undoUnlessOff = stepsUntilDone(life, host, id, (about, what, run) =>
     retryUntilDone(about, what, (options) => unlessOff(run(options))),
   );
 
   return {
-    ...startSteps(life, hostId, generation),
-    hostId,
+    ...startSteps(life, host, generation),
+    host,
 
     saveSnapshot: (snapshotId: string, kind: SnapshotKind) =>
       step(timeouts.saveSnapshotMs, `${id} → ${snapshotId}`).saveSnapshot({ ...target, snapshotId, kind }),
     verifySnapshot: (snapshotId: string) =>
       step(timeouts.verifySnapshotMs, snapshotId).verifySnapshot({ ...target, snapshotId }),
     /** With {@link removeSnapshot} and {@link takeDomainAway} what take-back-save.ts consists of. */
-    thaw: () => stepsUntilDone(life, hostId, id, retryUntilDoneOrLeft).thaw(newer),
+    thaw: () => stepsUntilDone(life, host, id, retryUntilDoneOrLeft).thaw(newer),
     removeSnapshot: (snapshotId: string) =>
-      stepsUntilDone(life, hostId, snapshotId, retryUntilDoneOrLeft).removeSnapshot({ ...newer, snapshotId }),
+      stepsUntilDone(life, host, snapshotId, retryUntilDoneOrLeft).removeSnapshot({ ...newer, snapshotId }),
     takeDomainAway: () => undo.removeDomain(newer),
 
     /** Nobody waits for it: it stays queued while the host is down. */
     flatten: () =>
       proxyActivities<HostActivities>({
-        taskQueue: hostQueue(hostId),
+        taskQueue: hostQueue(host),
         summary: `${id} on ${hostId}`,
         startToCloseTimeout: timeouts.flattenMs,
         heartbeatTimeout: timeouts.heartbeatMs,
@@ -56,7 +59,7 @@ function operationSteps(life: Life, hostId: string, generation: number) {
     /** What there is of its machine. */
     findMachine: () =>
       proxyActivities<HostActivities>({
-        taskQueue: hostQueue(hostId),
+        taskQueue: hostQueue(host),
         summary: `${id} on ${hostId}`,
         scheduleToStartTimeout: timeouts.hostDownMs,
         startToCloseTimeout: timeouts.reserveMs,

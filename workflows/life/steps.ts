@@ -1,13 +1,24 @@
-import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  type ActivityOptions,
+  CancellationScope,
+  log,
+  proxyActivities,
+} from '@temporalio/workflow';
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { HostActivities } from '../../activities/host.ts';
+import type { LookResult } from '../../activities/step/steps.ts';
+import type { HostRef } from '../../model/host.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
+import { foreignLook } from '../../model/sandbox/proof.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
+import { refusal } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
+import { untilDone } from '../saga/until-done.ts';
 import type { Life } from './life.ts';
-import { retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
+import { optionsUntilDone, retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
 
 export const CREATE_GENERATION = 1;
 
@@ -48,9 +59,9 @@ export function bootMs({ record, timeouts }: Life, generation: number): number {
 }
 
 /** Steps of a sandbox on its host: `step(withinMs, summary).bootDomain(…)`; operators read the summary in the Temporal UI. */
-export function stepsWithin(life: Life, hostId: string): (withinMs: number, summary: string) => HostActivities {
+export function stepsWithin(life: Life, host: HostRef): (withinMs: number, summary: string) => HostActivities {
   return (withinMs, summary) =>
-    hostActivities(hostId, (name, execute) => life.timed(name, () => execute(stepOptions(life, withinMs, summary))));
+    hostActivities(host, (name, execute) => life.timed(name, () => execute(stepOptions(life, withinMs, summary))));
 }
 
 type Retry = (life: Life, what: string, run: (options: ActivityOptions) => Promise<unknown>) => Promise<unknown>;
@@ -58,21 +69,24 @@ type Retry = (life: Life, what: string, run: (options: ActivityOptions) => Promi
 /** Steps that are retried until they are done. */
 export function stepsUntilDone(
   life: Life,
-  hostId: string,
+  host: HostRef,
   summary: string,
   retry: Retry = retryUntilDone,
 ): HostActivities {
-  return hostActivities(hostId, (name, execute) =>
-    life.timed(name, () => retry(life, `${name} on host ${hostId}`, (options) => execute({ ...options, summary }))),
+  return hostActivities(host, (name, execute) =>
+    life.timed(name, () =>
+      retry(life, `${name} on host ${host.hostId}`, (options) => execute({ ...options, summary })),
+    ),
   );
 }
 
 /** How a sandbox whose disks are there starts, and how it is known to work. */
-export function startSteps(life: Life, hostId: string, generation = CREATE_GENERATION) {
+export function startSteps(life: Life, host: HostRef, generation = CREATE_GENERATION) {
+  const { hostId } = host;
   const { id, timeouts } = life;
   const { spec, createdBy } = life.record;
   const target = { sandboxId: id, generation };
-  const step = stepsWithin(life, hostId);
+  const step = stepsWithin(life, host);
   return {
     bootDomain: () => step(bootMs(life, generation), `${id} on ${hostId}`).bootDomain(target),
     signCertificate: (publicKey: string): Promise<SignedCertificate> =>
@@ -90,24 +104,67 @@ export function startSteps(life: Life, hostId: string, generation = CREATE_GENER
 }
 
 /** How a host is rid of a sandbox, layer by layer. Who does not want them left off shields them: saga.ts does. */
-export function cleanupSteps(life: Life, hostId: string) {
+export function cleanupSteps(life: Life, host: HostRef) {
   const { id } = life;
+  const { hostId } = host;
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const cleanup = stepsUntilDone(life, hostId, `${id} · ${hostId}`, retryUntilDoneOrLeft);
-  const proof = hostActivities(hostId, (name, execute) =>
-    retryUntilDoneOrLeft(life, `${name} on host ${hostId}`, (options) =>
-      execute({ ...options, summary: `${id} · ${hostId}: is anything left?` }),
-    ),
-  );
+  const cleanup = stepsUntilDone(life, host, `${id} · ${hostId}`, retryUntilDoneOrLeft);
+  const look = (options: ActivityOptions): Promise<LookResult> => {
+    const summary = `${id} · ${hostId}: is anything left?`;
+    return hostActivities(host, (_name, execute) => execute({ ...options, summary })).lookAgain(gone);
+  };
   return {
-    hostId,
+    host,
     removeCredentials: () => cleanup.removeCredentials(gone),
     removeDomain: () => cleanup.removeDomain(gone),
     releaseLease: () => cleanup.releaseLease(gone),
     removeWorkspace: () => cleanup.removeWorkspace(gone),
     releaseReservation: () => cleanup.releaseReservation(gone),
-    lookAgain: () => proof.lookAgain(gone),
+    /** What the machine that was asked says of itself, and no other. */
+    lookAgain: () =>
+      retryUntilDoneOrLeft(life, `lookAgain on host ${hostId}`, async (options) => {
+        const result = await look(options);
+        refuseForeign(host, result);
+        return result;
+      }),
   };
 }
 
 export type CleanupSteps = ReturnType<typeof cleanupSteps>;
+
+/**
+ * Of the undos of a create, for a host that refused it: retried until they are done, beside whatever else is done for the
+ * sandbox, so its record tells nothing of them.
+ */
+export function quietCleanupSteps(life: Life, host: HostRef) {
+  const gone = { sandboxId: life.id, generation: CLEANUP_GENERATION };
+  const { cleanupMs, heartbeatMs, cleanupPauseMs } = life.timeouts;
+  const options = {
+    ...optionsUntilDone(cleanupMs, heartbeatMs),
+    summary: `${life.id} · ${host.hostId}, which refused it`,
+  };
+  const undo = hostActivities(host, (name, execute) => {
+    const onFailure = (error: unknown) =>
+      log.warn('an undo does not hold yet', { sandboxId: life.id, name, reason: String(error) });
+    const run = () =>
+      untilDone(
+        () => execute(options),
+        onFailure,
+        () => cleanupPauseMs,
+      );
+    return CancellationScope.nonCancellable(run);
+  });
+  return {
+    removeCredentials: () => undo.removeCredentials(gone),
+    removeWorkspace: () => undo.removeWorkspace(gone),
+    releaseReservation: () => undo.releaseReservation(gone),
+  };
+}
+
+/** @throws ApplicationFailure another_installation */
+function refuseForeign(host: HostRef, { observations }: LookResult): void {
+  const foreign = foreignLook(observations, host);
+  if (!foreign) return;
+  const seen = foreign.by ? `${foreign.by.installationId} on host ${foreign.by.hostId}` : 'who did not say where';
+  throw refusal('another_installation', `${host.installationId} was asked, and it was ${seen} that looked`);
+}

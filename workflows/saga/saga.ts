@@ -1,7 +1,7 @@
 import { CancellationScope, log } from '@temporalio/workflow';
 
-/** Registers the undo of the step that follows; the answer withdraws it, for a step that is known to have had no effect. */
-export type Undo = (step: string, undo: () => Promise<void>) => () => void;
+/** Registers the undo of the step that follows. From then on it runs whenever the story fails: nobody can withdraw it. */
+export type Undo = (step: string, undo: () => Promise<void>) => void;
 
 /**
  * Runs the steps of `story`. When one fails or is cancelled, every undo that was registered runs, newest first,
@@ -13,19 +13,13 @@ export async function saga<T>(
   story: (undo: Undo) => Promise<T>,
   beforeUndo: (cause: unknown) => Promise<void> = async () => {},
 ): Promise<T> {
-  const undos = new Set<{ step: string; undo: () => Promise<void> }>();
+  const undos: { step: string; undo: () => Promise<void> }[] = [];
   try {
-    return await story((step, undo) => {
-      const entry = { step, undo };
-      undos.add(entry);
-      return () => {
-        undos.delete(entry);
-      };
-    });
+    return await story((step, undo) => void undos.push({ step, undo }));
   } catch (cause) {
     await CancellationScope.nonCancellable(async () => {
       await beforeUndo(cause);
-      for (const { step, undo } of [...undos].reverse()) {
+      for (const { step, undo } of undos.toReversed()) {
         log.info('undo', { step });
         await undo();
       }

@@ -65,7 +65,7 @@ export async function untilItWorks<T>(life: Life, host: OperationSteps, attempt:
   const onFailure = async (error: unknown) => {
     if (isCancellation(error)) throw error;
     const { step, message } = failureOf(error, life.failedStep);
-    const waitingFor = `${step} on host ${host.hostId}: ${message}`;
+    const waitingFor = `${step} on host ${host.host.hostId}: ${message}`;
     if (waitingFor !== recorded) await life.recordChange('sandbox.cleanup', { waitingFor }, { step, message });
     recorded = waitingFor;
   };

@@ -1,9 +1,12 @@
+import { patched } from '@temporalio/workflow';
+import type { HostRef } from '../../model/host.ts';
 import type { SandboxFailure, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import { CREATE_GENERATION, cleanupSteps, placement, startSteps, stepsWithin } from '../life/steps.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { saga, type Undo } from '../saga/saga.ts';
+import { RefusedHost, recordAsked, UNDOS_STAY } from './asked-hosts.ts';
 
 /**
  * How lives were created that began before activities had several steps (create-sandbox.ts): each step is an activity of its own.
@@ -37,37 +40,41 @@ export async function createBySteps(life: Life, beforeUndo: (cause: unknown) => 
 /** Placement proposes hosts; each accepts or refuses, and the next is asked. */
 async function reserveSomewhere(life: Life, undo: Undo): Promise<HostSteps> {
   life.enter('placing');
-  const { hostIds } = await life.timed('proposeHosts', () =>
+  const { hostIds, installations = {} } = await life.timed('proposeHosts', () =>
     placement.proposeHosts({ spec: life.record.spec, sandboxId: life.id, apiKeyId: life.record.createdBy.apiKeyId }),
   );
   let refusal: unknown;
   for (const hostId of hostIds) {
-    await life.recordChange('sandbox.state', { hostId }); // written before the host is touched: a cleanup must find it
-    const host = hostSteps(life, hostId);
-    const withdraw = undo('reserve', host.releaseReservation);
+    const ref = { hostId, installationId: installations[hostId] ?? null };
+    await recordAsked(life, ref);
+    const host = hostSteps(life, ref);
+    const refused = new RefusedHost(life, ref);
+    undo('reserve', () => refused.orElse(host.releaseReservation));
     try {
       await host.reserve();
       return host;
     } catch (error) {
       if (!isRefusal(failureOf(error, 'reserve'))) throw error;
-      withdraw();
+      if (patched(UNDOS_STAY)) refused.takeBack(['reserve']);
+      else await refused.withdraw([]);
       refusal = error;
     }
   }
-  await life.recordChange('sandbox.state', { hostId: null });
+  await life.recordChange('sandbox.state', { hostId: null, installationId: null });
   throw refusal;
 }
 
 /** Each step of a create as an activity of its own, and the undos. */
-function hostSteps(life: Life, hostId: string) {
+function hostSteps(life: Life, host: HostRef) {
+  const { hostId } = host;
   const { id, timeouts } = life;
   const { spec } = life.record;
   const { source, snapshotId, captureId = null, cpus, memoryMib, network } = spec;
   const target = { sandboxId: id, generation: CREATE_GENERATION };
-  const step = stepsWithin(life, hostId);
+  const step = stepsWithin(life, host);
   return {
-    ...startSteps(life, hostId),
-    ...cleanupSteps(life, hostId),
+    ...startSteps(life, host),
+    ...cleanupSteps(life, host),
     reserve: () => step(timeouts.reserveMs, `${id} on ${hostId}`).reserve({ ...target, source, snapshotId, memoryMib }),
     cloneDisk: (userCaKeys: string[]) => {
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };

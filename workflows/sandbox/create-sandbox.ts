@@ -1,11 +1,14 @@
+import { patched } from '@temporalio/workflow';
 import type { Prepared } from '../../activities/sandbox/create.ts';
+import type { HostProposals } from '../../model/host.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { type CreateSteps, createSteps, wasNotBegun } from '../life/create-steps.ts';
+import { type CreateSteps, createSteps, sawNoOtherStep, wasNotBegun } from '../life/create-steps.ts';
 import type { Life } from '../life/life.ts';
 import { placement } from '../life/steps.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { saga, type Undo } from '../saga/saga.ts';
+import { RefusedHost, recordAsked, UNDOS_STAY } from './asked-hosts.ts';
 
 /**
  * From a request to a sandbox that is known to work:
@@ -32,7 +35,10 @@ export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => 
   }, beforeUndo);
 }
 
-/** The API proposes hosts, then placement does; each accepts or refuses, and the next is asked. */
+/**
+ * The API proposes hosts, then placement does; each accepts or refuses, and the next is asked. What one that refused has
+ * promised all the same is taken back meanwhile: only the sandbox's end waits for that.
+ */
 async function prepareSomewhere(
   life: Life,
   userCaKeys: string[],
@@ -41,35 +47,41 @@ async function prepareSomewhere(
   const asked = new Set<string>();
   let refusal: unknown;
   for (const propose of [async () => life.proposedHosts, () => proposeHosts(life)]) {
-    for (const hostId of await propose()) {
+    const { hostIds, installations = {} } = await propose();
+    for (const hostId of hostIds) {
       if (asked.has(hostId)) continue;
       asked.add(hostId);
-      if (hostId !== life.record.hostId) await life.recordChange('sandbox.state', { hostId }); // before the host is touched: a cleanup must find it
-      const host = createSteps(life, hostId);
-      const undos = [host.releaseReservation, host.removeCredentials, host.removeWorkspace];
-      const withdrawals = undos.map((each, n) => undo(n === 0 ? 'reserve' : 'cloneDisk', each));
+      const ref = { hostId, installationId: installations[hostId] ?? null };
+      await recordAsked(life, ref);
+      const host = createSteps(life, ref);
+      const refused = new RefusedHost(life, ref);
+      undo('reserve', () => refused.orElse(host.releaseReservation));
+      undo('cloneDisk', () => refused.orElse(host.removeCredentials));
+      undo('cloneDisk', () => refused.orElse(host.removeWorkspace));
       try {
         const { clone } = await host.prepare(userCaKeys);
         return { host, clone };
       } catch (error) {
         if (!isRefusal(failureOf(error, life.failedStep))) throw error;
-        if (!wasNotBegun(error)) for (const each of undos.toReversed()) await each();
-        for (const withdraw of withdrawals) withdraw();
+        if (patched(UNDOS_STAY)) refused.takeBack(sawNoOtherStep(error) ? ['reserve'] : ['reserve', 'cloneDisk']);
+        else
+          await refused.withdraw(
+            wasNotBegun(error) ? [] : [host.removeWorkspace, host.removeCredentials, host.releaseReservation],
+          );
         refusal = error;
       }
     }
   }
-  await life.recordChange('sandbox.state', { hostId: null });
+  await life.recordChange('sandbox.state', { hostId: null, installationId: null });
   throw refusal;
 }
 
-async function proposeHosts(life: Life): Promise<string[]> {
+async function proposeHosts(life: Life): Promise<HostProposals> {
   const { spec, createdBy } = life.record;
   life.enter('placing');
-  const { hostIds } = await life.timed('proposeHosts', () =>
+  return life.timed('proposeHosts', () =>
     placement.proposeHosts({ spec, sandboxId: life.id, apiKeyId: createdBy.apiKeyId }),
   );
-  return hostIds;
 }
 
 /** The host has no room, or its worker never took the request: another may do it. */

@@ -1,5 +1,7 @@
 import { patched, sleep } from '@temporalio/workflow';
+import type { HostRef } from '../../model/host.ts';
 import { LAYERS, type Observation, type Proof, unprovenLayers } from '../../model/sandbox/proof.ts';
+import { askedHostsOf, hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
 import { controlUntilDone } from '../saga/control.ts';
@@ -18,11 +20,10 @@ const LONGEST_PAUSE = 12;
  * only what was seen to be absent is reported as removed.
  */
 export async function destroySandbox(life: Life): Promise<Proof> {
-  const hostId = life.record.hostId ?? (await hostByLooking(life));
-  if (typeof hostId !== 'string') return proofOf(life, hostId);
-  const host = cleanupSteps(life, hostId);
-  await removeEveryLayer(host);
-  return prove(life, host);
+  const host = askedHostsOf(life.record).length === 0 ? await hostByLooking(life) : hostOf(life.record);
+  if (Array.isArray(host)) return proofOf(life, host);
+  if (host) await removeEveryLayer(cleanupSteps(life, host));
+  return proveUndone(life);
 }
 
 /**
@@ -30,27 +31,33 @@ export async function destroySandbox(life: Life): Promise<Proof> {
  * be older than what happened: so every host is looked at.
  * @returns the host that has something of it; else what was looked at
  */
-async function hostByLooking(life: Life): Promise<string | Observation[]> {
+async function hostByLooking(life: Life): Promise<HostRef | Observation[]> {
   if (!life.isTakenOver || !patched('every-host-is-looked-at')) return neverPlaced();
   const seen: Observation[] = [];
-  const { hostIds } = await controlUntilDone.knownHosts();
+  const { hostIds, installations = {} } = await controlUntilDone.knownHosts();
   for (const hostId of hostIds) {
-    const { observations } = await cleanupSteps(life, hostId).lookAgain();
+    const host = { hostId, installationId: installations[hostId] ?? null };
+    const { observations } = await cleanupSteps(life, host).lookAgain();
     if (unprovenLayers(observations).length === 0) {
       seen.push(...observations.map((each) => ({ ...each, lookedAt: `${hostId}: ${each.lookedAt}` })));
       continue;
     }
-    await life.recordChange('sandbox.cleanup', { hostId }, { foundOn: hostId });
-    return hostId;
+    await life.recordChange('sandbox.cleanup', { ...host, askedHosts: [host] }, { foundOn: hostId });
+    return host;
   }
   return seen.length > 0 ? seen : neverPlaced();
 }
 
-/** What a create leaves behind after its undos: nothing. Looks, and destroys once more whatever says otherwise. */
+/**
+ * What is left after the undos of a create, or a destroy: nothing, on any host that was ever asked. Looks at each, and
+ * destroys once more whatever says otherwise. A host that is down is waited for, since nobody else can look at its machine.
+ */
 export async function proveUndone(life: Life): Promise<Proof> {
-  const { hostId } = life.record;
-  if (hostId === null) return proofOf(life, neverPlaced());
-  return prove(life, cleanupSteps(life, hostId));
+  const asked = askedHostsOf(life.record);
+  if (asked.length === 0) return proofOf(life, neverPlaced());
+  const observations: Observation[] = [];
+  for (const host of asked.toReversed()) observations.push(...(await prove(life, cleanupSteps(life, host))));
+  return proofOf(life, observations);
 }
 
 async function removeEveryLayer(host: CleanupSteps): Promise<void> {
@@ -64,14 +71,14 @@ async function removeEveryLayer(host: CleanupSteps): Promise<void> {
   for (const remove of removals) await remove();
 }
 
-async function prove(life: Life, host: CleanupSteps): Promise<Proof> {
+async function prove(life: Life, host: CleanupSteps): Promise<Observation[]> {
   let said = '';
   for (let n = 1; ; n++) {
     const { observations } = await host.lookAgain();
     const left = unprovenLayers(observations);
-    if (left.length === 0) return proofOf(life, observations);
+    if (left.length === 0) return observations;
     const found = observations.filter((o) => !o.absent).map((o) => `${o.layer}: ${o.found ?? o.lookedAt}`);
-    const waitingFor = `${left.join(', ')} to be gone from host ${host.hostId}`;
+    const waitingFor = `${left.join(', ')} to be gone from host ${host.host.hostId}`;
     if (waitingFor !== said) await life.recordChange('sandbox.cleanup', { waitingFor }, { left, found });
     said = waitingFor;
     await sleep(Math.min(n, LONGEST_PAUSE) * life.timeouts.cleanupPauseMs);

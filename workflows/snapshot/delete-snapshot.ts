@@ -39,10 +39,15 @@ export async function deleteSnapshot(input: DeleteSnapshotInput): Promise<Snapsh
   return deleted;
 }
 
-async function remove({ snapshotId, hostId, timeouts }: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
+async function remove({
+  snapshotId,
+  hostId,
+  installationId = null,
+  timeouts,
+}: DeleteSnapshotInput): Promise<{ keptFor: string | null }> {
   const { taskPauseMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
   const summary = `${snapshotId} on ${hostId}`;
-  const taskQueue = hostQueue(hostId);
+  const taskQueue = hostQueue({ hostId, installationId });
   const host = (options: ActivityOptions) => proxyActivities<HostActivities>({ ...options, summary, taskQueue });
   // Of its own: the steps of its sandbox, which may go on, are neither waited for nor overtaken.
   const target = { sandboxId: snapshotId, generation: workflowInfo().startTime.getTime(), snapshotId };

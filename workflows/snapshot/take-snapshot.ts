@@ -1,4 +1,5 @@
 import { isCancellation } from '@temporalio/workflow';
+import type { HostRef } from '../../model/host.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotKind, SnapshotReason, SnapshotRecord, VerifiedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Life } from '../life/life.ts';
@@ -33,7 +34,7 @@ export async function takeSnapshot(
   onRecorded: () => void = () => {},
 ): Promise<SnapshotRecord> {
   const { id, name, kind, reason, actor } = wish;
-  await snapshotRecords.begin(creating(life, host.hostId, wish));
+  await snapshotRecords.begin(creating(life, host.host, wish));
   onRecorded();
   await life.recordChange('snapshot.requested', {}, { snapshotId: id, name, kind, reason }, actor);
   const { chainLength = 0, ...saved } = await save(life, host, wish);
@@ -58,11 +59,16 @@ async function save(life: Life, host: OperationSteps, { id, kind }: SnapshotWish
   }
 }
 
-function creating(life: Life, hostId: string, { id, name, kind, reason, actor }: SnapshotWish): SnapshotRecord {
+function creating(
+  life: Life,
+  { hostId, installationId = null }: HostRef,
+  { id, name, kind, reason, actor }: SnapshotWish,
+): SnapshotRecord {
   return {
     id,
     sandboxId: life.id,
     hostId,
+    installationId,
     source: life.record.spec.source,
     name,
     kind,

@@ -1,6 +1,7 @@
 import { CancellationScope, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { BakedRemembrance } from '../../activities/source/baked-source.ts';
+import type { HostRef } from '../../model/host.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
@@ -22,7 +23,7 @@ export class BakeLife extends TaskLife {
 
   constructor(
     readonly sourceId: string,
-    readonly hostId: string,
+    readonly host: HostRef,
     readonly name: string,
     private readonly actor: Actor,
     timeouts: Partial<Timeouts> = {},
@@ -50,12 +51,14 @@ export class BakeLife extends TaskLife {
 
   /** Resolves when its host lists it, or lists it no more. */
   async listed(isThere: boolean): Promise<void> {
-    const { hostId, name } = this;
+    const { name } = this;
+    const { hostId } = this.host;
     await this.retryUntilDone('awaitListed', () => awaitListed({ hostId, name, isThere }));
   }
 
   #event(kind: AuditKind, detail: Record<string, unknown>): AuditEvent {
-    const { actor, hostId } = this;
+    const { actor } = this;
+    const { hostId } = this.host;
     return auditEvent(this.#events++, { kind, actor, hostId, detail });
   }
 }

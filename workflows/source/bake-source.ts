@@ -22,8 +22,8 @@ import { Builder } from './builder.ts';
  * they hold, and nothing of it is left. `ready` is said when the host lists the source.
  */
 export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
-  const { sourceId, hostId, name, actor, timeouts } = input;
-  const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
+  const { sourceId, name, actor, timeouts } = input;
+  const life = new BakeLife(sourceId, input, name, actor, timeouts);
   const begun = await life.begin(requestedBake(input));
   if (begun.state !== 'baking') return begun;
   const builder = new Builder(input);

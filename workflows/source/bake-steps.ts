@@ -14,12 +14,12 @@ const STEP: ActivityOptions = {
 
 /** The steps of one bake on its host, each with the line that operators read in the Temporal UI. */
 export function bakeSteps(life: BakeLife, { bakeId, snapshot, builderId }: BakeSourceInput) {
-  const { sourceId, hostId, name, generation } = life;
+  const { sourceId, host, name, generation } = life;
   const request = { bakeId, sourceId, name, snapshotId: snapshot.id, builderId };
   const target = { sandboxId: sourceId, generation, ...request };
   const gone = { ...target, generation: generation + 1 };
-  const summary = `${snapshot.id} → ${name} on ${hostId}`;
-  const { step, undo } = taskSteps(life, hostId, { step: STEP, undo: UNTIL_DONE, summary });
+  const summary = `${snapshot.id} → ${name} on ${host.hostId}`;
+  const { step, undo } = taskSteps(life, host, { step: STEP, undo: UNTIL_DONE, summary });
 
   return {
     claimSourceName: () => step.claimSourceName(target),

@@ -20,12 +20,12 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['source_in_use', 'source_runni
  */
 export async function deleteSource(input: DeleteSourceInput): Promise<BakedSource> {
   const { sourceId, hostId, name, actor, timeouts } = input;
-  const life = new BakeLife(sourceId, hostId, name, actor, timeouts);
+  const life = new BakeLife(sourceId, input, name, actor, timeouts);
   await life.recordChange({ state: 'deleting', failure: null }, { kind: 'source.deleting', detail: {} });
   const summary = `${name} on ${hostId}`;
   const target = { sandboxId: sourceId, generation: life.generation, sourceId, name };
   const removeSource = (options: ActivityOptions) =>
-    proxyActivities<HostActivities>({ ...options, summary, taskQueue: hostQueue(hostId) }).removeSource(target);
+    proxyActivities<HostActivities>({ ...options, summary, taskQueue: hostQueue(input) }).removeSource(target);
   const refused = await life.retryUntilDone('removeSource', async (n) => {
     try {
       await removeSource(n === 1 ? brieflyFirst(UNTIL_DONE) : UNTIL_DONE);

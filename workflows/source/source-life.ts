@@ -21,12 +21,16 @@ export class SourceLife extends TaskLife {
 
   /** Changes the record; also when the workflow is being cancelled. */
   async recordChange(changes: Changes, said?: { kind: AuditKind; detail: Record<string, unknown> }): Promise<void> {
-    const { sourceId: id, hostId, name, actor, task } = this.input;
+    const { sourceId: id, hostId, installationId = null, name, actor, task } = this.input;
     setCurrentDetails([task, changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const number = this.#events++; // also of a change without an event: ids of runs that began earlier stay
     const event = said ? auditEvent(number, { ...said, actor, hostId }) : null;
     await CancellationScope.nonCancellable(() =>
-      rememberSource({ source: { id, hostId, name }, changes: { ...changes, updatedAt: now() }, event }),
+      rememberSource({
+        source: { id, hostId, installationId, name },
+        changes: { ...changes, updatedAt: now() },
+        event,
+      }),
     );
   }
 }

@@ -79,7 +79,8 @@ async function stopped(input: SourcePowerInput): Promise<SourcePowered> {
 }
 
 /** @param stepMs what the guest may take of the step */
-function stepsOf({ sourceId, hostId, name }: SourcePowerInput, stepMs: number) {
+function stepsOf(input: SourcePowerInput, stepMs: number) {
+  const { sourceId, hostId, name } = input;
   const options: ActivityOptions = {
     scheduleToStartTimeout: '30s',
     startToCloseTimeout: stepMs + MARGIN_MS,
@@ -94,7 +95,7 @@ function stepsOf({ sourceId, hostId, name }: SourcePowerInput, stepMs: number) {
     },
     summary: `${name} on ${hostId}`,
   };
-  const host = proxyActivities<HostActivities>({ ...options, taskQueue: hostQueue(hostId) });
+  const host = proxyActivities<HostActivities>({ ...options, taskQueue: hostQueue(input) });
   const generation = workflowInfo().startTime.getTime();
   return { host, options, target: { sandboxId: `${sourceId}/power`, sourceId, generation, source: name } };
 }

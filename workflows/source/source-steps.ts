@@ -22,7 +22,7 @@ export function sourceSteps(life: SourceLife) {
   const { sourceId, hostId, name, actor } = life.input;
   const target = { sandboxId: sourceId, generation: life.generation, source: name };
   const gone = { ...target, generation: life.generation + 1 };
-  const { step, undo } = taskSteps(life, hostId, { step: STEP, undo: UNDO, summary: `${name} on ${hostId}` });
+  const { step, undo } = taskSteps(life, life.input, { step: STEP, undo: UNDO, summary: `${name} on ${hostId}` });
 
   return {
     inspectSource: () => step.inspectSource(target),

@@ -1,5 +1,6 @@
 import { type ActivityOptions, CancellationScope, patched, workflowInfo } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
+import type { HostRef } from '../../model/host.ts';
 import { brieflyFirst } from '../life/retry-until-done.ts';
 import { failureOf } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
@@ -53,13 +54,13 @@ export abstract class TaskLife {
 /** The steps of a task on a host, and their undos, which are retried until they are done. */
 export function taskSteps(
   life: TaskLife,
-  hostId: string,
+  host: HostRef,
   options: { step: ActivityOptions; undo: ActivityOptions; summary: string },
 ): { step: HostActivities; undo: HostActivities } {
   const { summary } = options;
   return {
-    step: hostActivities(hostId, (name, execute) => life.step(name, () => execute({ ...options.step, summary }))),
-    undo: hostActivities(hostId, (name, execute) =>
+    step: hostActivities(host, (name, execute) => life.step(name, () => execute({ ...options.step, summary }))),
+    undo: hostActivities(host, (name, execute) =>
       life.retryUntilDone(name, (n) => execute({ ...(n === 1 ? brieflyFirst(options.undo) : options.undo), summary })),
     ),
   };

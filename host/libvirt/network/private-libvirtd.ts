@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { access, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../disk/absent.ts';
+import { machineId } from '../../installation.ts';
+import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { exec } from '../../os/exec.ts';
 import { Virsh } from '../client/virsh.ts';
 import { child, parseXml } from '../client/xml.ts';
@@ -48,7 +51,9 @@ const TIMEOUT_MS = 30_000;
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
   const virsh = new Virsh(uriOf(folder));
   const present = await namespacesOf(folder);
-  await bringUp(present ?? (await prepare(folder)), virsh);
+  const holder = present ?? (await prepare(folder));
+  await nameMachine(folder);
+  await bringUp(holder, virsh);
   return {
     uri: virsh.uri,
     leaseFolder: leaseFolderOf(folder),
@@ -117,6 +122,18 @@ async function prepare(folder: string): Promise<number> {
   await mkdir(join(folder, 'run'), { mode: 0o755 });
   await removeBridges(folder);
   return startNamespaces(folder);
+}
+
+/**
+ * Where a machine's firmware has no UUID, libvirt makes one up at each start. Its next start takes the machine's own id, or
+ * where there is none, one that is made up once.
+ */
+async function nameMachine(folder: string): Promise<void> {
+  const path = join(folder, 'etc', 'libvirtd.conf');
+  const settings = (await orAbsent(readFile(path, 'utf8'))) ?? '';
+  if (/^host_uuid/m.test(settings)) return;
+  const named = (await machineId()) === null ? `host_uuid = "${randomUUID()}"` : 'host_uuid_source = "machine-id"';
+  await writeFileAtomic(path, `${settings}\n${named}\n`, 0o644);
 }
 
 async function stopDaemon(folder: string): Promise<void> {

@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { MayflyError } from '../model/errors.ts';
+import type { HostKind } from '../model/host.ts';
+import { ID_BYTES, installationIdFrom, isInstallationId } from '../model/ids.ts';
+import { orAbsent } from './disk/absent.ts';
+import { writeFileAtomic } from './os/atomic-file.ts';
+import type { StateDir } from './state-dir.ts';
+
+const Installation = z.strictObject({
+  /** Random, made once. */
+  id: z.string().refine(isInstallationId),
+  kind: z.enum(['libvirt', 'simulated']),
+  /** Whose libvirtd runs its machines; null on a simulated host. */
+  libvirtd: z.enum(['system', 'private']).nullable(),
+  hostUuid: z.string().nullable(),
+  machineId: z.string().nullable(),
+  /** Whether its folder was in use before it had an id: then what was named without one is meant for it. */
+  servesUnnamed: z.boolean(),
+  madeAt: z.string(),
+});
+/** What ties a state folder to one machine. */
+export type Installation = Readonly<z.infer<typeof Installation>>;
+
+/** A machine as a host worker finds it. */
+export interface FoundMachine {
+  kind: HostKind;
+  libvirtd: Installation['libvirtd'];
+  /** libvirt's UUID of it, or what stands for that; null where there is none. */
+  hostUuid: string | null;
+  /** Whether the UUID may be another after the next start of libvirtd: neither firmware nor anybody else has set it. */
+  mayChange: boolean;
+  /** That of `/etc/machine-id`, written as a UUID; null where there is none (machine-id(5)). */
+  machineId: string | null;
+}
+
+export function installationFileOf(state: StateDir): string {
+  return join(state.root, 'installation.json');
+}
+
+/**
+ * What the folder says of itself; null when nobody has served it since there are installation ids.
+ * @throws MayflyError another_installation when its file is damaged
+ */
+export async function readInstallation(state: StateDir): Promise<Installation | null> {
+  const path = installationFileOf(state);
+  const text = await orAbsent(readFile(path, 'utf8'));
+  if (text === null) return null;
+  const parsed = Installation.safeParse(parsedJson(text));
+  if (parsed.success) return parsed.data;
+  const remedy =
+    'Put it back from a backup. Where there is none, remove it: the folder gets a new id, and what was made under the old one has to be forgotten (docs/operations.md).';
+  throw new MayflyError(
+    'another_installation',
+    `${path} is damaged, so nobody can tell whose sandboxes are here. ${remedy}`,
+  );
+}
+
+/**
+ * Refuses a machine that is not the one of before: on it, everything would be found gone.
+ * @throws MayflyError another_installation
+ */
+export function refuseAnotherMachine(state: StateDir, known: Installation | null, found: FoundMachine): void {
+  if (!known) return;
+  refuseAnotherKind(state, known, found.kind);
+  if (known.libvirtd !== found.libvirtd)
+    throw refusal(
+      state,
+      `whose machines run under ${LIBVIRTDS[known.libvirtd ?? 'system']}`,
+      `this is ${LIBVIRTDS[found.libvirtd ?? 'system']}`,
+    );
+  if (isSameMachine(known, found)) return;
+  const before = `on the machine with the UUID ${known.hostUuid}`;
+  throw refusal(
+    state,
+    before,
+    `this one has ${found.hostUuid}`,
+    `A copied folder needs another MAYFLY_HOST_ID and has to begin empty. If this is the machine, with another mainboard say, write its UUID into ${installationFileOf(state)}.`,
+  );
+}
+
+/** @throws MayflyError another_installation */
+export function refuseAnotherKind(state: StateDir, known: Installation | null, kind: HostKind): void {
+  if (!known || known.kind === kind) return;
+  throw refusal(
+    state,
+    `of the kind ${known.kind}`,
+    `MAYFLY_HOST is ${kind}`,
+    `Start it with MAYFLY_HOST=${known.kind}, or use another MAYFLY_STATE_DIR.`,
+  );
+}
+
+/**
+ * Keeps what the folder is tied to: its id is made when it has none.
+ * @param wasUsed whether it was served before there were ids
+ */
+export async function keepInstallation(
+  state: StateDir,
+  known: Installation | null,
+  { kind, libvirtd, hostUuid, machineId }: FoundMachine,
+  wasUsed: boolean,
+): Promise<Installation> {
+  if (known && known.hostUuid === hostUuid && known.machineId === machineId) return known;
+  const made = known ?? {
+    id: installationIdFrom(randomBytes(ID_BYTES)),
+    servesUnnamed: wasUsed,
+    madeAt: new Date().toISOString(),
+  };
+  const installation: Installation = { ...made, kind, libvirtd, hostUuid, machineId };
+  await writeFileAtomic(installationFileOf(state), `${JSON.stringify(installation, null, 2)}\n`, 0o600);
+  return installation;
+}
+
+/** The machine's own id, as libvirt makes a UUID of it (`host_uuid_source = "machine-id"`); null where there is none. */
+export async function machineId(path = '/etc/machine-id'): Promise<string | null> {
+  const text = (await orAbsent(readFile(path, 'utf8')))?.trim() ?? '';
+  if (!/^[0-9a-f]{32}$/.test(text)) return null;
+  return text.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+const LIBVIRTDS = { system: "the system's libvirtd", private: 'a libvirtd of its own' } as const;
+
+/** Where libvirt makes its UUID up anew at each start, the machine's own id tells. */
+function isSameMachine(known: Installation, found: FoundMachine): boolean {
+  if (known.hostUuid === null || found.hostUuid === null || known.hostUuid === found.hostUuid) return true;
+  return found.mayChange && known.machineId !== null && known.machineId === found.machineId;
+}
+
+function refusal(state: StateDir, before: string, now: string, remedy = ''): MayflyError {
+  const why = `${state.root} is of an installation ${before}, and ${now}`;
+  const danger = 'Here nothing of its sandboxes would be found, whatever is left of them';
+  return new MayflyError('another_installation', `${why}. ${danger}. ${remedy}`.trim());
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // told as damaged
+  }
+}

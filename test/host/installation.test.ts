@@ -1,0 +1,81 @@
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  type FoundMachine,
+  installationFileOf,
+  keepInstallation,
+  readInstallation,
+  refuseAnotherMachine,
+} from '../../host/installation.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+import { temporaryState } from './temporary-state.ts';
+
+async function freshState(): Promise<StateDir> {
+  const { state, remove } = await temporaryState();
+  onTestFinished(remove);
+  return state;
+}
+
+const HERE: FoundMachine = {
+  kind: 'libvirt',
+  libvirtd: 'system',
+  hostUuid: '11111111-2222-4333-8444-555555555555',
+  mayChange: false,
+  machineId: 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee',
+};
+const ELSEWHERE = '99999999-2222-4333-8444-555555555555';
+
+test('an id is made once, at random, for nobody else to read, and stays', async () => {
+  const [state, other] = [await freshState(), await freshState()];
+  expect(await readInstallation(state)).toBeNull();
+  const made = await keepInstallation(state, null, HERE, false);
+  expect(made).toMatchObject({ id: expect.stringMatching(/^ins-[0-9a-z]{16}$/), servesUnnamed: false });
+  expect((await keepInstallation(other, null, HERE, true)).id).not.toBe(made.id);
+  expect((await stat(installationFileOf(state))).mode & 0o777).toBe(0o600);
+  expect(await readdir(state.root)).not.toContain('installation.json.new');
+  const known = await readInstallation(state);
+  expect(known).toEqual(made);
+  expect(await keepInstallation(state, known, HERE, true)).toEqual(made);
+});
+
+test.each(['', '{"id":"ins-0', '{}', JSON.stringify({ id: '../x', kind: 'libvirt' })])(
+  'a damaged file %j is refused, and says what to do',
+  async (text) => {
+    const state = await freshState();
+    await writeFile(installationFileOf(state), text);
+    await expect(readInstallation(state)).rejects.toMatchObject({
+      code: 'another_installation',
+      message: expect.stringContaining('from a backup'),
+    });
+  },
+);
+
+describe('what is found', () => {
+  test.each<[string, Partial<FoundMachine>]>([
+    ['another kind', { kind: 'simulated', libvirtd: null }],
+    ['a private libvirtd', { libvirtd: 'private' }],
+    ['another UUID of the firmware', { hostUuid: ELSEWHERE }],
+    ['another UUID and another machine id', { hostUuid: ELSEWHERE, mayChange: true, machineId: ELSEWHERE }],
+    ['another UUID on a machine without an id', { hostUuid: ELSEWHERE, mayChange: true, machineId: null }],
+  ])('%s is another machine than before', async (_what, changes) => {
+    const state = await freshState();
+    const known = await keepInstallation(state, null, HERE, false);
+    expect(() => refuseAnotherMachine(state, known, { ...HERE, ...changes })).toThrow(
+      expect.objectContaining({ code: 'another_installation', message: expect.stringContaining(state.root) }),
+    );
+  });
+
+  test('a UUID that libvirt has made up anew is of the same machine, and is kept from then on', async () => {
+    const state = await freshState();
+    const known = await keepInstallation(state, null, HERE, false);
+    const now = { ...HERE, hostUuid: ELSEWHERE, mayChange: true };
+    expect(() => refuseAnotherMachine(state, known, now)).not.toThrow();
+    await keepInstallation(state, known, now, false);
+    expect(await readInstallation(state)).toEqual({ ...known, hostUuid: ELSEWHERE });
+  });
+
+  test('on a folder without an id is never refused', async () => {
+    const state = await freshState();
+    expect(() => refuseAnotherMachine(state, null, HERE)).not.toThrow();
+  });
+});

@@ -1,0 +1,78 @@
+import type { Logger } from 'pino';
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { Ledger } from '../../host/ledger.ts';
+import type { Credentials } from '../../host/ssh/credentials.ts';
+import { isMeant, type Observer } from '../../model/host.ts';
+import { isSandboxId } from '../../model/ids.ts';
+import { askedHostsOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Store } from '../../store/connect.ts';
+
+interface LedgerDeps {
+  hypervisor: Hypervisor;
+  credentials: Pick<Credentials, 'marks'>;
+  ledger: Ledger;
+  store: Pick<Store, 'sandboxes'>;
+  observer: Observer;
+  logger: Logger;
+}
+
+/**
+ * Brings what this host has promised in line with the store and the machine, before it takes work: a promise that is nobody's
+ * is dropped, and a sandbox that is here without one, or with one that cannot be read, gets one.
+ */
+export async function rebuildLedger(deps: LedgerDeps): Promise<void> {
+  const { hypervisor, credentials, ledger, logger } = deps;
+  const marks = (await Promise.all([hypervisor.marks(), credentials.marks()])).flat();
+  const marked = new Set(marks.map(({ sandboxId }) => sandboxId));
+  const unreadable = ledger.unreadable();
+  const promised = new Set(ledger.sandboxIds());
+  for (const id of unreadable.filter((one) => !isSandboxId(one))) {
+    logger.warn({ id }, 'what a capture was promised cannot be read, and is dropped');
+    await ledger.release(id);
+  }
+  for (const sandboxId of new Set([...promised, ...unreadable.filter(isSandboxId), ...marked])) {
+    const record = await livingHere(deps, sandboxId);
+    if (promised.has(sandboxId)) {
+      if (record || marked.has(sandboxId)) continue;
+      logger.warn({ sandboxId }, 'a promise to a sandbox that does not live, and has nothing here, is dropped');
+      await ledger.release(sandboxId);
+    } else if (
+      takesRoom(sandboxId, marks) ||
+      (record?.hostId === deps.observer.hostId && unreadable.includes(sandboxId))
+    ) {
+      logger.warn({ sandboxId }, 'a sandbox that is here was promised nothing, and is now');
+      await promise(deps, sandboxId, record);
+    } else if (unreadable.includes(sandboxId)) {
+      logger.warn({ sandboxId }, 'a promise that cannot be read is dropped: nothing of its sandbox is here');
+      await ledger.release(sandboxId);
+    }
+  }
+}
+
+/** Its record, unless it has ended, or this machine was never asked for it. */
+async function livingHere({ store, observer }: LedgerDeps, sandboxId: string): Promise<SandboxRecord | null> {
+  const record = await store.sandboxes.get(sandboxId);
+  if (!record || isFinal(record.state)) return null;
+  return askedHostsOf(record).some((host) => isMeant(host, observer)) ? record : null;
+}
+
+function takesRoom(sandboxId: string, marks: Awaited<ReturnType<Hypervisor['marks']>>): boolean {
+  return marks.some((mark) => mark.sandboxId === sandboxId && ['domain', 'workspace'].includes(mark.observation.layer));
+}
+
+/** What it was promised, as far as that can be told: what it asked for, what its source has, or else what it has taken. */
+async function promise(
+  { hypervisor, ledger }: LedgerDeps,
+  sandboxId: string,
+  record: SandboxRecord | null,
+): Promise<void> {
+  const sources = await hypervisor.sources();
+  const source = sources.find(({ name }) => name === record?.spec.source);
+  const snapshotId = record?.spec.snapshotId ?? null;
+  const saved = snapshotId === null ? null : await hypervisor.snapshots.resources(snapshotId);
+  const memoryMib =
+    record?.spec.memoryMib ?? saved?.memoryMib ?? source?.memoryMib ?? (await hypervisor.residentMib(sandboxId));
+  const diskBytes = source?.diskBytes ?? (await hypervisor.diskBytes(sandboxId));
+  await ledger.restore({ sandboxId, memoryMib: Math.ceil(memoryMib), diskBytes });
+  if (record?.state === 'hibernated') await ledger.yieldMemory(sandboxId);
+}
