@@ -1,16 +1,19 @@
 import { Client } from '@temporalio/client';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
+import { reportMachineEnd } from '../sagas/machine-end.ts';
 import { reconcileHostNow } from '../sagas/reconcile-schedule.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
 import { createHostWorker } from './host.ts';
+import { HostBoot } from './machine/host-boot.ts';
 import { HostDescription } from './machine/host-description.ts';
 import { HostGuests } from './machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
+import { MachineWatch } from './upkeep/machine-watch.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
 export interface HostPart {
@@ -51,6 +54,18 @@ export async function startHostPart({
   const watch = new StorageWatch({ hostId, hypervisor, ledger, room, store, sagas: new TemporalSagas(client), logger });
   closers.add('storage watch', () => watch.stop());
   await watch.start();
+  const machines = new MachineWatch({
+    hostId,
+    hypervisor,
+    ledger,
+    boot: await HostBoot.read(machine.state),
+    guests: guests.guests,
+    store,
+    report: (sandboxId, end) => reportMachineEnd(client, sandboxId, end),
+    logger,
+  });
+  closers.add('machine watch', () => machines.stop());
+  machines.start();
   const description = new HostDescription({ hostId, hypervisor, ledger, store, logger });
   closers.add('host description', () => description.stop());
   await description.start();

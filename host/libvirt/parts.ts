@@ -27,6 +27,7 @@ import { Residue } from './residue.ts';
 import { LibvirtSnapshots } from './snapshot/snapshots.ts';
 import { DiskSharing } from './source/disk-sharing.ts';
 import { LibvirtSourcePower } from './source/source-power.ts';
+import { Machines } from './watch/machines.ts';
 
 export interface LibvirtOptions {
   /** libvirt connection URI, e.g. `qemu:///system`. */
@@ -47,6 +48,7 @@ export interface LibvirtParts {
   networks: NetworkPlans;
   leases: Leases;
   domains: Domains;
+  machines: Machines;
   sources: Sources;
   digests: BaseDigests;
   agent: GuestAgent;
@@ -92,6 +94,7 @@ export function partsOf(options: LibvirtOptions): LibvirtParts {
   return {
     ...common,
     networks,
+    machines: new Machines(common),
     residue: new Residue(common),
     waking: new Waking(common),
     hibernation: new Hibernation({ ...common, jobs }),

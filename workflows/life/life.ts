@@ -28,6 +28,7 @@ import { failureOf } from '../saga/failure.ts';
 import { accepted, destroy, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
 import { now } from '../saga/now.ts';
 import { Deadline } from './deadline.ts';
+import { MachineDeath } from './machine-death.ts';
 import { Patches } from './patches.ts';
 import { show } from './shown.ts';
 
@@ -58,13 +59,14 @@ export class Life {
   failedStep = 'workflow';
   /** How many snapshots its disks refer to, as its latest snapshot found. */
   chainLength = 0;
-  /** Its end has come, by a delete or a timer, though its record may not say so yet: what is under way is cut short. */
+  /** Its end has come, by a delete, a timer or its machine's death, though its record may not say so yet: what is under way is cut short. */
   shallEnd = false;
   /** Something is being done to it, so it is not idle. */
   isOperatedOn = false;
   /** Its run is about to continue as new: what arrives now is for the next one. */
   isClosing = false;
   readonly patches: Patches;
+  readonly death: MachineDeath;
   #written = false;
   /** Why there will never be a record. */
   #refusal: Error | null = null;
@@ -86,6 +88,7 @@ export class Life {
     this.#deadline = new Deadline(this, continued?.usedAt);
     // How many operations there were nobody knows: more than one a second there cannot have been.
     if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
+    this.death = new MachineDeath(this);
     if (continued) this.#goOn(continued);
     this.#answerMessages();
   }
@@ -225,10 +228,10 @@ export class Life {
     return this.input.hostIds ?? [];
   }
 
-  /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
+  /** Resolves when the sandbox shall end: somebody asked for it, a timer ran out, or its machine is dead. */
   untilEnd(): Promise<StopReason> {
     return this.#deadline.untilReached(
-      () => this.#stop !== null,
+      () => (this.#stop ? 'deleted' : this.death.failure && 'machine-ended'),
       () => {
         this.shallEnd = true;
       },
@@ -246,7 +249,8 @@ export class Life {
   }
 
   get isEnding(): boolean {
-    if (this.#stop !== null || this.record.state === 'destroying' || isFinal(this.record.state)) return true;
+    if (this.#stop !== null || this.death.failure !== null) return true;
+    if (this.record.state === 'destroying' || isFinal(this.record.state)) return true;
     return this.shallEnd && patched('an-end-is-decided-once');
   }
 

@@ -4,6 +4,7 @@ import {
   ACCEPTED,
   AT_STEP,
   DESTROY,
+  MACHINE_ENDED,
   OPERATE,
   OPERATED,
   type Operation,
@@ -17,6 +18,7 @@ import {
   type StopRequest,
   TOUCH,
 } from '../../model/sagas/messages.ts';
+import type { MachineEndReport } from '../../model/sandbox/machine-end.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 
 /** What a sandbox's workflow listens to; model/sagas/messages.ts says what each means. */
@@ -28,6 +30,7 @@ export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
 export const restoreRecord = defineUpdate<void>(RESTORE_RECORD);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
 export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
+export const machineEnded = defineSignal<[MachineEndReport]>(MACHINE_ENDED);
 export const touch = defineSignal(TOUCH);
 
 export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');

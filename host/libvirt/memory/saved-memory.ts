@@ -22,6 +22,11 @@ export class SavedMemory {
     return join(this.folder, `${sandboxId}.save`);
   }
 
+  /** Whether something was saved of one; it need not be whole. */
+  async isThere(sandboxId: string): Promise<boolean> {
+    return (await orAbsent(stat(this.of(sandboxId)))) !== null;
+  }
+
   /** Bytes it takes on the host; 0 when it is not there. */
   async allocatedBytes(sandboxId: string): Promise<number> {
     return ((await orAbsent(stat(this.of(sandboxId))))?.blocks ?? 0) * 512;

@@ -51,6 +51,13 @@ export class ProcessTable {
     return (await this.of(sandboxId)).length > 0;
   }
 
+  /** Whether of a sandbox that was seen to run that process has ended, since this was last asked. Looks at those alone. */
+  someEnded(): boolean {
+    const ended = [...this.#seen].filter(([sandboxId, pid]) => this.#ownerOf(join('/proc', String(pid))) !== sandboxId);
+    for (const [sandboxId] of ended) this.#seen.delete(sandboxId);
+    return ended.length > 0;
+  }
+
   /** A process of a sandbox, which need not be its only one. */
   remember(sandboxId: string, pid: number): void {
     this.#seen.set(sandboxId, pid);
