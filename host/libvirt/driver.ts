@@ -200,6 +200,7 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async removeDomain(sandboxId: string): Promise<void> {
     await this.#parts.domains.remove(sandboxId);
+    await this.#parts.processes.end(sandboxId);
     await this.#parts.saved.remove(sandboxId);
   }
 
