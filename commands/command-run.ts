@@ -4,6 +4,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { StepContext } from '../host/step-context.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
 import type { CommandInputs, CommandRecord } from '../model/sandbox/command.ts';
+import { isMachineEndCode } from '../model/sandbox/machine-end.ts';
 import { FrameReader } from '../model/sandbox/output-frame.ts';
 import type { SandboxState } from '../model/sandbox/sandbox.ts';
 import type { OutputPlace } from '../store/commands/output.ts';
@@ -195,6 +196,8 @@ export class CommandRun {
     // Read after the machine was looked at: whatever ends a sandbox writes that down before it touches the machine.
     const sandbox = await this.deps.store.sandboxes.get(record.sandboxId);
     if (!sandbox || ENDING.has(sandbox.state)) {
+      const failure = sandbox?.failure;
+      if (failure && isMachineEndCode(failure.code) && hasStarted) return unknown(failure.message);
       return interrupted('ended', { hasStarted });
     }
     if (sandbox.state === 'restoring') return null; // whether it is interrupted is for the restore to say

@@ -1,4 +1,5 @@
 import type { Capacity, HostKind, SourceInfo } from '../model/host.ts';
+import type { MachineState } from '../model/sandbox/machine-end.ts';
 import type { Observation } from '../model/sandbox/proof.ts';
 import type { Egress } from '../model/sandbox/sandbox.ts';
 import type { HostDisk } from '../model/snapshots/storage.ts';
@@ -132,6 +133,17 @@ export interface Hypervisor {
    * @throws MayflyError sandbox_not_running when it is off or gone, wake_failed when its memory cannot be read
    */
   wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void>;
+
+  /**
+   * How the machines of these sandboxes are, in one look however many they are. One that an operation of ours has off for
+   * a while is reported as it is: only its workflow knows.
+   */
+  machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>>;
+  /**
+   * Yields when a machine may have ended, and when that may have been missed: then it is for {@link machines} to say.
+   * Ends when the signal is aborted.
+   */
+  watch(signal: AbortSignal): AsyncIterable<void>;
 
   /** Asked before every connection: an address may have changed hands since the last. Takes milliseconds. */
   whereabouts(sandboxId: string): Promise<Whereabouts>;

@@ -8,6 +8,8 @@ export interface Intervals {
   storageMs: number;
   /** What a sandbox takes is measured again while there is room and no quota: then it is for those who ask. */
   measureMs: number;
+  /** A look at whether the machines of sandboxes are there, besides those that the hypervisor's events ask for. */
+  machinesMs: number;
   /** Commands are looked for that nobody handed over: their API died in that very moment. */
   openCommandsMs: number;
   /** A process looks whether it does nothing, and gives back what its work has left. */
@@ -19,6 +21,7 @@ export const DEFAULT_INTERVALS: Intervals = {
   definitionMs: 30_000,
   storageMs: 2_000,
   measureMs: 30_000,
+  machinesMs: 2_000,
   openCommandsMs: 600_000,
   collectMs: 30_000,
 };

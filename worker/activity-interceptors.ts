@@ -3,6 +3,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { TrustActivities } from '../activities/access/trust.ts';
 import type { CommandActivities } from '../activities/sandbox/command.ts';
 import type { CreateActivities } from '../activities/sandbox/create.ts';
+import type { DomainActivities } from '../activities/sandbox/domain.ts';
 import type { MachineActivities } from '../activities/sandbox/machine.ts';
 import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
 import { asStep } from '../activities/step/step-context.ts';
@@ -125,13 +126,9 @@ function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boo
 }
 
 /** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
-const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof TrustActivities>([
-  'runCommand',
-  'cancelCommand',
-  'pushTrust',
-  'ownPublicKey',
-  'storeOwnCertificate',
-]);
+const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof TrustActivities | keyof DomainActivities>(
+  ['lookAtMachine', 'runCommand', 'cancelCommand', 'pushTrust', 'ownPublicKey', 'storeOwnCertificate'],
+);
 
 /**
  * Gives each activity of a host its interceptor: by its name, so that a new one is a step until it is said not to be.

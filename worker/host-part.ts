@@ -1,10 +1,12 @@
 import { Client } from '@temporalio/client';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
+import { reportMachineEnd } from '../sagas/machine-end.ts';
 import { reconcileHostNow } from '../sagas/reconcile-schedule.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
 import { createHostWorkers } from './host.ts';
+import { HostBoot } from './machine/host-boot.ts';
 import { HostDescription } from './machine/host-description.ts';
 import { HostGuests } from './machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
@@ -13,6 +15,7 @@ import type { Process } from './process.ts';
 import { runWorkers } from './running-worker.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
+import { MachineWatch } from './upkeep/machine-watch.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
 export interface HostPart {
@@ -77,6 +80,18 @@ export async function startHostPart({
   });
   closers.add('storage watch', () => watch.stop());
   await watch.start();
+  const machines = new MachineWatch({
+    hostId: observer.hostId,
+    hypervisor,
+    ledger,
+    boot: await HostBoot.read(machine.state),
+    guests: guests.guests,
+    store,
+    report: (sandboxId, end) => reportMachineEnd(client, sandboxId, end),
+    logger,
+  });
+  closers.add('machine watch', () => machines.stop());
+  machines.start();
   await description.start();
   const { hostId, installationId } = observer;
   await reconcileHostNow(client, { hostId, installationId, graceMs: config.reconcile.graceMs });

@@ -1,4 +1,5 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
@@ -8,6 +9,11 @@ export function createDomainActivities({ hypervisor }: { hypervisor: Hypervisor 
     /** @throws MayflyError boot_failed, address_conflict, host_disk_full */
     async bootDomain({ sandboxId }: StepTarget): Promise<void> {
       await hypervisor.bootDomain(sandboxId, stepContext());
+    },
+
+    /** How its machine is now. No step: it changes nothing, and may be asked at any time. @throws MayflyError host_unavailable */
+    async lookAtMachine({ sandboxId }: Pick<StepTarget, 'sandboxId'>): Promise<{ state: MachineState }> {
+      return { state: (await hypervisor.machines([sandboxId])).get(sandboxId) ?? 'lost' };
     },
 
     async removeDomain({ sandboxId }: StepTarget): Promise<void> {

@@ -1,20 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { allEnded } from '../../host/all-ended.ts';
 import type { GuestConnections } from '../../host/guest/connections.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { describeMachineEnd, isMachineEnd } from '../../model/sandbox/machine-end.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { VerifySshInput } from '../step/steps.ts';
 
+/** How often a machine that does not let in is looked at. Milliseconds. */
+const LOOK_MS = 1_000;
+
 export interface SshDeps {
+  hypervisor: Pick<Hypervisor, 'machines'>;
   credentials: Credentials;
   guests: Pick<GuestConnections, 'verify'>;
 }
 
 /** Proof that a sandbox is what it should be: its pinned host key answers, and lets its certificate in. */
-export function createSshActivities({ credentials, guests }: SshDeps) {
+export function createSshActivities({ hypervisor, credentials, guests }: SshDeps) {
   return {
     /**
      * The connection is kept for the first request; an undo that removes the credentials closes it.
-     * @throws MayflyError ssh_timeout, host_key_mismatch
+     * @throws MayflyError ssh_timeout, host_key_mismatch; machine_stopped and its like when the machine dies meanwhile
      */
     async verifySsh({ sandboxId, endpoint, certificate }: VerifySshInput): Promise<void> {
       await allEnded(
@@ -22,9 +30,36 @@ export function createSshActivities({ credentials, guests }: SshDeps) {
         credentials.storeKnownHost(sandboxId, endpoint),
       );
       const credentialsDir = credentials.directory(sandboxId);
-      await guests.verify(sandboxId, { endpoint, credentialsDir, ...stepContext() });
+      const context = stepContext();
+      const over = new AbortController();
+      const died = new AbortController();
+      const watching = whenDead(hypervisor, sandboxId, over.signal).then((end) => end && died.abort(end));
+      try {
+        const signal = AbortSignal.any([context.signal, died.signal]);
+        await guests.verify(sandboxId, { endpoint, credentialsDir, ...context, signal });
+      } finally {
+        over.abort();
+        await watching;
+      }
     },
   };
+}
+
+/** Why it will never answer, once its machine is seen dead; null when the signal is aborted first. */
+async function whenDead(
+  hypervisor: Pick<Hypervisor, 'machines'>,
+  sandboxId: string,
+  signal: AbortSignal,
+): Promise<MayflyError | null> {
+  for (;;) {
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined); // the abort is seen next
+    if (signal.aborted) return null;
+    const states = await hypervisor.machines([sandboxId]).catch(() => null); // who does not answer now is asked again
+    const state = states?.get(sandboxId);
+    if (!state || !isMachineEnd(state)) continue;
+    const { code, message } = describeMachineEnd(sandboxId, { reason: state, seenAt: new Date().toISOString() });
+    return new MayflyError(code, message);
+  }
 }
 
 export type SshActivities = ReturnType<typeof createSshActivities>;

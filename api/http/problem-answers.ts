@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorCode } from '../../model/errors.ts';
+import { MACHINE_END_CODES } from '../../model/sandbox/machine-end.ts';
 import { problemAnswer } from './schemas.ts';
 
 type Codes = readonly ErrorCode[];
@@ -42,6 +43,7 @@ const MACHINE: Codes = [
   'ssh_timeout',
   'host_key_mismatch',
   'address_conflict',
+  ...MACHINE_END_CODES,
 ];
 export const WAKE: Codes = [...OPERATION, ...MACHINE, 'wake_failed', 'hibernation_unsupported'];
 /** To what is done inside a sandbox, which may have to be resumed for it. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { type Capacity, RUNNING_PROBLEM, type SourceInfo } from '../../model/host.ts';
 import { macAddress } from '../../model/ids.ts';
+import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import type { Layer, Observation } from '../../model/sandbox/proof.ts';
 import { GIB, type HostDisk } from '../../model/snapshots/storage.ts';
 import type { RunningSource } from '../console.ts';
@@ -146,6 +147,14 @@ export class InMemoryHypervisor implements Hypervisor {
       context.alive(`no lease of ${sandboxId} yet`);
       await sleep(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
+  }
+
+  async machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>> {
+    return new Map(sandboxIds.map((sandboxId) => [sandboxId, this.machine.stateOf(sandboxId)]));
+  }
+
+  watch(signal: AbortSignal): AsyncIterable<void> {
+    return this.machine.deaths.rings(signal);
   }
 
   async whereabouts(sandboxId: string): Promise<Whereabouts> {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
+import type { MachineEnd, MachineState } from '../../model/sandbox/machine-end.ts';
 import type { BakedImage } from '../../model/snapshots/baked-source.ts';
 import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
 import type { Clone, Lease } from '../hypervisor.ts';
+import { Bell } from '../os/bell.ts';
 
 /** A disk: the content of its files, by their names. Never changed in place, so whoever holds one has a copy. */
 export type Files = ReadonlyMap<string, string>;
@@ -57,6 +59,23 @@ export class InMemoryMachine {
   readonly captures = new Map<string, StoredCapture>();
   /** Guests, and sources, whose file systems stand still for a copy. */
   readonly frozen = new Set<string>();
+
+  /** Rings when a machine dies. */
+  readonly deaths = new Bell();
+  readonly #ends = new Map<string, MachineEnd>();
+
+  /** What nobody here has asked for. */
+  die(sandboxId: string, end: MachineEnd): void {
+    this.#ends.set(sandboxId, end);
+    this.domains.delete(sandboxId);
+    this.deaths.ring();
+  }
+
+  stateOf(sandboxId: string): MachineState {
+    const domain = this.domains.get(sandboxId);
+    if (domain) return domain === 'hibernated' ? domain : 'on';
+    return this.#ends.get(sandboxId) ?? (this.workspaces.has(sandboxId) ? 'stopped' : 'lost');
+  }
 
   isOn(sandboxId: string): boolean {
     return this.domains.has(sandboxId);

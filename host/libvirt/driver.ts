@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId, macAddress } from '../../model/ids.ts';
+import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { HostDisk } from '../../model/snapshots/storage.ts';
 import type { RunningSource } from '../console.ts';
@@ -26,6 +27,7 @@ import { type LibvirtOptions, type LibvirtParts, partsOf } from './parts.ts';
 import { macsOf } from './residue.ts';
 import type { LibvirtSnapshots } from './snapshot/snapshots.ts';
 import type { LibvirtSourcePower } from './source/source-power.ts';
+import { lifecycleEvents } from './watch/lifecycle-events.ts';
 
 const SSH_PORT = 22;
 
@@ -174,6 +176,14 @@ export class LibvirtHypervisor implements Hypervisor {
     await this.#parts.hibernation.wake(checked(sandboxId), wished, context);
   }
 
+  async machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>> {
+    return await this.#parts.machines.of(sandboxIds);
+  }
+
+  watch(signal: AbortSignal): AsyncIterable<void> {
+    return lifecycleEvents(this.uri, signal);
+  }
+
   async whereabouts(sandboxId: string): Promise<Whereabouts> {
     const mac = macAddress(sandboxId);
     const [domain, leased] = await Promise.all([
@@ -190,6 +200,7 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async removeDomain(sandboxId: string): Promise<void> {
     await this.#parts.domains.remove(sandboxId);
+    await this.#parts.processes.end(sandboxId);
     await this.#parts.saved.remove(sandboxId);
   }
 

@@ -27,6 +27,8 @@ import { Residue } from './residue.ts';
 import { LibvirtSnapshots } from './snapshot/snapshots.ts';
 import { DiskSharing } from './source/disk-sharing.ts';
 import { LibvirtSourcePower } from './source/source-power.ts';
+import { Machines } from './watch/machines.ts';
+import { QemuProcesses } from './watch/qemu-processes.ts';
 
 export interface LibvirtOptions {
   /** libvirt connection URI, e.g. `qemu:///system`. */
@@ -47,6 +49,8 @@ export interface LibvirtParts {
   networks: NetworkPlans;
   leases: Leases;
   domains: Domains;
+  processes: QemuProcesses;
+  machines: Machines;
   sources: Sources;
   digests: BaseDigests;
   agent: GuestAgent;
@@ -88,10 +92,26 @@ export function partsOf(options: LibvirtOptions): LibvirtParts {
   const orphanedSwitches = new OrphanedSwitches(virsh, monitor);
   const diskSwitch = new DiskSwitch({ state, virsh, domains, jobs, freezer, unquiescing, orphanedSwitches });
   const builder = new Builder(virsh, domains, agent);
-  const common = { state, virsh, domains, sources, digests, agent, leases, saved, references, flattening, use, rest };
+  const processes = new QemuProcesses();
+  const common = {
+    state,
+    virsh,
+    domains,
+    processes,
+    sources,
+    digests,
+    agent,
+    leases,
+    saved,
+    references,
+    flattening,
+    use,
+    rest,
+  };
   return {
     ...common,
     networks,
+    machines: new Machines(common),
     residue: new Residue(common),
     waking: new Waking(common),
     hibernation: new Hibernation({ ...common, jobs }),

@@ -8,25 +8,35 @@ import type { Domains, ListedDomain } from './client/domains.ts';
 import { workspaceIds } from './layers/workspace.ts';
 import type { SavedMemory } from './memory/saved-memory.ts';
 import type { DhcpLease, Leases } from './network/leases.ts';
+import type { QemuProcess, QemuProcesses } from './watch/qemu-processes.ts';
 
 /** Interfaces of a sandbox whose leases are looked for: more than any source has that was seen. */
 const MAX_NICS = 8;
 
 /** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
 export class Residue {
-  constructor(private readonly deps: { domains: Domains; leases: Leases; saved: SavedMemory; state: StateDir }) {}
+  constructor(
+    private readonly deps: {
+      domains: Domains;
+      processes: QemuProcesses;
+      leases: Leases;
+      saved: SavedMemory;
+      state: StateDir;
+    },
+  ) {}
 
   async look(sandboxId: string): Promise<Observation[]> {
-    const { domains, saved, state } = this.deps;
+    const { domains, processes, saved, state } = this.deps;
     const folder = state.workspace(sandboxId);
-    const [domain, memory, leases, workspace] = await Promise.all([
+    const [domain, running, hasMemory, leases, workspace] = await Promise.all([
       domains.find(sandboxId),
-      orAbsent(stat(saved.of(sandboxId))),
+      processes.of(sandboxId),
+      saved.look(sandboxId),
       this.deps.leases.find(macsOf(sandboxId)),
       orAbsent(stat(folder)),
     ]);
     return [
-      this.#domainSeen(sandboxId, domain, memory !== null),
+      this.#domainSeen(sandboxId, domain, running, hasMemory),
       this.#leaseSeen(leases),
       seen('workspace', folder, workspace && folder),
     ];
@@ -34,8 +44,10 @@ export class Residue {
 
   async marks(): Promise<Mark[]> {
     const { saved, state } = this.deps;
-    const [domains, memories, leases, workspaces] = await Promise.all([
+    await saved.refuseUnseen();
+    const [domains, running, memories, leases, workspaces] = await Promise.all([
       this.deps.domains.list(),
+      this.deps.processes.all(),
       saved.sandboxIds(),
       this.deps.leases.all(),
       workspaceIds(state),
@@ -43,6 +55,7 @@ export class Residue {
     const named: ListedDomain[] = [];
     for (const domain of domains) if (await this.#isOurs(domain, workspaces)) named.push(domain);
     const ids = new Set([...named.map(({ name }) => name), ...memories, ...workspaces]);
+    for (const { sandboxId } of running) if (sandboxId !== null) ids.add(sandboxId);
     // a lease tells whose it is by the name its guest gave, which counts when the MAC is that sandbox's too
     for (const { hostname } of leases) if (hostname !== null && isSandboxId(hostname)) ids.add(hostname);
     return [...ids].flatMap((sandboxId) => {
@@ -50,7 +63,10 @@ export class Residue {
       const found: Observation[] = [];
       const domain = named.find(({ name, uuid }) => name === sandboxId || uuid === domainUuid(sandboxId));
       const hasMemory = memories.includes(sandboxId);
-      if (domain || hasMemory) found.push(this.#domainSeen(sandboxId, domain ?? null, hasMemory));
+      const qemus = running.filter((one) => one.sandboxId === sandboxId || one.uuid === domainUuid(sandboxId));
+      if (domain || qemus.length > 0 || hasMemory) {
+        found.push(this.#domainSeen(sandboxId, domain ?? null, qemus, hasMemory));
+      }
       const leased = leases.filter((lease) => macs.has(lease.macAddress));
       if (leased.length > 0) found.push(this.#leaseSeen(leased));
       const folder = state.workspace(sandboxId);
@@ -70,11 +86,22 @@ export class Residue {
     return files.every((file) => file.startsWith(`${this.deps.state.root}/`) || !file.startsWith('/'));
   }
 
-  /** A machine, or what was saved of its memory. */
-  #domainSeen(sandboxId: string, domain: ListedDomain | null, hasMemory: boolean): Observation {
-    const memory = this.deps.saved.of(sandboxId);
-    const found = [...(domain ? [`${domain.name} (${domain.uuid})`] : []), ...(hasMemory ? [memory] : [])].join(', ');
-    return seen('domain', `${this.deps.domains.lookedAt}, ${memory}`, found === '' ? null : found);
+  /** A machine as libvirt knows it, or as the kernel does, or what was saved of its memory. */
+  #domainSeen(
+    sandboxId: string,
+    domain: ListedDomain | null,
+    running: readonly QemuProcess[],
+    hasMemory: boolean,
+  ): Observation {
+    const { domains, processes, saved } = this.deps;
+    const memory = saved.of(sandboxId);
+    const found = [
+      ...(domain ? [`${domain.name} (${domain.uuid})`] : []),
+      ...running.map(({ pid }) => `process ${pid}`),
+      ...(hasMemory ? [memory] : []),
+    ].join(', ');
+    const lookedAt = [domains.lookedAt, processes.lookedAt, memory].join(', ');
+    return seen('domain', lookedAt, found === '' ? null : found);
   }
 
   #leaseSeen(leases: readonly DhcpLease[]): Observation {

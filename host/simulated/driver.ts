@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
+import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { HostDisk } from '../../model/snapshots/storage.ts';
 import type { RunningSource } from '../console.ts';
@@ -33,6 +34,8 @@ export const SIMULATED_WARNING =
   "they share the kernel, the network, the devices and the host's /usr. Never run code there that you do not trust.";
 
 const POLL_MS = 50;
+/** How soon it is noticed that a machine has ended. Milliseconds. */
+const WATCH_MS = 500;
 
 export interface SimulatedOptions {
   state: StateDir;
@@ -194,6 +197,23 @@ export class SimulatedHypervisor implements Hypervisor {
       if (lease) return noticed(lease);
       context.alive(`no lease of ${sandboxId} in ${this.#leases.path} yet`);
       await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  /** Nobody sees the status of a process tree that has ended: one that crashed is `stopped` too. */
+  async machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>> {
+    const states = sandboxIds.map(async (sandboxId): Promise<[string, MachineState]> => {
+      if (await this.#machine.isOn(sandboxId)) return [sandboxId, 'on'];
+      return [sandboxId, (await readClone(await this.#machine.workspace(sandboxId))) ? 'stopped' : 'lost'];
+    });
+    return new Map(await Promise.all(states));
+  }
+
+  /** The kernel tells nobody but a parent that a process has ended, so this looks. */
+  async *watch(signal: AbortSignal): AsyncGenerator<void> {
+    while (!signal.aborted) {
+      await sleep(WATCH_MS, undefined, { signal }).catch(() => undefined); // the abort ends the loop
+      if (!signal.aborted && this.#machine.someEnded()) yield;
     }
   }
 

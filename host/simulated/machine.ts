@@ -32,6 +32,11 @@ export class SimulatedMachine {
     return this.processes.runs(sandboxId);
   }
 
+  /** Whether one that was seen to run does not, since this was last asked. */
+  someEnded(): boolean {
+    return this.processes.someEnded();
+  }
+
   async stop(sandboxId: string): Promise<void> {
     await killDomain(sandboxId, this.processes);
   }

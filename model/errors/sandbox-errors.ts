@@ -74,6 +74,37 @@ export const SANDBOX_ERRORS = {
     title: 'The address or MAC is already in use on the host',
     remedy: 'Try again; a new id gives a new MAC.',
   },
+  machine_stopped: {
+    status: 502,
+    retryable: true,
+    title: 'The machine of the sandbox went off',
+    remedy: 'Its guest was shut down, or an operator ended it. Create another, or fork a snapshot of it.',
+  },
+  machine_crashed: {
+    status: 502,
+    retryable: true,
+    title: 'The machine of the sandbox crashed',
+    remedy:
+      "Look into the host's log for a process that ran out of memory, then create another, or fork a snapshot of it.",
+  },
+  machine_lost: {
+    status: 502,
+    retryable: true,
+    title: 'The machine of the sandbox is gone',
+    remedy: 'Something else than Mayfly removed it from its host. Create another, or fork a snapshot of it.',
+  },
+  machine_io_error: {
+    status: 502,
+    retryable: true,
+    title: 'The disk of the sandbox failed',
+    remedy: "See to the host's storage (`dmesg`), then create another, or fork a snapshot of it.",
+  },
+  host_restarted: {
+    status: 502,
+    retryable: true,
+    title: 'The host of the sandbox restarted',
+    remedy: 'Create another, or fork a snapshot of it. Hibernated sandboxes and snapshots outlive a restart.',
+  },
   hibernation_unsupported: {
     status: 422,
     retryable: false,

@@ -67,6 +67,9 @@ export const RESTORE_RECORD = 'restoreRecord';
 /** Signal with a {@link StepUnderWay}, of the host that is creating the sandbox. */
 export const AT_STEP = 'atStep';
 
+/** Signal with a {@link MachineEndReport}, of the host that has the sandbox: its machine was seen dead. */
+export const MACHINE_ENDED = 'machineEnded';
+
 /** A step of an activity that has several takes long enough for somebody to look. */
 export interface StepUnderWay {
   phase: SandboxPhase;

@@ -7,8 +7,8 @@ import type { Proof } from './proof.ts';
  *                              running ⇄ paused, running | paused → hibernated → running, running | paused → restoring → running
  *
  * `creating` ends in `running`, or on failure, cancel, delete or expiry in `destroying`. `destroying` ends in
- * `destroyed` when somebody asked for it (delete, ttl, idle) and in `failed` when the create itself failed; both
- * mean that the cleanup was proved. While `restoring` its machine goes off and comes back from a snapshot. What is
+ * `destroyed` when somebody asked for it (delete, ttl, idle) and in `failed` when the create itself failed, or its machine
+ * died; both mean that the cleanup was proved. While `restoring` its machine goes off and comes back from a snapshot. What is
  * `hibernated` has no machine: its memory is on the host's disk. `warm` is named here so that later work renames nothing.
  */
 export const SANDBOX_STATES = [
@@ -82,8 +82,19 @@ export interface Actor {
   agentId: string | null;
 }
 
-/** Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. */
-export const STOP_REASONS = ['deleted', 'ttl', 'idle', 'create-failed', 'lost', 'host-forgotten'] as const;
+/**
+ * Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. With `machine-ended` its `failure` says how
+ * its machine was seen to be dead.
+ */
+export const STOP_REASONS = [
+  'deleted',
+  'ttl',
+  'idle',
+  'create-failed',
+  'lost',
+  'host-forgotten',
+  'machine-ended',
+] as const;
 export type StopReason = (typeof STOP_REASONS)[number];
 
 /** Why a host has stopped a sandbox that grows. */

@@ -101,7 +101,7 @@ export class Sandboxes {
 
   /**
    * Sets the given fields, each as a whole, and answers with the new record. `updatedAt` is the caller's to give.
-   * @throws MayflyError sandbox_not_found; internal when it has ended, and would be opened again
+   * @throws MayflyError sandbox_not_found; sandbox_ended when it has, and would be opened again
    */
   async update(id: string, changes: Changes): Promise<SandboxRecord> {
     checkId(id);
@@ -127,7 +127,8 @@ export class Sandboxes {
     const { state } = changes;
     if (state === undefined || isFinal(state)) return change(this.#ended, id, changes);
     const ended = await find(this.#ended, id);
-    if (ended) throw new MayflyError('internal', `${id} is ${ended.state}, and does not become ${state} any more.`);
+    if (ended)
+      throw new MayflyError('sandbox_ended', `${id} is ${ended.state}, and does not become ${state} any more.`);
     return null;
   }
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { savedMemoryFolder } from '../../host/libvirt/memory/saved-memory.ts';
 import { readConfig } from '../../worker/config/config.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -14,6 +15,7 @@ const service = z.looseObject({
   environment: z.record(z.string(), z.string()).optional(),
   depends_on: z.record(z.string(), z.object({ condition: z.string() })).optional(),
   volumes: z.array(z.string()).optional(),
+  pid: z.string().optional(),
   ports: z.array(z.string()).optional(),
   healthcheck: z.looseObject({ test: z.array(z.string()) }).optional(),
 });
@@ -40,6 +42,16 @@ describe('docker-compose.yml', () => {
         else if (!source.startsWith('/')) expect(compose.volumes).toHaveProperty(source);
       }
     }
+  });
+
+  it('shows the host worker all that a proof looks at: leases, saved memory, and the processes of the machine', () => {
+    const { volumes = [], pid } = compose.services['host'] ?? {};
+    const leases = '/var/lib/libvirt/dnsmasq'; // the default of LibvirtOptions.leaseFolder
+    for (const folder of [leases, savedMemoryFolder(leases), '/run/libvirt', '/var/lib/mayfly']) {
+      expect(volumes.map((volume) => volume.replace(/:ro$/, ''))).toContain(`${folder}:${folder}`);
+    }
+    expect(volumes).not.toContain(`${savedMemoryFolder(leases)}:${savedMemoryFolder(leases)}:ro`); // it is removed there
+    expect(pid).toBe('host');
   });
 
   it('listens on loopback only, pins every image, and names no registry', () => {

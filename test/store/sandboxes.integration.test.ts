@@ -140,7 +140,7 @@ describe('those that have ended', () => {
     await store.sandboxes.update(id, { state: 'destroying' });
     await store.sandboxes.update(id, { state: end });
     for (const state of SANDBOX_STATES.filter((each) => !isFinal(each))) {
-      await expect(store.sandboxes.update(id, { state })).rejects.toMatchObject({ code: 'internal' });
+      await expect(store.sandboxes.update(id, { state })).rejects.toMatchObject({ code: 'sandbox_ended' });
     }
     await store.sandboxes.update(id, { state: end, waitingFor: null }); // an attempt whose answer was lost
     expect(await homesOf(id)).toEqual(['endedSandboxes']);

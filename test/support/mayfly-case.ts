@@ -91,8 +91,8 @@ export class MayflyCase {
     return this.all.keepHistory(name, id, workflowId);
   }
 
-  startHost(): Promise<unknown> {
-    return this.all.startHost();
+  startHost(bootIdFile?: string): Promise<unknown> {
+    return this.all.startHost(bootIdFile);
   }
 
   /** The snapshots on the host that were taken of the test's sandboxes. */

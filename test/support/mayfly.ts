@@ -122,10 +122,11 @@ export class TestMayfly {
     await this.startHost();
   }
 
-  /** Starts the host worker; after {@link HostPart.stop} it can be started again on the same machine. */
-  async startHost(): Promise<HostPart> {
+  /** Starts the host worker, as after a boot whose id is in that file; after {@link HostPart.stop} it can be started again on the same machine. */
+  async startHost(bootIdFile?: string): Promise<HostPart> {
     const { connection, store, failpoints, config, client, memory } = this;
-    const running = await startTestHost({ connection, store, failpoints, config, client, memory });
+    const where = { config, memory, ...(bootIdFile !== undefined && { bootIdFile }) };
+    const running = await startTestHost({ connection, store, failpoints, client, ...where });
     const stop = async () => {
       this.host = null;
       await running.stop();

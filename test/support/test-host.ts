@@ -7,15 +7,18 @@ import { InMemoryHypervisor } from '../../host/in-memory/driver.ts';
 import { InMemoryGuests } from '../../host/in-memory/guests.ts';
 import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
+import { reportMachineEnd } from '../../sagas/machine-end.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Config } from '../../worker/config/config.ts';
 import { createHostWorkers } from '../../worker/host.ts';
+import { HostBoot } from '../../worker/machine/host-boot.ts';
 import { HostDescription } from '../../worker/machine/host-description.ts';
 import { HostGuests } from '../../worker/machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
 import { runWorkers } from '../../worker/running-worker.ts';
 import { ownRemoval } from '../../worker/upkeep/asked-removal.ts';
+import { MachineWatch } from '../../worker/upkeep/machine-watch.ts';
 
 /** Bakes wait for the next description. */
 const DESCRIBED_EVERY_MS = 250;
@@ -37,11 +40,13 @@ export interface TestHostOptions {
   config: Config;
   /** The machine, where it is one in memory; it outlives the worker. Null: the one that the configuration names. */
   memory: InMemoryMachine | null;
+  /** Where the id of the machine's boot stands. `@default` the kernel's */
+  bootIdFile?: string;
 }
 
 /** Starts a host worker; after {@link HostPart.stop} another can be started on the same machine. */
 export async function startTestHost(options: TestHostOptions): Promise<HostPart> {
-  const { connection, store, failpoints, config, client, memory } = options;
+  const { connection, store, failpoints, config, client, memory, bootIdFile } = options;
   const machine = memory
     ? await openHostMachine(config, failpoints, () => openInMemory(memory, failpoints))
     : await openHostMachine(config, failpoints);
@@ -78,10 +83,23 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   );
   if (!memory) await guests.open();
   await description.start();
+  const watch = new MachineWatch({
+    hostId: machine.observer.hostId,
+    hypervisor,
+    ledger,
+    boot: await HostBoot.read(machine.state, bootIdFile),
+    guests: guests.guests,
+    store,
+    report: (sandboxId, end) => reportMachineEnd(client, sandboxId, end),
+    logger,
+    machinesMs: DESCRIBED_EVERY_MS,
+  });
+  watch.start();
   return {
     machine,
     guests,
     stop: async () => {
+      await watch.stop();
       await description.stop();
       const letGo = commandRuns.stop();
       await worker.stop();

@@ -50,6 +50,8 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'hibernated.json',
     'idle-after-use.json',
     'idle.json',
+    'machine-crashed.json',
+    'machine-end-misreported.json',
     'multi-step-create-failed.json',
     'multi-step-deleted-while-creating.json',
     'multi-step-deleted.json',

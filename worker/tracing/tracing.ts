@@ -1,5 +1,6 @@
 import type { WorkflowClientInterceptor } from '@temporalio/client';
-import type { ActivityInterceptorsFactory, InjectedSinks, Sinks } from '@temporalio/worker';
+import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
+import type { Sinks } from '@temporalio/workflow';
 import type { AppDeps } from '../../api/http/context.ts';
 import type { Config } from '../config/config.ts';
 

@@ -35,11 +35,12 @@ export class Deadline {
    * Resolves when it is reached, or somebody has asked for the end.
    * @param onReached hears of it at once: what is asked from then on is too late
    */
-  async untilReached(isStopped: () => boolean, onReached: () => void): Promise<StopReason> {
+  async untilReached(asked: () => StopReason | null, onReached: () => void): Promise<StopReason> {
     for (;;) {
-      if (isStopped()) {
+      const stopped = asked();
+      if (stopped) {
         onReached();
-        return 'deleted';
+        return stopped;
       }
       const { at, reason } = this.#next();
       this.#awaited = at;
@@ -50,7 +51,7 @@ export class Deadline {
         return reason;
       }
       const seen = this.#changes;
-      await condition(() => isStopped() || this.#changes !== seen, left);
+      await condition(() => asked() !== null || this.#changes !== seen, left);
     }
   }
 

@@ -13,6 +13,7 @@ import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import {
   type Actor,
+  askedHostsOf,
   isFinal,
   isSettled,
   type SandboxPhase,
@@ -30,6 +31,7 @@ import { accepted, destroy, hostForgotten, patch, restoreRecord, settled, touch 
 import { now } from '../saga/now.ts';
 import { Deadline } from './deadline.ts';
 import { Forgotten } from './forgotten.ts';
+import { MachineDeath } from './machine-death.ts';
 import { Patches } from './patches.ts';
 import { show } from './shown.ts';
 
@@ -60,13 +62,14 @@ export class Life {
   failedStep = 'workflow';
   /** How many snapshots its disks refer to, as its latest snapshot found. */
   chainLength = 0;
-  /** Its end has come, by a delete or a timer, though its record may not say so yet: what is under way is cut short. */
+  /** Its end has come, by a delete, a timer or its machine's death, though its record may not say so yet: what is under way is cut short. */
   shallEnd = false;
   /** Something is being done to it, so it is not idle. */
   isOperatedOn = false;
   /** Its run is about to continue as new: what arrives now is for the next one. */
   isClosing = false;
   readonly patches: Patches;
+  readonly death: MachineDeath;
   #written = false;
   /** Why there will never be a record. */
   #refusal: Error | null = null;
@@ -90,6 +93,7 @@ export class Life {
     this.#deadline = new Deadline(this, continued?.usedAt);
     // How many operations there were nobody knows: more than one a second there cannot have been.
     if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
+    this.death = new MachineDeath(this);
     if (continued) this.#goOn(continued);
     this.#answerMessages();
   }
@@ -160,7 +164,9 @@ export class Life {
       const stored = await remember({ sandboxId: this.id, changes, event });
       if (hasSame(stored, known) || !patched('store-may-be-set-back')) return stored;
     } catch (error) {
-      if (failureOf(error, 'remember').code !== 'sandbox_not_found') throw error;
+      const { code } = failureOf(error, 'remember');
+      if (code === 'sandbox_ended') return known; // Temporal was set back: it has ended, and is only removed once more
+      if (code !== 'sandbox_not_found') throw error;
     }
     return rewriteRecord({ record: known, event });
   }
@@ -236,10 +242,10 @@ export class Life {
     return { hostIds, installations };
   }
 
-  /** Resolves when the sandbox shall end: somebody asked for it, or a timer ran out. */
+  /** Resolves when the sandbox shall end: somebody asked for it, a timer ran out, or its machine is dead. */
   untilEnd(): Promise<StopReason> {
     return this.#deadline.untilReached(
-      () => this.#stop !== null,
+      () => (this.#stop ? 'deleted' : this.death.failure && 'machine-ended'),
       () => {
         this.shallEnd = true;
       },
@@ -257,7 +263,8 @@ export class Life {
   }
 
   get isEnding(): boolean {
-    if (this.#stop !== null || this.record.state === 'destroying' || isFinal(this.record.state)) return true;
+    if (this.#stop !== null || this.death.failure !== null) return true;
+    if (this.record.state === 'destroying' || isFinal(this.record.state)) return true;
     return this.shallEnd && patched('an-end-is-decided-once');
   }
 
@@ -332,7 +339,7 @@ export class Life {
     setHandler(restoreRecord, restore, { validator });
     setHandler(touch, () => this.used());
     setHandler(hostForgotten, ({ hostId, actor }) => {
-      if (this.record.hostId !== hostId) return;
+      if (!askedHostsOf(this.record).some((host) => host.hostId === hostId)) return;
       this.#stop ??= { actor };
       this.forgotten.giveUp(hostId);
     });

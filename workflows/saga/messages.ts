@@ -6,6 +6,7 @@ import {
   DESTROY,
   HOST_FORGOTTEN,
   type HostForgotten,
+  MACHINE_ENDED,
   OPERATE,
   OPERATED,
   type Operation,
@@ -19,6 +20,7 @@ import {
   type StopRequest,
   TOUCH,
 } from '../../model/sagas/messages.ts';
+import type { MachineEndReport } from '../../model/sandbox/machine-end.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 
 /** What a sandbox's workflow listens to; model/sagas/messages.ts says what each means. */
@@ -31,6 +33,7 @@ export const hostForgotten = defineSignal<[HostForgotten]>(HOST_FORGOTTEN);
 export const restoreRecord = defineUpdate<void>(RESTORE_RECORD);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
 export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
+export const machineEnded = defineSignal<[MachineEndReport]>(MACHINE_ENDED);
 export const touch = defineSignal(TOUCH);
 
 export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');

@@ -17,6 +17,8 @@ import { resumeWithSpace, suspendForSpace } from './suspend-for-space.ts';
 
 /** Of so many that are over it is known how they ended: a client asks again within a day, and not about all of them. */
 const KNOWN_OUTCOMES = 100;
+/** While one of these is under way, the machine may be off since it is to be; all others need it to be there throughout. */
+const MACHINE_MAY_GO_OFF: ReadonlySet<Operation['kind']> = new Set(['restore', 'hibernate', 'resume']);
 
 /**
  * What is done to a sandbox between its create and its end: snapshots, restores, pauses, hibernation, one at a time, so that they
@@ -102,7 +104,10 @@ export class Operations {
   async #perform(run: OperationRun, scope: CancellationScope): Promise<void> {
     const generation = operationGeneration(this.life.beginOperation());
     try {
-      await scope.run(() => perform(this.life, run, generation));
+      const performed = () => perform(this.life, run, generation);
+      await scope.run(() =>
+        MACHINE_MAY_GO_OFF.has(run.operation.kind) ? this.life.death.whileOff(performed) : performed(),
+      );
       run.end();
     } catch (error) {
       run.end(error);

@@ -21,13 +21,16 @@ import { takeOver } from './take-over-sandbox.ts';
  * One sandbox from its request to the proof that nothing of it is left.
  *
  *   requested → creating → running (operations.ts) → destroying → destroyed
- *                   └──────────────→ destroying → failed, when the create failed
+ *                   └──────────────→ destroying → failed, when the create failed, or the machine died
  *
- * The end comes by a delete, the TTL or the idle timer; it is heard at any time, also while creating, which it
- * cancels. Where the saga of a sandbox was lost, another one takes it over (take-over-sandbox.ts). The workflow's
- * result is the proof; a failed create fails the workflow, after its cleanup was proved, unless every host refused it.
+ * The end comes by a delete, the TTL, the idle timer, or since its machine has died (machine-death.ts); it is heard at any
+ * time, also while creating, which it cancels. Where the saga of a sandbox was lost, another one takes it over
+ * (take-over-sandbox.ts). The workflow's result is the proof; a failed create fails the workflow, after its cleanup was
+ * proved, unless every host refused it.
  */
-export async function sandbox(input: SandboxInput): Promise<(Proof & { refused?: SandboxFailure }) | null> {
+export async function sandbox(
+  input: SandboxInput,
+): Promise<(Proof & { refused?: SandboxFailure; died?: SandboxFailure }) | null> {
   const { continued } = input;
   const life = new Life(input);
   const operations = new Operations(life, continued?.outcomes);
@@ -49,7 +52,9 @@ export async function sandbox(input: SandboxInput): Promise<(Proof & { refused?:
   );
 
   await condition(allHandlersFinished);
-  return failure ? refusedOrFailed(failure, ['proposeHosts', 'reserve'], { ...proof, refused: failure }) : proof;
+  if (!failure) return proof;
+  if (life.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its saga did what it is for
+  return refusedOrFailed(failure, ['proposeHosts', 'reserve'], { ...proof, refused: failure });
 }
 
 /** Until nothing is left but to take away what there is. `isUndone`: its create has failed, and taken it away already. */
@@ -60,13 +65,13 @@ async function live(
 ): Promise<{ failure: SandboxFailure | null; isUndone: boolean }> {
   const end = life.untilEnd();
   const failed = begin === 'create' && !continued ? await tryCreate(life, end) : null;
-  const taken = begin === 'takeOver' && !continued ? await takeOver(life, end) : null;
+  const taken = begin === 'takeOver' && !continued ? await life.death.whileOff(() => takeOver(life, end)) : null;
   if (!failed && !isFinal(life.record.state)) {
     await startEnding(life, taken ? (life.record.stopReason ?? 'lost') : await operations.untilEnd(end));
   }
   if (begin !== 'create' && patched('half-made-snapshots')) await abandonSnapshots(life).catch(unlessForgotten(life));
   if (taken) return { failure: taken.failure, isUndone: false };
-  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : null;
+  const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : life.death.failure;
   return { failure, isUndone: failed !== null };
 }
 
@@ -118,10 +123,12 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
 
 /** From here on the sandbox only goes away; said before anything of it does. */
 async function startEnding(life: Life, reason: StopReason): Promise<void> {
+  const { failure } = life.death;
+  const why = failure && { failure };
   await life.recordChange(
     'sandbox.state',
-    { state: 'destroying', phase: null, stopReason: life.forgotten.isForgotten ? 'host-forgotten' : reason },
-    { reason },
+    { state: 'destroying', phase: null, stopReason: life.forgotten.isForgotten ? 'host-forgotten' : reason, ...why },
+    { reason, ...why },
     life.stoppedBy,
   );
   // Lives that began before certificates were recorded have none to revoke.

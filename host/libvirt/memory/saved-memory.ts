@@ -22,6 +22,30 @@ export class SavedMemory {
     return join(this.folder, `${sandboxId}.save`);
   }
 
+  /** Whether something was saved of one; it need not be whole. */
+  async isThere(sandboxId: string): Promise<boolean> {
+    return (await orAbsent(stat(this.of(sandboxId)))) !== null;
+  }
+
+  /**
+   * As {@link isThere}, for a proof: where the folder itself is not seen, nothing can be said of what is in it.
+   * @throws MayflyError host_unavailable
+   */
+  async look(sandboxId: string): Promise<boolean> {
+    if (await this.isThere(sandboxId)) return true;
+    await this.refuseUnseen();
+    return false;
+  }
+
+  /** libvirt makes its folder when it starts. @throws MayflyError host_unavailable where it is not seen */
+  async refuseUnseen(): Promise<void> {
+    if ((await orAbsent(stat(this.folder))) !== null) return;
+    throw new MayflyError(
+      'host_unavailable',
+      `Saved memory cannot be looked for: the host worker does not see libvirt's folder ${this.folder}. In a container it needs that folder mounted.`,
+    );
+  }
+
   /** Bytes it takes on the host; 0 when it is not there. */
   async allocatedBytes(sandboxId: string): Promise<number> {
     return ((await orAbsent(stat(this.of(sandboxId))))?.blocks ?? 0) * 512;
@@ -38,6 +62,7 @@ export class SavedMemory {
 
   /** libvirt removes it with the domain; this is for one whose domain is gone. */
   async remove(sandboxId: string): Promise<void> {
+    await this.refuseUnseen();
     await rm(this.of(sandboxId), { force: true });
   }
 

@@ -6,10 +6,11 @@ import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../disk/absent.ts';
 import { isNotFound } from '../../os/directory.ts';
 import { oneLine } from '../../os/one-line.ts';
+import { sendSignal } from '../../os/proc.ts';
 import { firstNotFolder } from '../disk/tree.ts';
 import { GUEST_USER } from './image.ts';
 import { GUEST_PORT } from './leases.ts';
-import { childOf, type ProcessTable, rootOf, sendSignal } from './processes.ts';
+import { childOf, type ProcessTable, rootOf } from './processes.ts';
 
 /**
  * What a domain runs before its sshd, as process 1 of its own PID, mount and UTS namespaces. A constant: id, paths and

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
 import { isSandboxId } from '../../../model/ids.ts';
+import { isGone, processNames, readOrGone } from '../../os/proc.ts';
 
 /** Callers that come within this time share one look at /proc. Milliseconds. */
 const GATHER_MS = 5;
@@ -51,6 +52,13 @@ export class ProcessTable {
     return (await this.of(sandboxId)).length > 0;
   }
 
+  /** Whether of a sandbox that was seen to run that process has ended, since this was last asked. Looks at those alone. */
+  someEnded(): boolean {
+    const ended = [...this.#seen].filter(([sandboxId, pid]) => this.#ownerOf(join('/proc', String(pid))) !== sandboxId);
+    for (const [sandboxId] of ended) this.#seen.delete(sandboxId);
+    return ended.length > 0;
+  }
+
   /** A process of a sandbox, which need not be its only one. */
   remember(sandboxId: string, pid: number): void {
     this.#seen.set(sandboxId, pid);
@@ -96,10 +104,6 @@ export function processIds(): number[] {
   return processNames().map(Number);
 }
 
-function processNames(): string[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-}
-
 /** The only child of a process, once it has one (proc(5), `children`). */
 export function childOf(pid: number): number | null {
   const children = readOrGone(`/proc/${pid}/task/${pid}/children`)?.trim().split(' ')[0];
@@ -121,15 +125,6 @@ export function isStopped(pid: number): boolean {
   });
 }
 
-/** Does nothing when the process has ended. */
-export function sendSignal(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
-  }
-}
-
 /** The root directory of a process; null when it has ended. */
 export function rootOf(pid: number): string | null {
   try {
@@ -147,20 +142,4 @@ function tasksOf(pid: number): string[] {
     if (isGone(error)) return [];
     throw error;
   }
-}
-
-function readOrGone(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
-}
-
-/** ENOENT and ESRCH: the process has ended; EACCES, EPERM: it is another user's, so not one of ours. */
-function isGone(error: unknown): boolean {
-  return (
-    error instanceof Error && 'code' in error && ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(String(error.code))
-  );
 }

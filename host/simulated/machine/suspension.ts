@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../disk/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
-import { isStopped, type ProcessTable, sendSignal } from './processes.ts';
+import { sendSignal } from '../../os/proc.ts';
+import { isStopped, type ProcessTable } from './processes.ts';
 
 /** Why a sandbox was stopped, and which of its processes it had stopped itself: those are not continued. */
 const StoppedFile = z.strictObject({ why: z.enum(['paused', 'saving']), already: z.array(z.int()) });

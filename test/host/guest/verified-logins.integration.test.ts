@@ -199,7 +199,7 @@ test('a create that is cancelled after its login was verified, or during it, lea
   const { credentials } = machine.host;
   const certificate = await readFile(join(credentials.directory(id), CERTIFICATE_FILE), 'utf8');
   const activities = {
-    ...createSshActivities({ credentials, guests }),
+    ...createSshActivities({ hypervisor: machine.host.hypervisor, credentials, guests }),
     ...createCredentialActivities({ credentials, guests }),
   };
   const input = { sandboxId: id, generation: 1, endpoint, certificate: certificate.trim() };

@@ -32,6 +32,16 @@ test('only what is named as a sandbox is one, and it counts', async () => {
   expect([await saved.sandboxIds(), await saved.allocatedBytes(ID)]).toEqual([[], 0]);
 });
 
+test("where libvirt's folder is not seen, nothing is called absent, nor removed", async () => {
+  const unseen = new SavedMemory(join(folder, 'not-there'));
+  const refusal = { code: 'host_unavailable', message: expect.stringMatching(/not-there.* mounted/) };
+  await expect(unseen.look(ID)).rejects.toMatchObject(refusal);
+  await expect(unseen.remove(ID)).rejects.toMatchObject(refusal);
+  expect(await saved.look(ID)).toBe(false);
+  await writeFile(saved.of(ID), 'memory');
+  expect(await saved.look(ID)).toBe(true);
+});
+
 // as virsh 9.0 printed it
 const SAVING = `Job type:         Unbounded   
 Operation:        Save

@@ -1,0 +1,52 @@
+import { isSandboxId } from '../../../model/ids.ts';
+
+/** A domain as libvirt numbers it (virDomainState and its reasons, include/libvirt/libvirt-domain.h). */
+export interface NumberedState {
+  state: number;
+  reason: number;
+}
+
+/** virDomainState: VIR_DOMAIN_PAUSED, _SHUTOFF, _CRASHED. */
+const [PAUSED, SHUT_OFF, CRASHED] = [3, 5, 6];
+/** virDomainPausedReason: VIR_DOMAIN_PAUSED_IOERROR, _WATCHDOG, _CRASHED. */
+const PAUSED_BY = { ioError: 5, watchdog: 6, crash: 10 };
+/** virDomainShutoffReason: VIR_DOMAIN_SHUTOFF_CRASHED, _FAILED, _DAEMON. */
+const SHUT_OFF_BY_CRASH: ReadonlySet<number> = new Set([3, 6, 8]);
+
+/** Reads `virsh domstats --state`: the sandboxes in it. Domains of others, whatever they are called, are left out. */
+export function machineStates(text: string): Map<string, NumberedState> {
+  const found = new Map<string, NumberedState>();
+  for (const block of text.split(/^Domain: /m)) {
+    const [, name = ''] = /^'([^'\n]*)'\n/.exec(block) ?? [];
+    const state = numberIn(block, 'state.state');
+    if (isSandboxId(name) && state !== null) found.set(name, { state, reason: numberIn(block, 'state.reason') ?? 0 });
+  }
+  return found;
+}
+
+/** What has become of a machine; `paused-by-error` may be for want of room. A guest that boots anew has not ended. */
+export function endOf({ state, reason }: NumberedState): 'on' | 'stopped' | 'crashed' | 'paused-by-error' {
+  if (state === SHUT_OFF) return SHUT_OFF_BY_CRASH.has(reason) ? 'crashed' : 'stopped';
+  if (state === CRASHED) return 'crashed';
+  if (state !== PAUSED) return 'on';
+  if (reason === PAUSED_BY.ioError) return 'paused-by-error';
+  return reason === PAUSED_BY.crash || reason === PAUSED_BY.watchdog ? 'crashed' : 'on';
+}
+
+/**
+ * Whether a line of `virsh event --event lifecycle` may tell of an end: of anything else no look is worth its while. It is a
+ * hint and no more, so what domain it names is not read.
+ */
+export function mayTellOfAnEnd(line: string): boolean {
+  return /\bevent 'lifecycle' for domain .*: (?:Stopped|Crashed|Undefined|Suspended)\b/.test(line);
+}
+
+/** Whether `virsh domblkerror` says that a disk failed for another reason than room (tools/virsh-domain-monitor.c). */
+export function hasFailedDisk(text: string): boolean {
+  return text.split('\n').some((line) => /: unspecified error\s*$/.test(line)) && !/: no space\s*$/m.test(text);
+}
+
+function numberIn(block: string, field: string): number | null {
+  const [, digits] = new RegExp(`^ {2}${field.replace('.', '\\.')}=(\\d{1,9})$`, 'm').exec(block) ?? [];
+  return digits === undefined ? null : Number(digits);
+}

@@ -1,0 +1,88 @@
+import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import { domainUuid, isSandboxId } from '../../../model/ids.ts';
+import { processNames, readOrGone, sendSignal, startOf } from '../../os/proc.ts';
+
+/** A QEMU whose own arguments say which sandbox it runs. */
+export interface QemuProcess {
+  pid: number;
+  /** Ticks since boot: its id can be another's later. */
+  start: string;
+  sandboxId: string | null;
+  uuid: string | null;
+}
+
+/** So many processes are looked at in one go, 20 µs each; then whoever else wants this thread has it. */
+const AT_ONCE = 50;
+/** SIGKILL needs no consent: longer means a process hangs in the kernel. Milliseconds. */
+const KILL_TIMEOUT_MS = 10_000;
+const LOOK_EVERY_MS = 10;
+/** libvirt's daemons (their wrappers' names hold theirs): where one answers and none is seen, no QEMU of its is either. */
+const DAEMON = /libvirtd|virtqemud/;
+
+/**
+ * The QEMUs of sandboxes, as the kernel shows them: a proof that no machine is left does not rest on libvirt's word alone.
+ * Those of a private libvirtd are in a PID namespace below this one, so they are seen too (pid_namespaces(7)).
+ */
+export class QemuProcesses {
+  /** The look behind {@link all}, for a proof. */
+  readonly lookedAt = '/proc/*/cmdline';
+
+  /**
+   * One look at all processes. A zombie has no arguments, and holds nothing.
+   * @throws MayflyError host_unavailable when this process does not see those of libvirt
+   */
+  async all(): Promise<QemuProcess[]> {
+    const found: QemuProcess[] = [];
+    let isDaemonSeen = false;
+    for (const [nth, name] of processNames().entries()) {
+      if (nth % AT_ONCE === AT_ONCE - 1) await others();
+      const args = (readOrGone(`/proc/${name}/cmdline`) ?? '').split('\0');
+      isDaemonSeen ||= DAEMON.test(args[0] ?? '');
+      const named = qemuIn(args);
+      const start = named && startOf(Number(name));
+      if (named && start !== null) found.push({ pid: Number(name), start, ...named });
+    }
+    if (isDaemonSeen) return found;
+    throw new MayflyError(
+      'host_unavailable',
+      "The processes of this machine cannot be looked at: libvirt's own is not among those that the host worker sees. In a container it needs the PID namespace of the machine (`pid: host`).",
+    );
+  }
+
+  async of(sandboxId: string): Promise<QemuProcess[]> {
+    const uuid = domainUuid(sandboxId);
+    return (await this.all()).filter((one) => one.sandboxId === sandboxId || one.uuid === uuid);
+  }
+
+  /**
+   * Ends what libvirt knows nothing of any more. Only a process whose arguments name the domain, and which is still the one
+   * that was seen, is sent a signal.
+   * @throws MayflyError cleanup_incomplete when one does not end; host_unavailable
+   */
+  async end(sandboxId: string): Promise<void> {
+    const deadline = Date.now() + KILL_TIMEOUT_MS;
+    for (;;) {
+      const left = await this.of(sandboxId);
+      if (left.length === 0) return;
+      if (Date.now() > deadline) {
+        const pids = left.map(({ pid }) => pid).join(', ');
+        throw new MayflyError('cleanup_incomplete', `A QEMU of ${sandboxId} survives SIGKILL: ${pids}.`);
+      }
+      for (const { pid, start } of left) if (startOf(pid) === start) sendSignal(pid, 'SIGKILL');
+      await sleep(LOOK_EVERY_MS);
+    }
+  }
+}
+
+/** What libvirt tells a QEMU to be (src/qemu/qemu_command.c): `-name guest=NAME,…` and `-uuid UUID`. Null: it is none of a sandbox's. */
+export function qemuIn(args: readonly string[]): Pick<QemuProcess, 'sandboxId' | 'uuid'> | null {
+  if (!/(?:^|\/)qemu[^/]*$/.test(args[0] ?? '')) return null;
+  const [, name = ''] = /^guest=([^,]*)(?:,|$)/.exec(after(args, '-name') ?? '') ?? [];
+  return { sandboxId: isSandboxId(name) ? name : null, uuid: after(args, '-uuid') };
+}
+
+function after(args: readonly string[], option: string): string | null {
+  const at = args.indexOf(option);
+  return at < 0 ? null : (args[at + 1] ?? null);
+}

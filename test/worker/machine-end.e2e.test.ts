@@ -1,0 +1,72 @@
+// @module-tag full
+import { readdir, readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+
+const WAIT = { waitSeconds: 240 };
+const mayfly = useServedOnLibvirt();
+let snapshotId: string;
+const figures: string[] = [];
+
+beforeAll(async () => {
+  snapshotId = await bootedSnapshot(mayfly());
+});
+afterAll(() => {
+  process.stderr.write(`from death to record: ${figures.join(', ')}\n`);
+});
+
+async function qemuOf(sandboxId: string): Promise<number> {
+  for (const name of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {
+    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => ''); // it has ended meanwhile
+    if (command.includes(`guest=${sandboxId},`)) return Number(name);
+  }
+  throw new Error(`no QEMU of ${sandboxId}`);
+}
+
+/** Waits for the record to say so; the figure is printed, and bounds nothing on a busy machine. */
+async function ends(sandboxId: string, code: string, died: number): Promise<void> {
+  const { client } = mayfly();
+  const ending = await eventually(
+    () => client.getSandbox(sandboxId),
+    ({ failure }) => failure !== null,
+  );
+  figures.push(`${code} ${Math.round(performance.now() - died)} ms`);
+  expect(ending).toMatchObject({ stopReason: 'machine-ended', failure: { code } });
+  const failed = await eventually(
+    () => client.getSandbox(sandboxId),
+    ({ state }) => state === 'failed',
+  );
+  expect(failed.proof?.observations.every(({ absent }) => absent)).toBe(true);
+  expect(failed.proof?.observations.find(({ layer }) => layer === 'domain')?.lookedAt).toContain('/proc/*/cmdline');
+}
+
+test('a QEMU that is killed ends its sandbox as crashed, and its command as unknown', async () => {
+  const { client } = mayfly();
+  const { id } = await client.createSandbox({ snapshotId }, WAIT);
+  const command = await client.commands.run(id, { command: 'sleep 600' }, { waitSeconds: 0 });
+  await eventually(
+    () => client.commands.get(id, command.id),
+    ({ state }) => state === 'running',
+  );
+  const died = performance.now();
+  process.kill(await qemuOf(id), 'SIGKILL');
+  await ends(id, 'machine_crashed', died);
+  const ended = await eventually(
+    () => client.commands.get(id, command.id),
+    ({ state }) => state === 'ended',
+  );
+  expect(ended).toMatchObject({ outcome: 'unknown' });
+});
+
+test('a guest that powers itself off ends its sandbox as stopped', async () => {
+  const { client } = mayfly();
+  const { id } = await client.createSandbox({ snapshotId }, WAIT);
+  await client.commands.run(id, { command: 'sudo systemctl --force --force poweroff' }, { waitSeconds: 0 });
+  const pid = await qemuOf(id);
+  await eventually(
+    () => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+    (command) => command === '',
+  );
+  await ends(id, 'machine_stopped', performance.now());
+});

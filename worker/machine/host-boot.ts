@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { orAbsent } from '../../host/disk/absent.ts';
+import { writeFileAtomic } from '../../host/os/atomic-file.ts';
+import type { StateDir } from '../../host/state-dir.ts';
+
+/** A random UUID that the kernel makes at each boot (proc(5), `/proc/sys/kernel/random/boot_id`). */
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
+/** Which boot of its machine a host worker knows of. */
+export class HostBoot {
+  private constructor(
+    private readonly file: string,
+    private readonly bootId: string,
+    /** Whether the machine has restarted, and what that has ended has not been told to {@link settle}. */
+    public isNew: boolean,
+  ) {}
+
+  /** @param bootIdFile `@default` the kernel's */
+  static async read(state: StateDir, bootIdFile = BOOT_ID): Promise<HostBoot> {
+    const file = join(state.root, 'boot-id');
+    const bootId = (await readFile(bootIdFile, 'utf8')).trim();
+    const known = (await orAbsent(readFile(file, 'utf8')))?.trim() ?? null;
+    const boot = new HostBoot(file, bootId, known !== null && known !== bootId);
+    if (known === null) await boot.settle();
+    return boot;
+  }
+
+  /** Whatever ended with the boot before has been told: what ends from now on has another reason. */
+  async settle(): Promise<void> {
+    await writeFileAtomic(this.file, `${this.bootId}\n`, 0o644);
+    this.isNew = false;
+  }
+}

@@ -1,0 +1,126 @@
+import type { Logger } from 'pino';
+import type { GuestConnections } from '../../host/guest/connections.ts';
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { Ledger } from '../../host/ledger.ts';
+import { Bell } from '../../host/os/bell.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
+import { isMachineEnd, type MachineEndReport, type MachineState } from '../../model/sandbox/machine-end.ts';
+import { isAsleep } from '../../model/sandbox/sandbox.ts';
+import type { Store } from '../../store/connect.ts';
+import type { HostBoot } from '../machine/host-boot.ts';
+
+/** A death that its workflow has been told of is told again while it lasts, at growing intervals. Milliseconds. */
+const AGAIN = { first: 5_000, longest: 300_000 };
+
+export interface MachineWatchDeps {
+  hostId: string;
+  hypervisor: Pick<Hypervisor, 'machines' | 'watch'>;
+  ledger: Pick<Ledger, 'sandboxIds'>;
+  boot: HostBoot;
+  guests: Pick<GuestConnections, 'close'>;
+  store: Store;
+  /** Tells the sandbox's workflow. */
+  report: (sandboxId: string, report: MachineEndReport) => Promise<void>;
+  logger: Logger;
+  /** `@default` {@link DEFAULT_INTERVALS} */
+  machinesMs?: number;
+}
+
+/**
+ * Notices that the machine of a sandbox has died: when the hypervisor says that one may have, every few seconds besides,
+ * and at its start, for those that died while nobody watched. Each look begins anew with what is there.
+ */
+export class MachineWatch {
+  readonly #stopped = new AbortController();
+  readonly #bell = new Bell();
+  /** Sandboxes whose machine was seen to be there. */
+  readonly #seen = new Set<string>();
+  /** What workflows have been told, and when to tell it again (performance.now). */
+  readonly #told = new Map<string, { again: number; pauseMs: number }>();
+  #isTimely = true;
+  #timer: NodeJS.Timeout | undefined;
+  #loops: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly deps: MachineWatchDeps) {}
+
+  start(): void {
+    const { machinesMs = DEFAULT_INTERVALS.machinesMs } = this.deps;
+    this.#timer = setInterval(() => {
+      this.#isTimely = true;
+      this.#bell.ring();
+    }, machinesMs);
+    this.#bell.ring();
+    this.#loops = Promise.all([this.#listen(), this.#lookAtEachRing()]);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopped.abort();
+    await this.#loops;
+  }
+
+  async #listen(): Promise<void> {
+    const { signal } = this.#stopped;
+    try {
+      for await (const _ of this.deps.hypervisor.watch(signal)) this.#bell.ring();
+    } catch (error) {
+      if (!signal.aborted)
+        this.deps.logger.warn({ err: error }, 'no events of machines any more: dead ones are noticed later');
+    }
+  }
+
+  async #lookAtEachRing(): Promise<void> {
+    for await (const _ of this.#bell.rings(this.#stopped.signal)) {
+      const isTimely = this.#isTimely;
+      this.#isTimely = false;
+      try {
+        await this.#look(isTimely);
+      } catch (error) {
+        this.deps.logger.warn({ err: error }, 'the machines of this host could not be looked at; it is tried again');
+      }
+    }
+  }
+
+  /** @param all also those that nobody has seen alive: one that is being made is not there yet, which costs a question to the store */
+  async #look(all: boolean): Promise<void> {
+    const { hypervisor, ledger, boot } = this.deps;
+    const ids = ledger.sandboxIds();
+    const states = await hypervisor.machines(ids);
+    const dead: [string, MachineEndReport['reason']][] = [];
+    for (const [sandboxId, state] of states) {
+      if (isMachineEnd(state)) {
+        if (all || this.#seen.has(sandboxId)) dead.push([sandboxId, boot.isNew ? 'host-restarted' : state]);
+      } else this.#alive(sandboxId);
+    }
+    this.#forgetAllBut(states);
+    await Promise.all(dead.map(([sandboxId, reason]) => this.#tell(sandboxId, reason)));
+    if (all && boot.isNew) await boot.settle();
+  }
+
+  #alive(sandboxId: string): void {
+    this.#seen.add(sandboxId);
+    this.#told.delete(sandboxId);
+  }
+
+  #forgetAllBut(states: ReadonlyMap<string, MachineState>): void {
+    for (const known of [this.#seen, this.#told]) {
+      for (const sandboxId of known.keys()) if (!states.has(sandboxId)) known.delete(sandboxId);
+    }
+  }
+
+  async #tell(sandboxId: string, reason: MachineEndReport['reason']): Promise<void> {
+    const { hostId, store, guests, report, logger } = this.deps;
+    const told = this.#told.get(sandboxId);
+    if (told && performance.now() < told.again) return;
+    const record = await store.sandboxes.get(sandboxId);
+    // Being made, restored or removed, it may well be off; if it still is afterwards, that is seen then.
+    if (record?.hostId !== hostId || !(record.state === 'running' || isAsleep(record.state))) return;
+    const seenAt = new Date().toISOString();
+    logger.warn({ sandboxId, reason }, 'the machine of a sandbox is dead');
+    guests.close(sandboxId, new MayflyError('guest_unreachable', `The machine of ${sandboxId} is dead: ${reason}.`));
+    await report(sandboxId, { hostId, reason, seenAt });
+    const pauseMs = told ? Math.min(told.pauseMs * 2, AGAIN.longest) : AGAIN.first;
+    this.#told.set(sandboxId, { again: performance.now() + pauseMs, pauseMs });
+  }
+}
