@@ -12,6 +12,8 @@ import { requireSnapshot } from './snapshot-view.ts';
 /** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
 export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'> {
   captureId: string | null;
+  /** What a fork can reach unless it asks otherwise; null: what a sandbox can that is not of a snapshot. */
+  network: SandboxSpec['network'] | null;
   hostIds: string[];
 }
 
@@ -39,7 +41,8 @@ export async function placeableOrigin(
     const forkable = await forkableSource(store, snapshot);
     const host = memoryMib === undefined ? null : await store.hosts.get(snapshot.hostId);
     if (host) largeEnough([host], memoryMib);
-    return { source: forkable, snapshotId, captureId: null, hostIds: [snapshot.hostId] };
+    const network = await networkOf(store, snapshot);
+    return { source: forkable, snapshotId, captureId: null, network, hostIds: [snapshot.hostId] };
   }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
   const known = await knownHosts(store);
@@ -50,7 +53,12 @@ export async function placeableOrigin(
       : await cloneable(store, known, captureId, source);
   const able = capture ? known.live.filter(({ id }) => id === capture.hostId) : holding(known.live, source);
   const hostIds = largeEnough(able, memoryMib).map(({ id }) => id);
-  return { source, snapshotId: null, captureId: capture?.id ?? null, hostIds };
+  return { source, snapshotId: null, captureId: capture?.id ?? null, network: null, hostIds };
+}
+
+/** Snapshots from before it was kept with them have that of their sandbox, for as long as it has a record. */
+async function networkOf(store: Store, { network, sandboxId }: SnapshotRecord): Promise<SandboxSpec['network'] | null> {
+  return network ?? (await store.sandboxes.get(sandboxId))?.spec.network ?? null;
 }
 
 /** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */

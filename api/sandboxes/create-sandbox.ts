@@ -40,7 +40,7 @@ export async function answerCreate(
 }
 
 /** The defaults are filled in here, once, and recorded. */
-function specOf(request: Request, { source, snapshotId, captureId }: Origin): SandboxSpec {
+function specOf(request: Request, { source, snapshotId, captureId, network }: Origin): SandboxSpec {
   return {
     source,
     snapshotId,
@@ -52,7 +52,7 @@ function specOf(request: Request, { source, snapshotId, captureId }: Origin): Sa
     autoResume: request.autoResume ?? false,
     metadata: request.metadata ?? {},
     agentId: request.agentId ?? null,
-    network: request.network ?? { egress: 'none' },
+    network: request.network ?? network ?? { egress: 'none' },
   };
 }
 

@@ -69,6 +69,7 @@ function creating(life: Life, hostId: string, { id, name, kind, reason, actor }:
     state: 'creating',
     reason,
     parentId: life.record.parentSnapshotId ?? null,
+    network: life.record.spec.network,
     createdBy: actor,
     createdAt: now(),
     readyAt: null,
