@@ -55,6 +55,8 @@ export class MayflyError extends Error {
       cause?: unknown;
       fields?: { field: string; problem: string }[];
       retryAfterSeconds?: number;
+      /** What was asked for may have begun, or may begin yet. `@default` false */
+      mayHaveBegun?: boolean;
     } = {},
   ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);

@@ -35,6 +35,7 @@ export function rethrow(error: unknown): void {
     throw new MayflyError('temporal_unavailable', 'Temporal did not take the request.', {
       cause: error,
       retryAfterSeconds: 2,
+      mayHaveBegun: !isRefusedUnheard(error),
     });
   }
   throw error;
@@ -46,6 +47,17 @@ function isAway(error: unknown): boolean {
     error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
     isGrpcServiceError(error)
   );
+}
+
+/** gRPC statuses of what a server did not begin to do: too much was asked, or not by this client. */
+const UNHEARD = [3, 7, 8, 12, 16];
+
+/** Whether it is certain that nothing began: nobody was reached, or who was reached said so at once. */
+function isRefusedUnheard(error: unknown): boolean {
+  const status = isGrpcServiceError(error) ? error : error instanceof Error ? error.cause : undefined;
+  if (!isGrpcServiceError(status)) return false;
+  const isUnreached = status.code === 14 && /connect(?:ion)? (?:error|refused)|dns error/i.test(status.message);
+  return isUnreached || UNHEARD.includes(status.code);
 }
 
 /** Whether it was refused before there was a record which could say why. */

@@ -52,11 +52,16 @@ const CALL_MS = 10_000;
 export class TemporalSagas implements Sagas {
   readonly #client: Client;
   readonly #roundMs: number;
+  readonly #callMs: number;
 
-  /** @param options.roundMs how long the server may hold one round of a wait, `@default` 10 s */
-  constructor(client: Client, { roundMs = ROUND_MS } = {}) {
+  /**
+   * @param options.roundMs how long the server may hold one round of a wait, `@default` 10 s
+   * @param options.callMs how long one call may take before Temporal counts as away, `@default` 10 s
+   */
+  constructor(client: Client, { roundMs = ROUND_MS, callMs = CALL_MS } = {}) {
     this.#client = client;
     this.#roundMs = roundMs;
+    this.#callMs = callMs;
   }
 
   async begin(input: SandboxInput): Promise<boolean> {
@@ -217,7 +222,7 @@ export class TemporalSagas implements Sagas {
   /** Undefined when the workflow is gone. */
   async #call<T>(call: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await this.#client.withDeadline(Date.now() + CALL_MS, call);
+      return await this.#client.withDeadline(Date.now() + this.#callMs, call);
     } catch (error) {
       rethrow(error);
       return undefined;

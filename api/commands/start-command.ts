@@ -35,7 +35,12 @@ export async function answerStart(
 ): Promise<Response> {
   const { store } = deps;
   const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-  const asked = { idFrom: commandIdFrom, key: headers['idempotency-key'], body: request };
+  const asked = {
+    idFrom: commandIdFrom,
+    key: headers['idempotency-key'],
+    body: request,
+    subject: { path: `/v1/sandboxes/${sandboxId}/commands`, member: 'commandId' as const },
+  };
   return answerOnce(c, store, asked, async (attempt) => {
     const { subjectId: commandId, claim, isFresh } = attempt;
     const preference = preferenceOf(headers.prefer);

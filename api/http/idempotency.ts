@@ -7,6 +7,7 @@ import type { Claim, Claimed, StoredAnswer } from '../../store/access/idempotenc
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Env } from './context.ts';
+import { problemResponse } from './problem.ts';
 
 /** Says that an answer was given before. */
 export const REPLAYED = 'Idempotent-Replayed';
@@ -20,7 +21,17 @@ export interface Asked {
   /** The Idempotency-Key: with the same one, the same method, path and body are the same request. */
   key: string | undefined;
   body: unknown;
+  /** How the id is said when nobody can say whether it was begun. */
+  subject?: Subject;
 }
+
+/** Where what has the id is, and the member of a problem that has it. */
+export interface Subject {
+  path: string;
+  member: 'sandboxId' | 'commandId' | 'snapshotId' | 'captureId';
+}
+
+export const SANDBOX: Subject = { path: '/v1/sandboxes', member: 'sandboxId' };
 
 export interface Answer {
   response: Response;
@@ -52,9 +63,29 @@ export async function answerOnce(
   const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
   if (!claimed.fresh && claimed.answer) return repeatAnswer(c, claimed.answer);
   const subjectId = claimed.fresh ? freshId : claimed.subjectId;
-  const { response, isKept } = await answer({ subjectId, isFresh: claimed.fresh, claim });
-  if (isKept && claim) await keepAnswer(store, claim, response);
-  return response;
+  try {
+    const { response, isKept } = await answer({ subjectId, isFresh: claimed.fresh, claim });
+    if (isKept && claim) await keepAnswer(store, claim, response);
+    return response;
+  } catch (error) {
+    if (!isUncertain(error) || !asked.subject) throw error;
+    return uncertainAnswer(c, error, subjectId, asked.subject);
+  }
+}
+
+/** The store may be away after something was begun as well as before. */
+function isUncertain(error: unknown): error is MayflyError {
+  if (!(error instanceof MayflyError)) return false;
+  const { mayHaveBegun = error.code === 'store_unavailable' } = error.options;
+  return mayHaveBegun;
+}
+
+/** Says the id: who asks again without an Idempotency-Key would get another one of it, and know nothing of the first. */
+function uncertainAnswer(c: Context<Env>, error: MayflyError, id: string, { path, member }: Subject): Response {
+  const location = `${path}/${id}`;
+  c.header('Location', location);
+  const detail = `${error.message} It may have begun nevertheless, as ${location}: look there before asking for another.`;
+  return problemResponse(c, new MayflyError(error.code, detail, { ...error.options, cause: error }), { [member]: id });
 }
 
 /** Whether the answer to this request is heard. Who has left may ask again, and wait for the end still. */
@@ -81,7 +112,8 @@ export async function freedWhenRefused<T>(
   } catch (error) {
     const isAway = error instanceof MayflyError && error.code === 'temporal_unavailable';
     if (claim && isFresh && !isAway) await store.idempotency.release(claim);
-    throw error;
+    if (!(error instanceof MayflyError) || error.code !== 'store_unavailable') throw error;
+    throw new MayflyError(error.code, error.message, { ...error.options, cause: error, mayHaveBegun: false });
   }
 }
 
@@ -91,7 +123,12 @@ async function keepAnswer(store: Store, claim: Claim, response: Response): Promi
     const value = response.headers.get(name);
     return value === null ? [] : [{ name, value }];
   });
-  await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
+  try {
+    await store.idempotency.complete(claim, { status: response.status, headers, body: await response.clone().text() });
+  } catch (error) {
+    // What was asked for is done; the same request again is answered by looking at it.
+    if (!(error instanceof MayflyError) || error.code !== 'store_unavailable') throw error;
+  }
 }
 
 function claimOf(c: Context<Env>, { key, body }: Asked, subjectId: string): Claim | null {

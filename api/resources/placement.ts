@@ -22,6 +22,8 @@ import { requireSnapshot } from './snapshot-view.ts';
 /** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
 export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {
   captureId: string | null;
+  /** What a fork can reach unless it asks otherwise; null: what a sandbox can that is not of a snapshot. */
+  network: SandboxSpec['network'] | null;
 }
 
 interface OriginRequest {
@@ -46,7 +48,9 @@ export async function placeableOrigin(
     const snapshot = await requireSnapshot({ store }, snapshotId);
     if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
     const host = await forkingHost(store, snapshot);
-    return { source: snapshot.source, snapshotId, captureId: null, ...proposalsOf(largeEnough([host], memoryMib)) };
+    const network = await networkOf(store, snapshot);
+    const proposals = proposalsOf(largeEnough([host], memoryMib));
+    return { source: snapshot.source, snapshotId, captureId: null, network, ...proposals };
   }
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
   const known = await knownHosts(store);
@@ -57,7 +61,12 @@ export async function placeableOrigin(
       : await cloneable(store, known, captureId, source);
   const able = capture ? known.live.filter((host) => serves(host, capture)) : holding(known.live, source);
   const proposals = proposalsOf(largeEnough(able, memoryMib));
-  return { source, snapshotId: null, captureId: capture?.id ?? null, ...proposals };
+  return { source, snapshotId: null, captureId: capture?.id ?? null, network: null, ...proposals };
+}
+
+/** Snapshots from before it was kept with them have that of their sandbox, for as long as it has a record. */
+async function networkOf(store: Store, { network, sandboxId }: SnapshotRecord): Promise<SandboxSpec['network'] | null> {
+  return network ?? (await store.sandboxes.get(sandboxId))?.spec.network ?? null;
 }
 
 /** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */

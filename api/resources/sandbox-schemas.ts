@@ -112,7 +112,7 @@ export const createSandbox = z
       dependentSchemas: { count: { properties: { name: { not: {} } } } },
     }),
     description:
-      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended.',
+      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended. `network`: a fork has that of its snapshot unless it asks for another, else `none`; the answer says which, in `spec`.',
   });
 
 export const patchSandbox = z

@@ -45,6 +45,7 @@ export const snapshotAnswer = z
     state: z.enum(SNAPSHOT_STATES),
     reason: z.enum(SNAPSHOT_REASONS),
     parentId: z.string().nullable(),
+    network: z.object({ egress: z.enum(['none', 'internet']) }).nullable(),
     createdBy: actor,
     createdAt: instant,
     readyAt: instant.nullable(),
@@ -63,7 +64,8 @@ export const snapshotAnswer = z
   })
   .openapi('Snapshot', {
     description:
-      '`quiesced`: file systems were frozen meanwhile. `keptFor`: what still leaned on it when it was deleted.',
+      '`quiesced`: file systems were frozen meanwhile. `keptFor`: what still referred to it when it was deleted. ' +
+      '`network`: what its sandbox could reach, and its forks can unless they ask otherwise; null: taken before that was kept.',
   });
 
 export const restoreAnswer = z

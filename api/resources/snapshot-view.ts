@@ -19,6 +19,7 @@ export function snapshotView(record: SnapshotRecord): SnapshotView {
     state: record.state,
     reason: record.reason,
     parentId: record.parentId,
+    network: record.network ?? null,
     createdBy: record.createdBy,
     createdAt: record.createdAt,
     readyAt: record.readyAt,

@@ -4,10 +4,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
+import { type Attempt, answerOnce, freedWhenRefused, isHeard, SANDBOX } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
@@ -16,6 +15,7 @@ import { type Origin, placeableOrigin, proposedTo } from '../resources/placement
 import { refuseTakenName, tellingWhoHasIt } from '../resources/sandbox-names.ts';
 import type { createSandbox } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
+import { beginSaga, recorded } from './begin-sandbox.ts';
 
 export type Request = z.output<typeof createSandbox>;
 
@@ -27,20 +27,21 @@ export async function answerCreate(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request };
+  const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request, subject: SANDBOX };
   return answerOnce(c, store, asked, async (attempt) => {
     const preference = preferenceOf(headers.prefer);
     const record = await tellingWhoHasIt(c, deps, attempt, request.name, async () => {
-      const begun = await start(c, deps, attempt, request, preference);
+      const input = await inputOfNew(c, deps, attempt, request);
+      const begun = input && (await beginSaga(deps, input, preference));
       await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
-      return begun ?? (await recorded(deps, attempt.subjectId));
+      return begun && preference.seconds === 0 ? begun : recorded(deps, attempt.subjectId, input, begun);
     });
     return { response: answerFor(c, record, preference), isKept: isHeard(c) };
   });
 }
 
 /** The defaults are filled in here, once, and recorded. */
-function specOf(request: Request, { source, snapshotId, captureId }: Origin): SandboxSpec {
+function specOf(request: Request, { source, snapshotId, captureId, network }: Origin): SandboxSpec {
   return {
     source,
     snapshotId,
@@ -52,43 +53,26 @@ function specOf(request: Request, { source, snapshotId, captureId }: Origin): Sa
     autoResume: request.autoResume ?? false,
     metadata: request.metadata ?? {},
     agentId: request.agentId ?? null,
-    network: request.network ?? { egress: 'none' },
+    network: request.network ?? network ?? { egress: 'none' },
   };
 }
 
 /**
  * A claim without a record means that the first request died, or is still, between the two: this one starts the saga
  * under the same id, and Temporal joins the two.
+ * @returns null when it has a record already
  */
-async function start(
+async function inputOfNew(
   c: Context<Env>,
   deps: AppDeps,
   attempt: Attempt,
   request: Request,
-  preference: Preference,
-): Promise<SandboxRecord | null> {
+): Promise<SandboxInput | null> {
   const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
   if (request.name !== undefined) await refuseTakenName(deps, id, request.name);
   const origin = await freedWhenRefused(deps.store, attempt, () => placeableOrigin(deps.store, request));
-  return beginSaga(deps, inputOf(c, id, request, origin), preference);
-}
-
-/**
- * Begins a saga. For whoever does not wait for its end, the record is written here as well as by the saga, which may take
- * longer to come to it; whichever is first. One that was there before began with a request of another time, so it alone
- * can write. Whether a name is free is the saga's to find out, so that no record of one is without a saga.
- * @returns the record, where it was written here
- */
-export async function beginSaga(
-  { store, sagas }: Pick<AppDeps, 'store' | 'sagas'>,
-  input: SandboxInput,
-  { seconds }: Preference,
-): Promise<SandboxRecord | null> {
-  if (seconds === 0 && input.name === undefined)
-    return (await sagas.begin(input)) ? store.sandboxes.create(requestedRecord(input)) : null;
-  await sagas.create(input);
-  return null;
+  return inputOf(c, id, request, origin);
 }
 
 /** What a saga is begun with, now. */
@@ -103,16 +87,6 @@ export function inputOf(c: Context<Env>, id: string, request: Request, origin: O
     begin: 'create',
     ...proposedTo(apiKey, origin),
   };
-}
-
-/** The record of what was begun. @throws MayflyError name_taken */
-export async function recorded({ store, sagas }: Pick<AppDeps, 'store' | 'sagas'>, id: string): Promise<SandboxRecord> {
-  const present = await store.sandboxes.get(id);
-  if (present) return present;
-  await sagas.recorded(id);
-  const record = await store.sandboxes.get(id);
-  if (record) return record;
-  throw new MayflyError('internal', `The saga of ${id} was accepted, but the store has no record of it.`);
 }
 
 function answerFor(c: Context<Env>, record: SandboxRecord, preference: Preference): Response {

@@ -2,6 +2,7 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { AppDeps, Env } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
@@ -12,7 +13,8 @@ import { waitWithin } from '../http/waiting.ts';
 import { placeableOrigin } from '../resources/placement.ts';
 import type { forksAnswer } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
-import { beginSaga, failureOf, inputOf, type Request, recorded } from './create-sandbox.ts';
+import { beginSaga, recorded } from './begin-sandbox.ts';
+import { failureOf, inputOf, type Request } from './create-sandbox.ts';
 
 type Item = z.infer<typeof forksAnswer>['items'][number];
 
@@ -36,13 +38,13 @@ export async function answerForks(
       furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
     );
     const preference = preferenceOf(headers.prefer);
-    const refused = await startAll(c, deps, attempt, ids, request, preference);
+    const { refused, inputs } = await startAll(c, deps, attempt, ids, request, preference);
     const started = ids.filter((id) => !refused.has(id));
     await waitWithin(c, deps, preference.seconds, async (signal) => {
       await Promise.all(started.map((id) => sagas.settled(id, signal)));
     });
     const records = new Map<string, SandboxRecord>();
-    for (const id of started) records.set(id, await recorded(deps, id));
+    for (const id of started) records.set(id, await recorded(deps, id, inputs.get(id) ?? null));
     if (preference.applied) c.header('Preference-Applied', preference.applied);
     const response = c.json({ items: ids.map((id) => itemOf(c, id, refused, records)) }, statusOf(ids, records));
     // What Temporal did not take is begun by the next request with the same key.
@@ -50,9 +52,14 @@ export async function answerForks(
   });
 }
 
+interface Started {
+  refused: Map<string, MayflyError>;
+  inputs: Map<string, SandboxInput>;
+}
+
 /**
  * Starts those that have no record yet: all, unless an earlier request with the same key has begun.
- * @returns why some were not started
+ * @returns why some were not started, and what the others were started with now
  * @throws MayflyError what {@link placeableOrigin} refuses with, or why none was started
  */
 async function startAll(
@@ -62,16 +69,19 @@ async function startAll(
   ids: string[],
   request: Request,
   preference: Preference,
-): Promise<Map<string, MayflyError>> {
+): Promise<Started> {
   const { store } = deps;
-  const refused = new Map<string, MayflyError>();
+  const started: Started = { refused: new Map(), inputs: new Map() };
+  const { refused, inputs } = started;
   const present = attempt.isFresh ? [] : await Promise.all(ids.map((id) => store.sandboxes.get(id)));
   const missing = ids.filter((_, n) => !present[n]);
-  if (missing.length === 0) return refused;
+  if (missing.length === 0) return started;
   const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
   const begin = async (id: string) => {
     try {
-      await beginSaga(deps, inputOf(c, id, request, origin), preference);
+      const input = inputOf(c, id, request, origin);
+      await beginSaga(deps, input, preference);
+      inputs.set(id, input);
     } catch (error) {
       if (!(error instanceof MayflyError)) throw error;
       refused.set(id, error);
@@ -82,7 +92,7 @@ async function startAll(
   }
   const [first] = refused.values();
   if (first && refused.size === ids.length) throw first;
-  return refused;
+  return started;
 }
 
 function itemOf(

@@ -26,7 +26,12 @@ export async function answerTake(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   await requireSandbox(deps, sandboxId);
-  const asked = { idFrom: snapshotIdFrom, key: headers['idempotency-key'], body: request };
+  const asked = {
+    idFrom: snapshotIdFrom,
+    key: headers['idempotency-key'],
+    body: request,
+    subject: { path: '/v1/snapshots', member: 'snapshotId' as const },
+  };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     await begin(deps, attempt, sandboxId, request, c.get('apiKey').id);
     await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);

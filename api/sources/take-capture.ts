@@ -29,7 +29,12 @@ export async function answerCapture(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
-  const asked = { idFrom: captureIdFrom, key: headers['idempotency-key'], body: request };
+  const asked = {
+    idFrom: captureIdFrom,
+    key: headers['idempotency-key'],
+    body: request,
+    subject: { path: '/v1/captures', member: 'captureId' as const },
+  };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const begun = await begin(deps, attempt, { source, hostId: request.hostId, actor });
     const record = await settled(c, deps, begun, headers.prefer);

@@ -31,6 +31,11 @@ const ARGS = {
     valueHint: '1h',
     description: 'When each ends by itself, such as 90s or 1h30m (server default: 1h)',
   },
+  egress: {
+    type: 'enum',
+    options: ['none', 'internet'],
+    description: "What the guests can reach, else what the snapshot's could",
+  },
   'idempotency-key': { type: 'string', description: 'The same key makes the same sandboxes, however often it is sent' },
   ...WAIT_OPTION,
   ...JSON_OPTION,
@@ -49,6 +54,7 @@ export function forkCommand(io: Io) {
       const request = {
         snapshotId: snapshotId(args.snapshot),
         ...(args.ttl && { ttlSeconds: seconds('ttl', args.ttl, LIMITS.ttlSeconds) }),
+        ...(args.egress && { network: { egress: args.egress } }),
       };
       const within = waitSeconds(args.wait);
       const client = connect(io);
@@ -63,7 +69,7 @@ export function forkCommand(io: Io) {
         throw signal.aborted ? stillGoing(io, begun, within) : error;
       });
       if (args.json) io.printJson({ items: ended });
-      else for (const line of columns(['ID', 'STATE', 'ADDRESS', 'FAILURE'], ended.map(row))) io.print(line);
+      else for (const line of columns(['ID', 'STATE', 'ADDRESS', 'EGRESS', 'FAILURE'], ended.map(row))) io.print(line);
       return ended.every((fork) => 'sandbox' in fork && fork.sandbox.state === 'running') ? EXIT.ok : EXIT.failed;
     },
   });
@@ -86,9 +92,9 @@ async function settle(io: Io, client: MayflyClient, forks: Fork[], signal: Abort
 
 function row(fork: Fork): string[] {
   if ('problem' in fork)
-    return [fork.problem.sandboxId ?? '-', 'not made', '-', `${fork.problem.code}: ${fork.problem.detail ?? ''}`];
-  const { id, state, ssh, failure } = fork.sandbox;
-  return [id, state, ssh?.address ?? '-', failure ? `${failure.code}: ${failure.message}` : '-'];
+    return [fork.problem.sandboxId ?? '-', 'not made', '-', '-', `${fork.problem.code}: ${fork.problem.detail ?? ''}`];
+  const { id, state, ssh, spec, failure } = fork.sandbox;
+  return [id, state, ssh?.address ?? '-', spec.network.egress, failure ? `${failure.code}: ${failure.message}` : '-'];
 }
 
 function stillGoing(io: Io, forks: Fork[], seconds: number): CliError {

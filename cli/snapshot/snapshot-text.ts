@@ -32,6 +32,7 @@ export function snapshotLines(io: Io, snapshot: Snapshot): string[] {
     ['source', snapshot.source],
     ['host', snapshot.hostId],
     ['parent', snapshot.parentId],
+    ['egress', snapshot.network?.egress ?? null],
     ['taken', saved?.savedAt ?? null],
     ['why', WHY[snapshot.reason]],
     ['files', saved && filesOf(saved)],

@@ -1,5 +1,5 @@
 import type { HostRef } from '../host.ts';
-import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
+import type { Actor, SandboxFailure, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
 /** `disk`: what the disks hold. `full`: the memory too, so that processes come back as they were. */
@@ -79,6 +79,8 @@ export interface SnapshotRecord extends HostRef {
   reason: SnapshotReason;
   /** The snapshot that the sandbox's disks referred to when this one was taken; null: the source itself. */
   parentId: string | null;
+  /** What its sandbox could reach, and its forks can unless they ask otherwise. Null or missing: from before it was kept. */
+  network?: SandboxSpec['network'] | null;
   createdBy: Actor;
   createdAt: string;
   readyAt: string | null;

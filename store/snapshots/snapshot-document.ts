@@ -33,6 +33,7 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
     state: { type: String, required: true, enum: SNAPSHOT_STATES },
     reason: NAME,
     parentId: NULLABLE_TEXT,
+    network: strictPart({ egress: NAME }),
     createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
     createdAt: NAME,
     readyAt: NULLABLE_TEXT,

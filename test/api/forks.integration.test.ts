@@ -5,7 +5,7 @@ import type { SnapshotView } from '../../api/resources/snapshot-view.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { type Headers, useSandbox } from './sandbox-door.ts';
-import { host, problemOf } from './support.ts';
+import { host, jsonOf, problemOf } from './support.ts';
 
 interface Forks {
   items: ({ sandbox: SandboxView } | { problem: Problem })[];
@@ -20,6 +20,25 @@ describe('forking', () => {
     const response = await fork({ snapshotId, cpus: 2 });
     const spec = { source: 'golden', snapshotId, cpus: 2 };
     expect([response.status, await response.json()]).toMatchObject([201, { spec, parentSnapshotId: null }]);
+  });
+
+  it('can reach what its snapshot could, unless it asks otherwise, and says so', async () => {
+    const egressOf = async (answer: Promise<Response>) =>
+      (await jsonOf<{ spec: { network: { egress: string } } }>(await answer)).spec.network.egress;
+    const open = { egress: 'internet' as const };
+    const { id } = await jsonOf<SandboxView>(await fork({ source: 'golden', network: open }));
+    const { id: snapshotId } = await jsonOf<SnapshotView>(door().call('POST', `/v1/sandboxes/${id}/snapshots`, {}));
+    expect(await egressOf(fork({ snapshotId }))).toBe('internet');
+    expect(await egressOf(fork({ snapshotId, network: { egress: 'none' } }))).toBe('none');
+    const { items } = (await (await fork({ snapshotId, count: 2 })).json()) as Forks;
+    const all = items.map((item) => ('sandbox' in item ? item.sandbox.spec.network : null));
+    expect(all).toEqual([{ egress: 'internet' }, { egress: 'internet' }]);
+    const { id: closed } = await taken();
+    const kept = await inState('ready');
+    await door().store.snapshots.update(kept.id, { network: open });
+    expect(await egressOf(fork({ snapshotId: kept.id }))).toBe('internet');
+    expect(await egressOf(fork({ snapshotId: closed }))).toBe('none');
+    expect(await egressOf(fork({ snapshotId: closed, network: { egress: 'internet' } }))).toBe('internet');
   });
 
   it('is refused what its host could never hold', async () => {

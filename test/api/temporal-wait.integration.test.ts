@@ -13,6 +13,16 @@ test('a wait ends when its signal fires, however long the server would hold it',
   await expect(sagas.ended(id, waiting.signal)).rejects.toThrow('long enough');
 });
 
+test('a call that Temporal is too late for may have begun what it asked for, and is told to have', async () => {
+  const input = mayfly().input();
+  const sagas = new TemporalSagas(mayfly().client, { callMs: 1 });
+  const late = { code: 'temporal_unavailable', options: { mayHaveBegun: true } };
+  await expect(sagas.create(input)).rejects.toMatchObject(late);
+  await mayfly().sagas.create(input);
+  await mayfly().sagas.settled(input.id, AbortSignal.timeout(60_000));
+  expect((await mayfly().record(input.id)).state).toBe('running');
+});
+
 test('a wait for an update and for an end go on over many rounds with the server', FULL, async () => {
   const input = mayfly().input();
   const sagas = new TemporalSagas(mayfly().client, { roundMs: 200 });

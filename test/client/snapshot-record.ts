@@ -16,6 +16,7 @@ export function snapshotRecord(changes: Partial<SnapshotRecord> = {}): SnapshotR
     state: 'ready',
     reason: 'requested',
     parentId: null,
+    network: { egress: 'none' },
     createdBy: { apiKeyId: '0123456789ab', agentId: null },
     createdAt: '2026-11-21T10:01:59.000Z',
     readyAt: savedAt,

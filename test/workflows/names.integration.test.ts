@@ -1,5 +1,6 @@
+import pino from 'pino';
 import { expect } from 'vitest';
-import { beginSaga, recorded } from '../../api/sandboxes/create-sandbox.ts';
+import { beginSaga, recorded } from '../../api/sandboxes/begin-sandbox.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -14,9 +15,9 @@ const settled = (mayfly: MayflyCase, { id }: SandboxInput) =>
 
 /** As a POST that waits so long. */
 async function ask({ store, sagas }: MayflyCase, input: SandboxInput, seconds: number): Promise<string> {
-  const deps = { store, sagas };
-  const begun = await beginSaga(deps, input, { seconds, applied: null });
-  return (begun ?? (await recorded(deps, input.id))).id;
+  const deps = { store, sagas, logger: pino({ level: 'silent' }) };
+  const begun = await beginSaga(deps, input, { seconds });
+  return (begun ?? (await recorded(deps, input.id, null))).id;
 }
 
 // Promise: two that ask for one name at once are one sandbox and one refusal, of which nothing is left. Costs 2 s.
@@ -47,7 +48,7 @@ test('who waits for the end of a create that is refused hears it at once', async
   const [first, second] = [named(mayfly, 'waits'), named(mayfly, 'waits')];
   await mayfly.create(first);
   await mayfly.sagas.create(second);
-  await expect(settled(mayfly, second).then(() => recorded(mayfly, second.id))).rejects.toMatchObject(taken);
+  await expect(settled(mayfly, second).then(() => recorded(mayfly, second.id, null))).rejects.toMatchObject(taken);
 });
 
 test('a name is told by the record and the audit, and is free when its sandbox is proved to be gone', async ({

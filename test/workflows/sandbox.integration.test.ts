@@ -1,5 +1,6 @@
+import pino from 'pino';
 import { expect } from 'vitest';
-import { beginSaga } from '../../api/sandboxes/create-sandbox.ts';
+import { beginSaga } from '../../api/sandboxes/begin-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { HANGS_AFTER_MS } from '../support/test-timeouts.ts';
 
@@ -10,11 +11,12 @@ const actor = { apiKeyId: 'test', agentId: null };
 // Promise: who asks again joins, also when the one before is between Temporal and the store. Costs 1 s.
 test('whoever begins a saga may write its record, and whoever joins it leaves that to the saga', async ({ mayfly }) => {
   const [store, sagas] = [mayfly.store, mayfly.sagas];
+  const deps = { store, sagas, logger: pino({ level: 'silent' }) };
   const preference = { seconds: 0, applied: null };
   const input = mayfly.input();
   const later = { ...input, requestedAt: new Date(Date.parse(input.requestedAt) + 1_000).toISOString() };
-  expect(await beginSaga({ store, sagas }, input, preference)).toMatchObject({ createdAt: input.requestedAt });
-  expect(await beginSaga({ store, sagas }, later, preference)).toBeNull();
+  expect(await beginSaga(deps, input, preference)).toMatchObject({ createdAt: input.requestedAt });
+  expect(await beginSaga(deps, later, preference)).toBeNull();
   await sagas.settled(input.id, AbortSignal.timeout(HANGS_AFTER_MS));
   expect(await mayfly.record(input.id)).toMatchObject({ state: 'running', createdAt: input.requestedAt });
   const entries = (await store.audit.entries(input.id, { limit: 10 })).map(

@@ -63,7 +63,7 @@ describe.concurrent('a step', () => {
   sweep(STEPS)('%s that fails once in a way that a retry cures is repeated', async (step, { mayfly, operations }) => {
     const { id } = await mayfly.create();
     mayfly.arm(`${step}.after=1*error(host_unavailable)`, id);
-    expect(await operations.snapshot(id)).toMatchObject({ state: 'ready' });
+    expect(await operations.snapshot(id)).toMatchObject({ state: 'ready', network: { egress: 'none' } });
   });
 });
 

@@ -35,6 +35,7 @@ const FAULTS = STEPS.flatMap((step) => (['before', 'after'] as const).map((where
 class TestSource {
   readonly name = `server-${randomBytes(4).toString('hex')}`;
   readonly id = sourceIdOf('test', this.name);
+  readonly hostId = 'test';
 
   constructor(private readonly mayfly: MayflyCase) {}
 
@@ -193,5 +194,21 @@ describe.concurrent('a source', () => {
       state: 'unprepared',
       failure: { code: 'source_not_running', step: 'inspectSource' },
     });
+  });
+
+  test('of which preparing was refused has nothing to take back, and is not waited for', async ({ source }) => {
+    await source.stop();
+    await source.done('prepare');
+    expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared', failure: null, waitingFor: null });
+    expect(await source.audit()).toEqual(['source.prepare-failed', 'source.unprepared']);
+  });
+
+  test('that is prepared without our record knowing of it is unprepared all the same', async ({ mayfly, source }) => {
+    const before = await source.tree();
+    await source.done('prepare');
+    const { id, hostId, name } = source;
+    await mayfly.store.sources.change({ id, hostId, name }, { state: 'unprepared', changes: [], preparedAt: null });
+    expect(await source.done('unprepare')).toMatchObject({ state: 'unprepared' });
+    expect(await source.tree()).toEqual(before);
   });
 });

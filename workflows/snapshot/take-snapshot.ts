@@ -75,6 +75,7 @@ function creating(
     state: 'creating',
     reason,
     parentId: life.record.parentSnapshotId ?? null,
+    network: life.record.spec.network,
     createdBy: actor,
     createdAt: now(),
     readyAt: null,

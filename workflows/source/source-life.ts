@@ -19,6 +19,12 @@ export class SourceLife extends TaskLife {
     super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.sourcePauseMs);
   }
 
+  /** What the record says. */
+  known(): Promise<SourceAccess> {
+    const { sourceId: id, hostId, name } = this.input;
+    return rememberSource({ source: { id, hostId, name }, changes: { updatedAt: now() }, event: null });
+  }
+
   /** Changes the record; also when the workflow is being cancelled. */
   async recordChange(changes: Changes, said?: { kind: AuditKind; detail: Record<string, unknown> }): Promise<void> {
     const { sourceId: id, hostId, installationId = null, name, actor, task } = this.input;

@@ -38,6 +38,14 @@ export function sourceSteps(life: SourceLife) {
       ),
     verifyReader: (certificate: string, sshd: SourceSshd) => step.verifyReader({ ...target, certificate, sshd }),
 
+    /** All undos in the guest, as steps: each is tried a few times, and gives up. */
+    takeAwayLeftOvers: async () => {
+      await step.excludeReader(gone);
+      await step.distrustUserCa(gone);
+      await step.removeReader(gone);
+      await step.removeGate(gone);
+      await step.releaseSource(gone);
+    },
     releaseSource: () => undo.releaseSource(gone),
     removeGate: () => undo.removeGate(gone),
     removeReader: () => undo.removeReader(gone),
