@@ -1,0 +1,1 @@
+export const pageOf = (_a: unknown, b: string): string => b;
