@@ -28,7 +28,10 @@ const UNDER_WAY = /^(?:requested|creating|destroying|deleting|restoring|baking|p
 const ONCE = 'echo once >> ~/effects';
 
 /** Repeats a request until it is answered. @param key of it, so that it has one effect */
-function ask<T>(send: (options: { idempotencyKey: string } & typeof WAIT) => Promise<T>, key: string = randomUUID()): Promise<T> {
+function ask<T>(
+  send: (options: { idempotencyKey: string } & typeof WAIT) => Promise<T>,
+  key: string = randomUUID(),
+): Promise<T> {
   return insisting(() => send({ ...WAIT, idempotencyKey: key }), PATIENCE_MS);
 }
 
@@ -69,7 +72,13 @@ export class Stage {
 }
 
 const SMALL = { memoryMib: 64, ttlSeconds: 3_600 };
-const NOT_LISTED = { type: '', title: 'not listed yet', status: 503, code: 'host_unavailable', retryable: true } as const;
+const NOT_LISTED = {
+  type: '',
+  title: 'not listed yet',
+  status: 503,
+  code: 'host_unavailable',
+  retryable: true,
+} as const;
 
 const inSandbox = async (stage: Stage) => [await stage.sandbox()];
 const withSnapshot = async (stage: Stage) => {
@@ -94,27 +103,31 @@ export const ACTS: Record<TriedSaga, Act> = {
   },
   destroy: {
     prepare: inSandbox,
-    run: ({ client }, [id = '']) => outcomeOf(async () => (await ask(() => client.destroySandbox(id, WAIT))).state, 'destroyed'),
+    run: ({ client }, [id = '']) =>
+      outcomeOf(async () => (await ask(() => client.destroySandbox(id, WAIT))).state, 'destroyed'),
   },
   snapshot: {
     prepare: inSandbox,
-    run: ({ client }, [id = ''], key) => outcomeOf(async () => (await ask((o) => client.snapshots.take(id, {}, o), key)).state, 'ready'),
+    run: ({ client }, [id = ''], key) =>
+      outcomeOf(async () => (await ask((o) => client.snapshots.take(id, {}, o), key)).state, 'ready'),
   },
   'delete snapshot': {
     prepare: withSnapshot,
-    run: ({ client }, [, id = '']) => outcomeOf(async () => (await ask(() => client.snapshots.delete(id, WAIT))).state, 'deleted'),
+    run: ({ client }, [, id = '']) =>
+      outcomeOf(async () => (await ask(() => client.snapshots.delete(id, WAIT))).state, 'deleted'),
   },
   restore: {
     prepare: withSnapshot,
     run: ({ client }, [id = '', snapshotId = ''], key) =>
       outcomeOf(async () => {
-        await ask((o) => client.snapshots.restore(id, { snapshotId, keepCurrent: false }, o), key);
+        await ask((o) => client.snapshots.restore(id, { snapshotId }, o), key);
         return (await ask(() => client.getSandbox(id))).state;
       }, 'running'),
   },
   pause: {
     prepare: inSandbox,
-    run: ({ client }, [id = ''], key) => outcomeOf(async () => (await ask((o) => client.pauseSandbox(id, o), key)).state, 'paused'),
+    run: ({ client }, [id = ''], key) =>
+      outcomeOf(async () => (await ask((o) => client.pauseSandbox(id, o), key)).state, 'paused'),
   },
   resume: {
     prepare: async (stage) => {
@@ -122,7 +135,8 @@ export const ACTS: Record<TriedSaga, Act> = {
       await ask((o) => stage.client.pauseSandbox(id, o));
       return [id];
     },
-    run: ({ client }, [id = ''], key) => outcomeOf(async () => (await ask((o) => client.resumeSandbox(id, o), key)).state, 'running'),
+    run: ({ client }, [id = ''], key) =>
+      outcomeOf(async () => (await ask((o) => client.resumeSandbox(id, o), key)).state, 'running'),
   },
   hibernate: {
     prepare: inSandbox,
@@ -135,16 +149,22 @@ export const ACTS: Record<TriedSaga, Act> = {
       await ask((o) => stage.client.hibernateSandbox(id, o));
       return [id];
     },
-    run: ({ client }, [id = ''], key) => outcomeOf(async () => (await ask((o) => client.resumeSandbox(id, o), key)).state, 'running'),
+    run: ({ client }, [id = ''], key) =>
+      outcomeOf(async () => (await ask((o) => client.resumeSandbox(id, o), key)).state, 'running'),
   },
   capture: {
     prepare: async (stage) => [await stage.runningSource()],
-    run: ({ client }, [name = ''], key) => outcomeOf(async () => (await ask((o) => client.captures.take(name, {}, o), key)).state, 'ready'),
+    run: ({ client }, [name = ''], key) =>
+      outcomeOf(async () => (await ask((o) => client.captures.take(name, {}, o), key)).state, 'ready'),
   },
   bake: {
     prepare: withSnapshot,
     run: ({ client }, [, fromSnapshot = ''], key) =>
-      outcomeOf(async () => (await ask((o) => client.sources.bake({ name: bakedName(fromSnapshot), fromSnapshot }, o), key)).state, 'ready'),
+      outcomeOf(
+        async () =>
+          (await ask((o) => client.sources.bake({ name: bakedName(fromSnapshot), fromSnapshot }, o), key)).state,
+        'ready',
+      ),
   },
   'delete source': {
     prepare: async (stage) => {
@@ -153,7 +173,8 @@ export const ACTS: Record<TriedSaga, Act> = {
       await ask((o) => stage.client.sources.bake({ name, fromSnapshot }, o));
       return [id, name];
     },
-    run: ({ client }, [, name = '']) => outcomeOf(async () => (await ask(() => client.sources.delete(name, {}, WAIT))).state, 'deleted'),
+    run: ({ client }, [, name = '']) =>
+      outcomeOf(async () => (await ask(() => client.sources.delete(name, {}, WAIT))).state, 'deleted'),
   },
   command: {
     prepare: inSandbox,
@@ -178,7 +199,10 @@ export const ACTS: Record<TriedSaga, Act> = {
       return [id, commandId];
     },
     run: ({ client }, [id = '', commandId = ''], key) =>
-      outcomeOf(async () => String((await ask(() => client.commands.cancel(id, commandId), key)).outcome), 'cancelled'),
+      outcomeOf(async () => {
+        await ask(() => client.commands.cancel(id, commandId), key);
+        return (await ask(() => client.commands.get(id, commandId))).outcome ?? 'requested';
+      }, 'cancelled'),
   },
 };
 

@@ -30,13 +30,21 @@ export class Agreement {
     private readonly store: mongoose.Connection,
     private readonly connection: Connection,
     private readonly places: readonly CensusPlace[],
+    private readonly own: readonly string[],
   ) {}
 
-  /** @param places of each host, with the libvirt that it had when this was opened */
-  static async open(at: { storeUri: string; temporalAddress: string }, places: readonly CensusPlace[]): Promise<Agreement> {
+  /**
+   * @param places of each host, with the libvirt that it had when this was opened
+   * @param own what the harness keeps there itself
+   */
+  static async open(
+    at: { storeUri: string; temporalAddress: string },
+    places: readonly CensusPlace[],
+    own: readonly string[] = [],
+  ): Promise<Agreement> {
     const store = await mongoose.createConnection(at.storeUri, { serverSelectionTimeoutMS: 10_000 }).asPromise();
     const connection = await Connection.connect({ address: at.temporalAddress });
-    return new Agreement(store, connection, places);
+    return new Agreement(store, connection, places, own);
   }
 
   /**
@@ -54,7 +62,8 @@ export class Agreement {
     ]);
     const alive = sandboxes.filter(({ state }) => state !== 'destroyed' && state !== 'failed');
     const kept = [...snapshots, ...captures].map(({ _id }) => _id);
-    const left = wanted === 'nothing' ? [...alive.map(({ _id }) => _id), ...kept] : [];
+    const isOwn = (id: string) => this.own.includes(id);
+    const left = wanted === 'nothing' ? [...alive.map(({ _id }) => _id), ...kept].filter((id) => !isOwn(id)) : [];
     return [
       ...unfinished,
       ...left.map((id) => `store: ${id} is still there`),
@@ -74,12 +83,20 @@ export class Agreement {
     }
   }
 
+  /** How many have ended, as the store keeps them. */
+  endedSandboxes(): Promise<number> {
+    return this.store.collection('endedSandboxes').countDocuments();
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.store.close(), this.connection.close()]);
   }
 
   #documents(collection: string, filter: object): Promise<Stored[]> {
-    return this.store.collection<Stored>(collection).find(filter, { projection: { state: 1, keptFor: 1, hostId: 1 } }).toArray();
+    return this.store
+      .collection<Stored>(collection)
+      .find(filter, { projection: { state: 1, keptFor: 1, hostId: 1 } })
+      .toArray();
   }
 
   async #unfinished(): Promise<string[]> {
@@ -118,7 +135,9 @@ export class Agreement {
 function missingOf({ _id, state }: Stored, findings: readonly Finding[]): string[] {
   if (state !== 'running' && state !== 'paused' && state !== 'hibernated') return [];
   const kinds = new Set(findings.filter(({ id }) => id === _id).map(({ kind }) => kind));
-  const missing = OF_EACH.filter((kind) => !kinds.has(kind)).map((kind) => `host: ${_id} is ${state}, and has no ${kind}`);
+  const missing = OF_EACH.filter((kind) => !kinds.has(kind)).map(
+    (kind) => `host: ${_id} is ${state}, and has no ${kind}`,
+  );
   const runs = kinds.has('process');
   if (state === 'hibernated' && runs) return [...missing, `host: ${_id} is hibernated, and has a process`];
   if (state !== 'hibernated' && !runs) return [...missing, `host: ${_id} is ${state}, and has no process`];

@@ -49,7 +49,13 @@ export async function runCell(stage: Stage, agreement: Agreement, cell: Cell, se
     await settled(stage, agreement);
     return { ...about, verdict: 'green', outcome, why: '', seconds: seconds() };
   } catch (error) {
-    return { ...about, verdict: 'red', outcome, why: error instanceof Error ? error.message : String(error), seconds: seconds() };
+    return {
+      ...about,
+      verdict: 'red',
+      outcome,
+      why: error instanceof Error ? error.message : String(error),
+      seconds: seconds(),
+    };
   }
 }
 

@@ -37,7 +37,9 @@ export function cellsOn(kind: HostKind): Cell[] {
   return (Object.keys(SAGA_POINTS) as SagaName[])
     .filter(isTried)
     .filter((saga) => !NOT_ON[kind].has(saga))
-    .flatMap((saga) => pointsOf(saga, kind).flatMap((at) => victimsAt(saga, at, kind).map((victim) => ({ saga, ...at, victim }))));
+    .flatMap((saga) =>
+      pointsOf(saga, kind).flatMap((at) => victimsAt(saga, at, kind).map((victim) => ({ saga, ...at, victim }))),
+    );
 }
 
 interface Point {
@@ -52,9 +54,13 @@ function pointsOf(saga: SagaName, kind: HostKind): Point[] {
     kind === 'simulated' && WITH_MIDDLE.has(step) ? ['before', 'during', 'after'] : ['before', 'after'];
   return [
     ...steps.flatMap((step) => places(step).map((where) => ({ point: `${step}.${where}`, fault: '', isHost: true }))),
-    ...control.flatMap((step) => ['before', 'after'].map((where) => ({ point: `${step}.${where}`, fault: '', isHost: false }))),
+    ...control.flatMap((step) =>
+      ['before', 'after'].map((where) => ({ point: `${step}.${where}`, fault: '', isHost: false })),
+    ),
     ...undos.flatMap(({ fault, steps: undoing, only }) =>
-      undoing.flatMap((step) => (only ? [only] : places(step)).map((where) => ({ point: `${step}.${where}`, fault, isHost: true }))),
+      undoing.flatMap((step) =>
+        (only ? [only] : places(step)).map((where) => ({ point: `${step}.${where}`, fault, isHost: true })),
+      ),
     ),
   ];
 }

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
-import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { entriesOf } from '../../host/os/directory.ts';
+import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import type { Stage } from './acts.ts';
 import { insisting } from './insisting.ts';
@@ -11,7 +11,7 @@ const WAIT = { waitSeconds: 60 };
 const PATIENCE_MS = 120_000;
 const ask = <T>(send: () => Promise<T>) => insisting(send, PATIENCE_MS);
 /** What the harness's own sources are called. */
-const OWN_SOURCE = /^server-/;
+const OWN_SOURCE = 'server-';
 
 /** Takes away what a cell has made, as its users would: over the API. */
 export async function cleared(stage: Stage): Promise<void> {
@@ -21,13 +21,13 @@ export async function cleared(stage: Stage): Promise<void> {
   await Promise.all(items.map(({ id }) => withoutSnapshots(stage, id)));
   const sources = await ask(() => client.listSources());
   for (const { name } of sources.items) {
-    if (/^baked-/.test(name)) await ask(() => client.sources.delete(name, {}, WAIT));
-    if (OWN_SOURCE.test(name)) await withoutCaptures(client, name);
+    if (name.startsWith('baked-')) await ask(() => client.sources.delete(name, {}, WAIT));
+    if (name.startsWith(OWN_SOURCE)) await withoutCaptures(client, name);
   }
   const images = join(stage.mayfly.hostDir(), 'images');
   const running = new SimulatedSources(images);
   for (const name of (await entriesOf(images)) ?? []) {
-    if (!OWN_SOURCE.test(name)) continue;
+    if (!name.startsWith(OWN_SOURCE)) continue;
     await running.stop(name);
     await rm(join(images, name), { recursive: true });
   }
@@ -41,7 +41,8 @@ async function destroyed(client: MayflyClient, id: string): Promise<void> {
 async function withoutSnapshots({ client, made }: Stage, sandboxId: string): Promise<void> {
   const { items } = await ask(() => client.snapshots.list(sandboxId));
   const kept = 'snapshotId' in made ? made.snapshotId : null;
-  for (const { id, state } of items) if (state === 'ready' && id !== kept) await ask(() => client.snapshots.delete(id, WAIT));
+  for (const { id, state } of items)
+    if (state === 'ready' && id !== kept) await ask(() => client.snapshots.delete(id, WAIT));
 }
 
 async function withoutCaptures(client: MayflyClient, name: string): Promise<void> {

@@ -1,13 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { TestPlace } from '../../scripts/test/namespace.mjs';
 import type { CellResult } from './cell-run.ts';
 import { type Cell, type HostKind, nameOf } from './cells.ts';
+import { spawnInPlace } from './in-place.ts';
 import type { LaneSettings } from './lane.ts';
 
-const PROGRAM = fileURLToPath(new URL('lane.ts', import.meta.url));
 /** A cell that is longer hangs, and its lane with it. Milliseconds. */
 const CELL_MS = 900_000;
 
@@ -17,14 +16,14 @@ export interface LanesOptions {
   seed: string;
   /** Ends the giving out of cells; those under way come to their end. */
   signal: AbortSignal;
-  onResult(result: CellResult): void;
+  onResult: (result: CellResult) => void;
 }
 
 /** Tries cells in so many installations side by side, each in a place of its own, and removes the places. */
 export async function runCells(cells: readonly Cell[], options: LanesOptions): Promise<void> {
   const queue = [...cells];
-  const names = 'abcdefgh'.slice(0, Math.max(1, options.count));
-  await Promise.all([...names].map((name) => runLane(`crash${name}`, queue, options)));
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].slice(0, options.count);
+  await Promise.all(names.map((name) => runLane(`crash${name}`, queue, options)));
 }
 
 async function runLane(name: string, queue: Cell[], options: LanesOptions): Promise<void> {
@@ -40,7 +39,8 @@ async function runLane(name: string, queue: Cell[], options: LanesOptions): Prom
 /** Until the queue is empty, or the lane's process is. */
 async function runUntilLost(place: TestPlace, queue: Cell[], options: LanesOptions): Promise<void> {
   const { kind, seed, signal, onResult } = options;
-  const child = start(place, { root: place.root, kind });
+  const settings: LaneSettings = { root: place.root, kind };
+  const child = spawnInPlace(place, 'lane.ts', settings);
   const ended = once(child, 'exit');
   for (let cell = queue.shift(); cell; cell = signal.aborted ? undefined : queue.shift()) {
     const result = await answered(child, ended, cell, seed);
@@ -53,15 +53,15 @@ async function runUntilLost(place: TestPlace, queue: Cell[], options: LanesOptio
   clearTimeout(force);
 }
 
-function start(place: TestPlace, settings: LaneSettings): ChildProcess {
-  const [program = '', ...args] = place.inside([process.execPath, '--import', 'tsx', PROGRAM, JSON.stringify(settings)]);
-  const env = { ...process.env, TMPDIR: place.tmp, MAYFLY_TEST_ROOT: place.root, MAYFLY_TEST_NETNS: place.name };
-  // Of a process group of its own: Ctrl-C is for whoever gives out the cells.
-  return spawn(program, args, { env, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-}
-
 async function answered(child: ChildProcess, ended: Promise<unknown>, cell: Cell, seed: string): Promise<CellResult> {
-  const lost = (why: string): CellResult => ({ cell: nameOf(cell), verdict: 'red', outcome: '', why, seed, seconds: 0 });
+  const lost = (why: string): CellResult => ({
+    cell: nameOf(cell),
+    verdict: 'red',
+    outcome: '',
+    why,
+    seed,
+    seconds: 0,
+  });
   const over = new AbortController();
   const answer = once(child, 'message', { signal: over.signal }).then(([result]) => result as CellResult);
   answer.catch(() => undefined);

@@ -17,8 +17,8 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { repository } from '../../worker/config/artifacts.mjs';
 import { TestPlace } from '../../scripts/test/namespace.mjs';
+import { repository } from '../../worker/config/artifacts.mjs';
 import type { CellResult } from './cell-run.ts';
 import { cellsOn, type HostKind, nameOf } from './cells.ts';
 import { runCells } from './lanes.ts';
@@ -26,6 +26,7 @@ import { ProgressLine } from './progress-line.ts';
 import { SeededRandom } from './random.ts';
 import { pageOf } from './table.ts';
 
+const SHOWN_LINES = 6;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 function readOptions() {
@@ -59,14 +60,24 @@ function readOptions() {
 
 function readResults(file: string): CellResult[] {
   if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as CellResult);
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as CellResult);
+}
+
+/** The first of them; the rest, what each process said, is with the results. */
+function linesOf(why: string): string {
+  return why.split('\n').slice(0, SHOWN_LINES).join('\n  ');
 }
 
 async function main(): Promise<number> {
   const options = readOptions();
   const { kind, seed, count, minutes, lanes, results: file } = options;
   const all = cellsOn(kind);
-  const wanted = all.filter((cell) => (options.cell ? nameOf(cell) === options.cell : nameOf(cell).includes(options.only ?? '')));
+  const wanted = all.filter((cell) =>
+    options.cell ? nameOf(cell) === options.cell : nameOf(cell).includes(options.only ?? ''),
+  );
   if (wanted.length === 0) throw new Error('no cell has that name: --list names them');
   if (options.list) {
     for (const cell of wanted) say(nameOf(cell));
@@ -79,7 +90,9 @@ async function main(): Promise<number> {
   const done = new Set(before.map(({ cell }) => cell));
   const order = new SeededRandom(seed, 'order').shuffled(wanted).slice(0, count ?? wanted.length);
   const cells = order.filter((cell) => !done.has(nameOf(cell)));
-  say(`${cells.length} of ${all.length} cells on ${kind} hosts, seed ${seed}, ${lanes} side by side; results in ${file}`);
+  say(
+    `${cells.length} of ${all.length} cells on ${kind} hosts, seed ${seed}, ${lanes} side by side; results in ${file}`,
+  );
 
   const interruption = new AbortController();
   let isInterrupted = false;
@@ -102,7 +115,7 @@ async function main(): Promise<number> {
     onResult: (result) => {
       results.push(result);
       appendFileSync(file, `${JSON.stringify(result)}\n`);
-      if (result.verdict === 'red') line.above(`RED ${result.cell} (seed ${seed}): ${result.why}`);
+      if (result.verdict === 'red') line.above(`RED ${result.cell} (seed ${seed}): ${linesOf(result.why)}`);
       line.advance(result);
     },
   });
@@ -110,8 +123,11 @@ async function main(): Promise<number> {
   line.end();
   const red = results.filter(({ verdict }) => verdict === 'red');
   const green = results.filter(({ verdict }) => verdict === 'green').length;
-  say(`${green} green, ${red.length} red, ${results.length - green - red.length} without a victim; ${wanted.length - results.length} not tried`);
-  for (const { cell, seed: its } of red) say(`again: npm run crash-matrix -- --host ${kind} --seed ${its} --cell '${cell}'`);
+  say(
+    `${green} green, ${red.length} red, ${results.length - green - red.length} without a victim; ${wanted.length - results.length} not tried`,
+  );
+  for (const { cell, seed: its } of red)
+    say(`again: npm run crash-matrix -- --host ${kind} --seed ${its} --cell '${cell}'`);
   if (options.write) {
     const page = join(repository, 'docs', 'crash-matrix.md');
     writeFileSync(page, pageOf({ kind, all, results, lanes }, existsSync(page) ? readFileSync(page, 'utf8') : ''));

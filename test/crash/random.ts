@@ -11,7 +11,9 @@ export class SeededRandom {
 
   /** From 0 to, and not with, `end`; a whole number. */
   below(end: number): number {
-    const digest = createHash('sha256').update(`${this.seed}/${this.use}/${this.#nth++}`).digest();
+    const digest = createHash('sha256')
+      .update(`${this.seed}/${this.use}/${this.#nth++}`)
+      .digest();
     return Math.floor((digest.readUIntBE(0, 6) / 2 ** 48) * end);
   }
 

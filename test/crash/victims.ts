@@ -91,7 +91,7 @@ function machinesOf(mayfly: CrashInstallation): number[] {
   return pids()
     .filter((pid) => {
       const isSimulated = linkOf(pid, 'root').startsWith(`${mayfly.hostDir()}/sandboxes/`);
-      return isSimulated || (isHere(pid) && /^qemu-system/.test(textOf(pid, 'comm')));
+      return isSimulated || (isHere(pid) && textOf(pid, 'comm').startsWith('qemu-system'));
     })
     .map(Number);
 }

@@ -9,7 +9,7 @@ const LIMIT = { maxBuffer: 64 * 1_048_576 };
 export interface LibvirtFindings {
   findings: Finding[];
   /** Whose interface has this MAC; null: nobody's. */
-  ownerOf(mac: string): string | null;
+  ownerOf: (mac: string) => string | null;
 }
 
 interface Nic {

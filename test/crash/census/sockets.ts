@@ -42,6 +42,8 @@ function listenersIn(table: string): string[] {
 async function addressesOfSources({ stateDir }: CensusPlace): Promise<Set<string>> {
   const images = join(stateDir, 'images');
   const names = await readdir(images).catch(() => []);
-  const texts = await Promise.all(names.map((name) => readFile(join(images, name, 'running.json'), 'utf8').catch(() => '')));
+  const texts = await Promise.all(
+    names.map((name) => readFile(join(images, name, 'running.json'), 'utf8').catch(() => '')),
+  );
   return new Set(texts.flatMap((text) => text.match(/127(?:\.\d+){3}/g) ?? []));
 }
