@@ -53,20 +53,23 @@ async function testLibvirt(): Promise<string> {
   return `test://${file}`;
 }
 
+async function folder(kind: string, parent: string, name: string): Promise<string> {
+  await mkdir(at(parent, name), { recursive: true });
+  return `${kind} of ${name.slice(0, GONE.length)}`;
+}
+
 /** Each kind of thing that a sandbox can leave, and how it comes to be there. */
 const PLANTED: Record<string, () => Promise<string>> = {
-  'a workspace': async () => (await mkdir(at('sandboxes', GONE), { recursive: true }), `workspace of ${GONE}`),
-  'half a workspace': async () => (
-    await mkdir(at('sandboxes', `${GONE}.new`), { recursive: true }), `workspace of ${GONE}`
-  ),
-  credentials: async () => (await mkdir(at('credentials', GONE), { recursive: true }), `credentials of ${GONE}`),
+  'a workspace': () => folder('workspace', 'sandboxes', GONE),
+  'half a workspace': () => folder('workspace', 'sandboxes', `${GONE}.new`),
+  credentials: () => folder('credentials', 'credentials', GONE),
+  'a snapshot': () => folder('snapshot', 'snapshots', SNAPSHOT),
+  'a capture': () => folder('capture', 'captures', CAPTURE),
   'a reservation': async () => {
     await mkdir(at('reservations'), { recursive: true });
     await writeFile(at('reservations', `${GONE}.json`), '{}');
     return `reservation of ${GONE}`;
   },
-  'a snapshot': async () => (await mkdir(at('snapshots', SNAPSHOT), { recursive: true }), `snapshot of ${SNAPSHOT}`),
-  'a capture': async () => (await mkdir(at('captures', CAPTURE), { recursive: true }), `capture of ${CAPTURE}`),
   'saved memory': async () => {
     await mkdir(at('libvirt', 'lib', 'qemu', 'save'), { recursive: true });
     await writeFile(at('libvirt', 'lib', 'qemu', 'save', `${GONE}.save`), '');
@@ -116,7 +119,10 @@ const PLANTED: Record<string, () => Promise<string>> = {
     );
     return 'lease of nobody';
   },
-  'a domain': async () => (place = { ...place, libvirtUri: await testLibvirt() }) && `domain of ${GONE}`,
+  'a domain': async () => {
+    place = { ...place, libvirtUri: await testLibvirt() };
+    return `domain of ${GONE}`;
+  },
   'a tap of a machine': async () => {
     place = { ...place, libvirtUri: await testLibvirt() };
     await exec('ip', ['link', 'add', BRIDGE, 'type', 'bridge']);

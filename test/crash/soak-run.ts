@@ -26,7 +26,7 @@ export interface SoakReport {
 }
 
 /** Users at once: each makes a sandbox, uses it, and destroys it, one after another. */
-const USERS: Record<HostKind, number> = { simulated: 8, libvirt: 2 };
+const USERS: Record<HostKind, number> = { simulated: 24, libvirt: 2 };
 const WAIT = { waitSeconds: 60 };
 const PATIENCE_MS = 300_000;
 const AGREES_WITHIN_MS = 120_000;

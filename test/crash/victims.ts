@@ -56,7 +56,7 @@ export async function strike(victim: Victim, blow: Blow): Promise<boolean> {
         go(at);
       }
     case 'partition':
-      await partitioned(() => (go(at), sleep(FREEZE_MS)));
+      await partitioned(() => goFor(at, FREEZE_MS));
       return true;
     case 'frozen':
       await sleep(FREEZE_MS);
@@ -67,7 +67,7 @@ export async function strike(victim: Victim, blow: Blow): Promise<boolean> {
       go(at);
       return true;
     case 'disk-full':
-      await whileFull(mayfly.hostDir(), () => (go(at), sleep(FULL_MS)));
+      await whileFull(mayfly.hostDir(), () => goFor(at, FULL_MS));
       return true;
   }
 }
@@ -80,6 +80,11 @@ async function killed(parts: readonly Part[], at: Part, downMs: number): Promise
   await down;
   await sleep(downMs);
   for (const part of parts) part.up();
+}
+
+function goFor(part: Part, ms: number): Promise<void> {
+  go(part);
+  return sleep(ms);
 }
 
 function go(part: Part): void {
