@@ -48,7 +48,7 @@ export class Stage {
   }
 
   async sandbox(): Promise<string> {
-    const { id } = await ask((options) => this.client.createSandbox({ ...this.made, ...SMALL }, options));
+    const { id } = await ask((options) => this.client.createSandbox(wish(this), options));
     return id;
   }
 
@@ -71,7 +71,14 @@ export class Stage {
   }
 }
 
-const SMALL = { memoryMib: 64, ttlSeconds: 3_600 };
+const TTL = { ttlSeconds: 3_600 };
+/** What has memory of its own cannot be given another size. */
+const SMALL = { ...TTL, memoryMib: 64 };
+
+function wish({ made }: Stage) {
+  return 'source' in made ? { ...made, ...SMALL } : { ...made, ...TTL };
+}
+
 const NOT_LISTED = {
   type: '',
   title: 'not listed yet',
@@ -90,14 +97,14 @@ const withSnapshot = async (stage: Stage) => {
 export const ACTS: Record<TriedSaga, Act> = {
   create: {
     prepare: async () => [],
-    run: ({ client, made }, _ids, key) =>
-      outcomeOf(async () => (await ask((o) => client.createSandbox({ ...made, ...SMALL }, o), key)).state, 'running'),
+    run: (stage, _ids, key) =>
+      outcomeOf(async () => (await ask((o) => stage.client.createSandbox(wish(stage), o), key)).state, 'running'),
   },
   fork: {
     prepare: withSnapshot,
     run: ({ client }, [, snapshotId = ''], key) =>
       outcomeOf(async () => {
-        const [fork] = await ask((o) => client.snapshots.fork({ snapshotId, ...SMALL, count: 1 }, o), key);
+        const [fork] = await ask((o) => client.snapshots.fork({ snapshotId, ...TTL, count: 1 }, o), key);
         return JSON.stringify(fork).includes('"running"') ? 'running' : JSON.stringify(fork).slice(0, 200);
       }, 'running'),
   },

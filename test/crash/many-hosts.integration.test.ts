@@ -1,13 +1,11 @@
 // @module-tag full
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { MayflyApiError } from '../../client/http/api-error.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
 import { Agreement } from './agreement.ts';
-import { insisting } from './insisting.ts';
 import { CrashInstallation } from './installation.ts';
 
 const HOSTS = 3;
@@ -106,31 +104,4 @@ test('a host that is killed under its sandboxes: those of others are used and de
   expect(waiting.every(({ state }) => !isFinal(state))).toBe(true); // nobody has looked: nothing is proved
   mayfly.hosts[1]?.up();
   await destroyAll();
-});
-
-test('a name that is another source on another host is the same content, or an error', async () => {
-  const source = join(mayfly.hostDir(2), 'images', GOLDEN, 'root', 'etc', 'motd');
-  await writeFile(source, 'another golden image\n');
-  try {
-    const seen = await Promise.all(
-      Array.from({ length: 6 }, async () => {
-        try {
-          const { id } = await insisting(
-            () => mayfly.client.createSandbox({ source: GOLDEN, memoryMib: 64 }, WAIT),
-            60_000,
-          );
-          const record = await mayfly.client.getSandbox(id);
-          const nth = mayfly.hosts.findIndex((_, n) => mayfly.hostId(n) === record.hostId);
-          return readFile(join(mayfly.hostDir(nth), 'sandboxes', id, 'root', 'etc', 'motd'), 'utf8').catch(() => '');
-        } catch (error) {
-          if (error instanceof MayflyApiError) return `refused: ${error.code}`;
-          throw error;
-        }
-      }),
-    );
-    expect(new Set(seen.filter((content) => !content.startsWith('refused'))).size).toBe(1);
-  } finally {
-    await rm(source);
-    await destroyAll();
-  }
 });

@@ -80,7 +80,9 @@ class Soak {
       return insisting(() => send({ ...WAIT, idempotencyKey }), PATIENCE_MS);
     };
     try {
-      const { id } = await ask((o) => client.createSandbox({ ...made, memoryMib: 64, ttlSeconds: 3_600 }, o));
+      const { id } = await ask((o) =>
+        client.createSandbox({ ...made, ...('source' in made && { memoryMib: 64 }), ttlSeconds: 3_600 }, o),
+      );
       try {
         await ask((o) => client.commands.run(id, { argv: ['true'] }, o));
         this.#counts.commands++;
