@@ -113,6 +113,8 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   stopSource: 'workflows/source-power.integration',
   flatten: 'workflows/flatten.integration',
   pushTrust: 'worker/ca.integration',
+  findMachine: 'only looks',
+  markedSandboxes: 'only looks',
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
 };
