@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, isErrorCode, MayflyError } from '../model/errors.ts';
 
@@ -10,7 +11,7 @@ type Action =
   | { kind: 'hang' }
   | { kind: 'delay'; ms: number }
   | { kind: 'deaf' }
-  | { kind: 'kill' };
+  | { kind: 'kill' | 'stop' };
 
 interface Failpoint {
   action: Action;
@@ -26,18 +27,26 @@ const MAX_DELAY_MS = 3_600_000;
  *
  *     points = point *( ";" point )
  *     point  = [ id "/" ] step "." ( "before" | "during" | "after" ) "=" [ count "*" ] action
- *     action = "error" | "error(" code ")" | "hang" | "delay(" milliseconds ")" | "deaf" | "kill"
+ *     action = "error" | "error(" code ")" | "hang" | "delay(" milliseconds ")" | "deaf" | "kill" | "stop"
+ *
+ * Or `@` and the absolute path of a file that has them: it is read at each step, so a process that runs can be armed.
  *
  * With an id, it strikes only at steps that are about that sandbox, snapshot, source, capture, bake or command:
  * `sbx-0123456789abcdef/cloneDisk.after=error`. Without one, at all of the process.
  *
  * `error` is not retryable (`fault_injected`); `error(code)` is retryable when the error table says so. `hang` and `delay` end with their step, `deaf` takes no notice of its end. With a
- * count, only the first hits count: `cloneDisk.after=2*error(clone_failed)`. Without one, every hit does.
+ * count, only the first hits count: `cloneDisk.after=2*error(clone_failed)`. Without one, every hit does. `stop` sends the
+ * process SIGSTOP: whoever waits for that finds it at this very point, and lets it go on with SIGCONT.
  */
 export class Failpoints {
   #points: ReadonlyMap<string, Failpoint>;
+  /** What the file said when it was last read. */
+  #said: string | null = null;
 
-  private constructor(points: ReadonlyMap<string, Failpoint>) {
+  private constructor(
+    points: ReadonlyMap<string, Failpoint>,
+    private readonly file: string | null = null,
+  ) {
     this.#points = points;
   }
 
@@ -62,6 +71,7 @@ export class Failpoints {
    * @throws MayflyError invalid_request that names the point which cannot be understood
    */
   static parse(text: string | undefined): Failpoints {
+    if (text?.startsWith('@/')) return new Failpoints(new Map(), text.slice(1));
     const points = new Map<string, Failpoint>();
     for (const part of partsOf(text)) {
       const { name, failpoint } = parsePoint(part);
@@ -73,7 +83,7 @@ export class Failpoints {
 
   /** Whether any fault is set: worth a warning at start. */
   get armed(): boolean {
-    return this.#points.size > 0;
+    return this.file !== null || this.#points.size > 0;
   }
 
   /**
@@ -87,6 +97,7 @@ export class Failpoints {
     about: string | readonly string[],
     signal?: AbortSignal,
   ): Promise<void> {
+    if (this.file !== null) this.#read(this.file);
     if (this.#points.size === 0) return;
     const point = `${step}.${where}`;
     for (const name of [...[about].flat().map((id) => `${id}/${point}`), point]) {
@@ -96,6 +107,14 @@ export class Failpoints {
       return act(failpoint.action, name, signal);
     }
   }
+
+  /** Hits are counted anew when the file says something else. */
+  #read(file: string): void {
+    const said = readFileSync(file, 'utf8').trim();
+    if (said === this.#said) return;
+    this.#points = Failpoints.parse(said).#points;
+    this.#said = said;
+  }
 }
 
 async function act(action: Action, name: string, signal: AbortSignal | undefined): Promise<void> {
@@ -103,7 +122,8 @@ async function act(action: Action, name: string, signal: AbortSignal | undefined
     case 'error':
       throw new MayflyError(action.code, `The failpoint ${name} injected ${action.code}.`);
     case 'kill':
-      process.kill(process.pid, 'SIGKILL');
+    case 'stop':
+      process.kill(process.pid, action.kind === 'kill' ? 'SIGKILL' : 'SIGSTOP');
       return;
     case 'delay':
       return wait(action.ms, signal);
@@ -153,8 +173,9 @@ function parseAction(part: string, verb: string, argument: string | undefined): 
   if (verb === 'delay' && argument !== undefined && /^\d{1,7}$/.test(argument) && Number(argument) <= MAX_DELAY_MS) {
     return { kind: 'delay', ms: Number(argument) };
   }
-  if ((verb === 'hang' || verb === 'deaf' || verb === 'kill') && argument === undefined) return { kind: verb };
-  throw unclear(part, 'the action is none of error, error(code), hang, delay(milliseconds), deaf, kill');
+  if ((verb === 'hang' || verb === 'deaf' || verb === 'kill' || verb === 'stop') && argument === undefined)
+    return { kind: verb };
+  throw unclear(part, 'the action is none of error, error(code), hang, delay(milliseconds), deaf, kill, stop');
 }
 
 function unclear(part: string, why: string): MayflyError {

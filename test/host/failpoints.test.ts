@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Failpoints } from '../../host/failpoints.ts';
@@ -33,6 +36,25 @@ describe('MAYFLY_FAILPOINTS', () => {
     }
     await failpoints.hit('bootDomain', 'during', SANDBOX);
     await failpoints.hit('awaitIp', 'before', SANDBOX);
+  });
+
+  test('a file is read at each step, and its hits are counted anew when it says something else', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'failpoints-'));
+    const file = join(folder, 'points');
+    try {
+      await writeFile(file, '');
+      const failpoints = Failpoints.parse(`@${file}`);
+      expect(failpoints.armed).toBe(true);
+      const hit = () => failpoints.hit('cloneDisk', 'after', SANDBOX);
+      await hit();
+      for (const text of ['cloneDisk.after=1*error', 'cloneDisk.after=1*error(clone_failed)']) {
+        await writeFile(file, text);
+        await expect(hit()).rejects.toThrow();
+        await hit();
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   test('hang ends with the reason of the signal', async () => {

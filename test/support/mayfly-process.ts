@@ -19,8 +19,9 @@ export class MayflyProcess {
   readonly #listeners = new Set<() => void>();
   #isOver = false;
 
-  constructor(args: string[], env: NodeJS.ProcessEnv) {
-    const child = spawn(process.execPath, [PROGRAM, ...args], {
+  /** @param program of another version. `@default` this one's */
+  constructor(args: string[], env: NodeJS.ProcessEnv, program = PROGRAM) {
+    const child = spawn(process.execPath, [program, ...args], {
       env: { ...process.env, NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -38,6 +39,11 @@ export class MayflyProcess {
       this.#isOver = true;
       notify();
     });
+  }
+
+  get pid(): number {
+    if (this.#child.pid === undefined) throw new Error('mayfly has not been started');
+    return this.#child.pid;
   }
 
   /** Memory that it has in use now, MiB. */

@@ -1,9 +1,10 @@
 import { describe, expect } from 'vitest';
 import { Bakery } from '../support/baked.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
 import { FULL, sweepOn } from '../support/sweep.ts';
 
-const STEPS = ['claimSourceName', 'cleanGuest', 'shutDownGuest', 'flattenDisks', 'publishSource'] as const;
+const STEPS = SAGA_POINTS.bake.steps;
 const actor = { apiKeyId: 'test', agentId: null };
 
 interface MemoryBakery extends Bakery {

@@ -1,9 +1,10 @@
 import { describe, expect } from 'vitest';
 import { CapturedSource, expectFailed } from '../support/captured-source.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
 import { pairsOf, sweepOn } from '../support/sweep.ts';
 
-const STEPS = ['reserveCapture', 'beginCapture', 'awaitCapture', 'verifyCapture', 'keepCapture'] as const;
+const STEPS = SAGA_POINTS.capture.steps;
 const UNDOS = ['thawSource', 'abortCapture', 'removeCapture', 'releaseCapture'] as const;
 
 interface MemorySource extends CapturedSource {

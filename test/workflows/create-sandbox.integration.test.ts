@@ -4,9 +4,10 @@ import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
 import { pairsOf, sweepOn } from '../support/sweep.ts';
 
-const STEPS = ['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
+const STEPS = SAGA_POINTS.create.steps;
 
 /** A hang must be noticed by the step's own time-out, which therefore is short here, and only where it hangs. */
 const HANGS: Record<(typeof STEPS)[number], Partial<Timeouts>> = {
@@ -25,14 +26,7 @@ const PHASES = {
   verifySsh: 'verifying-ssh',
 };
 
-const CLEANUP = [
-  'removeCredentials',
-  'removeDomain',
-  'releaseLease',
-  'removeWorkspace',
-  'releaseReservation',
-  'lookAgain',
-] as const;
+const CLEANUP = SAGA_POINTS.destroy.steps;
 
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 const sweep = sweepOn(alone);

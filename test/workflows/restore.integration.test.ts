@@ -2,13 +2,14 @@ import { describe, expect } from 'vitest';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { changedSandbox } from '../support/changed-sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
 import { FULL, pairsOf, sweepOn } from '../support/sweep.ts';
 
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
 const sweep = sweepOn(alone);
 
 /** Steps of a restore from when the machine goes off. */
-const STEPS = ['removeDomain', 'revertDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
+const STEPS = SAGA_POINTS.restore.steps.slice(1); // once the machine goes off
 
 describe.concurrent('a step of a restore', () => {
   sweep(pairsOf(STEPS, ['before', 'after']))(

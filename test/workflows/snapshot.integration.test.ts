@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
 import { FULL, pairsOf, sweepOn } from '../support/sweep.ts';
 
 const { test, alone } = useSagaCases({ kind: 'in-memory' });
@@ -12,7 +13,7 @@ const HANGS = {
   saveSnapshot: { saveSnapshotMs: 300 },
   verifySnapshot: { verifySnapshotMs: 300 },
 };
-const STEPS = ['saveSnapshot', 'verifySnapshot'] as const;
+const STEPS = SAGA_POINTS.snapshot.steps;
 
 describe.concurrent('a step', () => {
   sweep(pairsOf(STEPS, ['before', 'during', 'after']))(

@@ -8,27 +8,14 @@ import { describeTree } from '../host/source/tree-digest.ts';
 import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
+import { SAGA_POINTS } from '../support/saga-points.ts';
 import { sweepOn } from '../support/sweep.ts';
 import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
-const STEPS = [
-  'inspectSource',
-  'claimSource',
-  'installGate',
-  'createReader',
-  'trustUserCa',
-  'admitReader',
-  'makeSourceKey',
-  'verifyReader',
-] as const;
-const UNDOS = [
-  'forgetSource',
-  'excludeReader',
-  'distrustUserCa',
-  'removeReader',
-  'removeGate',
-  'releaseSource',
-] as const;
+const {
+  steps: STEPS,
+  undos: [{ steps: UNDOS }],
+} = SAGA_POINTS.prepare;
 const FAULTS = STEPS.flatMap((step) => (['before', 'after'] as const).map((where) => [step, where] as const));
 
 /** A running source of a simulated host, which one test has to itself. */

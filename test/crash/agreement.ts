@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
+import mongoose from 'mongoose';
+import { census, residueIn } from './census/census.ts';
+import type { CensusPlace, Finding, FindingKind } from './census/finding.ts';
+
+/** What a machine that is there has, each of its sandboxes. */
+const OF_EACH: readonly FindingKind[] = ['workspace', 'credentials', 'reservation'];
+const UNDER_WAY = {
+  sandboxes: ['requested', 'creating', 'restoring', 'destroying'],
+  snapshots: ['creating', 'deleting'],
+  captures: ['creating', 'deleting'],
+  bakedSources: ['baking', 'deleting'],
+  commands: ['requested', 'running'],
+} as const;
+/** Runs that stay open for a while though nothing is under way, and those of the reconciler's schedule. */
+const IDLE_RUN = /^(?:events\/|reconcil|temporal-sys)/;
+const LOOK_EVERY_MS = 100;
+
+interface Stored {
+  _id: string;
+  state: string;
+  keptFor?: string | null;
+  hostId?: string | null;
+}
+
+/** What an installation is looked at with, past all of its own code: the store's driver, Temporal's client, the machine. */
+export class Agreement {
+  private constructor(
+    private readonly store: mongoose.Connection,
+    private readonly connection: Connection,
+    private readonly places: readonly CensusPlace[],
+    private readonly own: readonly string[],
+  ) {}
+
+  /**
+   * @param places of each host, with the libvirt that it had when this was opened
+   * @param own what the harness keeps there itself
+   */
+  static async open(
+    at: { storeUri: string; temporalAddress: string },
+    places: readonly CensusPlace[],
+    own: readonly string[] = [],
+  ): Promise<Agreement> {
+    const store = await mongoose.createConnection(at.storeUri, { serverSelectionTimeoutMS: 10_000 }).asPromise();
+    const connection = await Connection.connect({ address: at.temporalAddress });
+    return new Agreement(store, connection, places, own);
+  }
+
+  /**
+   * What host, store and Temporal do not agree about, or what is still under way: one line each, none when all is well.
+   * @param wanted nobody is alive when it is `nothing`
+   */
+  async disagreements(wanted: 'nothing' | 'what is alive'): Promise<string[]> {
+    const findings = (await Promise.all(this.places.map(census))).flat();
+    const [sandboxes, snapshots, captures, unfinished, open] = await Promise.all([
+      this.#documents('sandboxes', {}),
+      this.#documents('snapshots', { $or: [{ state: 'ready' }, { keptFor: { $nin: [null] } }] }),
+      this.#documents('captures', { state: 'ready' }),
+      this.#unfinished(),
+      this.#openRuns(),
+    ]);
+    const alive = sandboxes.filter(({ state }) => state !== 'destroyed' && state !== 'failed');
+    const kept = [...snapshots, ...captures].map(({ _id }) => _id);
+    const isOwn = (id: string) => this.own.includes(id);
+    const left = wanted === 'nothing' ? [...alive.map(({ _id }) => _id), ...kept].filter((id) => !isOwn(id)) : [];
+    return [
+      ...unfinished,
+      ...left.map((id) => `store: ${id} is still there`),
+      ...residueIn(findings, new Set([...alive.map(({ _id }) => _id), ...kept])).map((line) => `host: ${line}`),
+      ...alive.flatMap((record) => missingOf(record, findings)),
+      ...(await this.#runsMissing(alive)),
+      ...open.filter((id) => !isExpected(id, alive)).map((id) => `Temporal: ${id} is open, and nobody's`),
+    ];
+  }
+
+  /** Waits until all agree. @throws Error that names what they do not agree about by then */
+  async holds(wanted: 'nothing' | 'what is alive', withinMs: number): Promise<void> {
+    for (const deadline = Date.now() + withinMs; ; await sleep(LOOK_EVERY_MS)) {
+      const lines = await this.disagreements(wanted);
+      if (lines.length === 0) return;
+      if (Date.now() > deadline) throw new Error(`no agreement after ${withinMs / 1_000} s:\n${lines.join('\n')}`);
+    }
+  }
+
+  /** How many have ended, as the store keeps them. */
+  endedSandboxes(): Promise<number> {
+    return this.store.collection('endedSandboxes').countDocuments();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.store.close(), this.connection.close()]);
+  }
+
+  #documents(collection: string, filter: object): Promise<Stored[]> {
+    return this.store
+      .collection<Stored>(collection)
+      .find(filter, { projection: { state: 1, keptFor: 1, hostId: 1 } })
+      .toArray();
+  }
+
+  async #unfinished(): Promise<string[]> {
+    const found = Object.entries(UNDER_WAY).map(async ([collection, states]) => {
+      const documents = await this.#documents(collection, { state: { $in: [...states] } });
+      return documents.map(({ _id, state }) => `store: ${_id} is ${state}`);
+    });
+    return (await Promise.all(found)).flat();
+  }
+
+  async #openRuns(): Promise<string[]> {
+    const ids: string[] = [];
+    const { workflow } = new Client({ connection: this.connection });
+    for await (const { workflowId } of workflow.list({ query: 'ExecutionStatus="Running"' })) ids.push(workflowId);
+    return ids;
+  }
+
+  /** Asked of each by name: the list may be late. */
+  async #runsMissing(alive: readonly Stored[]): Promise<string[]> {
+    const { workflow } = new Client({ connection: this.connection });
+    const looks = alive.map(async ({ _id, state }) => {
+      const status = await workflow
+        .getHandle(`sandbox/${_id}`)
+        .describe()
+        .then(({ status: { name } }) => name)
+        .catch((error: unknown) => {
+          if (error instanceof WorkflowNotFoundError) return 'unknown';
+          throw error;
+        });
+      return status === 'RUNNING' ? [] : [`Temporal: sandbox/${_id} is ${status}, and the store says ${state}`];
+    });
+    return (await Promise.all(looks)).flat();
+  }
+}
+
+function missingOf({ _id, state }: Stored, findings: readonly Finding[]): string[] {
+  if (state !== 'running' && state !== 'paused' && state !== 'hibernated') return [];
+  const kinds = new Set(findings.filter(({ id }) => id === _id).map(({ kind }) => kind));
+  const missing = OF_EACH.filter((kind) => !kinds.has(kind)).map(
+    (kind) => `host: ${_id} is ${state}, and has no ${kind}`,
+  );
+  const runs = kinds.has('process');
+  if (state === 'hibernated' && runs) return [...missing, `host: ${_id} is hibernated, and has a process`];
+  if (state !== 'hibernated' && !runs) return [...missing, `host: ${_id} is ${state}, and has no process`];
+  return missing;
+}
+
+function isExpected(workflowId: string, alive: readonly Stored[]): boolean {
+  return IDLE_RUN.test(workflowId) || alive.some(({ _id }) => workflowId === `sandbox/${_id}`);
+}

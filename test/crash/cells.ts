@@ -1,0 +1,75 @@
+import { SAGA_POINTS, type SagaName, type SagaPoints, WITH_MIDDLE } from '../support/saga-points.ts';
+import { FAULTS, VICTIMS, type Victim } from './victims.ts';
+
+export type HostKind = 'simulated' | 'libvirt';
+
+/** Of a source's preparation there is no cell: its steps are in a guest that is no sandbox (workflows/source.integration). */
+export type TriedSaga = Exclude<SagaName, 'prepare'>;
+const isTried = (saga: SagaName): saga is TriedSaga => saga !== 'prepare';
+
+/** One saga, one point of it, one victim. */
+export interface Cell {
+  saga: TriedSaga;
+  /** `reserve.after`; of an undo with what makes it necessary. */
+  point: string;
+  /** Armed beside the point; empty in a saga that goes well but for the victim. */
+  fault: string;
+  victim: Victim;
+}
+
+/** Where a host of a kind has no such saga, or the harness makes none of what it needs. */
+const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
+  simulated: new Set<SagaName>(['hibernate', 'wake']),
+  libvirt: new Set<SagaName>(['capture']),
+};
+/** Nobody's machine runs yet, or any more. */
+const WITHOUT_MACHINE: ReadonlySet<SagaName> = new Set<SagaName>(['delete source', 'capture']);
+
+export function nameOf({ saga, point, fault, victim }: Cell): string {
+  return `${saga}/${fault === '' ? '' : 'undo:'}${point}/${victim}`;
+}
+
+/**
+ * All cells of a kind of host: each saga at each of its points with each victim; each other fault once a step, after its effect.
+ * @param kind has its own: `libvirtd` is on no simulated host, which in turn stops between two effects of a step
+ */
+export function cellsOn(kind: HostKind): Cell[] {
+  return (Object.keys(SAGA_POINTS) as SagaName[])
+    .filter(isTried)
+    .filter((saga) => !NOT_ON[kind].has(saga))
+    .flatMap((saga) =>
+      pointsOf(saga, kind).flatMap((at) => victimsAt(saga, at, kind).map((victim) => ({ saga, ...at, victim }))),
+    );
+}
+
+interface Point {
+  point: string;
+  fault: string;
+  isHost: boolean;
+}
+
+function pointsOf(saga: SagaName, kind: HostKind): Point[] {
+  const { steps, control, undos }: SagaPoints = SAGA_POINTS[saga];
+  const places = (step: (typeof steps)[number]) =>
+    kind === 'simulated' && WITH_MIDDLE.has(step) ? ['before', 'during', 'after'] : ['before', 'after'];
+  return [
+    ...steps.flatMap((step) => places(step).map((where) => ({ point: `${step}.${where}`, fault: '', isHost: true }))),
+    ...control.flatMap((step) =>
+      ['before', 'after'].map((where) => ({ point: `${step}.${where}`, fault: '', isHost: false })),
+    ),
+    ...undos.flatMap(({ fault, steps: undoing, only }) =>
+      undoing.flatMap((step) =>
+        (only ? [only] : places(step)).map((where) => ({ point: `${step}.${where}`, fault, isHost: true })),
+      ),
+    ),
+  ];
+}
+
+function victimsAt(saga: SagaName, { point, isHost, fault }: Point, kind: HostKind): Victim[] {
+  const killed = VICTIMS.filter(
+    (victim) => (victim !== 'libvirtd' || kind === 'libvirt') && (victim !== 'machine' || !WITHOUT_MACHINE.has(saga)),
+  );
+  const isOnce = isHost && fault === '' && point.endsWith('.after');
+  const others = FAULTS.filter((other) => isOnce && (other !== 'disk-full' || kind === 'simulated'));
+  return [...killed, ...others];
+}

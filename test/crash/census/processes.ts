@@ -1,0 +1,35 @@
+import { type CensusPlace, type Finding, idIn } from './finding.ts';
+import { linkOf, pids, textOf } from './proc.ts';
+
+/**
+ * Processes that have a file of ours as their root or working folder or in their arguments, and those of this network
+ * namespace whose arguments name one of ours, as QEMU's do.
+ */
+export function processesIn({ stateDir }: CensusPlace): Finding[] {
+  const here = linkOf('self', 'ns/net');
+  return pids().flatMap((pid) => {
+    const command = textOf(pid, 'cmdline').replaceAll('\0', ' ').trim();
+    if (command === '' || pid === String(process.pid)) return [];
+    const folders = [linkOf(pid, 'root'), linkOf(pid, 'cwd')].filter((folder) => folder.startsWith(`${stateDir}/`));
+    const isHere = linkOf(pid, 'ns/net') === here;
+    const texts = [...folders, ...(isHere || command.includes(`${stateDir}/`) ? [command] : [])];
+    const id = texts.map(idIn).find((found) => found !== null);
+    return id === undefined ? [] : [{ kind: 'process', id: id ?? null, where: `${pid} ${command.slice(0, 120)}` }];
+  });
+}
+
+/** Mounts of all mount namespaces that any process is in. */
+export function mountsIn({ stateDir }: CensusPlace): Finding[] {
+  const seen = new Set<string>();
+  return pids().flatMap((pid) => {
+    const namespace = linkOf(pid, 'ns/mnt');
+    if (namespace === '' || seen.has(namespace)) return [];
+    seen.add(namespace);
+    // A machine's own mounts are seen from its own root, and are its process's.
+    if (linkOf(pid, 'root') !== '/') return [];
+    return textOf(pid, 'mountinfo')
+      .split('\n')
+      .filter((line) => line.includes(stateDir) && idIn(line) !== null)
+      .map((line): Finding => ({ kind: 'mount', id: idIn(line), where: `${namespace} ${line.split(' ')[4]}` }));
+  });
+}

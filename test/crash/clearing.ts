@@ -1,0 +1,51 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { entriesOf } from '../../host/os/directory.ts';
+import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import type { Stage } from './acts.ts';
+import { insisting } from './insisting.ts';
+
+const WAIT = { waitSeconds: 60 };
+const PATIENCE_MS = 120_000;
+const ask = <T>(send: () => Promise<T>) => insisting(send, PATIENCE_MS);
+/** What the harness's own sources are called. */
+const OWN_SOURCE = 'server-';
+
+/** Takes away what a cell has made, as its users would: over the API. */
+export async function cleared(stage: Stage): Promise<void> {
+  const { client } = stage;
+  const { items } = await ask(() => client.listSandboxes({ limit: 20 }));
+  await Promise.all(items.filter(({ state }) => !isFinal(state)).map(({ id }) => destroyed(client, id)));
+  await Promise.all(items.map(({ id }) => withoutSnapshots(stage, id)));
+  const sources = await ask(() => client.listSources());
+  for (const { name } of sources.items) {
+    if (name.startsWith('baked-')) await ask(() => client.sources.delete(name, {}, WAIT));
+    if (name.startsWith(OWN_SOURCE)) await withoutCaptures(client, name);
+  }
+  const images = join(stage.mayfly.hostDir(), 'images');
+  const running = new SimulatedSources(images);
+  for (const name of (await entriesOf(images)) ?? []) {
+    if (!name.startsWith(OWN_SOURCE)) continue;
+    await running.stop(name);
+    await rm(join(images, name), { recursive: true });
+  }
+}
+
+async function destroyed(client: MayflyClient, id: string): Promise<void> {
+  const { state } = await ask(() => client.destroySandbox(id, WAIT));
+  if (!isFinal(state)) await destroyed(client, id);
+}
+
+async function withoutSnapshots({ client, made }: Stage, sandboxId: string): Promise<void> {
+  const { items } = await ask(() => client.snapshots.list(sandboxId));
+  const kept = 'snapshotId' in made ? made.snapshotId : null;
+  for (const { id, state } of items)
+    if (state === 'ready' && id !== kept) await ask(() => client.snapshots.delete(id, WAIT));
+}
+
+async function withoutCaptures(client: MayflyClient, name: string): Promise<void> {
+  const { items } = await ask(() => client.captures.list(name));
+  for (const { id, state } of items) if (state === 'ready') await ask(() => client.captures.delete(id, WAIT));
+}

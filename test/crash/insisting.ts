@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
+
+const PAUSE_MS = 100;
+
+/**
+ * As a client does that wants its answer, whoever has just been killed: the same request again, until it is answered for good.
+ * @param send carries the same idempotency key each time
+ * @throws what it is refused with for good; what it met last when the time is over
+ */
+export async function insisting<T>(send: () => Promise<T>, withinMs: number): Promise<T> {
+  for (const deadline = Date.now() + withinMs; ; await sleep(PAUSE_MS)) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isPassing(error) || Date.now() > deadline) throw error;
+    }
+  }
+}
+
+/** The failure of a saga names what it was about: it is an answer. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof MayflyConnectionError) return true;
+  if (!(error instanceof MayflyApiError) || error.problem.sandboxId !== undefined) return false;
+  return error.retryable && error.code !== 'capacity_exhausted';
+}

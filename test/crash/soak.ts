@@ -1,0 +1,84 @@
+/**
+ * `npm run soak`: sandboxes made and destroyed for long, while every process is killed at random.
+ *
+ *     npm run soak -- [--host simulated|libvirt] [--minutes N] [--sandboxes N] [--kill-seconds N] [--seed TEXT] [--json FILE]
+ *
+ * Ends when so many minutes are over, or so many sandboxes were made; 30 minutes and 2,000 unless said. Then nothing may be
+ * left on the machine, all that was created must have ended and been proved, every audit chain must verify, and no
+ * process may have grown: the memory of its last third at most {@link MOST_GROWTH} times that of its second. 1 when that does not hold; Ctrl-C ends
+ * it with the report, and 130.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { TestPlace } from '../../scripts/test/namespace.mjs';
+import { spawnInPlace } from './in-place.ts';
+import type { SoakReport, SoakSettings } from './soak-run.ts';
+
+function readOptions(): Omit<SoakSettings, 'root'> & { json: string | undefined } {
+  const { values } = parseArgs({
+    options: {
+      host: { type: 'string', default: 'simulated' },
+      minutes: { type: 'string', default: '30' },
+      sandboxes: { type: 'string', default: '2000' },
+      'kill-seconds': { type: 'string', default: '15' },
+      seed: { type: 'string', default: randomBytes(4).toString('hex') },
+      json: { type: 'string' },
+    },
+  });
+  const { host: kind, seed, json } = values;
+  if (kind !== 'simulated' && kind !== 'libvirt') throw new Error('--host is simulated or libvirt');
+  const number = (name: 'minutes' | 'sandboxes' | 'kill-seconds') => {
+    const value = Number(values[name]);
+    if (!(value > 0 && value <= 1_000_000)) throw new Error(`--${name} is more than 0`);
+    return value;
+  };
+  return {
+    kind,
+    seed,
+    json,
+    minutes: number('minutes'),
+    sandboxes: number('sandboxes'),
+    killSeconds: number('kill-seconds'),
+  };
+}
+
+async function main(): Promise<number> {
+  const { json, ...settings } = readOptions();
+  if (process.getuid?.() !== 0) throw new Error('namespaces and mounts need root');
+  for (const place of TestPlace.abandoned()) await place.remove();
+  process.stdout.write(
+    `${settings.minutes} min or ${settings.sandboxes} sandboxes on ${settings.kind} hosts, seed ${settings.seed}\n`,
+  );
+  const place = TestPlace.make('soak');
+  let isInterrupted = false;
+  try {
+    const child = spawnInPlace(place, 'soak-run.ts', { ...settings, root: place.root });
+    const end = () => {
+      if (isInterrupted) child.kill('SIGKILL');
+      else child.send('end');
+      isInterrupted = true;
+    };
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, end);
+    const report = await new Promise<SoakReport | null>((resolve) => {
+      child.once('message', (message) => resolve(message as SoakReport));
+      child.once('exit', () => resolve(null));
+    });
+    if (!report) throw new Error('the soak ended without a report');
+    if (json) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`);
+    for (const line of report.lines) process.stdout.write(`${line}\n`);
+    if (isInterrupted) return 130;
+    return report.faults.length === 0 ? 0 : 1;
+  } finally {
+    await place.remove();
+  }
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = 2;
+}

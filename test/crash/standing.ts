@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findPrivateLibvirtd, startPrivateLibvirtd } from '../../host/libvirt/network/private-libvirtd.ts';
+import { connectStore } from '../../store/connect.ts';
+import { addBootedSnapshot } from '../support/booted-snapshot.ts';
+import { Stage } from './acts.ts';
+import { Agreement } from './agreement.ts';
+import type { HostKind } from './cells.ts';
+import { linkOf, pids } from './census/proc.ts';
+import { CrashInstallation } from './installation.ts';
+
+const run = promisify(execFile);
+
+/** Room for a dozen trees, and quick to fill. */
+export const SMALL_DISK = 'size=384m,mode=711';
+
+/** An installation that runs, and what looks at it. */
+export interface Standing {
+  stage: Stage;
+  agreement: Agreement;
+  /** Ends all of it, machines too, and removes its files. */
+  end(): Promise<void>;
+}
+
+/**
+ * Starts an installation in this process's namespaces.
+ * @param disk options of the file system in memory that a simulated host has to itself; null: it has none
+ */
+export async function standUp(root: string, kind: HostKind, disk: string | null): Promise<Standing> {
+  const hostDir = join(root, 'host');
+  await mkdir(hostDir, { recursive: true, mode: 0o711 });
+  const isMounted = kind === 'simulated' && disk !== null;
+  if (isMounted) await run('mount', ['-t', 'tmpfs', '-o', disk, 'tmpfs', hostDir]);
+  const mayfly = new CrashInstallation({ root, hostKind: kind });
+  const stop = async () => {
+    await mayfly.stop();
+    await endMachines(hostDir, kind);
+    if (isMounted) await run('umount', ['--lazy', hostDir]);
+    await rm(root, { recursive: true, force: true });
+  };
+  try {
+    await mayfly.start();
+    const libvirtUri = kind === 'libvirt' ? ((await findPrivateLibvirtd(join(hostDir, 'libvirt')))?.uri ?? null) : null;
+    const stage = new Stage(mayfly, kind === 'simulated' ? { source: 'golden-debian12' } : await booted(mayfly));
+    const agreement = await Agreement.open(mayfly, [{ stateDir: hostDir, libvirtUri }], ownOf(stage));
+    const end = async () => {
+      await agreement.close();
+      await stop();
+    };
+    return { stage, agreement, end };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** What stays there from one cell to the next. */
+function ownOf({ made }: Stage): string[] {
+  return 'snapshotId' in made ? [made.snapshotId] : [];
+}
+
+/** A boot takes most of a minute where there is no KVM: sandboxes wake from a snapshot of one instead. */
+async function booted(mayfly: CrashInstallation): Promise<{ snapshotId: string }> {
+  const store = await connectStore(mayfly.storeUri);
+  try {
+    const where = { hostId: mayfly.hostId(), stateDir: mayfly.hostDir() };
+    return { snapshotId: await addBootedSnapshot({ ...where, snapshots: store.snapshots }) };
+  } finally {
+    await store.close();
+  }
+}
+
+async function endMachines(hostDir: string, kind: HostKind): Promise<void> {
+  if (kind === 'libvirt') {
+    const libvirtd = await startPrivateLibvirtd(join(hostDir, 'libvirt'));
+    await libvirtd.stop({ machines: true });
+    return;
+  }
+  for (const pid of pids()) if (linkOf(pid, 'root').startsWith(`${hostDir}/`)) process.kill(Number(pid), 'SIGKILL');
+}

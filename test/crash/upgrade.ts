@@ -1,0 +1,66 @@
+/**
+ * `npm run upgrade-test`: from another version to this one, and back, under sandboxes that live and requests that go on.
+ *
+ *     npm run upgrade-test -- [--from REF] [--sandboxes N]
+ *
+ * `--from`: a commit, `@default` HEAD~1; it is checked out into a folder of its own and shares node_modules with this one. The
+ * processes are replaced one by one, by SIGTERM. No request may be lost, and none may have two effects. Ends with 1 when that
+ * does not hold, or when a process takes longer than 10 s to end.
+ *
+ * @module
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { TestPlace } from '../../scripts/test/namespace.mjs';
+import { repository } from '../../worker/config/artifacts.mjs';
+import { spawnInPlace } from './in-place.ts';
+
+/** Checks a commit out, in a folder that goes with the place. */
+function checkedOut(ref: string, folder: string): string {
+  mkdirSync(folder);
+  const archive = execFileSync('git', ['-C', repository, 'archive', ref], { maxBuffer: 2 ** 30 });
+  execFileSync('tar', ['-x', '-C', folder], { input: archive });
+  symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'));
+  return join(folder, 'bin', 'mayfly');
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      from: { type: 'string', default: 'HEAD~1' },
+      sandboxes: { type: 'string', default: '50' },
+    },
+  });
+  if (process.getuid?.() !== 0) throw new Error('namespaces and mounts need root');
+  for (const place of TestPlace.abandoned()) await place.remove();
+  const place = TestPlace.make('upgrade');
+  try {
+    const from = checkedOut(values.from, join(place.root, 'from'));
+    const child = spawnInPlace(place, 'upgrade-run.ts', {
+      root: place.root,
+      from,
+      sandboxes: Number(values.sandboxes),
+    });
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => child.kill('SIGKILL'));
+    const faults = await new Promise<string[]>((resolve) => {
+      child.once('message', (message) => resolve(message as string[]));
+      child.once('exit', (code, signal) => resolve([`it ended without a report (${code ?? signal})`]));
+    });
+    for (const fault of faults) process.stdout.write(`FAULT ${fault}\n`);
+    process.stdout.write(
+      faults.length === 0 ? `no request was lost, from ${values.from} and back\n` : `${faults.length} faults\n`,
+    );
+    return faults.length === 0 ? 0 : 1;
+  } finally {
+    await place.remove();
+  }
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = 2;
+}

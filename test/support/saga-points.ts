@@ -1,0 +1,141 @@
+import type { ControlActivities } from '../../activities/control.ts';
+import type { HostActivities } from '../../activities/host.ts';
+import type { CreateActivities } from '../../activities/sandbox/create.ts';
+
+type Control = keyof ControlActivities;
+type Host = Exclude<keyof HostActivities, keyof CreateActivities>;
+export type Step = Control | Host;
+
+/** The points of one saga: what a process can be interrupted at. */
+export interface SagaPoints {
+  /** On the host's queue, in order. */
+  steps: readonly Host[];
+  /** The control worker's, in no order: the store and the user CA. */
+  control: readonly Control[];
+  /** What takes back, after the fault that makes it necessary. `only`: where else than before and after. */
+  undos: readonly { fault: string; steps: readonly Host[]; only?: 'after' }[];
+}
+
+const REMOVALS = [
+  'removeCredentials',
+  'removeDomain',
+  'releaseLease',
+  'removeWorkspace',
+  'releaseReservation',
+] as const;
+const CREATE = ['reserve', 'cloneDisk', 'bootDomain', 'awaitIp', 'verifySsh'] as const;
+const UNDO_OF_CREATE = { fault: 'verifySsh.after=error', steps: [...REMOVALS, 'lookAgain'] } as const;
+
+/**
+ * The one list of the points of all sagas: tests of single sagas, and the crash matrix, take theirs from it. Its names are
+ * those of activities, and every activity of a host is in it or in {@link ELSEWHERE}: the compiler holds both.
+ */
+export const SAGA_POINTS = {
+  create: { steps: CREATE, control: ['userCaKeys', 'signCertificate', 'remember'], undos: [UNDO_OF_CREATE] },
+  destroy: { steps: [...REMOVALS, 'lookAgain'], control: ['remember'], undos: [] },
+  snapshot: {
+    steps: ['saveSnapshot', 'verifySnapshot'],
+    control: ['recordSnapshot', 'rememberSnapshot'],
+    undos: [{ fault: 'verifySnapshot.after=error', steps: ['thaw', 'removeSnapshot'] }],
+  },
+  'delete snapshot': { steps: ['removeSnapshot'], control: ['recallSnapshot', 'rememberSnapshot'], undos: [] },
+  restore: {
+    steps: ['interruptCommands', 'removeDomain', 'revertDisk', 'bootDomain', 'awaitIp', 'verifySsh'],
+    control: ['restorable', 'signCertificate'],
+    undos: [
+      { fault: 'removeDomain.before=1*error', steps: ['removeDomain'], only: 'after' },
+      { fault: 'revertDisk.before=1*error', steps: ['revertDisk'], only: 'after' },
+      { fault: 'revertDisk.before=1*error', steps: ['bootDomain', 'awaitIp', 'verifySsh'] },
+    ],
+  },
+  fork: { steps: CREATE, control: ['signCertificate'], undos: [UNDO_OF_CREATE] },
+  pause: { steps: ['pause'], control: ['remember'], undos: [{ fault: 'pause.after=1*error', steps: ['resume'] }] },
+  resume: { steps: ['resume'], control: ['remember'], undos: [{ fault: 'resume.after=1*error', steps: ['pause'] }] },
+  hibernate: {
+    steps: ['hibernate', 'yieldMemory'],
+    control: ['remember'],
+    undos: [{ fault: 'hibernate.after=1*error', steps: ['wake'] }],
+  },
+  wake: {
+    steps: ['retakeMemory', 'wake', 'awaitIp', 'verifySsh'],
+    control: ['signCertificate'],
+    undos: [{ fault: 'verifySsh.after=1*error', steps: ['hibernate', 'yieldMemory'] }],
+  },
+  capture: {
+    steps: ['reserveCapture', 'beginCapture', 'awaitCapture', 'verifyCapture', 'keepCapture'],
+    control: ['recordCapture', 'rememberCapture'],
+    undos: [
+      { fault: 'verifyCapture.after=error', steps: ['thawSource', 'abortCapture', 'removeCapture', 'releaseCapture'] },
+    ],
+  },
+  bake: {
+    steps: ['claimSourceName', 'cleanGuest', 'shutDownGuest', 'flattenDisks', 'publishSource'],
+    control: ['recordBake', 'rememberBake', 'awaitRunning'],
+    undos: [{ fault: 'publishSource.after=error', steps: ['retractSource', 'discardImages'] }],
+  },
+  'delete source': { steps: ['removeSource'], control: ['rememberBake'], undos: [] },
+  command: { steps: ['runCommand'], control: ['commandRequested', 'commandEnded'], undos: [] },
+  'cancel command': { steps: ['cancelCommand'], control: ['commandCancelAsked'], undos: [] },
+  prepare: {
+    steps: [
+      'inspectSource',
+      'claimSource',
+      'installGate',
+      'createReader',
+      'trustUserCa',
+      'admitReader',
+      'makeSourceKey',
+      'verifyReader',
+    ],
+    control: [],
+    undos: [
+      {
+        fault: 'verifyReader.after=error',
+        steps: ['forgetSource', 'excludeReader', 'distrustUserCa', 'removeReader', 'removeGate', 'releaseSource'],
+      },
+    ],
+  },
+} as const satisfies Record<string, SagaPoints>;
+
+export type SagaName = keyof typeof SAGA_POINTS;
+
+type Listed = {
+  [S in SagaName]: (typeof SAGA_POINTS)[S]['steps' | 'undos'][number] extends infer Each
+    ? Each extends { steps: readonly (infer Step)[] }
+      ? Step
+      : Each
+    : never;
+}[SagaName];
+
+/** Activities of a host that are no steps of a saga above, and which tests interrupt them. */
+export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
+  startSource: 'workflows/source-power.integration',
+  stopSource: 'workflows/source-power.integration',
+  flatten: 'workflows/flatten.integration',
+  pushTrust: 'worker/ca.integration',
+  findMachine: 'only looks',
+  markedSandboxes: 'only looks',
+  ownPublicKey: 'only looks',
+  storeOwnCertificate: 'only writes what a host may lose',
+};
+
+/** Steps of a simulated host that have a point between two of their effects. */
+export const WITH_MIDDLE: ReadonlySet<Step> = new Set<Step>([
+  'cloneDisk',
+  'bootDomain',
+  'removeDomain',
+  'removeWorkspace',
+  'saveSnapshot',
+  'verifySnapshot',
+  'removeSnapshot',
+  'revertDisk',
+  'pause',
+  'resume',
+  'flattenDisks',
+  'publishSource',
+  'removeSource',
+  'beginCapture',
+  'awaitCapture',
+  'verifyCapture',
+  'removeCapture',
+]);
