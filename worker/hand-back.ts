@@ -17,10 +17,10 @@ export class HandBackInterceptor implements ActivityInboundCallsInterceptor {
   async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
     const { cancelled, cancellationSignal } = this.context;
     const over = new AbortController();
-    const abandoned = cancelled.catch(async (reason: unknown) => {
-      if (isEndOfWorker(reason)) await sleep(GIVE_UP_MS, undefined, { signal: over.signal });
+    const abandoned = cancelled.catch(async (error: unknown) => {
+      if (isEndOfWorker(error)) await sleep(GIVE_UP_MS, undefined, { signal: over.signal });
       else await new Promise(() => {}); // the saga has cancelled it: it is waited for
-      throw reason;
+      throw error;
     });
     try {
       return await Promise.race([next(input), abandoned]);

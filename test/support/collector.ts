@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 
@@ -32,11 +32,13 @@ export class Collector {
   readonly #server: Server;
 
   private constructor() {
-    this.#server = createServer(async (request, response) => {
-      const { resourceSpans } = exported.parse(await json(request));
-      this.spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
-      response.setHeader('Content-Type', 'application/json').end('{}');
-    });
+    this.#server = createServer((request, response) => void this.#take(request, response));
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { resourceSpans } = exported.parse(await json(request));
+    this.spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+    response.setHeader('Content-Type', 'application/json').end('{}');
   }
 
   static async start(): Promise<Collector> {

@@ -114,6 +114,7 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   flatten: 'workflows/flatten.integration',
   pushTrust: 'worker/ca.integration',
   findMachine: 'only looks',
+  lookAtMachine: 'only looks',
   markedSandboxes: 'only looks',
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
