@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { MayflyError } from '../model/errors.ts';
 import type { HostKind } from '../model/host.ts';
 import { ID_BYTES, installationIdFrom, isInstallationId } from '../model/ids.ts';
-import { orAbsent } from './disk/absent.ts';
+import { orAbsent } from './os/absent.ts';
 import { writeFileAtomic } from './os/atomic-file.ts';
 import type { StateDir } from './state-dir.ts';
 

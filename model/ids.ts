@@ -27,7 +27,7 @@ export const ID_PATTERNS = {
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'ins'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 

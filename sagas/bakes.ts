@@ -9,7 +9,7 @@ import {
   DELETE_SOURCE_WORKFLOW,
   type DeleteSourceInput,
 } from '../model/snapshots/baked-source.ts';
-import { startOrJoin } from './start-or-join.ts';
+import { startOrJoin } from './temporal/start-or-join.ts';
 
 type BakeWorkflow = (input: BakeSourceInput) => Promise<BakedSource>;
 type DeleteWorkflow = (input: DeleteSourceInput) => Promise<BakedSource>;

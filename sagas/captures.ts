@@ -7,7 +7,7 @@ import {
   captureMemoOf,
   captureWorkflowIdOf,
 } from '../model/snapshots/capture.ts';
-import { startOrJoin } from './start-or-join.ts';
+import { startOrJoin } from './temporal/start-or-join.ts';
 
 type CaptureWorkflow = (input: CaptureInput) => Promise<void>;
 

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { MACHINE_ENDED } from '../model/sagas/messages.ts';
 import { workflowIdOf } from '../model/sagas/queues.ts';
 import type { MachineEndReport } from '../model/sandbox/machine-end.ts';
-import { rethrow } from './failure.ts';
+import { rethrow } from './temporal/failure.ts';
 
 /** Milliseconds. */
 const CALL_MS = 10_000;

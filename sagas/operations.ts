@@ -12,8 +12,8 @@ import {
   type SnapshotRecord,
   snapshotWorkflowIdOf,
 } from '../model/snapshots/snapshot.ts';
-import { ask } from './ask.ts';
-import { isGone } from './failure.ts';
+import { ask } from './temporal/ask.ts';
+import { isGone } from './temporal/failure.ts';
 
 type EphemeralSnapshotWorkflow = (input: EphemeralSnapshotInput) => Promise<void>;
 type DeleteSnapshotWorkflow = (input: DeleteSnapshotInput) => Promise<SnapshotRecord>;

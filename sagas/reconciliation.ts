@@ -10,10 +10,10 @@ import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import { deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
-import { isGone } from './failure.ts';
 import { deleteSnapshot } from './operations.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
 import { startSourceTask } from './source-tasks.ts';
+import { isGone } from './temporal/failure.ts';
 
 /** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */
 export interface OpenRun {

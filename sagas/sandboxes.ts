@@ -12,8 +12,8 @@ import {
   SETTLED,
 } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
-import { ask } from './ask.ts';
-import { isGone } from './failure.ts';
+import { ask } from './temporal/ask.ts';
+import { isGone } from './temporal/failure.ts';
 
 type SandboxWorkflow = (input: SandboxInput) => Promise<unknown>;
 

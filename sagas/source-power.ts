@@ -12,7 +12,7 @@ import {
   type SourcePowerInput,
   sourcePowerWorkflowIdOf,
 } from '../model/snapshots/source-power.ts';
-import { startOrJoin } from './start-or-join.ts';
+import { startOrJoin } from './temporal/start-or-join.ts';
 
 type SourcePowerWorkflow = (input: SourcePowerInput) => Promise<SourcePowered>;
 

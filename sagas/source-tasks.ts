@@ -6,7 +6,7 @@ import {
   type SourceInput,
   sourceWorkflowIdOf,
 } from '../model/snapshots/source-access.ts';
-import { startOrJoin } from './start-or-join.ts';
+import { startOrJoin } from './temporal/start-or-join.ts';
 
 type SourceWorkflow = (input: SourceInput) => Promise<void>;
 

@@ -24,7 +24,6 @@ import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source
 import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
-import { rethrow } from './failure.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import { Reconciliation } from './reconciliation.ts';
@@ -40,7 +39,8 @@ import {
 } from './sandboxes.ts';
 import { sourcePowerEnded, startSourcePower } from './source-power.ts';
 import { sourceTaskEnded, startSourceTask } from './source-tasks.ts';
-import { ROUND_MS, waitFor } from './wait.ts';
+import { rethrow } from './temporal/failure.ts';
+import { ROUND_MS, waitFor } from './temporal/wait.ts';
 
 type CommandWorkflow = (input: CommandInput) => Promise<void>;
 type RecordEventsWorkflow = (input: RecordEventsInput) => Promise<void>;

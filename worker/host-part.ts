@@ -10,12 +10,12 @@ import { HostBoot } from './machine/host-boot.ts';
 import { HostDescription } from './machine/host-description.ts';
 import { HostGuests } from './machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
+import { MachineWatch } from './machine/machine-watch.ts';
 import { rebuildLedger } from './machine/rebuilt-ledger.ts';
 import type { Process } from './process.ts';
 import { runWorkers } from './running-worker.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
-import { MachineWatch } from './upkeep/machine-watch.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
 export interface HostPart {

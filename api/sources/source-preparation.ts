@@ -10,6 +10,7 @@ import { problemResponse } from '../http/problem.ts';
 import { problems, SOURCE_TASK } from '../http/problem-answers.ts';
 import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
+import { accessView } from './access-view.ts';
 import { changedSource, type PlacedSource, placeSource } from './source-host.ts';
 import { sourceAccess, sourceParams, sourceTask } from './source-schemas.ts';
 
@@ -85,15 +86,15 @@ async function answerTask(
     if (preference.applied) c.header('Preference-Applied', preference.applied);
     c.header('Location', `/v1/sources/${encodeURIComponent(name)}`);
     const record = (await store.sources.get(sourceId)) ?? nothingKnown(source);
-    const response = isOver ? answerFor(c, task, record) : c.json(record, 202);
+    const response = isOver ? answerFor(c, task, record) : c.json(accessView(record), 202);
     return { response, isKept: isOver && isHeard(c) };
   });
 }
 
 function answerFor(c: Context<Env>, task: SourceTask, record: SourceAccess): Response {
   const { failure, state } = record;
-  if (task === 'unprepare' || (state === 'prepared' && failure === null)) return c.json(record, 200);
-  if (failure === null) return c.json(record, 202); // taken over by an unprepare meanwhile
+  if (task === 'unprepare' || (state === 'prepared' && failure === null)) return c.json(accessView(record), 200);
+  if (failure === null) return c.json(accessView(record), 202); // taken over by an unprepare meanwhile
   return problemResponse(c, new MayflyError(codeOf(failure.code), `${failure.step}: ${failure.message}`));
 }
 

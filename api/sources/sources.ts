@@ -7,6 +7,7 @@ import type { App, AppDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { json, noQuery, pageOf } from '../http/schemas.ts';
 import { refuseUnplaceable } from '../resources/placement.ts';
+import { accessView } from './access-view.ts';
 import { bakedView } from './baked-view.ts';
 import { sourceBakingRoutes } from './source-baking.ts';
 import { auditedSource } from './source-host.ts';
@@ -63,7 +64,7 @@ export function sourceRoutes(app: App, deps: AppDeps): void {
     const source = mergeSources(live).find((one) => one.name === name) ?? inTheMaking(name, baked);
     if (!source) await refuseUnplaceable(store, name);
     if (!source) throw new MayflyError('source_not_found', `No live host has a source ${JSON.stringify(name)}.`);
-    return c.json({ ...source, access: await store.sources.named(name), baked }, 200);
+    return c.json({ ...source, access: (await store.sources.named(name)).map(accessView), baked }, 200);
   });
   app.openapi(auditOfOne, async (c) => {
     const { hostId, ...range } = c.req.valid('query');

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { orAbsent } from '../../host/disk/absent.ts';
+import { orAbsent } from '../../host/os/absent.ts';
 
 /** Of times in /proc/PID/stat, on every Linux. Per second. */
 const TICKS = 100;

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { BakedImage } from '../../model/snapshots/baked-source.ts';
 import type { BakeRequest } from '../baking.ts';
+import { orAbsent } from '../os/absent.ts';
 import { syncDirectory, writeFileAtomic } from '../os/atomic-file.ts';
 import { entriesOf } from '../os/directory.ts';
-import { orAbsent } from './absent.ts';
 
 const ABOUT = 'baked.json';
 const Disk = z.strictObject({

@@ -4,8 +4,8 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Mutex } from 'async-mutex';
+import { orAbsent } from '../os/absent.ts';
 import { writeFileAtomic } from '../os/atomic-file.ts';
-import { orAbsent } from './absent.ts';
 
 interface Remembered {
   /** Device, inode, size, modification and change time in ns: while these stay, so does the content. */

@@ -1,8 +1,8 @@
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HostDisk } from '../../model/snapshots/storage.ts';
+import { orAbsent } from '../os/absent.ts';
 import { entriesOf } from '../os/directory.ts';
-import { orAbsent } from './absent.ts';
 
 /** The file system that a folder is on, as an ordinary user may use it: what is kept for root is not available. */
 export async function diskOf(folder: string): Promise<HostDisk> {

@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orAbsent } from '../os/absent.ts';
 import { makeKeyPair } from '../ssh/key-pair.ts';
-import { orAbsent } from './absent.ts';
 
 export interface HostKey {
   /** OpenSSH private key, PEM-like text. Goes nowhere but into the seed. */

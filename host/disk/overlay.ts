@@ -1,7 +1,7 @@
 import { rename, stat, unlink } from 'node:fs/promises';
 import { MayflyError } from '../../model/errors.ts';
+import { orAbsent } from '../os/absent.ts';
 import { ExecError, exec } from '../os/exec.ts';
-import { orAbsent } from './absent.ts';
 
 /**
  * Makes a qcow2 overlay over `base`, unless it is there: it appears under its name only when complete, so one that is

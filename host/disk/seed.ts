@@ -1,8 +1,8 @@
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
+import { orAbsent } from '../os/absent.ts';
 import { exec } from '../os/exec.ts';
-import { orAbsent } from './absent.ts';
 import { cloudConfig, lines, type SeedContent } from './cloud-config.ts';
 
 /**

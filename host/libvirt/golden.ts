@@ -1,8 +1,8 @@
 import { constants, copyFile, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
-import { orAbsent } from '../disk/absent.ts';
 import { BaseDigests, sha256Of } from '../disk/base-digest.ts';
+import { orAbsent } from '../os/absent.ts';
 import { flushFile, syncDirectory } from '../os/atomic-file.ts';
 import type { StateDir } from '../state-dir.ts';
 import { type Virsh, VirshError } from './client/virsh.ts';

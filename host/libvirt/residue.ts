@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
-import { orAbsent } from '../disk/absent.ts';
 import type { Mark } from '../hypervisor.ts';
+import { orAbsent } from '../os/absent.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { Domains, ListedDomain } from './client/domains.ts';
 import { workspaceIds } from './layers/workspace.ts';

@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isSandboxId } from '../../model/ids.ts';
-import { orAbsent } from '../disk/absent.ts';
+import { orAbsent } from '../os/absent.ts';
 import { writeFileAtomic } from '../os/atomic-file.ts';
 
 /** Written last and removed first: while it is there, the snapshot is whole. */

@@ -142,8 +142,10 @@ async function hosts(): Promise<void> {
   const { store } = mayfly();
   await ask('updateHost', { id: 'test' }, { body: { drained: true } });
   await ask('updateHost', { id: 'test' }, { body: { drained: false } });
-  const host = await store.hosts.get('test');
-  if (host) await store.hosts.describe({ ...host, id: 'kvm-2', lastSeenAt: '2026-01-01T00:00:00.000Z' });
+  const known = await store.hosts.get('test');
+  if (!known) throw new Error('the host has not described itself');
+  const { silentMs: _silent, ...host } = known;
+  await store.hosts.describe({ ...host, id: 'kvm-2', lastSeenAt: '2026-01-01T00:00:00.000Z' });
   await ask('forgetHost', { id: 'kvm-2' });
 }
 

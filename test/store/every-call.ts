@@ -177,8 +177,8 @@ export function callsOf(store: Store): Calls {
       list: () => apiKeys.list(),
       limited: () => apiKeys.limited(),
       limit: () => apiKeys.limit(keyId, { diskBytes: 1e9 }),
-      revoke: () => apiKeys.revoke(keyId),
       revokeUnlessLast: () => apiKeys.revokeUnlessLast('0123456789ab'),
+      revoke: () => apiKeys.revoke(keyId),
       authenticate: () => apiKeys.authenticate(`mfk_0123456789ab_${'x'.repeat(43)}`),
     },
     hosts: {

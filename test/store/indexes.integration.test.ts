@@ -15,6 +15,7 @@ interface Query {
 const WHOLE = new Set([
   'apiKeys.list',
   'apiKeys.limited',
+  'apiKeys.revokeUnlessLast',
   'hosts.list',
   'measuredDisks.list',
   'audit.verifyAll',

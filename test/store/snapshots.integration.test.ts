@@ -23,6 +23,7 @@ function record(n: number, changes: Partial<SnapshotRecord> = {}): SnapshotRecor
     id,
     sandboxId: sandboxId(1),
     hostId: 'kvm-1',
+    installationId: null,
     source: 'golden',
     name: id,
     kind: 'disk',

@@ -30,6 +30,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
     },
     createdBy: { apiKeyId: '0123456789ab', agentId: null },
     hostId: null,
+    installationId: null,
     parentSnapshotId: null,
     ssh: null,
     macAddress: null,
@@ -58,6 +59,7 @@ export function command(n: number, changes: Partial<CommandRecord> = {}): Comman
     id: commandId(n),
     sandboxId: sandboxId(1),
     hostId: 'kvm-1',
+    installationId: null,
     spec: {
       command: 'true',
       argv: null,
@@ -95,6 +97,7 @@ export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): Snap
     id: snapshotId(n),
     sandboxId: sandboxId(1),
     hostId: 'kvm-1',
+    installationId: null,
     source: 'golden',
     name: snapshotId(n),
     kind: 'disk',

@@ -15,10 +15,10 @@ import { HostBoot } from '../../worker/machine/host-boot.ts';
 import { HostDescription } from '../../worker/machine/host-description.ts';
 import { HostGuests } from '../../worker/machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from '../../worker/machine/host-machine.ts';
+import { MachineWatch } from '../../worker/machine/machine-watch.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
 import { runWorkers } from '../../worker/running-worker.ts';
 import { ownRemoval } from '../../worker/upkeep/asked-removal.ts';
-import { MachineWatch } from '../../worker/upkeep/machine-watch.ts';
 
 /** Bakes wait for the next description. */
 const DESCRIBED_EVERY_MS = 250;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orAbsent } from '../../host/disk/absent.ts';
+import { orAbsent } from '../../host/os/absent.ts';
 import { writeFileAtomic } from '../../host/os/atomic-file.ts';
 import type { StateDir } from '../../host/state-dir.ts';
 

@@ -2,8 +2,8 @@ import type { Client } from '@temporalio/client';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
 import { changeTrust, trusted } from '../../sagas/certificates.ts';
+import { waitFor } from '../../sagas/temporal/wait.ts';
 import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
-import { waitFor } from '../../sagas/wait.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** Whom a step of a rotation has reached: ids of sandboxes, and `source <name> on <host>`. */

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCaptureId } from '../../../model/ids.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { entriesOf } from '../../os/directory.ts';
 import type { StateDir } from '../../state-dir.ts';

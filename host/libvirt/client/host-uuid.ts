@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import type { Virsh } from './virsh.ts';
 import { child, parseXml } from './xml.ts';
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { ExecError, type ExecOptions, exec } from '../../os/exec.ts';
 import { type Failure, queryFailure } from '../output/failures.ts';
 

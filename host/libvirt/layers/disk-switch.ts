@@ -1,8 +1,8 @@
 import { rm, stat } from 'node:fs/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { allEnded } from '../../all-ended.ts';
-import { orAbsent } from '../../disk/absent.ts';
 import { isBeingWritten } from '../../disk/image.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { flushFile } from '../../os/atomic-file.ts';
 import type { StateDir } from '../../state-dir.ts';
 import type { Domains } from '../client/domains.ts';

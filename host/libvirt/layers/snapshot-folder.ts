@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../../../model/ids.ts';
 import { SNAPSHOT_KINDS } from '../../../model/snapshots/snapshot.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
 import { entriesOf } from '../../os/directory.ts';
 import type { StateDir } from '../../state-dir.ts';

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
-import { orAbsent } from '../../disk/absent.ts';
 import { virtualBytesOf } from '../../disk/image.ts';
 import { ensureOverlay } from '../../disk/overlay.ts';
+import { orAbsent } from '../../os/absent.ts';
 import type { Element } from '../client/xml.ts';
 import { layeredDisks } from './disk-layers.ts';
 import type { SnapshotFolder } from './snapshot-folder.ts';

@@ -2,7 +2,7 @@ import { readdir, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId } from '../../../model/ids.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 
 /** Of a saved machine besides its memory: the state of its devices, and what describes it. Bytes. */
 const DEVICES_BYTES = 64 * 1024 * 1024;

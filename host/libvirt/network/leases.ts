@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { ExecError, exec } from '../../os/exec.ts';
 
 /** One lease as libvirt's leases helper keeps it for dnsmasq: what `virsh net-dhcp-leases` reads. */

@@ -3,8 +3,8 @@ import { access, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
 import { machineId } from '../../installation.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { exec } from '../../os/exec.ts';
 import { Virsh } from '../client/virsh.ts';

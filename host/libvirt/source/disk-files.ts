@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { orAbsent } from '../../disk/absent.ts';
 import { imageChain } from '../../disk/image.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { child, childElements, type Element } from '../client/xml.ts';
 import type { Sources } from '../layers/sources.ts';
 

@@ -2,7 +2,7 @@ import { chmod, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId } from '../../../model/ids.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { ExecError } from '../../os/exec.ts';
 import type { StateDir } from '../../state-dir.ts';
 import type { Domains } from '../client/domains.ts';

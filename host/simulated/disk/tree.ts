@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { entriesOf } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
 import { tar } from './tar.ts';

@@ -3,7 +3,7 @@ import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { isNotFound } from '../../os/directory.ts';
 import { oneLine } from '../../os/one-line.ts';
 import { sendSignal } from '../../os/proc.ts';

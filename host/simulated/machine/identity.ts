@@ -1,6 +1,6 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { firstNotFolder } from '../disk/tree.ts';
 
 /** What a clone is given by its seed, and what else belongs to one machine only. */

@@ -2,7 +2,7 @@ import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { syncDirectory, writeFileAtomic } from '../../os/atomic-file.ts';
 import { removeTree } from '../disk/tree.ts';
 import { domainPaths, readClone } from './workspace.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { sendSignal } from '../../os/proc.ts';
 import { isStopped, type ProcessTable } from './processes.ts';

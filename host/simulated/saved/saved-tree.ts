@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { lstat } from 'node:fs/promises';
-import { orAbsent } from '../../disk/absent.ts';
 import { FileSystemProblem } from '../../disk/file-system-problem.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { archiveOf } from './archive.ts';
 import { type TarEntry, tarEntries } from './tar-entries.ts';
 

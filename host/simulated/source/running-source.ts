@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { RunningSource } from '../../console.ts';
-import { orAbsent } from '../../disk/absent.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { isNotFound } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
 import { makeKeyPair } from '../../ssh/key-pair.ts';

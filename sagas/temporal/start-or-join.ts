@@ -4,7 +4,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
 
 type Start<W extends Workflow> = Pick<WorkflowStartOptions<W>, 'staticSummary'> & {
   /** Of what is worked on, so that one task at a time works on it. */

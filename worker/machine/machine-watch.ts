@@ -8,7 +8,7 @@ import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import { isMachineEnd, type MachineEndReport, type MachineState } from '../../model/sandbox/machine-end.ts';
 import { isAsleep } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
-import type { HostBoot } from '../machine/host-boot.ts';
+import type { HostBoot } from './host-boot.ts';
 
 /** A death that its workflow has been told of is told again while it lasts, at growing intervals. Milliseconds. */
 const AGAIN = { first: 5_000, longest: 300_000 };

@@ -1,4 +1,4 @@
-import { isNotFound } from '../os/directory.ts';
+import { isNotFound } from './directory.ts';
 
 /** What `look` finds, or null when the file it looks at is not there. */
 export async function orAbsent<T>(look: Promise<T>): Promise<T | null> {
