@@ -25,7 +25,7 @@ export class Bakery {
     return {
       bakeId: operationIdFrom(randomBytes(ID_BYTES)),
       sourceId: sourceIdOf('test', name),
-      hostId: 'test',
+      ...this.mayfly.hostRef,
       name,
       snapshot: { id, sandboxId, source },
       builderId,
@@ -53,7 +53,7 @@ export class Bakery {
 
   async remove(name: string): Promise<BakedSource> {
     const sourceId = sourceIdOf('test', name);
-    await this.mayfly.sagas.deleteSource({ sourceId, hostId: 'test', name, actor, timeouts: TEST_TIMEOUTS });
+    await this.mayfly.sagas.deleteSource({ sourceId, ...this.mayfly.hostRef, name, actor, timeouts: TEST_TIMEOUTS });
     return this.ended({ hostId: 'test', name });
   }
 

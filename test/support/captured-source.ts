@@ -28,7 +28,7 @@ export class CapturedSource {
     const { name: source, id: sourceId } = this;
     const at = new Date().toISOString();
     const timeouts = TEST_TIMEOUTS;
-    await this.mayfly.sagas.capture({ task, captureId, sourceId, hostId: 'test', source, actor, at, timeouts });
+    await this.mayfly.sagas.capture({ task, captureId, sourceId, ...this.mayfly.hostRef, source, actor, at, timeouts });
     return captureId;
   }
 

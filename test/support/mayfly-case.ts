@@ -47,9 +47,15 @@ export class MayflyCase {
     return input;
   }
 
+  /** Its host, as records name it. */
+  get hostRef(): { hostId: string; installationId: string } {
+    const { hostId, installationId } = this.all.machine().observer;
+    return { hostId, installationId };
+  }
+
   /** As the API proposes its host. */
   proposals(): HostProposals {
-    const { hostId, installationId } = this.all.machine().observer;
+    const { hostId, installationId } = this.hostRef;
     return { hostIds: [hostId], installations: { [hostId]: installationId } };
   }
 

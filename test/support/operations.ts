@@ -98,8 +98,8 @@ export class TestOperations {
     return this.mayfly.sagas.operated(sandboxId, operationId, AbortSignal.timeout(HANGS_AFTER_MS));
   }
 
-  async beginDelete({ id, hostId }: SnapshotRecord): Promise<void> {
-    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, actor, timeouts: TEST_TIMEOUTS });
+  async beginDelete({ id, hostId, installationId = null }: SnapshotRecord): Promise<void> {
+    await this.mayfly.sagas.deleteSnapshot({ snapshotId: id, hostId, installationId, actor, timeouts: TEST_TIMEOUTS });
   }
 
   async delete(snapshot: SnapshotRecord): Promise<SnapshotRecord> {

@@ -19,9 +19,11 @@ async function begin(operations: TestOperations, sandboxId: string, withinMs?: n
 }
 
 async function startEphemeral(snapshotId: string, withinMs?: number): Promise<void> {
+  const { hostId, installationId } = all().machine().observer;
   await all().sagas.startEphemeral({
     snapshotId,
-    hostId: 'test',
+    hostId,
+    installationId,
     actor,
     timeouts: TEST_TIMEOUTS,
     ...(withinMs !== undefined && { withinMs }),

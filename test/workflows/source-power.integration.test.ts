@@ -43,7 +43,7 @@ class StoppedSource {
   async begin(task: SourcePowerTask, { force = false, ...changed }: Partial<Timeouts> & { force?: boolean } = {}) {
     const { id: sourceId, name } = this;
     const timeouts = { ...TEST_TIMEOUTS, ...changed };
-    await this.mayfly.sagas.sourcePower({ task, sourceId, hostId: 'test', name, force, actor, timeouts });
+    await this.mayfly.sagas.sourcePower({ task, sourceId, ...this.mayfly.hostRef, name, force, actor, timeouts });
   }
 
   end(): Promise<SourcePowerEnd | undefined> {
@@ -57,7 +57,14 @@ class StoppedSource {
 
   async access(task: SourceTask): Promise<void> {
     const { id: sourceId, name } = this;
-    await this.mayfly.sagas.sourceTask({ task, sourceId, hostId: 'test', name, actor, timeouts: TEST_TIMEOUTS });
+    await this.mayfly.sagas.sourceTask({
+      task,
+      sourceId,
+      ...this.mayfly.hostRef,
+      name,
+      actor,
+      timeouts: TEST_TIMEOUTS,
+    });
   }
 
   isRunning(): Promise<boolean> {
@@ -135,7 +142,7 @@ describe.concurrent('a source that is shut off', () => {
     ] as const;
     for (const [name, code] of wishes) {
       const sourceId = sourceIdOf('test', name);
-      const input = { sourceId, hostId: 'test', name, force: false, actor, timeouts: TEST_TIMEOUTS };
+      const input = { sourceId, ...mayfly.hostRef, name, force: false, actor, timeouts: TEST_TIMEOUTS };
       await mayfly.sagas.sourcePower({ ...input, task: 'start' });
       const end = await mayfly.sagas.sourcePowerEnded(input, AbortSignal.timeout(60_000));
       expect(end).toMatchObject({ failure: { code, message: expect.stringContaining('startSource: ') } });

@@ -46,7 +46,14 @@ class TestSource {
   async begin(task: SourceTask): Promise<void> {
     const actor = { apiKeyId: 'test', agentId: null };
     const { id: sourceId, name } = this;
-    await this.mayfly.sagas.sourceTask({ task, sourceId, hostId: 'test', name, actor, timeouts: TEST_TIMEOUTS });
+    await this.mayfly.sagas.sourceTask({
+      task,
+      sourceId,
+      ...this.mayfly.hostRef,
+      name,
+      actor,
+      timeouts: TEST_TIMEOUTS,
+    });
   }
 
   async end(): Promise<SourceAccess> {
