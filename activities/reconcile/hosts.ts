@@ -1,7 +1,7 @@
 import { heartbeat } from '@temporalio/activity';
 import { type HostProposals, isLive, proposalsOf } from '../../model/host.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
-import { askedHostsOf, isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
@@ -37,9 +37,7 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
     async sandboxesOn({ hostId }: HostOf): Promise<{ sandboxIds: string[] }> {
       const alive = await store.sandboxes.all(ALIVE);
       return {
-        sandboxIds: alive
-          .filter((record) => askedHostsOf(record).some((host) => host.hostId === hostId))
-          .map(({ id }) => id),
+        sandboxIds: alive.filter((record) => record.hostId === hostId).map(({ id }) => id),
       };
     },
 

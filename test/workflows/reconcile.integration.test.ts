@@ -132,7 +132,8 @@ alone('a record that names no host, and no saga: the host is found by looking', 
   const input = mayfly.input();
   await mayfly.create(input);
   await loseSaga(input.id);
-  await mayfly.store.sandboxes.put({ ...(await mayfly.record(input.id)), state: 'requested', hostId: null });
+  const unplaced = { state: 'requested', hostId: null, installationId: null, askedHosts: [] } as const;
+  await mayfly.store.sandboxes.put({ ...(await mayfly.record(input.id)), ...unplaced, askedHosts: [] });
   await reconcile();
   const lost = await mayfly.end(input.id);
   expect(lost).toMatchObject({ state: 'failed', hostId: 'test', failure: { code: 'sandbox_lost' } });

@@ -31,6 +31,11 @@ export class Forgotten {
     return CancellationScope.nonCancellable(() => this.#orLeft(new CancellationScope(), run));
   }
 
+  /** As {@link orLeft}, but left off too when the scope that it is called in is cancelled. */
+  orCancelled<T>(run: () => Promise<T>): Promise<T> {
+    return this.#orLeft(new CancellationScope(), run);
+  }
+
   async #orLeft<T>(scope: CancellationScope, run: () => Promise<T>): Promise<T> {
     if (this.isForgotten) throw this.#failure();
     this.#waiting.add(scope);

@@ -13,7 +13,6 @@ import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import {
   type Actor,
-  askedHostsOf,
   isFinal,
   isSettled,
   type SandboxPhase,
@@ -339,7 +338,7 @@ export class Life {
     setHandler(restoreRecord, restore, { validator });
     setHandler(touch, () => this.used());
     setHandler(hostForgotten, ({ hostId, actor }) => {
-      if (!askedHostsOf(this.record).some((host) => host.hostId === hostId)) return;
+      if (this.record.hostId !== hostId) return;
       this.#stop ??= { actor };
       this.forgotten.giveUp(hostId);
     });

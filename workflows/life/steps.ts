@@ -108,7 +108,8 @@ export function cleanupSteps(life: Life, host: HostRef) {
   const { id } = life;
   const { hostId } = host;
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const cleanup = stepsUntilDone(life, host, `${id} · ${hostId}`, retryUntilDoneOrLeft);
+  const retry: Retry = (about, what, run) => life.forgotten.orCancelled(() => retryUntilDoneOrLeft(about, what, run));
+  const cleanup = stepsUntilDone(life, host, `${id} · ${hostId}`, retry);
   const look = (options: ActivityOptions): Promise<LookResult> => {
     const summary = `${id} · ${hostId}: is anything left?`;
     return hostActivities(host, (_name, execute) => execute({ ...options, summary })).lookAgain(gone);
@@ -122,11 +123,13 @@ export function cleanupSteps(life: Life, host: HostRef) {
     releaseReservation: () => cleanup.releaseReservation(gone),
     /** What the machine that was asked says of itself, and no other. */
     lookAgain: () =>
-      retryUntilDoneOrLeft(life, `lookAgain on host ${hostId}`, async (options) => {
-        const result = await look(options);
-        refuseForeign(host, result);
-        return result;
-      }),
+      life.forgotten.orCancelled(() =>
+        retryUntilDoneOrLeft(life, `lookAgain on host ${hostId}`, async (options) => {
+          const result = await look(options);
+          refuseForeign(host, result);
+          return result;
+        }),
+      ),
   };
 }
 
