@@ -35,19 +35,23 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
         const record = await store.commands.get(commandId);
         if (!record || record.state === 'ended' || Date.parse(record.requestedAt) > before) continue;
         if (!(await isGone(commandWorkflowIdOf(commandId)))) continue;
-        const { sandboxId, hostId } = record;
-        await reconciliation.resumeCommand({ commandId, sandboxId, hostId });
+        const { sandboxId, hostId, installationId = null } = record;
+        await reconciliation.resumeCommand({ commandId, sandboxId, hostId, installationId });
       }
     },
 
     /** One whose sandbox lives is its sandbox's to finish. */
     async resumeSnapshots({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const { id, sandboxId, hostId, state, reason, createdAt } of await store.snapshots.all([
-        'creating',
-        'deleting',
-        'ready',
-      ])) {
+      for (const {
+        id,
+        sandboxId,
+        hostId,
+        installationId = null,
+        state,
+        reason,
+        createdAt,
+      } of await store.snapshots.all(['creating', 'deleting', 'ready'])) {
         if (Date.parse(createdAt) > before || (state === 'ready' && reason !== 'diff')) continue;
         if (!(await isGone(snapshotWorkflowIdOf(id), ephemeralSnapshotWorkflowIdOf(id)))) continue;
         if (state === 'creating') {
@@ -58,31 +62,46 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
             failure: { code: 'sandbox_lost', step: 'saveSnapshot', message },
           });
         }
-        await reconciliation.deleteSnapshot({ snapshotId: id, hostId, actor });
+        await reconciliation.deleteSnapshot({ snapshotId: id, hostId, installationId, actor });
       }
     },
 
     /** A copy of a moment that is past is not taken once more. */
     async resumeCaptures({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const { id: captureId, hostId, source, createdAt } of await store.captures.all(['creating', 'deleting'])) {
+      for (const { id: captureId, hostId, installationId = null, source, createdAt } of await store.captures.all([
+        'creating',
+        'deleting',
+      ])) {
         if (Date.parse(createdAt) > before || !(await isGone(captureWorkflowIdOf({ hostId, source })))) continue;
         const at = new Date().toISOString();
         const sourceId = sourceIdOf(hostId, source);
-        await reconciliation.capture({ task: 'delete', captureId, sourceId, hostId, source, actor, at });
+        await reconciliation.capture({
+          task: 'delete',
+          captureId,
+          sourceId,
+          hostId,
+          installationId,
+          source,
+          actor,
+          at,
+        });
       }
     },
 
     async resumeSources({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const { id: sourceId, hostId, name, updatedAt } of await store.bakedSources.all(['baking', 'deleting'])) {
+      for (const { id: sourceId, hostId, installationId = null, name, updatedAt } of await store.bakedSources.all([
+        'baking',
+        'deleting',
+      ])) {
         if (Date.parse(updatedAt) > before || !(await isGone(bakeWorkflowIdOf(hostId, name)))) continue;
-        await reconciliation.deleteSource({ sourceId, hostId, name, actor });
+        await reconciliation.deleteSource({ sourceId, hostId, installationId, name, actor });
       }
       for (const state of ['preparing', 'unpreparing'] as const) {
-        for (const { id: sourceId, hostId, name, updatedAt } of await store.sources.in(state)) {
+        for (const { id: sourceId, hostId, installationId = null, name, updatedAt } of await store.sources.in(state)) {
           if (Date.parse(updatedAt) > before || !(await isGone(sourceWorkflowIdOf(hostId, name)))) continue;
-          await reconciliation.sourceTask({ task: 'unprepare', sourceId, hostId, name, actor });
+          await reconciliation.sourceTask({ task: 'unprepare', sourceId, hostId, installationId, name, actor });
         }
       }
     },
