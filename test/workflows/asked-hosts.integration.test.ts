@@ -131,7 +131,7 @@ alone(
   'another machine of the same host id proves nothing: the end waits for the one that has the sandbox',
   async ({ mayfly }) => {
     const had = all().machine().installation.id;
-    const input = mayfly.input();
+    const input = { ...mayfly.input(), ...mayfly.proposals() };
     await mayfly.create(input);
     await expect(OtherHost.start('test')).rejects.toMatchObject({ code: 'host_taken' });
 
