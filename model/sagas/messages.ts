@@ -35,6 +35,8 @@ export interface SandboxInput {
    * lives from before hosts were proposed here: those are created by workflows/sandbox/create-by-steps.ts.
    */
   hostIds?: string[];
+  /** Whoever has it made shuts its machine down, as a bake does its builder: one that is off does not end. `@default` false */
+  mayBeOff?: boolean;
   /** The installations of those hosts, by host id. */
   installations?: Record<string, string>;
   /** `@default` DEFAULT_TIMEOUTS */

@@ -117,7 +117,7 @@ export class MachineWatch {
     // Being made, restored or removed, it may well be off; if it still is afterwards, that is seen then.
     if (record?.hostId !== hostId || !(record.state === 'running' || isAsleep(record.state))) return;
     const seenAt = new Date().toISOString();
-    logger.warn({ sandboxId, reason }, 'the machine of a sandbox is dead');
+    logger.warn({ sandboxId, reason }, 'the machine of a sandbox is off or dead');
     guests.close(sandboxId, new MayflyError('guest_unreachable', `The machine of ${sandboxId} is dead: ${reason}.`));
     await report(sandboxId, { hostId, reason, seenAt });
     const pauseMs = told ? Math.min(told.pauseMs * 2, AGAIN.longest) : AGAIN.first;

@@ -224,6 +224,11 @@ export class Life {
     return this.input.begin !== 'create';
   }
 
+  /** Its machine is another's to shut down. */
+  get mayBeOff(): boolean {
+    return this.input.mayBeOff ?? false;
+  }
+
   /** Where something of it was found though it has no record, or has ended; null: it was not. */
   get foundOn(): string | null {
     return this.input.foundOn ?? null;

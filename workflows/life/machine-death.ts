@@ -21,6 +21,8 @@ interface Living {
   readonly shallEnd: boolean;
   /** Its run continues as new: the host tells the next one. */
   readonly isClosing: boolean;
+  /** Its machine is another's to shut down, whose own steps tell when it has died. */
+  readonly mayBeOff: boolean;
 }
 
 /** The activity that steps of other names ask: how the machine is. */
@@ -66,7 +68,8 @@ export class MachineDeath {
   }
 
   get #isOver(): boolean {
-    return this.life.isClosing || this.life.shallEnd || this.life.isEnding;
+    const { mayBeOff, isClosing, shallEnd, isEnding } = this.life;
+    return mayBeOff || isClosing || shallEnd || isEnding;
   }
 
   /** Why the machine is dead, as its host sees it now; null when it is not, or when nobody can tell. */

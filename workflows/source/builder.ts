@@ -53,6 +53,7 @@ export class Builder {
       createdBy: actor,
       requestedAt,
       begin: 'create',
+      mayBeOff: true,
       ...(timeouts && { timeouts }),
     };
   }
