@@ -11,6 +11,7 @@ import { repository } from '../../worker/config/artifacts.mjs';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
 
 const run = promisify(execFile);
+const HOST_ID = 'pages';
 
 export interface Typed {
   code: number;
@@ -46,7 +47,7 @@ export class Installation {
     await writeFile(join(folder, '.ssh', 'id_ed25519.pub'), `${makeKeyPair('somebody').publicKey}\n`);
     const env = {
       MAYFLY_HOST: 'simulated',
-      MAYFLY_HOST_ID: 'pages',
+      MAYFLY_HOST_ID: HOST_ID,
       MAYFLY_STATE_DIR: join(folder, 'state'),
       MAYFLY_API_PORT: '0',
       MAYFLY_LOG_LEVEL: 'error',
@@ -170,6 +171,7 @@ code=$?; declare -p KEY > '${this.#variables}' 2>/dev/null; exit $code`;
       ['<snapshot>', id('snp')],
       ['<key id>', id('key')],
       ['<name>', 'baked-here'],
+      ['<host>', HOST_ID],
       ['<source>', 'golden-debian12'],
       ['key create …', 'key create somebody'],
       [/^(?:sudo )?(?:bin\/)?mayfly /, `${join(repository, 'bin', 'mayfly')} `],

@@ -17,6 +17,7 @@ const run = promisify(execFile);
 const NOT_HERE: [RegExp, string][] = [
   [/mayfly up\b/, 'it is what all of this runs in; worker/killed-up.integration'],
   [/mayfly serve /, 'needs production Mongo and a Temporal server; worker/serve.integration'],
+  [/mayfly host forget /, 'gives up the host that all of this runs on; workflows/reconcile.integration'],
   [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
   [/^npm run fuzz/, 'ten minutes, by hand'],
   [/^npm run demo/, 'a VM of its own; cli/demo.integration'],

@@ -19,6 +19,7 @@ const made = z.object({ secret: z.string() });
 
 /** An installation whose API, control worker and host worker are processes of their own: each can be killed alone. */
 export class ServedMayfly {
+  readonly #apiKey: Promise<string>;
   readonly #closers: Closers;
   readonly #env: NodeJS.ProcessEnv;
   readonly #hostEnv: NodeJS.ProcessEnv;
@@ -26,16 +27,25 @@ export class ServedMayfly {
   api: MayflyProcess | null = null;
   control: MayflyProcess | null = null;
 
+  #client: MayflyClient | null = null;
+
   private constructor(
     readonly state: StateDir,
-    readonly client: MayflyClient,
+    apiKey: Promise<string>,
     closers: Closers,
     env: NodeJS.ProcessEnv,
     hostEnv: NodeJS.ProcessEnv,
   ) {
+    this.#apiKey = apiKey;
     this.#closers = closers;
     this.#env = env;
     this.#hostEnv = hostEnv;
+  }
+
+  /** Of the API that runs, or ran last. */
+  get client(): MayflyClient {
+    if (!this.#client) throw new Error('the API has not been started');
+    return this.#client;
   }
 
   get storeUri(): string {
@@ -72,20 +82,28 @@ export class ServedMayfly {
 
     const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
     closers.add('the making of a key', async () => void (await key.end('SIGKILL')));
-    const api = new MayflyProcess(['serve', 'api'], env);
-    closers.add('API', async () => void (await api.end('SIGKILL')));
-    const control = new MayflyProcess(['serve', 'control'], { ...env, MAYFLY_STATE_DIR: join(state.root, 'control') });
-    closers.add('control worker', async () => void (await control.end('SIGKILL')));
-    const { secret } = made.parse(JSON.parse(await key.line('"secret"')));
-    const { url } = listening.parse(JSON.parse(await api.line('the API listens')));
-    const client = new MayflyClient({ baseUrl: url, apiKey: secret });
-    const served = new ServedMayfly(state, client, closers, env, hostEnv);
-    served.api = api;
-    served.control = control;
-    closers.add('host worker', async () => void (await served.host?.end('SIGKILL')));
-    served.startHost();
-    await served.#ready(url);
+    const apiKey = key.line('"secret"').then((line) => made.parse(JSON.parse(line)).secret);
+    const served = new ServedMayfly(state, apiKey, closers, env, hostEnv);
+    closers.add('API, control worker and host worker', async () => {
+      await Promise.all([served.api, served.control, served.host].map((part) => part?.end('SIGKILL')));
+    });
+    await served.startAll();
     return served;
+  }
+
+  /**
+   * Starts its three processes, of which none runs any more, and returns when they are ready.
+   * @param hostEnv as of {@link startHost}
+   */
+  async startAll(hostEnv: NodeJS.ProcessEnv = {}): Promise<void> {
+    this.api = new MayflyProcess(['serve', 'api'], this.#env);
+    const stateDir = join(this.state.root, 'control');
+    this.control = new MayflyProcess(['serve', 'control'], { ...this.#env, MAYFLY_STATE_DIR: stateDir });
+    this.startHost(hostEnv);
+    const [line, apiKey] = await Promise.all([this.api.line('the API listens'), this.#apiKey]);
+    const { url } = listening.parse(JSON.parse(line));
+    this.#client = new MayflyClient({ baseUrl: url, apiKey });
+    await this.#ready(url);
   }
 
   /**

@@ -117,6 +117,8 @@ it('each process alone ends in time under load', { ...FULL, timeout: 240_000 }, 
       expect(child && (await stopped(child))).toEqual(IN_TIME);
     }
     await before.over();
+    await served.startAll({ MAYFLY_FAILPOINTS: '' });
+    await expectNothingLost(served.client, before);
   } finally {
     await served.stop();
   }
