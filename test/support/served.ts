@@ -85,7 +85,7 @@ export class ServedMayfly {
     const apiKey = key.line('"secret"').then((line) => made.parse(JSON.parse(line)).secret);
     const served = new ServedMayfly(state, apiKey, closers, env, hostEnv);
     closers.add('API, control worker and host worker', async () => {
-      await Promise.all([served.api, served.control, served.host].map((part) => part?.end('SIGKILL')));
+      for (const part of [served.host, served.control, served.api]) await part?.end('SIGKILL');
     });
     await served.startAll();
     return served;
