@@ -1,8 +1,6 @@
-import { isFinal, SANDBOX_STATES } from '../model/sandbox/sandbox.ts';
+import { LIVING_STATES } from '../model/sandbox/sandbox.ts';
 import { type StoredPart, UNMEASURED_BYTES } from '../model/snapshots/storage.ts';
 import type { Store } from './connect.ts';
-
-const ALIVE = SANDBOX_STATES.filter((state) => !isFinal(state));
 
 /**
  * All that takes room on hosts and counts in a quota: workspaces of sandboxes that are placed, as last measured, and
@@ -13,7 +11,11 @@ export async function storedParts(
   { sandboxes, snapshots, measuredDisks }: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks'>,
   placed: (sandboxId: string) => boolean = () => false,
 ): Promise<StoredPart[]> {
-  const [alive, kept, disks] = await Promise.all([sandboxes.all(ALIVE), snapshots.kept(), measuredDisks.list()]);
+  const [alive, kept, disks] = await Promise.all([
+    sandboxes.all(LIVING_STATES),
+    snapshots.kept(),
+    measuredDisks.list(),
+  ]);
   const measured = new Map(
     disks.flatMap(({ measuredAt, sandboxes: all }) => all.map(({ id, bytes }) => [id, { bytes, measuredAt }] as const)),
   );

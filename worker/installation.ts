@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
 import { allEnded } from '../host/all-ended.ts';
 import type { HostRecord } from '../model/host.ts';
+import { LIVING_STATES } from '../model/sandbox/sandbox.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import type { Store } from '../store/connect.ts';
 import { startApiPart } from './api-part.ts';
@@ -133,16 +134,7 @@ async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers):
 
 /** Ends every sandbox that is alive, and waits for its proof. */
 async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
-  const alive = await store.sandboxes.all([
-    'requested',
-    'creating',
-    'running',
-    'paused',
-    'hibernated',
-    'restoring',
-    'warm',
-    'destroying',
-  ]);
+  const alive = await store.sandboxes.all(LIVING_STATES);
   await Promise.all(
     alive.map(async ({ id, spec, createdBy, createdAt }) => {
       await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor: createdBy });

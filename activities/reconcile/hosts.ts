@@ -1,12 +1,10 @@
 import { heartbeat } from '@temporalio/activity';
 import { type HostProposals, isLive, proposalsOf } from '../../model/host.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
-import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
-
-const ALIVE = SANDBOX_STATES.filter((state) => !isFinal(state));
 
 /** Hosts, as a reconciliation sees them, and how one is given up. */
 export function createHostReconcileActivities({ store, reconciliation }: ReconcileDeps) {
@@ -35,7 +33,7 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
     },
 
     async sandboxesOn({ hostId }: HostOf): Promise<{ sandboxIds: string[] }> {
-      const alive = await store.sandboxes.all(ALIVE);
+      const alive = await store.sandboxes.all(LIVING_STATES);
       return {
         sandboxIds: alive.filter((record) => record.hostId === hostId).map(({ id }) => id),
       };

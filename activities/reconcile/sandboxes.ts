@@ -1,7 +1,7 @@
 import { heartbeat } from '@temporalio/activity';
 import type { HostRef } from '../../model/host.ts';
 import { orphanInput, RECONCILED_A_ROUND } from '../../model/sagas/reconcile.ts';
-import { isFinal, SANDBOX_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal, LIVING_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { OpenRun, Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -19,8 +19,6 @@ export interface Disagreement {
   /** Have a run, though their records have long said that they ended. */
   outlived: string[];
 }
-
-const ALIVE = SANDBOX_STATES.filter((state) => !isFinal(state));
 
 /** Sandboxes, as the store and Temporal know them. */
 export function createSandboxReconcileActivities({ store, reconciliation }: ReconcileDeps) {
@@ -50,7 +48,7 @@ export function createSandboxReconcileActivities({ store, reconciliation }: Reco
      */
     async compareRecords({ graceMs }: { graceMs: number }): Promise<Disagreement> {
       const before = Date.now() - graceMs;
-      const [records, runs] = await Promise.all([store.sandboxes.all(ALIVE), reconciliation.openSandboxes()]);
+      const [records, runs] = await Promise.all([store.sandboxes.all(LIVING_STATES), reconciliation.openSandboxes()]);
       const attended = new Set(runs.map(({ sandboxId }) => sandboxId));
       const alive = new Map(records.map((record) => [record.id, record]));
       const found: Disagreement = { unattended: [], misrecorded: [], outlived: [] };

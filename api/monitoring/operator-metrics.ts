@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import { isLive } from '../../model/host.ts';
-import { isFinal, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import { isFinal, LIVING_STATES, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
 /** What the words of `waitingFor` begin with; all else is `other`. A label must not grow with what is waited for. */
@@ -56,7 +56,7 @@ export function operatorGauges(store: Store, registry: Registry): (counts: Count
     const [page, known, alive] = await Promise.all([
       store.sandboxes.list({ limit: LATEST }),
       store.hosts.list(),
-      store.sandboxes.all(LIVING),
+      store.sandboxes.all(LIVING_STATES),
     ]);
     const stuck = alive.filter(({ waitingFor }) => waitingFor !== null);
     for (const what of WAITED_FOR) waiting.set({ for: what }, stuck.filter((one) => waitedFor(one) === what).length);
@@ -85,7 +85,6 @@ export function operatorGauges(store: Store, registry: Registry): (counts: Count
 
 const LATEST = 500;
 const MIB = 1_048_576;
-const LIVING = ['requested', 'creating', 'running', 'paused', 'hibernated', 'restoring', 'warm', 'destroying'] as const;
 
 function waitedFor({ waitingFor, stalledBy }: SandboxRecord): (typeof WAITED_FOR)[number] {
   if (stalledBy) return 'room';

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { exec } from '../../host/os/exec.ts';
+import { sendSignal } from '../../host/os/proc.ts';
 
 const PARENT = '/var/tmp';
 const OWN_NAME = /^mayfly-(?:demo|bench)-(\d+)(?:-|$)/;
@@ -94,16 +95,7 @@ async function pidsIn(namespace: string): Promise<number[]> {
 async function endProcesses(namespace: string, graceMs: number): Promise<void> {
   const deadline = Date.now() + graceMs;
   for (let pids = await pidsIn(namespace); pids.length > 0; pids = await pidsIn(namespace)) {
-    for (const pid of pids) signal(pid, Date.now() < deadline ? 'SIGTERM' : 'SIGKILL');
+    for (const pid of pids) sendSignal(pid, Date.now() < deadline ? 'SIGTERM' : 'SIGKILL');
     await sleep(100);
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    const gone = error instanceof Error && 'code' in error && error.code === 'ESRCH';
-    if (!gone) throw error;
   }
 }

@@ -41,6 +41,9 @@ export function isFinal(state: SandboxState): boolean {
   return state === 'destroyed' || state === 'failed';
 }
 
+/** Of what has not ended. */
+export const LIVING_STATES = SANDBOX_STATES.filter((state) => !isFinal(state));
+
 /** Whether the outcome of its create can be told: it came to run, or nothing of it is left. */
 export function isSettled(state: SandboxState): boolean {
   return state === 'running' || isAsleep(state) || state === 'restoring' || isFinal(state);

@@ -17,7 +17,7 @@ import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
-import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import { LIVING_STATES, type SandboxRecord, type SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import { TemporalSagas } from '../../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
@@ -253,15 +253,7 @@ export function useMayfly(env: () => NodeJS.ProcessEnv = () => ({})): () => Test
     const { failpoints, host, store } = running();
     failpoints.arm(undefined);
     if (!host) await running().startHost();
-    for (const { id } of await store.sandboxes.all([
-      'requested',
-      'creating',
-      'running',
-      'paused',
-      'hibernated',
-      'restoring',
-      'destroying',
-    ])) {
+    for (const { id } of await store.sandboxes.all(LIVING_STATES)) {
       await running().destroy({ ...running().input(), id });
     }
     expect(await running().residue()).toEqual([]);

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { exec } from '../../os/exec.ts';
+import { sendSignal } from '../../os/proc.ts';
 import { kvmUsable } from '../client/accel.ts';
 
 /**
@@ -90,7 +91,7 @@ export async function runInside(holder: number, argv: readonly string[]): Promis
 export async function endNamespaces(folder: string): Promise<void> {
   const holder = await holderOf(folder);
   if (holder === null) return;
-  process.kill(holder.pid, 'SIGKILL');
+  sendSignal(holder.pid, 'SIGKILL');
   const deadline = Date.now() + TIMEOUT_MS;
   while ((await holderOf(folder)) !== null || isFor(folder, await argumentsOf(holder.parent))) {
     if (Date.now() > deadline)

@@ -10,6 +10,7 @@ import type { RunningSource } from '../../console.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { isNotFound } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
+import { sendSignal } from '../../os/proc.ts';
 import { makeKeyPair } from '../../ssh/key-pair.ts';
 import { DEFAULT_IMAGE, imageRoot } from '../machine/image.ts';
 import { freeAddress, GUEST_PORT } from '../machine/leases.ts';
@@ -157,7 +158,7 @@ export class SimulatedSources {
   async #endForgotten(name: string): Promise<void> {
     const deadline = Date.now() + START_MS;
     for (let left = await this.#present(name); left.length > 0; left = await this.#present(name)) {
-      for (const pid of left) killIfThere(pid);
+      for (const pid of left) sendSignal(pid, 'SIGKILL');
       if (Date.now() > deadline) throw new Error(`what is left of the simulated source ${name} survives SIGKILL`);
       await sleep(POLL_MS);
     }
@@ -177,14 +178,6 @@ export class SimulatedSources {
       if (isNotFound(error)) return null;
       throw error;
     }
-  }
-}
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
 
