@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { TestPlace } from '../../scripts/test/namespace.mjs';
+import { TestPlace } from '../../scripts/test/namespace.mjs';
 
 /** Runs a program of this folder in a network and mount namespace of its own; it takes its settings as its one argument, and is told more over IPC. */
 export function spawnInPlace(place: TestPlace, program: string, settings: object): ChildProcess {
@@ -9,4 +9,36 @@ export function spawnInPlace(place: TestPlace, program: string, settings: object
   const env = { ...process.env, TMPDIR: place.tmp, MAYFLY_TEST_ROOT: place.root, MAYFLY_TEST_NETNS: place.name };
   // Of a process group of its own: Ctrl-C is for whoever started it.
   return spawn(command, args, { env, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+}
+
+/**
+ * Runs a program in a place that is made for it, and removes the place.
+ * @param onSignal for Ctrl-C and its like
+ * @returns what it sends first; null when it ends without a word
+ * @throws Error when this is not root
+ */
+export async function runInPlace<T>(
+  name: string,
+  program: string,
+  settingsIn: (place: TestPlace) => object,
+  onSignal: (child: ChildProcess) => void,
+): Promise<T | null> {
+  await removeAbandoned();
+  const place = TestPlace.make(name);
+  try {
+    const child = spawnInPlace(place, program, settingsIn(place));
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => onSignal(child));
+    return await new Promise<T | null>((resolve) => {
+      child.once('message', (message) => resolve(message as T));
+      child.once('exit', () => resolve(null));
+    });
+  } finally {
+    await place.remove();
+  }
+}
+
+/** Removes the places of runs that were killed. @throws Error when this is not root */
+export async function removeAbandoned(): Promise<void> {
+  if (process.getuid?.() !== 0) throw new Error('namespaces and mounts need root');
+  for (const place of TestPlace.abandoned()) await place.remove();
 }

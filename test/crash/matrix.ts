@@ -17,10 +17,11 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { TestPlace } from '../../scripts/test/namespace.mjs';
 import { repository } from '../../worker/config/artifacts.mjs';
 import type { CellResult } from './cell-run.ts';
 import { cellsOn, type HostKind, nameOf } from './cells.ts';
+import { exitWith } from './exit-with.ts';
+import { removeAbandoned } from './in-place.ts';
 import { runCells } from './lanes.ts';
 import { ProgressLine } from './progress-line.ts';
 import { SeededRandom } from './random.ts';
@@ -83,8 +84,7 @@ async function main(): Promise<number> {
     for (const cell of wanted) say(nameOf(cell));
     return 0;
   }
-  if (process.getuid?.() !== 0) throw new Error('namespaces and mounts need root');
-  for (const place of TestPlace.abandoned()) await place.remove();
+  await removeAbandoned();
   const before = options.resume ? readResults(file) : [];
   if (!options.resume) rmSync(file, { force: true });
   const done = new Set(before.map(({ cell }) => cell));
@@ -137,9 +137,4 @@ async function main(): Promise<number> {
   return red.length === 0 ? 0 : 1;
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
-  process.exitCode = 2;
-}
+await exitWith(main);

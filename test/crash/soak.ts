@@ -10,11 +10,12 @@
  *
  * @module
  */
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { TestPlace } from '../../scripts/test/namespace.mjs';
-import { spawnInPlace } from './in-place.ts';
+import { exitWith } from './exit-with.ts';
+import { runInPlace } from './in-place.ts';
 import type { SoakReport, SoakSettings } from './soak-run.ts';
 
 function readOptions(): Omit<SoakSettings, 'root'> & { json: string | undefined } {
@@ -47,38 +48,21 @@ function readOptions(): Omit<SoakSettings, 'root'> & { json: string | undefined 
 
 async function main(): Promise<number> {
   const { json, ...settings } = readOptions();
-  if (process.getuid?.() !== 0) throw new Error('namespaces and mounts need root');
-  for (const place of TestPlace.abandoned()) await place.remove();
   process.stdout.write(
     `${settings.minutes} min or ${settings.sandboxes} sandboxes on ${settings.kind} hosts, seed ${settings.seed}\n`,
   );
-  const place = TestPlace.make('soak');
   let isInterrupted = false;
-  try {
-    const child = spawnInPlace(place, 'soak-run.ts', { ...settings, root: place.root });
-    const end = () => {
-      if (isInterrupted) child.kill('SIGKILL');
-      else child.send('end');
-      isInterrupted = true;
-    };
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, end);
-    const report = await new Promise<SoakReport | null>((resolve) => {
-      child.once('message', (message) => resolve(message as SoakReport));
-      child.once('exit', () => resolve(null));
-    });
-    if (!report) throw new Error('the soak ended without a report');
-    if (json) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`);
-    for (const line of report.lines) process.stdout.write(`${line}\n`);
-    if (isInterrupted) return 130;
-    return report.faults.length === 0 ? 0 : 1;
-  } finally {
-    await place.remove();
-  }
+  const end = (child: ChildProcess) => {
+    if (isInterrupted) child.kill('SIGKILL');
+    else child.send('end');
+    isInterrupted = true;
+  };
+  const report = await runInPlace<SoakReport>('soak', 'soak-run.ts', ({ root }) => ({ ...settings, root }), end);
+  if (!report) throw new Error('the soak ended without a report');
+  if (json) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`);
+  for (const line of report.lines) process.stdout.write(`${line}\n`);
+  if (isInterrupted) return 130;
+  return report.faults.length === 0 ? 0 : 1;
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
-  process.exitCode = 2;
-}
+await exitWith(main);

@@ -13,9 +13,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { TestPlace } from '../../scripts/test/namespace.mjs';
 import { repository } from '../../worker/config/artifacts.mjs';
-import { spawnInPlace } from './in-place.ts';
+import { exitWith } from './exit-with.ts';
+import { runInPlace } from './in-place.ts';
 
 /** Checks a commit out, in a folder that goes with the place. */
 function checkedOut(ref: string, folder: string): string {
@@ -33,34 +33,21 @@ async function main(): Promise<number> {
       sandboxes: { type: 'string', default: '50' },
     },
   });
-  if (process.getuid?.() !== 0) throw new Error('namespaces and mounts need root');
-  for (const place of TestPlace.abandoned()) await place.remove();
-  const place = TestPlace.make('upgrade');
-  try {
-    const from = checkedOut(values.from, join(place.root, 'from'));
-    const child = spawnInPlace(place, 'upgrade-run.ts', {
-      root: place.root,
-      from,
+  const faults = (await runInPlace<string[]>(
+    'upgrade',
+    'upgrade-run.ts',
+    ({ root }) => ({
+      root,
+      from: checkedOut(values.from, join(root, 'from')),
       sandboxes: Number(values.sandboxes),
-    });
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => child.kill('SIGKILL'));
-    const faults = await new Promise<string[]>((resolve) => {
-      child.once('message', (message) => resolve(message as string[]));
-      child.once('exit', (code, signal) => resolve([`it ended without a report (${code ?? signal})`]));
-    });
-    for (const fault of faults) process.stdout.write(`FAULT ${fault}\n`);
-    process.stdout.write(
-      faults.length === 0 ? `no request was lost, from ${values.from} and back\n` : `${faults.length} faults\n`,
-    );
-    return faults.length === 0 ? 0 : 1;
-  } finally {
-    await place.remove();
-  }
+    }),
+    (child) => child.kill('SIGKILL'),
+  )) ?? ['it ended without a report'];
+  for (const fault of faults) process.stdout.write(`FAULT ${fault}\n`);
+  process.stdout.write(
+    faults.length === 0 ? `no request was lost, from ${values.from} and back\n` : `${faults.length} faults\n`,
+  );
+  return faults.length === 0 ? 0 : 1;
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
-  process.exitCode = 2;
-}
+await exitWith(main);
