@@ -11,13 +11,14 @@ const control = proxyActivities<ControlActivities>({
 /**
  * Gives a host up that is lost for good:
  *
- *   nothing is placed there any more → its sandboxes end, unproved → what else waits for it ends → nobody is on it
+ *   nothing is placed there any more → who asked it waits for it no more → its sandboxes end, unproved → what else waits for it ends → nobody is on it
  *
  * What is on it nobody can look at, and so nothing is called removed. Should the host come back, it is reconciled before it
  * takes work (reconcile.ts), which removes it and proves that.
  */
 export async function forgetHost(input: ForgetHostInput): Promise<void> {
   await control.giveHostUp(input);
+  await control.leaveAskedHost(input);
   for (;;) {
     const { sandboxIds } = await control.sandboxesOn(input);
     if (sandboxIds.length === 0) break;

@@ -1,13 +1,22 @@
 import { heartbeat } from '@temporalio/activity';
 import { type HostProposals, isLive, proposalsOf } from '../../model/host.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
-import { isFinal, LIVING_STATES } from '../../model/sandbox/sandbox.ts';
+import type { HostForgotten, SandboxInput } from '../../model/sagas/messages.ts';
+import { askedHostsOf, isFinal, LIVING_STATES, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 type HostOf = Pick<ForgetHostInput, 'hostId'>;
 
 /** Hosts, as a reconciliation sees them, and how one is given up. */
 export function createHostReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+  /** Its saga is told; where it has none, one takes it over. */
+  async function leave(record: SandboxRecord, forgotten: HostForgotten): Promise<void> {
+    heartbeat();
+    const { id, spec, createdBy, createdAt: requestedAt, hostId } = record;
+    const input: SandboxInput = { id, spec, createdBy, requestedAt, begin: 'takeOver' };
+    await reconciliation.leaveHost({ ...input, ...(hostId !== null && { hostIds: [hostId] }) }, forgotten);
+  }
+
   return {
     /** All that may have something of a sandbox. */
     async knownHosts(): Promise<HostProposals> {
@@ -32,6 +41,14 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
       await store.measuredDisks.describe({ hostId, measuredAt: at, sandboxes: [] });
     },
 
+    /** Has each that asked the host, and lives elsewhere, wait for it no more. Again, it changes nothing. */
+    async leaveAskedHost({ hostId, actor }: ForgetHostInput): Promise<void> {
+      for (const record of await store.sandboxes.all(LIVING_STATES)) {
+        const hasAsked = askedHostsOf(record).some((asked) => asked.hostId === hostId);
+        if (hasAsked && record.hostId !== hostId) await leave(record, { hostId, actor });
+      }
+    },
+
     async sandboxesOn({ hostId }: HostOf): Promise<{ sandboxIds: string[] }> {
       const alive = await store.sandboxes.all(LIVING_STATES);
       return {
@@ -42,12 +59,8 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
     /** Has each end without the host. Again, it changes nothing. */
     async endUnproved({ hostId, actor, sandboxIds }: ForgetHostInput & { sandboxIds: string[] }): Promise<void> {
       for (const id of sandboxIds) {
-        heartbeat();
         const record = await store.sandboxes.get(id);
-        if (!record || isFinal(record.state)) continue;
-        const { spec, createdBy, createdAt: requestedAt } = record;
-        const input = { id, spec, createdBy, requestedAt, begin: 'takeOver', hostIds: [hostId] } as const;
-        await reconciliation.leaveHost({ ...input, hostIds: [hostId] }, { hostId, actor });
+        if (record && !isFinal(record.state)) await leave(record, { hostId, actor });
       }
     },
   };

@@ -23,8 +23,8 @@ export interface ContinuedLife {
   patches: string[];
   /** Who asked for the end. */
   stop: StopRequest | null;
-  /** Its host, where that was given up. `@default` null */
-  forgottenOn?: string | null;
+  /** Of the hosts that were asked those that were given up. `@default` none */
+  forgottenHosts?: string[];
   /** Set while nothing is left but to take away what there is, and to prove it. */
   ending: { failure: SandboxFailure | null } | null;
 }

@@ -55,7 +55,10 @@ export const PATCH = 'patch';
 export const DESTROY = 'destroy';
 /** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
 export const TOUCH = 'touch';
-/** Signal with a {@link HostForgotten}: its host is given up, so what waits for that is left, and the sandbox ends unproved. */
+/**
+ * Signal with a {@link HostForgotten}: a host is given up that it is on, or that was asked to take it. What waits for that
+ * is left, and the end is unproved; where it is on that host it ends now.
+ */
 export const HOST_FORGOTTEN = 'hostForgotten';
 export interface HostForgotten {
   hostId: string;

@@ -30,13 +30,15 @@ export interface Proof {
   unproved?: string;
 }
 
-/** What stands in the place of a proof, where the one machine that could be looked at is given up. */
-export function unprovedEnd(sandboxId: string, hostId: string, at: string): Proof {
-  const unproved = `unproved: ${hostId} was forgotten, and nobody can look at it`;
-  const observations = LAYERS.map((layer) => {
-    return { layer, lookedAt: `nothing: ${hostId} was forgotten`, absent: false, found: 'unproved', at };
-  });
-  return { sandboxId, hostId, observations, provedAt: at, unproved };
+/** What stands in the place of looks at a host that is given up. */
+export function unprovedObservations(hostId: string, at: string): Observation[] {
+  const lookedAt = `nothing: ${hostId} was forgotten`;
+  return LAYERS.map((layer) => ({ layer, lookedAt, absent: false, found: 'unproved', at }));
+}
+
+/** Why nothing is proved of it. @param hostIds the hosts that were given up, of those that it may have something on */
+export function unprovedSince(hostIds: readonly string[]): string {
+  return `unproved: ${hostIds.join(', ')} ${hostIds.length === 1 ? 'was' : 'were'} forgotten, and nobody can look there`;
 }
 
 /** The layers in which the observations found something, or which nobody looked at. */

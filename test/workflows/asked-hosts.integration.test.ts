@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
 import { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import type { HostProposals } from '../../model/host.ts';
+import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import type { HostPart } from '../support/test-host.ts';
@@ -114,6 +115,42 @@ alone(
     expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
     expect(lookers(destroyed)).toEqual([observer.installationId, installationId]);
     expect(await other.reservations()).toEqual([]);
+  },
+);
+
+alone(
+  'a host that refuses, dies and is forgotten ends nobody, holds nobody, and the end says that nobody looked there',
+  async ({ mayfly }) => {
+    const other = await OtherHost.start('other');
+    const { observer } = all().machine();
+    const wish = () => ({ ...mayfly.input(), ...first([other, observer]) });
+    const [ending, living] = [wish(), wish()];
+    for (const { id } of [ending, living]) {
+      mayfly.arm('reserve.after=1*error(host_disk_full);releaseReservation.before=1000*error', id);
+    }
+    await Promise.all([mayfly.create(ending), mayfly.create(living)]);
+    await other.stop();
+    for (const { id } of [ending, living]) mayfly.arm(undefined, id);
+    const actor = ending.createdBy;
+    await mayfly.sagas.destroy({ ...ending, begin: 'destroy' }, { actor });
+    await mayfly.until(ending.id, ({ waitingFor }) => waitingFor !== null);
+
+    await mayfly.sagas.forgetHost({ hostId: 'other', actor, at: new Date().toISOString() });
+    const unproved = {
+      state: 'failed',
+      hostId: 'test',
+      failure: { code: 'host_forgotten' },
+      waitingFor: null,
+      proof: { unproved: 'unproved: other was forgotten, and nobody can look there' },
+    };
+    const ended = await mayfly.end(ending.id);
+    expect(ended).toMatchObject(unproved);
+    const seen = ended.proof?.observations.filter(({ absent }) => absent) ?? [];
+    expect(unprovenLayers(seen)).toEqual([]);
+    expect(new Set(seen.map(({ by }) => by?.installationId))).toEqual(new Set([observer.installationId]));
+    await mayfly.sagas.hostForgotten('other', AbortSignal.timeout(60_000));
+    expect(await mayfly.record(living.id)).toMatchObject({ state: 'running', stopReason: null });
+    expect(await mayfly.destroy(living)).toMatchObject({ ...unproved, stopReason: 'deleted' });
   },
 );
 

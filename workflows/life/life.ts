@@ -13,6 +13,7 @@ import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
 import {
   type Actor,
+  askedHostsOf,
   isFinal,
   isSettled,
   type SandboxPhase,
@@ -73,8 +74,8 @@ export class Life {
   /** Why there will never be a record. */
   #refusal: Error | null = null;
   #stop: StopRequest | null = null;
-  /** Whether its host was given up. */
-  readonly forgotten = new Forgotten(this);
+  /** Which of the hosts that were asked were given up. */
+  readonly forgotten: Forgotten;
   readonly #deadline: Deadline;
   #events = 0;
   #createSteps: StepTiming[] | null = null;
@@ -89,6 +90,7 @@ export class Life {
     const { continued } = input;
     this.record = continued?.record ?? requestedRecord(input);
     this.patches = new Patches(this, continued?.patches);
+    this.forgotten = new Forgotten(this, continued?.forgottenHosts);
     this.#deadline = new Deadline(this, continued?.usedAt);
     // How many operations there were nobody knows: more than one a second there cannot have been.
     if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
@@ -296,19 +298,18 @@ export class Life {
       chainLength: this.chainLength,
       patches: [...this.patches.ids],
       stop: this.#stop,
-      forgottenOn: this.forgotten.hostId,
+      forgottenHosts: this.forgotten.hostIds,
       ending,
     };
     return continueAsNew<(input: SandboxInput) => Promise<unknown>>({ ...this.input, continued });
   }
 
-  #goOn({ steps, createSteps, operations, chainLength, stop, forgottenOn = null }: ContinuedLife): void {
+  #goOn({ steps, createSteps, operations, chainLength, stop }: ContinuedLife): void {
     this.steps = steps;
     this.#createSteps = createSteps;
     this.#operations = operations;
     this.chainLength = chainLength;
     this.#stop = stop;
-    if (forgottenOn !== null) this.forgotten.giveUp(forgottenOn);
     this.#written = true;
   }
 
@@ -343,8 +344,8 @@ export class Life {
     setHandler(restoreRecord, restore, { validator });
     setHandler(touch, () => this.used());
     setHandler(hostForgotten, ({ hostId, actor }) => {
-      if (this.record.hostId !== hostId) return;
-      this.#stop ??= { actor };
+      if (!askedHostsOf(this.record).some((asked) => asked.hostId === hostId)) return;
+      if (this.record.hostId === hostId) this.#stop ??= { actor };
       this.forgotten.giveUp(hostId);
     });
     setHandler(destroy, (request) => {

@@ -14,7 +14,7 @@ export async function retryUntilDone<T>(
   what: string,
   run: (options: ActivityOptions) => Promise<T>,
 ): Promise<T> {
-  return life.forgotten.orLeft(() => retryUntilDoneOrLeft(life, what, run));
+  return life.forgotten.orLeft(life.record.hostId, () => retryUntilDoneOrLeft(life, what, run));
 }
 
 /**
@@ -50,7 +50,8 @@ export async function retryUntilDoneOrLeft<T>(
   return untilDone(again, onFailure, growing(cleanupPauseMs));
 }
 
-function isLeft(): boolean {
+/** Whether nobody waits any more for what is done here. */
+export function isLeft(): boolean {
   return CancellationScope.current().consideredCancelled;
 }
 

@@ -1,10 +1,4 @@
-import {
-  ActivityCancellationType,
-  type ActivityOptions,
-  CancellationScope,
-  log,
-  proxyActivities,
-} from '@temporalio/workflow';
+import { ActivityCancellationType, type ActivityOptions, log, proxyActivities } from '@temporalio/workflow';
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { HostActivities } from '../../activities/host.ts';
@@ -18,7 +12,7 @@ import { refusal } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
 import { untilDone } from '../saga/until-done.ts';
 import type { Life } from './life.ts';
-import { optionsUntilDone, retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
+import { isLeft, optionsUntilDone, retryUntilDone, retryUntilDoneOrLeft } from './retry-until-done.ts';
 
 export const CREATE_GENERATION = 1;
 
@@ -108,7 +102,8 @@ export function cleanupSteps(life: Life, host: HostRef) {
   const { id } = life;
   const { hostId } = host;
   const gone = { sandboxId: id, generation: CLEANUP_GENERATION };
-  const retry: Retry = (about, what, run) => life.forgotten.orCancelled(() => retryUntilDoneOrLeft(about, what, run));
+  const retry: Retry = (about, what, run) =>
+    life.forgotten.orCancelled(hostId, () => retryUntilDoneOrLeft(about, what, run));
   const cleanup = stepsUntilDone(life, host, `${id} · ${hostId}`, retry);
   const look = (options: ActivityOptions): Promise<LookResult> => {
     const summary = `${id} · ${hostId}: is anything left?`;
@@ -123,7 +118,7 @@ export function cleanupSteps(life: Life, host: HostRef) {
     releaseReservation: () => cleanup.releaseReservation(gone),
     /** What the machine that was asked says of itself, and no other. */
     lookAgain: () =>
-      life.forgotten.orCancelled(() =>
+      life.forgotten.orCancelled(hostId, () =>
         retryUntilDoneOrLeft(life, `lookAgain on host ${hostId}`, async (options) => {
           const result = await look(options);
           refuseForeign(host, result);
@@ -138,6 +133,7 @@ export type CleanupSteps = ReturnType<typeof cleanupSteps>;
 /**
  * Of the undos of a create, for a host that refused it: retried until they are done, beside whatever else is done for the
  * sandbox, so its record tells nothing of them.
+ * @throws ApplicationFailure host_forgotten
  */
 export function quietCleanupSteps(life: Life, host: HostRef) {
   const gone = { sandboxId: life.id, generation: CLEANUP_GENERATION };
@@ -147,15 +143,17 @@ export function quietCleanupSteps(life: Life, host: HostRef) {
     summary: `${life.id} · ${host.hostId}, which refused it`,
   };
   const undo = hostActivities(host, (name, execute) => {
-    const onFailure = (error: unknown) =>
+    const onFailure = (error: unknown) => {
+      if (isLeft()) throw error;
       log.warn('an undo does not hold yet', { sandboxId: life.id, name, reason: String(error) });
+    };
     const run = () =>
       untilDone(
         () => execute(options),
         onFailure,
         () => cleanupPauseMs,
       );
-    return CancellationScope.nonCancellable(run);
+    return life.forgotten.orLeft(host.hostId, run);
   });
   return {
     removeCredentials: () => undo.removeCredentials(gone),

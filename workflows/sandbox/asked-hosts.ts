@@ -40,9 +40,11 @@ export class RefusedHost {
         await host.removeCredentials();
       }
       await host.releaseReservation();
-      this.#isOver = true;
     };
-    this.#undone = undo();
+    const left = () => undefined; // the end says that nobody has looked there
+    this.#undone = this.life.forgotten.unlessForgotten(this.host.hostId, undo, left).then(() => {
+      this.#isOver = true;
+    });
   }
 
   /** In lives of before {@link UNDOS_STAY}: undone here and now, and never again. */

@@ -1,6 +1,13 @@
 import { patched, sleep } from '@temporalio/workflow';
 import type { HostRef } from '../../model/host.ts';
-import { LAYERS, type Observation, type Proof, unprovenLayers } from '../../model/sandbox/proof.ts';
+import {
+  LAYERS,
+  type Observation,
+  type Proof,
+  unprovedObservations,
+  unprovedSince,
+  unprovenLayers,
+} from '../../model/sandbox/proof.ts';
 import { askedHostsOf, hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Life } from '../life/life.ts';
 import { type CleanupSteps, cleanupSteps } from '../life/steps.ts';
@@ -22,7 +29,10 @@ const LONGEST_PAUSE = 12;
 export async function destroySandbox(life: Life): Promise<Proof> {
   const host = askedHostsOf(life.record).length === 0 ? await hostByLooking(life) : hostOf(life.record);
   if (Array.isArray(host)) return proofOf(life, host);
-  if (host) await removeEveryLayer(cleanupSteps(life, host));
+  if (host) {
+    const removed = () => removeEveryLayer(cleanupSteps(life, host));
+    await life.forgotten.unlessForgotten(host.hostId, removed, () => undefined);
+  }
   return proveUndone(life);
 }
 
@@ -50,13 +60,19 @@ async function hostByLooking(life: Life): Promise<HostRef | Observation[]> {
 
 /**
  * What is left after the undos of a create, or a destroy: nothing, on any host that was ever asked. Looks at each, and
- * destroys once more whatever says otherwise. A host that is down is waited for, since nobody else can look at its machine.
+ * destroys once more whatever says otherwise. A host that is down is waited for, since nobody else can look at its machine,
+ * until it is forgotten: then the proof says that nobody has.
  */
 export async function proveUndone(life: Life): Promise<Proof> {
   const asked = askedHostsOf(life.record);
   if (asked.length === 0) return proofOf(life, neverPlaced());
   const observations: Observation[] = [];
-  for (const host of asked.toReversed()) observations.push(...(await prove(life, cleanupSteps(life, host))));
+  for (const host of asked.toReversed()) {
+    const { hostId } = host;
+    const unproved = () => unprovedObservations(hostId, now());
+    const proved = () => prove(life, cleanupSteps(life, host));
+    observations.push(...(await life.forgotten.unlessForgotten(hostId, proved, unproved)));
+  }
   return proofOf(life, observations);
 }
 
@@ -97,5 +113,9 @@ function neverPlaced(): Observation[] {
 }
 
 function proofOf(life: Life, observations: Observation[]): Proof {
-  return { sandboxId: life.id, hostId: life.record.hostId, observations, provedAt: now() };
+  const { hostId } = life.record;
+  const forgotten = askedHostsOf(life.record).filter((asked) => life.forgotten.has(asked.hostId));
+  const unproved = unprovedSince(forgotten.map((asked) => asked.hostId));
+  const proof: Proof = { sandboxId: life.id, hostId, observations, provedAt: now() };
+  return forgotten.length === 0 ? proof : { ...proof, unproved };
 }

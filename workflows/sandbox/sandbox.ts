@@ -69,17 +69,13 @@ async function live(
   if (!failed && !isFinal(life.record.state)) {
     await startEnding(life, taken ? (life.record.stopReason ?? 'lost') : await operations.untilEnd(end));
   }
-  if (begin !== 'create' && patched('half-made-snapshots')) await abandonSnapshots(life).catch(unlessForgotten(life));
+  if (begin !== 'create' && patched('half-made-snapshots')) {
+    const abandoned = () => abandonSnapshots(life);
+    await life.forgotten.unlessForgotten(life.record.hostId, abandoned, () => undefined);
+  }
   if (taken) return { failure: taken.failure, isUndone: false };
   const failure = failed && !isCancellation(failed) ? failureOf(failed, life.failedStep) : life.death.failure;
   return { failure, isUndone: failed !== null };
-}
-
-/** Where the host was given up nothing can be taken back there, and the end says so. */
-function unlessForgotten({ forgotten }: Life): (error: unknown) => void {
-  return (error) => {
-    if (!forgotten.isForgotten) throw error;
-  };
 }
 
 /** However often that must be tried: it continues as new meanwhile, and goes on with all layers. */
@@ -92,10 +88,7 @@ async function provedGone(
   const close = () => {
     life.isClosing = true;
   };
-  const proved = await untilContinued(
-    () => destroy(life).catch((error: unknown) => life.forgotten.unproved(error)),
-    close,
-  );
+  const proved = await untilContinued(() => destroy(life), close);
   if (!proved) {
     await life.close();
     return life.continueAsNew({ outcomes: operations.outcomes, ending: { failure } });
@@ -125,9 +118,10 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
 async function startEnding(life: Life, reason: StopReason): Promise<void> {
   const { failure } = life.death;
   const why = failure && { failure };
+  const isGivenUp = life.forgotten.has(life.record.hostId);
   await life.recordChange(
     'sandbox.state',
-    { state: 'destroying', phase: null, stopReason: life.forgotten.isForgotten ? 'host-forgotten' : reason, ...why },
+    { state: 'destroying', phase: null, stopReason: isGivenUp ? 'host-forgotten' : reason, ...why },
     { reason, ...why },
     life.stoppedBy,
   );
