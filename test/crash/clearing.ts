@@ -4,8 +4,8 @@ import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import type { Stage } from './acts.ts';
 import { insisting } from './insisting.ts';
+import type { Stage } from './stage.ts';
 
 const WAIT = { waitSeconds: 60 };
 const PATIENCE_MS = 120_000;

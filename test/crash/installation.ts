@@ -51,6 +51,7 @@ export class CrashInstallation {
       TEMPORAL_ADDRESS: this.temporalAddress,
       MAYFLY_LOG_LEVEL: 'warn',
       MAYFLY_FAILPOINTS: `@${this.failpointsFile}`,
+      MAYFLY_ORPHAN_GRACE_SECONDS: '2',
       ...options.env,
     };
     this.hosts = Array.from({ length: hosts }, (_, nth) => this.#host(nth));

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sendSignal } from '../../host/os/proc.ts';
 
 /** A process of an installation, as what keeps it running sees it. */
 export interface Running {
@@ -49,11 +50,7 @@ export class Part {
 
   send(signal: NodeJS.Signals): void {
     if (!this.#running) return;
-    try {
-      process.kill(this.#running.pid, signal);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
+    sendSignal(this.#running.pid, signal);
   }
 
   get pid(): number | null {

@@ -3,13 +3,14 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findPrivateLibvirtd, startPrivateLibvirtd } from '../../host/libvirt/network/private-libvirtd.ts';
+import { sendSignal } from '../../host/os/proc.ts';
 import { connectStore } from '../../store/connect.ts';
 import { addBootedSnapshot } from '../support/booted-snapshot.ts';
-import { Stage } from './acts.ts';
 import { Agreement } from './agreement.ts';
 import type { HostKind } from './cells.ts';
 import { linkOf, pids } from './census/proc.ts';
 import { CrashInstallation } from './installation.ts';
+import { Stage } from './stage.ts';
 
 const run = promisify(execFile);
 
@@ -78,5 +79,5 @@ async function endMachines(hostDir: string, kind: HostKind): Promise<void> {
     await libvirtd.stop({ machines: true });
     return;
   }
-  for (const pid of pids()) if (linkOf(pid, 'root').startsWith(`${hostDir}/`)) process.kill(Number(pid), 'SIGKILL');
+  for (const pid of pids()) if (linkOf(pid, 'root').startsWith(`${hostDir}/`)) sendSignal(Number(pid), 'SIGKILL');
 }

@@ -3,6 +3,7 @@ import { rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { sendSignal } from '../../host/os/proc.ts';
 import { linkOf, pids, textOf } from './census/proc.ts';
 import { type CrashInstallation, PORTS } from './installation.ts';
 import type { Part } from './part.ts';
@@ -113,13 +114,7 @@ function isHere(pid: string): boolean {
 }
 
 function killProcesses(victims: readonly number[]): boolean {
-  for (const pid of victims) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
-  }
+  for (const pid of victims) sendSignal(pid, 'SIGKILL');
   return victims.length > 0;
 }
 

@@ -76,6 +76,23 @@ export const SAGA_POINTS = {
   'delete source': { steps: ['removeSource'], control: ['rememberBake'], undos: [] },
   command: { steps: ['runCommand'], control: ['commandRequested', 'commandEnded'], undos: [] },
   'cancel command': { steps: ['cancelCommand'], control: ['commandCancelAsked'], undos: [] },
+  reconcile: {
+    steps: ['markedSandboxes', 'findMachine'],
+    control: [
+      'compareRecords',
+      'takeOverSandboxes',
+      'hostsToReconcile',
+      'strangersAmong',
+      'destroyStrangers',
+      'recall',
+    ],
+    undos: [],
+  },
+  forget: {
+    steps: [],
+    control: ['giveHostUp', 'leaveAskedHost', 'sandboxesOn', 'endUnproved', 'forgetThingsOn'],
+    undos: [],
+  },
   prepare: {
     steps: [
       'inspectSource',
@@ -113,9 +130,7 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   stopSource: 'workflows/source-power.integration',
   flatten: 'workflows/flatten.integration',
   pushTrust: 'worker/ca.integration',
-  findMachine: 'only looks',
   lookAtMachine: 'only looks',
-  markedSandboxes: 'only looks',
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
 };

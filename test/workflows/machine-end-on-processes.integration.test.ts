@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { sendSignal } from '../../host/os/proc.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { processesOf } from '../support/processes-of.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -7,7 +8,7 @@ const { test } = useSagaCases();
 
 /** What a machine that crashes does: every process of it ends at once. */
 async function kill(folder: string, id: string): Promise<void> {
-  for (const pid of await processesOf(folder, id)) process.kill(pid, 'SIGKILL');
+  for (const pid of await processesOf(folder, id)) sendSignal(pid, 'SIGKILL');
 }
 
 test('a process tree that dies ends its sandbox, and its open commands as unknown', async ({ mayfly, operations }) => {

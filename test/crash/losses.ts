@@ -1,0 +1,113 @@
+import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
+import mongoose from 'mongoose';
+import { MayflyApiError } from '../../client/http/api-error.ts';
+import { reconcileNow } from '../../sagas/reconcile-schedule.ts';
+import { ask, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
+import { insisting } from './insisting.ts';
+import type { CrashInstallation } from './installation.ts';
+import { type Act, TTL } from './stage.ts';
+
+/** Milliseconds. */
+const AN_HOUR = 3_600_000;
+
+/** Two sandboxes without a run, one of them without a record: the one goes on, the other goes. */
+export const RECONCILE: Act = {
+  prepare: async (stage) => {
+    const ids = await Promise.all([stage.sandbox(), stage.sandbox()]);
+    await loseRuns(stage.mayfly, ids);
+    await loseRecord(stage.mayfly, ids[1] ?? '');
+    return ids;
+  },
+  run: async ({ client, mayfly }, [known = '', unknown = '']) => {
+    await insisting(() => triggerRound(mayfly), PATIENCE_MS);
+    return outcomeOf(async () => {
+      const { state } = await ask(() => client.getSandbox(known));
+      if (state !== 'running') return state;
+      const orphan = await ask(() => client.getSandbox(unknown)).catch(unlessCode('sandbox_not_found', null));
+      if (orphan?.state !== 'failed') return 'creating';
+      const extended = ask(() => client.extendSandbox(known, TTL));
+      return (await extended.catch(unlessCode('sandbox_ended', null))) ? 'goes on' : 'creating';
+    }, 'goes on');
+  },
+};
+
+/** A host that was silent for an hour is forgotten, with a sandbox whose machine lives; then it comes back. */
+export const FORGET: Act = {
+  prepare: async (stage) => {
+    const ids = [await stage.sandbox()];
+    await stage.mayfly.parts.host.down();
+    await silenceForAnHour(stage.mayfly);
+    return ids;
+  },
+  run: async ({ client, mayfly }, [id = '']) => {
+    try {
+      return await outcomeOf(async () => {
+        await ask(() => client.forgetHost(mayfly.hostId(), WAIT));
+        const { state, failure } = await ask(() => client.getSandbox(id));
+        return failure?.code === 'host_forgotten' ? 'unproved' : state === 'running' ? 'destroying' : state;
+      }, 'unproved');
+    } finally {
+      mayfly.parts.host.up();
+    }
+  },
+};
+
+function unlessCode<T>(code: string, instead: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof MayflyApiError && error.code === code) return instead;
+    throw error;
+  };
+}
+
+/** What Temporal's database forgets when it is lost. */
+function loseRuns(mayfly: CrashInstallation, sandboxIds: readonly string[]): Promise<void> {
+  return inTemporal(mayfly, async ({ workflow }) => {
+    for (const id of sandboxIds) {
+      await workflow
+        .getHandle(`sandbox/${id}`)
+        .terminate('lost')
+        .catch((error: unknown) => {
+          if (!(error instanceof WorkflowNotFoundError)) throw error;
+        });
+    }
+  });
+}
+
+/** A round of the reconciler, now. */
+function triggerRound(mayfly: CrashInstallation): Promise<void> {
+  return inTemporal(mayfly, reconcileNow);
+}
+
+/** What a store forgets that is set back. */
+function loseRecord(mayfly: CrashInstallation, sandboxId: string): Promise<void> {
+  return inStore(mayfly, async (store) => {
+    await store.collection<{ _id: string }>('sandboxes').deleteOne({ _id: sandboxId });
+  });
+}
+
+/** The host was heard of an hour ago, and no more. */
+function silenceForAnHour(mayfly: CrashInstallation): Promise<void> {
+  return inStore(mayfly, async (store) => {
+    const lastSeenAt = new Date(Date.now() - AN_HOUR).toISOString();
+    const $set = { lastSeenAt, claimedAt: lastSeenAt };
+    await store.collection<{ _id: string }>('hosts').updateOne({ _id: mayfly.hostId() }, { $set });
+  });
+}
+
+async function inTemporal(mayfly: CrashInstallation, act: (client: Client) => Promise<void>): Promise<void> {
+  const connection = await Connection.connect({ address: mayfly.temporalAddress });
+  try {
+    await act(new Client({ connection }));
+  } finally {
+    await connection.close();
+  }
+}
+
+async function inStore(mayfly: CrashInstallation, act: (store: mongoose.Connection) => Promise<void>): Promise<void> {
+  const store = await mongoose.createConnection(mayfly.storeUri, { serverSelectionTimeoutMS: 10_000 }).asPromise();
+  try {
+    await act(store);
+  } finally {
+    await store.close();
+  }
+}
