@@ -1,0 +1,190 @@
+import { allHandlersFinished, CancellationScope, condition, patched } from '@temporalio/workflow';
+import type { SandboxInput } from '../../model/sagas/messages.ts';
+import { requestedRecord } from '../../model/sagas/requested-record.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
+import {
+  type Actor,
+  isFinal,
+  type SandboxPhase,
+  type SandboxRecord,
+  type StepTiming,
+} from '../../model/sandbox/sandbox.ts';
+import { assertTransition } from '../../model/sandbox/transitions.ts';
+import { auditEvent } from '../saga/audit-event.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import { failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
+import { show } from './shown.ts';
+
+const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
+
+/** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
+const SHOWN_AFTER_MS = 100;
+
+type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
+
+/** The record of one sandbox, and the steps it tells of. All writes of it go through here, one after another. */
+export class RecordedLife {
+  readonly id: string;
+  /** Its create is two activities of several steps, see create-sandbox.ts. Lives that began before that was so are replayed as they were. */
+  readonly hasMultiStepCreate: boolean;
+  /** What is over of its create, then of the latest operation besides, then of its end. */
+  steps: StepTiming[] = [];
+  /** The record as it stands in the store. */
+  record: SandboxRecord;
+  /** The step that failed last: the one to name when the create fails, since undos do not fail. */
+  failedStep = 'workflow';
+  #isBegun: boolean;
+  #refusal: Error | null = null;
+  #events = 0;
+  #unwritten: Changes = {};
+  #writing: Promise<unknown> = Promise.resolve();
+
+  constructor(protected readonly input: SandboxInput) {
+    this.id = input.id;
+    this.hasMultiStepCreate = input.hostIds !== undefined;
+    const { continued } = input;
+    this.record = continued?.record ?? requestedRecord(input);
+    this.#isBegun = continued !== undefined;
+  }
+
+  /** Why there will never be a record. */
+  protected get refusal(): Error | null {
+    return this.#refusal;
+  }
+
+  /** Resolves when the store has its record. @throws why there will never be one */
+  protected async begun(): Promise<void> {
+    await condition(() => this.#isBegun || this.#refusal !== null);
+    if (this.#refusal) throw this.#refusal;
+  }
+
+  /** Resolves when all changes of before are in the store. */
+  protected async written(): Promise<void> {
+    await this.#writing;
+  }
+
+  /** Where something of it was found though it has no record, or has ended; null: it was not. */
+  get foundOn(): string | null {
+    return this.input.foundOn ?? null;
+  }
+
+  /**
+   * Writes the first record; for a takeover, reads the one that is there.
+   * @throws ApplicationFailure name_taken: nothing is written, and whoever asked has heard of it
+   */
+  async begin(): Promise<void> {
+    if (this.#isBegun) return;
+    const { name, spec, createdBy } = this.input;
+    const event = this.#event('sandbox.requested', { ...(name !== undefined && { name }), spec }, createdBy);
+    try {
+      this.record = await this.#firstRecord(event);
+    } catch (error) {
+      this.#refusal = error instanceof Error ? error : new Error(String(error));
+      await condition(allHandlersFinished);
+      throw error;
+    }
+    this.steps = this.record.steps;
+    this.#isBegun = true;
+  }
+
+  #firstRecord(event: AuditEvent): Promise<SandboxRecord> {
+    const { begin } = this.input;
+    if (begin === 'create') return recordRequested({ record: this.record, event });
+    if (this.foundOn === null) return recall({ id: this.id });
+    return recordFound({
+      record: this.record,
+      event: { ...event, kind: 'sandbox.found', detail: { foundOn: this.foundOn } },
+    });
+  }
+
+  /** Enters a phase of the create. It is written when its step takes long enough for somebody to look, see {@link timed}. */
+  enter(phase: SandboxPhase, changes: Changes = {}): void {
+    this.#unwritten = { ...this.#unwritten, ...changes, state: 'creating', phase };
+  }
+
+  /**
+   * Changes the record and appends to the audit trail, shielded from cancellation: what happened is written down
+   * also when the sandbox is being cancelled.
+   */
+  async recordChange(
+    kind: AuditKind,
+    changed: Changes = {},
+    detail: Record<string, unknown> = {},
+    actor: Actor | null = null,
+  ): Promise<void> {
+    const changes = { ...this.#unwritten, ...changed };
+    this.#unwritten = {};
+    const { state, phase } = changes;
+    const event = this.#event(kind, { ...(state && { state }), ...(phase && { phase }), ...detail }, actor);
+    show(this.record, changes, this.hasMultiStepCreate);
+    await CancellationScope.nonCancellable(() => {
+      const write = this.#writing.then(async () => {
+        if (state && this.#keepsTransitions()) assertTransition(this.id, this.record.state, state);
+        this.record = await this.#write({ ...changes, steps: this.steps, updatedAt: event.at }, event);
+      });
+      this.#writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
+      return write;
+    });
+  }
+
+  /** What it knows itself counts for more than a store that was set back to an earlier time: then all of it is written. */
+  async #write(changes: Changes & Pick<SandboxRecord, 'updatedAt'>, event: AuditEvent): Promise<SandboxRecord> {
+    const known = { ...this.record, ...changes };
+    try {
+      const stored = await remember({ sandboxId: this.id, changes, event });
+      if (hasSame(stored, known) || !patched('store-may-be-set-back')) return stored;
+    } catch (error) {
+      const { code } = failureOf(error, 'remember');
+      if (code === 'sandbox_ended') return known; // Temporal was set back: it has ended, and is only removed once more
+      if (code !== 'sandbox_not_found') throw error;
+    }
+    return rewriteRecord({ record: known, event });
+  }
+
+  /**
+   * As {@link measured}. Where it takes longer than {@link SHOWN_AFTER_MS}, its phase is written meanwhile; a quicker
+   * one is told with the next change.
+   */
+  async timed<T>(step: string, run: () => Promise<T>): Promise<T> {
+    return this.measured(step, async () => {
+      let isOver = false;
+      const result = run().finally(() => {
+        isOver = true;
+      });
+      result.catch(() => undefined); // thrown below, when the condition has not been cancelled before
+      const isQuick = await condition(() => isOver, SHOWN_AFTER_MS);
+      if (!isQuick && Object.keys(this.#unwritten).length > 0) await this.recordChange('sandbox.state');
+      return result;
+    });
+  }
+
+  /** Runs a step, and remembers how long it took, or that it failed. */
+  async measured<T>(step: string, run: () => Promise<T>): Promise<T> {
+    const startedAt = now();
+    try {
+      const value = await run();
+      this.steps = [...this.steps, { step, startedAt, endedAt: now() }];
+      return value;
+    } catch (error) {
+      this.failedStep = step;
+      throw error;
+    }
+  }
+
+  /** Lives that took over what had ended, before that was not done any more, are replayed as they were. */
+  #keepsTransitions(): boolean {
+    return !isFinal(this.record.state) || patched('an-end-is-final');
+  }
+
+  #event(kind: AuditKind, detail: Record<string, unknown>, actor: Actor | null) {
+    return auditEvent(this.#events++, { kind, actor, hostId: this.record.hostId, detail });
+  }
+}
+
+/** What the life of a sandbox, and a proof, depend on. */
+const DECISIVE = ['state', 'hostId', 'createdAt', 'runningAt', 'expiresAt', 'stopReason', 'parentSnapshotId'] as const;
+
+function hasSame(one: SandboxRecord, other: SandboxRecord): boolean {
+  return DECISIVE.every((field) => one[field] === other[field]);
+}
