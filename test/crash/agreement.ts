@@ -52,8 +52,8 @@ export class Agreement {
    * @param wanted nobody is alive when it is `nothing`
    */
   async disagreements(wanted: 'nothing' | 'what is alive'): Promise<string[]> {
-    const findings = (await Promise.all(this.places.map(census))).flat();
-    const [sandboxes, snapshots, captures, unfinished, open] = await Promise.all([
+    const [findings, sandboxes, snapshots, captures, unfinished, open] = await Promise.all([
+      census(this.places),
       this.#documents('sandboxes', {}),
       this.#documents('snapshots', { $or: [{ state: 'ready' }, { keptFor: { $nin: [null] } }] }),
       this.#documents('captures', { state: 'ready' }),

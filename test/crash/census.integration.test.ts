@@ -147,12 +147,12 @@ const PLANTED: Record<string, () => Promise<string>> = {
 };
 
 test('a machine on which nothing was planted has no residue', async () => {
-  expect(residueIn(await census(place), new Set())).toEqual([]);
+  expect(residueIn(await census([place]), new Set())).toEqual([]);
 });
 
 test.each(Object.entries(PLANTED))('the census sees %s', async (_what, plant) => {
   const line = await plant();
-  const residue = residueIn(await census(place), new Set([ALIVE]));
+  const residue = residueIn(await census([place]), new Set([ALIVE]));
   expect(
     residue.some((each) => each.startsWith(line)),
     residue.join('\n'),
@@ -160,7 +160,7 @@ test.each(Object.entries(PLANTED))('the census sees %s', async (_what, plant) =>
 });
 
 test('what belongs to who is alive is no residue', async () => {
-  const findings = await census({ ...place, libvirtUri: null });
+  const findings = await census([{ ...place, libvirtUri: null }]);
   const left = residueIn(findings, new Set([GONE, SNAPSHOT, CAPTURE]));
   expect(left.filter((line) => !line.includes('of nobody'))).toEqual([]);
   expect(findings.length).toBeGreaterThan(8);

@@ -7,14 +7,19 @@ const FIRST = 0x7f_40_00_00;
 const LAST = 0x7f_7f_ff_ff;
 const LISTENING = '0A';
 
-/** Sockets of this network namespace (proc(5), `net/unix` and `net/tcp`) that are one of ours by their name or their address. */
-export async function socketsIn(place: CensusPlace): Promise<Finding[]> {
-  const [unix, tcp, leases, sources] = await Promise.all([
+/**
+ * Sockets of this network namespace (proc(5), `net/unix` and `net/tcp`) that are one of ours by their name or their address.
+ * @param places all that are in it
+ */
+export async function socketsIn(places: readonly CensusPlace[]): Promise<Finding[]> {
+  const [unix, tcp, leaseFiles, ofSources] = await Promise.all([
     readFile('/proc/net/unix', 'utf8'),
     readFile('/proc/net/tcp', 'utf8'),
-    readFile(join(place.stateDir, 'simulated.leases'), 'utf8').catch(() => ''),
-    addressesOfSources(place),
+    Promise.all(places.map(({ stateDir }) => readFile(join(stateDir, 'simulated.leases'), 'utf8').catch(() => ''))),
+    Promise.all(places.map(addressesOfSources)),
   ]);
+  const leases = leaseFiles.join('\n');
+  const sources = new Set(ofSources.flatMap((addresses) => [...addresses]));
   const named = unix
     .split('\n')
     .map((line) => line.trim().split(/\s+/)[7] ?? '')
