@@ -91,6 +91,12 @@ export interface Hypervisor {
   sources(): Promise<SourceInfo[]>;
   /** @throws MayflyError source_not_found */
   source(name: string): Promise<SourceInfo>;
+  /**
+   * Reads what the disks of a source that is shut off hold, unless that is known: it takes seconds to minutes.
+   * @returns the same on every host for the same files; null where that can't be told, as of a block device
+   * @throws MayflyError source_not_found, source_running, clone_failed
+   */
+  contentOf(source: string, context: StepContext): Promise<string | null>;
   /** Its way in for preparing it. @throws MayflyError source_not_found, source_not_running */
   runningSource(name: string): Promise<RunningSource>;
   /** Memory that one sandbox has grown into; 0 when it does not run. */

@@ -8,6 +8,8 @@ export interface SourceInfo {
   memoryMib: number;
   /** Virtual size of all its disks, bytes: what one clone can grow to. */
   diskBytes: number;
+  /** A digest of what its disks hold; null, or absent: nobody has read them yet, or it is running. */
+  content?: string | null;
 }
 
 /** The `problem` of a source that runs. */
@@ -116,6 +118,8 @@ export interface HostProposals {
   hostIds: string[];
   /** See {@link installationsOf}; absent in what was proposed before there were such ids. */
   installations?: Record<string, string>;
+  /** What the source must hold there, where several hosts have it; absent: whatever it holds. */
+  content?: string;
 }
 
 export function proposalsOf(hosts: readonly HostRecord[]): HostProposals {

@@ -11,6 +11,7 @@ import {
 } from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import { alike } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
 import { readySnapshot } from '../snapshot/snapshot-record.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
@@ -30,7 +31,7 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
      * The live hosts that have the source, the one with most memory to spare first; for what is made from a snapshot or a
      * capture, the one that has that.
      * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found, capture_not_ready,
-     *   quota_exceeded
+     *   source_differs, quota_exceeded
      */
     async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<HostProposals> {
       if (sandboxId && apiKeyId) await admission.sandbox(sandboxId, apiKeyId);
@@ -49,7 +50,7 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
       }
       const hosts = holding(live, spec.source);
       if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(spec.source, live));
-      return proposalsOf(hosts);
+      return alike(hosts, spec.source);
     },
   };
 }

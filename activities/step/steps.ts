@@ -23,6 +23,8 @@ export interface CloneDiskInput extends StepTarget {
   memoryMib: number | null;
   egress: Egress;
   userCaKeys: string[];
+  /** What the source must hold, where other hosts have one of its name. `@default` whatever it holds */
+  content?: string;
 }
 
 export interface VerifySshInput extends StepTarget {

@@ -16,6 +16,10 @@ export const sourceFields = {
   cpus: z.int(),
   memoryMib: z.int(),
   diskBytes: z.int(),
+  content: z
+    .string()
+    .nullish()
+    .openapi({ description: 'A digest of what its disks hold; null while nobody has read them, or it runs' }),
 };
 
 const hostAnswer = z

@@ -58,6 +58,7 @@ export const CREATE: Codes = [
   ...MACHINE,
   ...SOURCE,
   'exceeds_hosts',
+  'source_differs',
   'source_running',
   'snapshot_not_found',
   'snapshot_not_ready',

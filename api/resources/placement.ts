@@ -15,6 +15,7 @@ import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
+import { alike } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
 import { requireCapture } from './capture-view.ts';
 import { requireSnapshot } from './snapshot-view.ts';
@@ -38,7 +39,7 @@ interface OriginRequest {
  * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
  * room is its own to say, in the saga.
  * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
- *   capture_not_ready, exceeds_hosts, invalid_request
+ *   capture_not_ready, exceeds_hosts, source_differs, invalid_request
  */
 export async function placeableOrigin(
   store: Store,
@@ -59,8 +60,14 @@ export async function placeableOrigin(
     captureId === undefined
       ? await newestCapture(store, known, source)
       : await cloneable(store, known, captureId, source);
-  const able = capture ? known.live.filter((host) => serves(host, capture)) : holding(known.live, source);
-  const proposals = proposalsOf(largeEnough(able, memoryMib));
+  const proposals = capture
+    ? proposalsOf(
+        largeEnough(
+          known.live.filter((host) => serves(host, capture)),
+          memoryMib,
+        ),
+      )
+    : alike(largeEnough(holding(known.live, source), memoryMib), source);
   return { source, snapshotId: null, captureId: capture?.id ?? null, network: null, ...proposals };
 }
 
@@ -78,8 +85,9 @@ function largeEnough<H extends HostRecord>(hosts: H[], memoryMib = 0): H[] {
 }
 
 /** The hosts to propose for whom. What a key with a quota wishes is admitted by placement, one after another. */
-export function proposedTo(apiKey: StorageQuota, { hostIds, installations = {} }: Origin): HostProposals {
-  return isUnlimited(apiKey) ? { hostIds, installations } : { hostIds: [] };
+export function proposedTo(apiKey: StorageQuota, { hostIds, installations = {}, content }: Origin): HostProposals {
+  if (!isUnlimited(apiKey)) return { hostIds: [] };
+  return { hostIds, installations, ...(content !== undefined && { content }) };
 }
 
 /** What runs in saved memory has seen its processors and their memory: they stay as they were. */
@@ -116,12 +124,15 @@ async function cloneable(store: Store, { live }: Known, captureId: string, sourc
   throw new MayflyError('no_host', `Only ${capture.hostId}, which is away or drained, has the capture ${captureId}.`);
 }
 
-/** Null where the source itself can be cloned, or was never captured. */
+/** Null where the source itself can be cloned, or was never captured. @throws MayflyError source_differs */
 async function newestCapture(store: Store, { live }: Known, source: string): Promise<CaptureRecord | null> {
   const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
   if (live.some(isCloneable)) return null;
-  const ready = await store.captures.ready(source);
-  return ready.find((capture) => hasLive(live, capture)) ?? null;
+  const ready = (await store.captures.ready(source)).filter((capture) => hasLive(live, capture));
+  const hostIds = [...new Set(ready.map(({ hostId }) => hostId))];
+  if (hostIds.length < 2) return ready[0] ?? null;
+  const where = `${hostIds.join(' and ')} each have captures of a machine ${JSON.stringify(source)}`;
+  throw new MayflyError('source_differs', `${where}, and those are different machines: name the capture (captureId).`);
 }
 
 /** @throws MayflyError no_host, source_not_found */

@@ -1,6 +1,7 @@
 import { createRoute, type z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { type HostRecord, isLive } from '../../model/host.ts';
+import { differenceOf } from '../../model/source-content.ts';
 import { auditPage, pageOfChain } from '../access/audit.ts';
 import { requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
@@ -96,6 +97,10 @@ export function mergeSources(hosts: readonly HostRecord[]): SourceView[] {
       const speaker = known && (known.cloneable || !source.cloneable) ? known : source;
       merged.set(source.name, { ...speaker, hosts: [...(known?.hosts ?? []), host.id] });
     }
+  }
+  for (const [name, source] of merged) {
+    const problem = differenceOf(hosts, name);
+    if (problem) merged.set(name, { ...source, cloneable: false, problem });
   }
   return [...merged.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

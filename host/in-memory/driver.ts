@@ -12,7 +12,7 @@ import { makeKeyPair } from '../ssh/key-pair.ts';
 import type { StepContext } from '../step-context.ts';
 import { InMemoryBaking } from './baking.ts';
 import { InMemoryCaptures } from './captures.ts';
-import { type Files, type InMemoryMachine, sizeOf } from './machine.ts';
+import { describeDisk, type Files, type InMemoryMachine, sizeOf } from './machine.ts';
 import { InMemorySnapshots } from './snapshots.ts';
 import { InMemorySourcePower } from './source-power.ts';
 
@@ -78,7 +78,12 @@ export class InMemoryHypervisor implements Hypervisor {
     const image = this.machine.images.get(name);
     if (!image) throw new MayflyError('source_not_found', `There is no source ${name}.`);
     const problem = image.isRunning ? RUNNING_PROBLEM : null;
-    return { name, cloneable: !image.isRunning, problem, cpus: 1, memoryMib: 64, diskBytes: GIB };
+    const content = image.isRunning ? null : await this.contentOf(name);
+    return { name, cloneable: !image.isRunning, problem, cpus: 1, memoryMib: 64, diskBytes: GIB, content };
+  }
+
+  async contentOf(name: string): Promise<string | null> {
+    return describeDisk(this.machine.images.get(name)?.files ?? new Map()).sha256;
   }
 
   async runningSource(name: string): Promise<RunningSource> {

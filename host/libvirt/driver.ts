@@ -93,6 +93,10 @@ export class LibvirtHypervisor implements Hypervisor {
     return await this.#parts.sources.describe(await this.#parts.sources.get(name));
   }
 
+  async contentOf(name: string, context: StepContext): Promise<string | null> {
+    return await this.#parts.sources.contentOf(name, context);
+  }
+
   async runningSource(name: string): Promise<RunningSource> {
     return runningSource(this.#parts.virsh, await this.#parts.sources.get(name));
   }

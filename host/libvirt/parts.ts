@@ -77,12 +77,12 @@ export function partsOf(options: LibvirtOptions): LibvirtParts {
   const virsh = new Virsh(uri, state.scratch);
   const monitor = new QemuMonitor(virsh);
   const domains = new Domains(virsh);
-  const sources = new Sources(virsh);
+  const digests = new BaseDigests(state.images);
+  const sources = new Sources(virsh, digests);
   const jobs = new Jobs(virsh);
   const agent = new GuestAgent(virsh, domains);
   const leases = new Leases(leaseFolder, [networks.isolated.bridge, networks.internet.bridge]);
   const saved = new SavedMemory(savedMemoryFolder(leaseFolder));
-  const digests = new BaseDigests(state.images);
   const references = new References(state, digests);
   const use = new SourceUse({ code: 'source_not_found', what: 'deleted' });
   const rest = new SourceUse({ code: 'source_running', what: 'started' });

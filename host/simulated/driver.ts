@@ -130,6 +130,10 @@ export class SimulatedHypervisor implements Hypervisor {
     return this.#origins.source(name);
   }
 
+  async contentOf(name: string, { signal }: StepContext): Promise<string> {
+    return this.#origins.contentOf(name, signal);
+  }
+
   async runningSource(name: string): Promise<RunningSource> {
     return this.#origins.running(name);
   }

@@ -2,7 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { RUNNING_PROBLEM, type SourceInfo } from '../../model/host.ts';
 import type { RunningSource } from '../console.ts';
 import type { CloneRequest } from '../hypervisor.ts';
-import { copyTree } from './disk/tree.ts';
+import { copyTree, digestOfTree } from './disk/tree.ts';
 import { imageRoot, listImages, readImage } from './machine/image.ts';
 import type { DiskCopy } from './machine/workspace.ts';
 import type { SimulatedSnapshots } from './snapshots.ts';
@@ -30,6 +30,13 @@ export class Origins {
     return this.#asItRuns(await readImage(this.deps.images, name));
   }
 
+  /** @throws MayflyError source_not_found, source_running */
+  async contentOf(name: string, signal: AbortSignal): Promise<string> {
+    const source = await this.source(name);
+    if (source.problem === RUNNING_PROBLEM) throw running(source);
+    return digestOfTree(imageRoot(this.deps.images, name), signal);
+  }
+
   /** @throws MayflyError source_not_found, source_not_running */
   async running(name: string): Promise<RunningSource> {
     const { name: known } = await readImage(this.deps.images, name);
@@ -52,7 +59,7 @@ export class Origins {
 
   async #asItRuns(source: SourceInfo): Promise<SourceInfo> {
     if (!source.cloneable || !(await this.deps.running.isRunning(source.name))) return source;
-    return { ...source, cloneable: false, problem: RUNNING_PROBLEM };
+    return { ...source, cloneable: false, problem: RUNNING_PROBLEM, content: null };
   }
 }
 

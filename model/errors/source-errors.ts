@@ -59,6 +59,12 @@ export const SOURCE_ERRORS = {
     title: "The source's disk has changed under its clones",
     remedy: 'Restore the disk, or destroy the clones and register the new disk.',
   },
+  source_differs: {
+    status: 409,
+    retryable: false,
+    title: 'Hosts have different sources of that name',
+    remedy: 'Rename one of them, or drain its host (`mayfly host drain`); of captures, name one.',
+  },
   source_exists: {
     status: 409,
     retryable: false,

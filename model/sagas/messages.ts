@@ -39,6 +39,8 @@ export interface SandboxInput {
   mayBeOff?: boolean;
   /** The installations of those hosts, by host id. */
   installations?: Record<string, string>;
+  /** What the source must hold on them; absent: whatever it holds. */
+  content?: string;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
   /** What the run before this one hands over. `@default` this is the first */

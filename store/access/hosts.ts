@@ -200,6 +200,7 @@ function hostSchema(): Schema<HostDocument> {
     cpus: NUMBER,
     memoryMib: NUMBER,
     diskBytes: NUMBER,
+    content: NULLABLE_TEXT,
   });
   const capacity = strictPart({
     cpus: NUMBER,

@@ -1,10 +1,11 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
-import { InMemoryMachine } from '../../host/in-memory/machine.ts';
-import type { HostProposals } from '../../model/host.ts';
+import { GOLDEN, InMemoryMachine } from '../../host/in-memory/machine.ts';
+import { type HostProposals, isPlaceable } from '../../model/host.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { eventually } from '../support/eventually.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import type { HostPart } from '../support/test-host.ts';
 
@@ -44,6 +45,12 @@ class OtherHost {
   get installationId(): string {
     if (!this.#running) throw new Error('its worker does not run');
     return this.#running.machine.installation.id;
+  }
+
+  /** Changes what a source of it holds. */
+  write(source: string, name: string, content: string): void {
+    const image = this.#memory.images.get(source);
+    if (image) this.#memory.images.set(source, { ...image, files: new Map(image.files).set(name, content) });
   }
 
   reservations(): Promise<string[]> {
@@ -183,5 +190,28 @@ alone(
     const destroyed = await mayfly.end(input.id);
     expect(destroyed).toMatchObject({ state: 'destroyed' });
     expect(lookers(destroyed)).toEqual([had]);
+  },
+);
+
+alone(
+  'a source of one name and other disks on another host is refused there, and then everywhere',
+  async ({ mayfly }) => {
+    const other = await OtherHost.start('third');
+    const golden = { name: GOLDEN, cloneable: true };
+    const content = (await all().machine().hypervisor.source(GOLDEN)).content ?? '';
+    other.write(GOLDEN, 'etc/motd', 'otherwise');
+    const differs = { state: 'failed', failure: { code: 'source_differs', step: 'cloneDisk' } };
+    const created = await mayfly.create({ ...mayfly.input(), ...first([other]), content });
+    expect(await mayfly.end(created.id)).toMatchObject(differs);
+    expect(await other.reservations()).toEqual([]);
+
+    await eventually(
+      () => mayfly.store.hosts.get('third'),
+      (host) => host?.sources.some((source) => source.content !== content) ?? false,
+    );
+    const hosts = (await mayfly.store.hosts.list()).filter((host) => isPlaceable(host));
+    expect(hosts).toMatchObject([{ sources: [golden] }, { sources: [golden] }]);
+    const refused = await mayfly.end((await mayfly.create()).id);
+    expect(refused).toMatchObject({ state: 'failed', failure: { code: 'source_differs', step: 'proposeHosts' } });
   },
 );

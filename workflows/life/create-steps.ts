@@ -30,13 +30,13 @@ export function createSteps(life: Life, ref: HostRef) {
 
   return {
     ...cleanupSteps(life, ref),
-    /** reserve, cloneDisk */
-    prepare: (userCaKeys: string[]) => {
+    /** reserve, cloneDisk. @param content what the source must hold; undefined: whatever it holds */
+    prepare: (userCaKeys: string[], content: string | undefined) => {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
       const { source, snapshotId, captureId = null, cpus, memoryMib, network } = spec;
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
       const summary = `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`;
-      const input = { ...target, ...disk, withinMs, shownAfterMs };
+      const input = { ...target, ...disk, ...(content !== undefined && { content }), withinMs, shownAfterMs };
       return reportingSteps(life, 'reserve', () => host(withinMs, summary).prepare(input));
     },
     signCertificate: (publicKey: string) =>

@@ -93,8 +93,8 @@ export class Life extends RecordedLife {
 
   /** By the API, when it was asked for. */
   get proposedHosts(): HostProposals {
-    const { hostIds = [], installations = {} } = this.input;
-    return { hostIds, installations };
+    const { hostIds = [], installations = {}, content } = this.input;
+    return { hostIds, installations, ...(content !== undefined && { content }) };
   }
 
   /** Resolves when the sandbox shall end: somebody asked for it, a timer ran out, or its machine is dead. */

@@ -47,7 +47,7 @@ async function prepareSomewhere(
   const asked = new Set<string>();
   let refusal: unknown;
   for (const propose of [async () => life.proposedHosts, () => proposeHosts(life)]) {
-    const { hostIds, installations = {} } = await propose();
+    const { hostIds, installations = {}, content } = await propose();
     for (const hostId of hostIds) {
       if (asked.has(hostId)) continue;
       asked.add(hostId);
@@ -59,7 +59,7 @@ async function prepareSomewhere(
       undo('cloneDisk', () => refused.orElse(host.removeCredentials));
       undo('cloneDisk', () => refused.orElse(host.removeWorkspace));
       try {
-        const { clone } = await host.prepare(userCaKeys);
+        const { clone } = await host.prepare(userCaKeys, content);
         return { host, clone };
       } catch (error) {
         if (!isRefusal(failureOf(error, life.failedStep))) throw error;

@@ -2,7 +2,11 @@ import { MayflyError } from '../../../model/errors.ts';
 import { RUNNING_PROBLEM, type SourceInfo } from '../../../model/host.ts';
 import { isSandboxId } from '../../../model/ids.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
+import type { BaseDigests } from '../../disk/base-digest.ts';
+import { contentOf } from '../../disk/content.ts';
 import { imageChain } from '../../disk/image.ts';
+import { orAbsent } from '../../os/absent.ts';
+import type { StepContext } from '../../step-context.ts';
 import { type Virsh, VirshError } from '../client/virsh.ts';
 import { child, textOf } from '../client/xml.ts';
 import { type DiskBase, type DiskPlan, planDisks } from '../domain-xml/clone-disks.ts';
@@ -25,18 +29,26 @@ interface Remembered {
   readAt: number;
 }
 
+interface SourceDisks {
+  /** Virtual size of all of them. */
+  diskBytes: number;
+  /** The disks and what they are backed by. */
+  files: string[];
+}
+
 /** What a {@link Sources.list} prints between two answers: no domain has a slash in its name. */
 const BETWEEN = '//';
 
 /** The domains of this libvirt that are not sandboxes. They are looked at, never changed. */
 export class Sources {
-  /** Virtual sizes by XML: what `sources` says every few seconds need not be measured anew. */
-  readonly #sizes = new Map<string, number>();
+  /** By XML: what `sources` says every few seconds need not be measured anew. */
+  readonly #disks = new Map<string, SourceDisks>();
   /** By name, for {@link list} alone: whoever clones a source reads it anew. */
   readonly #remembered = new Map<string, Remembered>();
 
   constructor(
     private readonly virsh: Virsh,
+    private readonly digests: BaseDigests,
     private readonly intervals = DEFAULT_INTERVALS,
   ) {}
 
@@ -96,8 +108,9 @@ export class Sources {
     const memoryMib = Math.ceil(memoryKib(child(domain, 'memory')) / 1024);
     const known = { name: source.name, cpus, memoryMib };
     try {
-      const diskBytes = await this.#diskBytes(source.xml);
-      return { ...known, cloneable: source.busy === null, problem: source.busy, diskBytes };
+      const { diskBytes, files } = await this.#disksOf(source.xml);
+      const content = source.busy === null ? await this.#rememberedContent(files) : null;
+      return { ...known, cloneable: source.busy === null, problem: source.busy, diskBytes, content };
     } catch (error) {
       if (error instanceof MayflyError && error.code === 'host_unavailable') throw error;
       const problem = error instanceof Error ? error.message : String(error);
@@ -111,15 +124,45 @@ export class Sources {
     return (await this.virsh.run(['vol-path', '--pool', base.pool, '--vol', base.volume])).trim();
   }
 
-  async #diskBytes(xml: string): Promise<number> {
-    const known = this.#sizes.get(xml);
+  /**
+   * Reads what its disks hold, and makes them read-only as for a clone.
+   * @returns null when one of them is a block device
+   * @throws MayflyError source_not_found, source_running, host_unavailable when a disk cannot be read
+   */
+  async contentOf(name: string, { signal, alive }: StepContext): Promise<string | null> {
+    const { xml, busy } = await this.get(name);
+    if (busy !== null) throw new MayflyError('source_running', `${name}: ${busy}`);
+    const found: string[] = [];
+    this.#disks.delete(xml); // what they are backed by may have changed
+    for (const file of (await this.#disksOf(xml)).files) {
+      signal.throwIfAborted();
+      alive(`reading ${file}`);
+      const digest = await this.digests.protect(file);
+      if (digest === null) return null;
+      found.push(digest);
+    }
+    return contentOf(found);
+  }
+
+  /** Null where nobody has read one of them since it was changed. */
+  async #rememberedContent(files: readonly string[]): Promise<string | null> {
+    const found = await Promise.all(files.map((file) => orAbsent(this.digests.remembered(file))));
+    const known = found.filter((digest) => digest !== null);
+    return known.length === files.length ? contentOf(known) : null;
+  }
+
+  async #disksOf(xml: string): Promise<SourceDisks> {
+    const known = this.#disks.get(xml);
     if (known !== undefined) return known;
     const plans: DiskPlan[] = planDisks(parseDomain(xml), '/dev/null');
-    let sum = 0;
-    for (const { base, format } of plans)
-      sum += (await imageChain(await this.pathOf(base), format))[0]?.virtualBytes ?? 0;
-    this.#sizes.set(xml, sum);
-    return sum;
+    const disks: SourceDisks = { diskBytes: 0, files: [] };
+    for (const { base, format } of plans) {
+      const chain = await imageChain(await this.pathOf(base), format);
+      disks.diskBytes += chain[0]?.virtualBytes ?? 0;
+      disks.files.push(...chain.map(({ path }) => path));
+    }
+    this.#disks.set(xml, disks);
+    return disks;
   }
 }
 

@@ -45,7 +45,7 @@ export async function removeTree(path: string): Promise<void> {
  * SHA-256, hex, of a tree in the order of its names: names, types, modes, owners, link targets and contents.
  * @throws Error when not all of it can be read; the signal's reason
  */
-export async function digestOfTree(root: string, signal: AbortSignal): Promise<string> {
+export async function digestOfTree(root: string, signal = new AbortController().signal): Promise<string> {
   const hash = createHash('sha256');
   try {
     for await (const piece of tar([...TAR, `--directory=${root}`, '.'], Buffer.alloc(0), signal)) hash.update(piece);

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SourceInfo } from '../../../model/host.ts';
 import { isNotFound } from '../../os/directory.ts';
+import { digestOfTree } from '../disk/tree.ts';
 
 /** The source that every simulated host has. */
 export const DEFAULT_IMAGE = 'golden-debian12';
@@ -15,7 +16,12 @@ const OWN_MEMORY_MIB = 8;
 
 const IMAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const SOURCE_FILE = 'source.json';
-const SourceFile = z.strictObject({ cpus: z.int().min(1), memoryMib: z.int().min(1), diskBytes: z.int().min(1) });
+const SourceFile = z.strictObject({
+  cpus: z.int().min(1),
+  memoryMib: z.int().min(1),
+  diskBytes: z.int().min(1),
+  content: z.string().nullable().default(null),
+});
 
 const DIRECTORIES = [
   'dev',
@@ -59,13 +65,14 @@ export async function ensureDefaultImage(images: string): Promise<void> {
   const staging = join(images, `.${DEFAULT_IMAGE}.new`);
   await rm(staging, { recursive: true, force: true });
   await makeTree(imageRoot(staging, '.'));
-  await describeImage(staging, 0);
+  await describeImage(staging, 0, await digestOfTree(imageRoot(staging, '.')));
   await rename(staging, join(images, DEFAULT_IMAGE));
 }
 
-/** Writes down what a clone of the image in a folder gets. @param usedBytes of its tree */
-export async function describeImage(folder: string, usedBytes: number): Promise<void> {
-  const about = { cpus: 1, memoryMib: OWN_MEMORY_MIB, diskBytes: Math.max(usedBytes, 64 * 1024 * 1024) };
+/** Writes down what a clone of the image in a folder gets. @param usedBytes of its tree @param content digest of it */
+export async function describeImage(folder: string, usedBytes: number, content: string): Promise<void> {
+  const diskBytes = Math.max(usedBytes, 64 * 1024 * 1024);
+  const about = { cpus: 1, memoryMib: OWN_MEMORY_MIB, diskBytes, content };
   await writeFile(join(folder, SOURCE_FILE), `${JSON.stringify(about)}\n`);
 }
 

@@ -69,8 +69,8 @@ export class SimulatedBaking implements HostBaking {
         await failpoints.hit('flattenDisks', 'during', idsOf(request), signal);
         await cleanTree(root);
         const [virtualBytes, storedBytes] = [await apparentBytes(root), await allocatedBytes(root)];
-        await describeImage(folder, virtualBytes);
         const sha256 = await digestOfTree(root, signal);
+        await describeImage(folder, virtualBytes, sha256);
         return { disks: [{ target: 'root', sha256, virtualBytes, storedBytes }], sizeBytes: storedBytes };
       });
     } catch (error) {

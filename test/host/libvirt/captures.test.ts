@@ -35,13 +35,8 @@ beforeEach(async () => {
     return answers[args[0] ?? ''] ?? '';
   });
   agent = new GuestAgent(virsh, new Domains(virsh));
-  captures = new LibvirtCaptures({
-    state,
-    virsh,
-    sources: new Sources(virsh),
-    agent,
-    digests: new BaseDigests(state.images),
-  });
+  const digests = new BaseDigests(state.images);
+  captures = new LibvirtCaptures({ state, virsh, sources: new Sources(virsh, digests), agent, digests });
 });
 afterEach(async () => {
   vi.restoreAllMocks();

@@ -1,7 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BaseDigests } from '../../../host/disk/base-digest.ts';
 import { Virsh } from '../../../host/libvirt/client/virsh.ts';
 import { Sources } from '../../../host/libvirt/layers/sources.ts';
 import { DEFAULT_INTERVALS } from '../../../model/intervals.ts';
@@ -17,9 +18,11 @@ let domains: { all: string[]; active: string[]; saved: string[] };
 let memory: number;
 
 let folder: string;
+let digests: BaseDigests;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sources-'));
+  digests = new BaseDigests(folder);
   await writeFile(join(folder, 'disk'), new Uint8Array(1_024));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -33,7 +36,8 @@ beforeEach(() => {
   domains = { all: ['golden one', 'web', SANDBOX], active: [SANDBOX], saved: ['web'] };
   memory = 512;
   virsh = new Virsh('test:///default');
-  vi.spyOn(virsh, 'run').mockImplementation(async ([command = '', argument = '']) => {
+  vi.spyOn(virsh, 'run').mockImplementation(async ([command = '', argument = '', ...rest]) => {
+    if (rest.includes('--with-managed-save')) return lines(domains.saved);
     asked.push(command.startsWith('list') ? 'list' : `${command} ${argument}`);
     if (command !== 'dumpxml') return `${lines(domains.all)}\n//${lines(domains.active)}\n//${lines(domains.saved)}\n`;
     const name = argument.replace('--domain=', '');
@@ -46,7 +50,7 @@ afterEach(() => vi.restoreAllMocks());
 
 describe('Sources.list', () => {
   it('asks once for all, and reads a definition once', async () => {
-    const sources = new Sources(virsh);
+    const sources = new Sources(virsh, digests);
     expect((await sources.list()).map(({ name, memoryMib }) => [name, memoryMib])).toEqual([
       ['golden one', 512],
       ['web', 512],
@@ -58,7 +62,7 @@ describe('Sources.list', () => {
   });
 
   it('reads it anew when the source has started, and when it has come again', async () => {
-    const sources = new Sources(virsh);
+    const sources = new Sources(virsh, digests);
     await sources.list();
     asked = [];
     domains.active.push('golden one');
@@ -73,9 +77,24 @@ describe('Sources.list', () => {
   });
 
   it('reads it anew after a while', async () => {
-    const sources = new Sources(virsh, { ...DEFAULT_INTERVALS, definitionMs: 0 });
+    const sources = new Sources(virsh, digests, { ...DEFAULT_INTERVALS, definitionMs: 0 });
     await sources.list();
     memory = 1_024;
     expect((await sources.list())[0]).toMatchObject({ memoryMib: 1_024 });
+  });
+
+  it('tells what a source holds as soon as that was read, until its disk is changed', async () => {
+    const sources = new Sources(virsh, digests);
+    const context = { signal: new AbortController().signal, alive: () => {} };
+    const content = async () => (await sources.list()).map((source) => source.content);
+    expect(await content()).toEqual([null, null]);
+    const read = await sources.contentOf('golden one', context);
+    expect(read).toMatch(/^[0-9a-f]{64}$/);
+    expect(await content()).toEqual([read, null]); // what has saved memory is not at rest
+    await chmod(join(folder, 'disk'), 0o644);
+    await writeFile(join(folder, 'disk'), new Uint8Array(1_024).fill(1));
+    expect(await content()).toEqual([null, null]);
+    expect(await sources.contentOf('golden one', context)).not.toBe(read);
+    await expect(sources.contentOf('web', context)).rejects.toMatchObject({ code: 'source_running' });
   });
 });

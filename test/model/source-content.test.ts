@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import type { HostRecord } from '../../model/host.ts';
+import { alike, differenceOf } from '../../model/source-content.ts';
+
+const WEB = 'web-1';
+
+function host(id: string, content: string | null, cloneable = true): HostRecord {
+  const source = { name: WEB, cloneable, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1, content };
+  return {
+    id,
+    installationId: `ins-${id}`,
+    hostUuid: null,
+    epoch: 1,
+    kind: 'libvirt',
+    isolation: 'kvm',
+    capacity: { cpus: 1, memoryTotalMib: 1, memoryAvailableMib: 1, diskTotalBytes: 1, diskAvailableBytes: 1 },
+    promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
+    sources: [source],
+    startedAt: '',
+    lastSeenAt: '',
+  };
+}
+
+/** Promise: a source on two hosts is the same content or an error. */
+describe('a source on several hosts', () => {
+  it.each([
+    ['on one host is what it is', [host('b', null)], ['b'], undefined],
+    ['that is the same is made anywhere, the best host first', [host('b', 'x'), host('a', 'x')], ['b', 'a'], 'x'],
+    ['is compared where nobody has read it', [host('b', null), host('a', 'x')], ['b', 'a'], 'x'],
+    ['that nobody has read is made on one of them', [host('b', null), host('a', null)], ['a'], undefined],
+    ['counts where it can be cloned', [host('b', 'x'), host('a', 'y', false)], ['b', 'a'], undefined],
+    [
+      'that runs everywhere is proposed as it was',
+      [host('b', null, false), host('a', null, false)],
+      ['b', 'a'],
+      undefined,
+    ],
+  ])('%s', (_what, hosts, hostIds, content) => {
+    const installations = Object.fromEntries(hostIds.map((id) => [id, `ins-${id}`]));
+    expect(alike(hosts, WEB)).toEqual({ hostIds, installations, ...(content !== undefined && { content }) });
+  });
+
+  it('that differs is refused, with the hosts', () => {
+    const hosts = [host('a', 'x'), host('b', 'y'), host('c', 'x'), host('d', null)];
+    expect(() => alike(hosts, WEB)).toThrow(expect.objectContaining({ code: 'source_differs' }));
+    expect(differenceOf(hosts, WEB)).toBe(
+      'The source "web-1" of a and c is not that of b: one name, and different disks.',
+    );
+    expect(differenceOf(hosts.slice(2), WEB)).toBeNull();
+  });
+});
