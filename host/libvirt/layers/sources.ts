@@ -129,14 +129,14 @@ export class Sources {
    * @returns null when one of them is a block device
    * @throws MayflyError source_not_found, source_running, host_unavailable when a disk cannot be read
    */
-  async contentOf(name: string, { signal, alive }: StepContext): Promise<string | null> {
+  async contentOf(name: string, context: StepContext): Promise<string | null> {
     const { xml, busy } = await this.get(name);
     if (busy !== null) throw new MayflyError('source_running', `${name}: ${busy}`);
     const found: string[] = [];
     this.#disks.delete(xml); // what they are backed by may have changed
     for (const file of (await this.#disksOf(xml)).files) {
-      signal.throwIfAborted();
-      alive(`reading ${file}`);
+      context.signal.throwIfAborted();
+      context.alive(`reading ${file}`);
       const digest = await this.digests.protect(file);
       if (digest === null) return null;
       found.push(digest);
