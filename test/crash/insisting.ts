@@ -18,9 +18,12 @@ export async function insisting<T>(send: () => Promise<T>, withinMs: number): Pr
   }
 }
 
+/** Asked again they are answered otherwise only when somebody acts. */
+const ANSWERS: ReadonlySet<string> = new Set(['capacity_exhausted', 'host_alive']);
+
 /** The failure of a saga names what it was about: it is an answer. */
 function isPassing(error: unknown): boolean {
   if (error instanceof MayflyConnectionError) return true;
   if (!(error instanceof MayflyApiError) || error.problem.sandboxId !== undefined) return false;
-  return error.retryable && error.code !== 'capacity_exhausted';
+  return error.retryable && !ANSWERS.has(error.code);
 }
