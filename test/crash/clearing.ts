@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MayflyApiError } from '../../client/http/api-error.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { entriesOf } from '../../host/os/directory.ts';
 import { SimulatedSources } from '../../host/simulated/source/running-source.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { eventually } from '../support/eventually.ts';
 import { insisting } from './insisting.ts';
 import type { Stage } from './stage.ts';
 
@@ -21,7 +23,7 @@ export async function cleared(stage: Stage): Promise<void> {
   await Promise.all(items.map(({ id }) => withoutSnapshots(stage, id)));
   const sources = await ask(() => client.listSources());
   for (const { name } of sources.items) {
-    if (name.startsWith('baked-')) await ask(() => client.sources.delete(name, {}, WAIT));
+    if (name.startsWith('baked-')) await withoutSource(client, name);
     if (name.startsWith(OWN_SOURCE)) await withoutCaptures(client, name);
   }
   const images = join(stage.mayfly.hostDir(), 'images');
@@ -43,6 +45,15 @@ async function withoutSnapshots({ client, made }: Stage, sandboxId: string): Pro
   const kept = 'snapshotId' in made ? made.snapshotId : null;
   for (const { id, state } of items)
     if (state === 'ready' && id !== kept) await ask(() => client.snapshots.delete(id, WAIT));
+}
+
+/** One whose bake has failed is still listed until the host describes itself again. */
+async function withoutSource(client: MayflyClient, name: string): Promise<void> {
+  const isListed = async () => (await ask(() => client.listSources())).items.some((source) => source.name === name);
+  await ask(() => client.sources.delete(name, {}, WAIT)).catch(async (error: unknown) => {
+    if (!(error instanceof MayflyApiError && error.code === 'source_not_baked')) throw error;
+    await eventually(isListed, (listed) => !listed);
+  });
 }
 
 async function withoutCaptures(client: MayflyClient, name: string): Promise<void> {

@@ -19,7 +19,7 @@ export async function insisting<T>(send: () => Promise<T>, withinMs: number): Pr
 }
 
 /** Asked again they are answered otherwise only when somebody acts. */
-const ANSWERS: ReadonlySet<string> = new Set(['capacity_exhausted', 'host_alive']);
+const ANSWERS: ReadonlySet<string> = new Set(['bake_failed', 'capacity_exhausted', 'host_alive']);
 
 /** The failure of a saga names what it was about: it is an answer. */
 function isPassing(error: unknown): boolean {

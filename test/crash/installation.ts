@@ -120,8 +120,8 @@ export class CrashInstallation {
   /** Ends every process of it, but no machine. */
   async stop(): Promise<void> {
     const { temporal, store, ...ours } = this.parts;
-    await Promise.all([...new Set([...Object.values(ours), ...this.hosts])].map((part) => part.down()));
-    await Promise.all([temporal.down(), store.down()]);
+    await Promise.all([...new Set([...Object.values(ours), ...this.hosts])].map((part) => part.end()));
+    await Promise.all([temporal.end(), store.end()]);
   }
 
   /** The last that each process has said. */

@@ -22,6 +22,7 @@ const LOOK_MS = 5;
 export class Part {
   #running: Running | null = null;
   #isHeld = true;
+  #isOver = false;
   #loop: Promise<void> = Promise.resolve();
   /** How often it ended though nobody had killed it. */
   endedByItself = 0;
@@ -33,9 +34,9 @@ export class Part {
     private readonly start: () => Promise<Running>,
   ) {}
 
-  /** Starts it, and from then on again whenever it has ended. */
+  /** Starts it, and from then on again whenever it has ended. After {@link end} it does nothing: who is late starts nobody. */
   up(): void {
-    if (!this.#isHeld) return;
+    if (!this.#isHeld || this.#isOver) return;
     this.#isHeld = false;
     this.#loop = this.#keep();
   }
@@ -46,6 +47,12 @@ export class Part {
     this.#isKilled = true;
     this.send(signal);
     await this.#loop;
+  }
+
+  /** Kills it for good. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.down();
   }
 
   send(signal: NodeJS.Signals): void {
