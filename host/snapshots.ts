@@ -85,6 +85,12 @@ export interface HostSnapshots {
    */
   flatten(sandboxId: string, context: StepContext): Promise<void>;
   /**
+   * As {@link flatten}, of the deleted snapshots alone that lie above all others: what they kept is copied, and they are freed.
+   * @returns how many snapshots the sandbox's disks refer to no more
+   * @throws MayflyError flatten_failed, sandbox_not_running
+   */
+  mergeDeleted(sandboxId: string, context: StepContext): Promise<number>;
+  /**
    * What differs between two snapshots: of the disk that their machine boots from, its file system. Both stay as they
    * are, and are there until the last line. What is said of them was written by guests.
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, diff_failed, after any number of lines

@@ -45,12 +45,16 @@ export function createSnapshotActivities({ hypervisor, commandRuns, guests, room
       return { ...saved, chainLength: await snapshots.chainLength(sandboxId) };
     },
     /**
-     * @returns how many snapshots its disks referred to; 0 when that was not too many
+     * Brings the disks to refer to the source alone when they refer to too many snapshots; else frees what was deleted, and
+     * is kept for them alone.
+     * @returns how many snapshots they referred to, 0 when that was not too many; and how many deleted ones were freed
      * @throws MayflyError flatten_failed, sandbox_not_running, quota_exceeded, host_disk_full
      */
-    async flatten({ sandboxId }: StepTarget): Promise<{ leantOn: number }> {
+    async flatten({ sandboxId }: StepTarget): Promise<{ leantOn: number; merged?: number }> {
       const chainLength = await snapshots.chainLength(sandboxId);
-      if (chainLength <= LONGEST_CHAIN) return { leantOn: 0 };
+      if (chainLength <= LONGEST_CHAIN) {
+        return { leantOn: 0, merged: await snapshots.mergeDeleted(sandboxId, stepContext()) };
+      }
       await room.checkFlat(sandboxId);
       await snapshots.flatten(sandboxId, stepContext());
       return { leantOn: chainLength };

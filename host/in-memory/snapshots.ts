@@ -86,6 +86,10 @@ export class InMemorySnapshots implements HostSnapshots {
 
   async flatten(): Promise<void> {}
 
+  async mergeDeleted(): Promise<number> {
+    return 0;
+  }
+
   compare(): AsyncIterable<FileChangeRecord> {
     return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(notComparable()) }) };
   }

@@ -155,6 +155,10 @@ export class SimulatedSnapshots implements HostSnapshots {
 
   async flatten(): Promise<void> {}
 
+  async mergeDeleted(): Promise<number> {
+    return 0;
+  }
+
   compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
     return this.#comparing.compare(comparison, signal);
   }

@@ -19,6 +19,8 @@ export interface ContinuedLife {
   /** The latest that are over, the oldest first, for who asks again or has not heard of the end yet. */
   outcomes: OperationOutcome[];
   chainLength: number;
+  /** `@default` false */
+  hasDeletedLayer?: boolean;
   /** The latest PATCHes, by the ids of their updates, the oldest first: one that is sent again changes nothing. */
   patches: string[];
   /** Who asked for the end. */

@@ -57,6 +57,8 @@ export const PATCH = 'patch';
 export const DESTROY = 'destroy';
 /** Signal, no arguments: the sandbox is being used; the idle timer starts anew. */
 export const TOUCH = 'touch';
+/** Signal, no arguments: a snapshot that its disks refer to was needed for a moment, and has been deleted. */
+export const LAYER_DELETED = 'layerDeleted';
 /**
  * Signal with a {@link HostForgotten}: a host is given up that it is on, or that was asked to take it. What waits for that
  * is left, and the end is unproved; where it is on that host it ends now.

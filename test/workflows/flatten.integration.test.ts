@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, type Mock, vi } from 'vitest';
 import type { HostSnapshots } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { LONGEST_CHAIN } from '../../model/snapshots/snapshot.ts';
 import { GIB } from '../../model/snapshots/storage.ts';
@@ -8,16 +10,21 @@ import { eventually } from '../support/eventually.ts';
 import type { TestOperations } from '../support/operations.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { FULL } from '../support/sweep.ts';
+import { TEST_TIMEOUTS } from '../support/test-timeouts.ts';
 
+const actor = { apiKeyId: 'test', agentId: null };
 const { test, mayfly: all } = useSagaCases({ kind: 'in-memory' });
 
 /** What the host says of the chain of a sandbox: one in memory copies, so it has none of its own. */
 const chains = new Map<string, number>();
 type Flatten = HostSnapshots['flatten'];
 const flattening = new Map<string, Mock<Flatten>>();
+/** Those that have a deleted snapshot above all others. */
+const merging = new Set<string>();
 beforeAll(() => {
   const { snapshots } = all().machine().hypervisor;
   vi.spyOn(snapshots, 'chainLength').mockImplementation(async (id) => chains.get(id) ?? LONGEST_CHAIN + 1);
+  vi.spyOn(snapshots, 'mergeDeleted').mockImplementation(async (id) => Number(merging.delete(id)));
   vi.spyOn(snapshots, 'flatten').mockImplementation(async (id, context) => flattening.get(id)?.(id, context));
 });
 afterAll(() => vi.restoreAllMocks());
@@ -159,4 +166,22 @@ test('a host worker that is gone in its middle does it again', FULL, async ({ ma
   await operations.snapshot(id);
   await toldTimes(operations, id, 'sandbox.flattened', 1);
   expect(flatten).toHaveBeenCalledTimes(2);
+});
+
+test('the layer of a snapshot that was needed for a moment is freed when that is deleted', async ({
+  mayfly,
+  operations,
+}) => {
+  const { id } = await mayfly.create();
+  chains.set(id, 1);
+  merging.add(id);
+  const snapshotId = snapshotIdFrom(randomBytes(ID_BYTES));
+  await mayfly.sagas.startEphemeral({ snapshotId, ...mayfly.hostRef, actor, timeouts: TEST_TIMEOUTS });
+  const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk' } as const;
+  await operations.begin(id, { ...wish, reason: 'diff', actor });
+  expect(await operations.ended(id, snapshotId)).toBeNull();
+  expect(await told(operations, id, 'sandbox.flattened')).toEqual([]);
+  await mayfly.sagas.releaseEphemeral(snapshotId);
+  expect(await toldTimes(operations, id, 'sandbox.flattened', 1)).toMatchObject([{ detail: { snapshots: 1 } }]);
+  await mayfly.keepHistory('layer-deleted', id);
 });

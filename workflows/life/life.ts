@@ -27,6 +27,8 @@ export class Life extends RecordedLife {
   readonly timeouts: Timeouts;
   /** How many snapshots its disks refer to, as its latest snapshot found. */
   chainLength = 0;
+  /** They refer to one that was needed for a moment, and is deleted. */
+  hasDeletedLayer = false;
   /** Its end has come, by a delete, a timer or its machine's death, though its record may not say so yet: what is under way is cut short. */
   shallEnd = false;
   /** Something is being done to it, so it is not idle. */
@@ -145,6 +147,7 @@ export class Life extends RecordedLife {
       operations: this.#operations,
       outcomes,
       chainLength: this.chainLength,
+      hasDeletedLayer: this.hasDeletedLayer,
       patches: [...this.patches.ids],
       stop: this.#stop,
       forgottenHosts: this.forgotten.hostIds,
@@ -153,11 +156,12 @@ export class Life extends RecordedLife {
     return continueAsNew<(input: SandboxInput) => Promise<unknown>>({ ...this.input, continued });
   }
 
-  #goOn({ steps, createSteps, operations, chainLength, stop }: ContinuedLife): void {
+  #goOn({ steps, createSteps, operations, chainLength, hasDeletedLayer = false, stop }: ContinuedLife): void {
     this.steps = steps;
     this.#createSteps = createSteps;
     this.#operations = operations;
     this.chainLength = chainLength;
+    this.hasDeletedLayer = hasDeletedLayer;
     this.#stop = stop;
   }
 

@@ -6,6 +6,7 @@ import {
   DESTROY,
   HOST_FORGOTTEN,
   type HostForgotten,
+  LAYER_DELETED,
   MACHINE_ENDED,
   OPERATE,
   OPERATED,
@@ -35,6 +36,7 @@ export const destroy = defineSignal<[StopRequest]>(DESTROY);
 export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
 export const machineEnded = defineSignal<[MachineEndReport]>(MACHINE_ENDED);
 export const touch = defineSignal(TOUCH);
+export const layerDeleted = defineSignal(LAYER_DELETED);
 
 export const hostAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.host, 'KEYWORD');
 export const stateAttribute = defineSearchAttributeKey(SEARCH_ATTRIBUTES.state, 'KEYWORD');

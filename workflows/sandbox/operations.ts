@@ -7,8 +7,8 @@ import { OperationRun } from '../life/operation-run.ts';
 import { operationGeneration } from '../life/steps.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { refusal } from '../saga/failure.ts';
-import { operate, operated } from '../saga/messages.ts';
-import { flattenDisks, isChainTooLong } from '../snapshot/flatten-disks.ts';
+import { layerDeleted, operate, operated } from '../saga/messages.ts';
+import { areLayersToGo, flattenDisks } from '../snapshot/flatten-disks.ts';
 import { snapshotSandbox } from '../snapshot/snapshot-sandbox.ts';
 import { hibernateSandbox } from './hibernate-sandbox.ts';
 import { pauseSandbox, resumeSandbox } from './pause-sandbox.ts';
@@ -35,6 +35,9 @@ export class Operations {
     outcomes: readonly OperationOutcome[] = [],
   ) {
     this.#outcomes = [...outcomes];
+    setHandler(layerDeleted, () => {
+      life.hasDeletedLayer = true;
+    });
     setHandler(operate, (operation) => this.#begin(operation), {
       validator: (operation) => {
         life.checkOpen();
@@ -88,11 +91,24 @@ export class Operations {
   /** Until there is something to do, or nothing any more. What is done of itself meanwhile gives way to it. */
   async #untilNext(): Promise<void> {
     const meanwhile = new CancellationScope();
-    const flattened = isChainTooLong(this.life) ? meanwhile.run(() => this.#flatten()) : null;
+    let flattening: Promise<void> | null = null;
+    const begin = () => {
+      flattening = meanwhile
+        .run(() => this.#flatten())
+        .finally(() => {
+          flattening = null;
+        });
+    };
     const isNext = () => this.life.shallEnd || this.#current !== null;
-    await condition(() => isNext() || shallContinue());
+    const isOver = () => isNext() || shallContinue();
+    if (areLayersToGo(this.life)) begin();
+    for (;;) {
+      await condition(() => isOver() || (flattening === null && this.life.hasDeletedLayer && areLayersToGo(this.life)));
+      if (isOver()) break;
+      begin();
+    }
     meanwhile.cancel();
-    if (!isNext()) await flattened; // what it writes is written before the run continues as new
+    if (!isNext()) await flattening; // what it writes is written before the run continues as new
   }
 
   /** With a generation between the latest operation's and the next one's. */

@@ -4,11 +4,15 @@ import {
   continueAsNew,
   defineSignal,
   executeChild,
+  getExternalWorkflowHandle,
+  log,
   ParentClosePolicy,
+  patched,
   setCurrentDetails,
   setHandler,
   sleep,
 } from '@temporalio/workflow';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
@@ -19,6 +23,7 @@ import {
 } from '../../model/snapshots/snapshot.ts';
 import { shallContinue } from '../saga/continuing.ts';
 import { failureOf } from '../saga/failure.ts';
+import { layerDeleted } from '../saga/messages.ts';
 import { snapshotRecords } from './snapshot-records.ts';
 
 const passed = defineSignal(RELEASED);
@@ -45,10 +50,22 @@ export async function ephemeralSnapshot({ withinMs = LONGEST_MS, ...input }: Eph
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const record = await present(input.snapshotId);
     if (!record || record.state === 'failed' || record.state === 'deleted') return;
-    if (record.state !== 'creating' && (await deleted(input))) return;
+    if (record.state !== 'creating' && (await deleted(input))) {
+      if (patched('its-layer-goes-too')) await freeLayer(record.sandboxId);
+      return;
+    }
     setCurrentDetails(`${input.snapshotId} is ${record.state}`);
     await sleep(pause);
     if (shallContinue()) await continueAsNew<typeof ephemeralSnapshot>({ ...input, withinMs: 1 });
+  }
+}
+
+/** Its sandbox still refers to it, when it lives: before anything else does, it shall have what that holds itself. */
+async function freeLayer(sandboxId: string): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(workflowIdOf(sandboxId)).signal(layerDeleted);
+  } catch (error) {
+    log.info('the sandbox of a snapshot that was needed for a moment has ended', { sandboxId, why: String(error) });
   }
 }
 

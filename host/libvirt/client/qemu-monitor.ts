@@ -67,6 +67,12 @@ export class QemuMonitor {
     return jobs.find(({ device }) => device === job)?.ready ?? null;
   }
 
+  /** Has the image of a node name another file as what lies below it; what QEMU has open stays. */
+  async nameBacking(sandboxId: string, node: string, path: string): Promise<void> {
+    const args = { device: node, 'image-node-name': node, 'backing-file': path };
+    await this.execute(sandboxId, 'change-backing-file', args);
+  }
+
   /**
    * Has QEMU write down what it keeps of a node in its own memory, the tables that say where a cluster is among it.
    * @returns what it complains of; empty when nothing

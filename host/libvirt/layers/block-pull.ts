@@ -47,15 +47,19 @@ export class BlockPull {
     }
   }
 
-  /** Has QEMU write down what it keeps of an image in its own memory. */
-  async flush(sandboxId: string, path: string): Promise<void> {
-    const node = await this.monitor.driveNode(sandboxId, path);
-    if (node === null) throw notFlushed(sandboxId, path, 'it is in none of its drives');
+  /**
+   * Has QEMU write down what it keeps of an image in its own memory, and what lies below it, by its present name: QEMU
+   * itself would write the name that it had when the machine was started.
+   */
+  async writeDown(sandboxId: string, [active, base]: LayeredDisk['layers']): Promise<void> {
+    const node = await this.monitor.driveNode(sandboxId, active.path);
+    if (node === null) throw notWritten(sandboxId, active.path, 'it is in none of its drives');
+    if (base) await this.monitor.nameBacking(sandboxId, node, base.path);
     const complaint = await this.monitor.flush(sandboxId, node);
-    if (complaint !== '') throw notFlushed(sandboxId, path, complaint);
+    if (complaint !== '') throw notWritten(sandboxId, active.path, complaint);
   }
 }
 
-function notFlushed(sandboxId: string, path: string, why: string): MayflyError {
+function notWritten(sandboxId: string, path: string, why: string): MayflyError {
   return new MayflyError('flatten_failed', `The QEMU of ${sandboxId} did not write down ${path}: ${why}.`);
 }

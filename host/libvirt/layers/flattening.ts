@@ -11,6 +11,7 @@ import type { Layer } from '../domain-xml/clone-disks.ts';
 import type { BlockPull } from './block-pull.ts';
 import { type LayeredDisk, layeredDisks, putLayers } from './disk-layers.ts';
 import type { References } from './references.ts';
+import { SnapshotFolder } from './snapshot-folder.ts';
 import { Workspace } from './workspace.ts';
 
 /** What must stay free on the host beside the copy. Bytes. */
@@ -22,39 +23,59 @@ export interface FlatteningDeps {
   references: References;
 }
 
-/** A disk that refers to snapshots, and the file of its source that it shall refer to instead. */
+/** A disk, the layers of snapshots that it shall refer to no more, and what lies below those. */
 interface Pull {
   target: string;
-  active: Layer;
-  /** The layers of snapshots between the two. */
-  snapshots: Layer[];
-  /** The source's own files, topmost first. */
-  bases: [Layer, ...Layer[]];
+  leaving: Layer[];
+  base: Layer;
 }
 
 /**
- * Makes the disks of a living sandbox refer to its source alone: what they read from snapshots is copied into the layer
- * they write to, while the sandbox goes on. docs/decisions/0024-bounded-chains.md says what a crash leaves at each point.
+ * Makes the disks of a living sandbox refer to fewer snapshots: what they read from these is copied into the layer they write
+ * to, while the sandbox goes on. docs/decisions/0024-bounded-chains.md says what a crash leaves at each point.
  */
 export class Flattening {
   constructor(private readonly deps: FlatteningDeps) {}
 
-  /** @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable */
+  /** Down to the source. @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable */
   async flatten(sandboxId: string, context: StepContext): Promise<void> {
+    await this.#leave(sandboxId, context, async () => true);
+  }
+
+  /**
+   * Down to the first snapshot that is not deleted.
+   * @returns how many snapshots its disks refer to no more
+   * @throws MayflyError flatten_failed, sandbox_not_running, host_unavailable
+   */
+  async mergeDeleted(sandboxId: string, context: StepContext): Promise<number> {
+    return this.#leave(sandboxId, context, (id) => new SnapshotFolder(this.deps.state, id).isRemoved());
+  }
+
+  /** @param isLeft whether a snapshot is to be referred to no more; asked of the newest first, until one is to stay */
+  async #leave(
+    sandboxId: string,
+    context: StepContext,
+    isLeft: (snapshotId: string) => Promise<boolean>,
+  ): Promise<number> {
     const { signal } = context;
     await this.stop(sandboxId);
     const workspace = new Workspace(this.deps.state, sandboxId);
     const spec = await workspace.spec();
     if (spec === null) throw new MayflyError('sandbox_not_running', `${sandboxId} is not on this host.`);
-    if (spec.snapshots.length === 0) return;
-    const pulls = this.#pulls(await workspace.domain());
+    const leaving: string[] = [];
+    for (const id of spec.snapshots) {
+      if (!(await isLeft(id))) break;
+      leaving.push(id);
+    }
+    if (leaving.length === 0) return 0;
+    const pulls = this.#pulls(await workspace.domain(), leaving, await this.deps.blockPull.disks(sandboxId));
     await this.#checkRoom(sandboxId, pulls);
     signal.throwIfAborted();
     await workspace.markPulling();
     try {
-      for (const { target, bases } of pulls) {
+      for (const { target, base } of pulls) {
         context.alive(`copying ${target}`);
-        await this.deps.blockPull.pull(sandboxId, target, bases[0].path, signal);
+        await this.deps.blockPull.pull(sandboxId, target, base.path, signal);
       }
     } catch (error) {
       await this.stop(sandboxId);
@@ -68,61 +89,69 @@ export class Flattening {
       });
     }
     await this.stop(sandboxId);
-    if ((await workspace.spec())?.snapshots.length === 0) return;
+    const left = (await workspace.spec())?.snapshots ?? [];
+    if (!leaving.some((id) => left.includes(id))) return leaving.length;
     throw new MayflyError('flatten_failed', `The disks of ${sandboxId} are copied, but it still refers to snapshots.`);
   }
 
   /**
-   * Ends what a flatten left under way, also one of a worker that was killed: a disk whose copy was whole refers to its
-   * source from then on, another's copy is given up. QEMU does not save while it copies, so a save begins with this.
+   * Ends what was left under way, also by a worker that was killed: a disk whose copy was whole refers to what lies below
+   * from then on, another's copy is given up. QEMU does not save while it copies, so a save begins with this.
    * Of a machine that is off, the images are made to name what lies below them again. Costs nothing when there is none.
    */
   async stop(sandboxId: string): Promise<void> {
     const workspace = new Workspace(this.deps.state, sandboxId);
     if (!(await workspace.isPulling())) return;
     const domain = await workspace.domain();
-    const pulls = this.#pulls(domain);
-    for (const { target } of pulls) await this.deps.blockPull.abort(sandboxId, target);
+    const disks = layeredDisks(domain).filter(({ layers }) => layers.some(({ path }) => this.#isSnapshots(path)));
+    for (const { target } of disks) await this.deps.blockPull.abort(sandboxId, target);
     const live = await this.deps.blockPull.disks(sandboxId);
-    const isFlat = await this.#settle(workspace, domain, pulls, live);
-    if (live.length === 0) await mend(pulls);
+    const hasLeft = await this.#settle(workspace, domain, disks, live);
+    if (live.length === 0) await mend(disks);
     await workspace.unmarkPulling();
-    if (isFlat) await this.deps.references.sweep();
+    if (hasLeft) await this.deps.references.sweep();
   }
 
   /**
-   * Writes down which disks refer to their source alone, as the living domain has it. When all do by domain.xml, only
-   * spec.json was not written any more: that is made up for, whether there is a domain or not.
+   * Writes down what the disks refer to, as the living domain has it. When domain.xml says so already, only spec.json was
+   * not written any more: that is made up for, whether there is a domain or not.
+   * @returns whether there are snapshots that it refers to no more
    */
   async #settle(
     workspace: Workspace,
     domain: Element,
-    pulls: readonly Pull[],
+    disks: readonly LayeredDisk[],
     live: readonly LayeredDisk[],
   ): Promise<boolean> {
-    const { sandboxId } = workspace;
     const spec = await workspace.spec();
-    const whole = pulls.filter(({ target, active, bases }) => {
-      const [top, below] = live.find((disk) => disk.target === target)?.layers ?? [];
-      return top?.path === active.path && below?.path === bases[0].path;
-    });
-    if (spec === null || (whole.length === 0 && pulls.length > 0)) return false;
-    for (const { target, active, bases } of whole) {
-      await this.deps.blockPull.flush(sandboxId, active.path);
-      await flushFile(active.path); // a domain's cache mode may have QEMU leave that out
-      putLayers(domain, target, [active, ...bases]);
+    if (spec === null) return false;
+    const shorter = disks.flatMap((disk) => shortened(disk, live));
+    for (const { target, layers } of shorter) {
+      await this.deps.blockPull.writeDown(workspace.sandboxId, layers);
+      await flushFile(layers[0].path); // a domain's cache mode may have QEMU leave that out
+      putLayers(domain, target, layers);
     }
-    const isFlat = whole.length === pulls.length;
-    const bases = isFlat ? spec.bases.filter(({ path }) => !this.#isSnapshots(path)) : spec.bases;
-    await workspace.change({ ...spec, bases, snapshots: isFlat ? [] : spec.snapshots }, domain);
-    return isFlat;
+    const files = layeredDisks(domain).flatMap(({ layers }) => layers.map(({ path }) => path));
+    const snapshots = spec.snapshots.filter((id) =>
+      files.some((path) => dirname(path) === this.deps.state.snapshot(id)),
+    );
+    const hasLeft = snapshots.length < spec.snapshots.length;
+    if (shorter.length === 0 && !hasLeft) return false;
+    const bases = spec.bases.filter(({ path }) => !this.#isSnapshots(path) || files.includes(path));
+    await workspace.change({ ...spec, bases, snapshots }, domain);
+    return hasLeft;
   }
 
-  #pulls(domain: Element): Pull[] {
-    return layeredDisks(domain).flatMap(({ target, layers: [active, ...below] }) => {
-      const snapshots = below.filter(({ path }) => this.#isSnapshots(path));
-      const [base, ...rest] = below.filter(({ path }) => !this.#isSnapshots(path));
-      return snapshots.length === 0 || !base ? [] : [{ target, active, snapshots, bases: [base, ...rest] }];
+  #pulls(domain: Element, leaving: readonly string[], live: readonly LayeredDisk[]): Pull[] {
+    const folders = leaving.map((id) => this.deps.state.snapshot(id));
+    return layeredDisks(domain).flatMap(({ target, layers: [, ...below] }) => {
+      const staying = below.findIndex(({ path }) => !folders.includes(dirname(path)));
+      if (staying <= 0) return [];
+      // Since its start a domain calls a layer what that was called when it was written.
+      const base = liveBelow(target, live).at(staying - below.length);
+      if (!base)
+        throw new MayflyError('sandbox_not_running', `The disk ${target} of the sandbox is in use by no machine.`);
+      return [{ target, leaving: below.slice(0, staying), base }];
     });
   }
 
@@ -132,14 +161,14 @@ export class Flattening {
 
   /** The copy is at most as large as all that is copied from. */
   async #checkRoom(sandboxId: string, pulls: readonly Pull[]): Promise<void> {
-    const files = await Promise.all(pulls.flatMap(({ snapshots }) => snapshots).map(({ path }) => stat(path)));
+    const files = await Promise.all(pulls.flatMap(({ leaving }) => leaving).map(({ path }) => stat(path)));
     const needed = files.reduce((sum, { blocks }) => sum + blocks * 512, 0);
     const { bavail, bsize } = await statfs(this.deps.state.sandboxes);
     if (bavail * bsize >= needed + SPARE_BYTES) return;
     const [wanted, free] = [needed + SPARE_BYTES, bavail * bsize].map((bytes) => Math.ceil(bytes / 1_048_576));
     throw new MayflyError(
       'flatten_failed',
-      `The disks of ${sandboxId} refer to ${pulls[0]?.snapshots.length} snapshots, and stay so: to copy what they read ` +
+      `The disks of ${sandboxId} refer to ${pulls[0]?.leaving.length} snapshots, and stay so: to copy what they read ` +
         `from these the host needs ${wanted} MiB, and has ${free}. Delete snapshots or sandboxes, or give it more room.`,
     );
   }
@@ -149,9 +178,27 @@ export class Flattening {
  * QEMU names the new base in an image when all is copied, but may have died before it wrote down where the copies lie.
  * Then only what the domain says is right.
  */
-async function mend(pulls: readonly Pull[]): Promise<void> {
-  for (const { active, snapshots } of pulls) {
-    const [below] = snapshots;
+async function mend(disks: readonly LayeredDisk[]): Promise<void> {
+  for (const { layers } of disks) {
+    const [active, below] = layers;
     if (below) await nameBacking(active.path, below);
   }
+}
+
+/**
+ * A disk that the living domain has, of the layers that it is written down with, without some of those in between. Which
+ * they are tells their number: those at the bottom stay.
+ */
+function shortened(
+  { target, layers }: LayeredDisk,
+  live: readonly LayeredDisk[],
+): Pick<LayeredDisk, 'target' | 'layers'>[] {
+  const [active, ...below] = layers;
+  const left = liveBelow(target, live).length;
+  const isIt = live.some((disk) => disk.target === target && disk.layers[0].path === active.path);
+  return isIt && left > 0 && left < below.length ? [{ target, layers: [active, ...below.slice(-left)] }] : [];
+}
+
+function liveBelow(target: string, live: readonly LayeredDisk[]): Layer[] {
+  return live.find((disk) => disk.target === target)?.layers.slice(1) ?? [];
 }

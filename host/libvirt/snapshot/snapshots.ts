@@ -120,6 +120,10 @@ export class LibvirtSnapshots implements HostSnapshots {
     await this.deps.flattening.flatten(sandboxId, context);
   }
 
+  async mergeDeleted(sandboxId: string, context: StepContext): Promise<number> {
+    return await this.deps.flattening.mergeDeleted(sandboxId, context);
+  }
+
   compare(comparison: Comparison, signal: AbortSignal): AsyncIterable<FileChangeRecord> {
     return this.#comparing.compare(comparison, signal);
   }

@@ -215,3 +215,35 @@ describe('a flatten that ends before its end', () => {
     await guest.remove();
   });
 });
+
+/** Promise: a snapshot that was needed for a moment stays behind as nothing that others refer to. */
+test('what is deleted, and lies above all others, is merged into what is written, and no more', async () => {
+  const { snapshots } = machine().host;
+  const guest = await LivingGuest.wake(machine());
+  const digest = (await guest.run('dd if=/dev/urandom of=own bs=1M count=4 status=none; sync; sha256sum < own')).slice(
+    0,
+    64,
+  );
+  const [kept] = await guest.save();
+  await guest.run('echo more > more; sync');
+  const [passing] = await guest.save();
+  expect(await snapshots.remove(passing)).toEqual({ keptFor: `sandbox ${guest.id}` });
+  expect(await snapshots.mergeDeleted(guest.id, stepContext())).toBe(1);
+  expect(await snapshotsBelow(guest)).toEqual([kept]);
+  expect(await liveLayers(guest)).toHaveLength(3);
+  expect(await readdir(machine().state.snapshots)).toEqual([kept]);
+  expect(await guest.run('cat more; sha256sum < own')).toContain(`more\n${digest}`);
+  expect(await digestIn(kept, '/home/sandbox/own')).toBe(digest);
+
+  const [top] = await guest.save();
+  await snapshots.remove(kept);
+  expect(await snapshots.mergeDeleted(guest.id, stepContext())).toBe(0);
+  expect(await snapshotsBelow(guest)).toEqual([top, kept]);
+  await snapshots.remove(top);
+  expect(await snapshots.mergeDeleted(guest.id, stepContext())).toBe(2);
+  expect(await readdir(machine().state.snapshots)).toEqual([]);
+  await guest.off();
+  await guest.boot();
+  expect(await guest.run('cat more; sha256sum < own')).toContain(`more\n${digest}`);
+  await guest.remove();
+}, 600_000);
