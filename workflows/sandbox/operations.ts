@@ -28,6 +28,7 @@ export class Operations {
   readonly #runs = new Map<string, OperationRun>();
   readonly #outcomes: OperationOutcome[];
   #current: OperationRun | null = null;
+  #isFlattening = false;
 
   /** @param outcomes of those that earlier runs have seen to their ends */
   constructor(
@@ -91,30 +92,28 @@ export class Operations {
   /** Until there is something to do, or nothing any more. What is done of itself meanwhile gives way to it. */
   async #untilNext(): Promise<void> {
     const meanwhile = new CancellationScope();
-    let flattening: Promise<void> | null = null;
-    const begin = () => {
-      flattening = meanwhile
-        .run(() => this.#flatten())
-        .finally(() => {
-          flattening = null;
-        });
-    };
+    let flattened: Promise<void> | null = null;
     const isNext = () => this.life.shallEnd || this.#current !== null;
     const isOver = () => isNext() || shallContinue();
-    if (areLayersToGo(this.life)) begin();
-    for (;;) {
-      await condition(() => isOver() || (flattening === null && this.life.hasDeletedLayer && areLayersToGo(this.life)));
-      if (isOver()) break;
-      begin();
-    }
+    let isDue = areLayersToGo(this.life);
+    do {
+      if (isDue) flattened = meanwhile.run(() => this.#flatten());
+      isDue = true;
+      await condition(() => isOver() || (this.life.hasDeletedLayer && !this.#isFlattening && areLayersToGo(this.life)));
+    } while (!isOver());
     meanwhile.cancel();
-    if (!isNext()) await flattening; // what it writes is written before the run continues as new
+    if (!isNext()) await flattened; // what it writes is written before the run continues as new
   }
 
   /** With a generation between the latest operation's and the next one's. */
-  #flatten(): Promise<void> {
+  async #flatten(): Promise<void> {
     const { operations } = this.life;
-    return flattenDisks(this.life, operations === 0 ? 0 : operationGeneration(operations) + 1);
+    this.#isFlattening = true;
+    try {
+      await flattenDisks(this.life, operations === 0 ? 0 : operationGeneration(operations) + 1);
+    } finally {
+      this.#isFlattening = false;
+    }
   }
 
   async #perform(run: OperationRun, scope: CancellationScope): Promise<void> {
