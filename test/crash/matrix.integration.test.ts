@@ -68,6 +68,7 @@ test('no two cells have one name; the page keeps the part of the other kind of h
     why: 'a reason\nmore',
     seed: 'x',
     seconds: 3,
+    commit: 'abc',
   } as const;
   const page = pageOf({ kind: 'simulated', all, results: [result], lanes: 1 }, '');
   expect(page).toContain('**0/1**');

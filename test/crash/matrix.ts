@@ -12,20 +12,20 @@
  *
  * @module
  */
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { repository } from '../../worker/config/artifacts.mjs';
-import type { CellResult } from './cell-run.ts';
 import { cellsOn, type HostKind, nameOf } from './cells.ts';
 import { exitWith } from './exit-with.ts';
 import { removeAbandoned } from './in-place.ts';
 import { runCells } from './lanes.ts';
 import { ProgressLine } from './progress-line.ts';
 import { SeededRandom } from './random.ts';
-import { pageOf } from './table.ts';
+import { type KeptResult, pageOf } from './table.ts';
 
 const SHOWN_LINES = 6;
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -59,12 +59,12 @@ function readOptions() {
   return { ...values, kind, count: number('cells', 100_000), minutes: number('minutes', 10_000), lanes, results };
 }
 
-function readResults(file: string): CellResult[] {
+function readResults(file: string): KeptResult[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as CellResult);
+    .map((line) => JSON.parse(line) as KeptResult);
 }
 
 /** The first of them; the rest, what each process said, is with the results. */
@@ -94,6 +94,7 @@ async function main(): Promise<number> {
     `${cells.length} of ${all.length} cells on ${kind} hosts, seed ${seed}, ${lanes} side by side; results in ${file}`,
   );
 
+  const commit = execFileSync('git', ['-C', repository, 'log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
   const interruption = new AbortController();
   let isInterrupted = false;
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -112,7 +113,8 @@ async function main(): Promise<number> {
     kind,
     seed,
     signal: interruption.signal,
-    onResult: (result) => {
+    onResult: (given) => {
+      const result = { ...given, commit };
       results.push(result);
       appendFileSync(file, `${JSON.stringify(result)}\n`);
       if (result.verdict === 'red') line.above(`RED ${result.cell} (seed ${seed}): ${linesOf(result.why)}`);

@@ -1,15 +1,18 @@
-import { execFileSync } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
-import { repository } from '../../worker/config/artifacts.mjs';
 import type { CellResult } from './cell-run.ts';
 import { type Cell, type HostKind, nameOf } from './cells.ts';
 import { FAULTS, VICTIMS } from './victims.ts';
+
+/** A result, and of which commit. */
+export interface KeptResult extends CellResult {
+  commit: string;
+}
 
 export interface Tried {
   kind: HostKind;
   /** All that there are on hosts of this kind. */
   all: readonly Cell[];
-  results: readonly CellResult[];
+  results: readonly KeptResult[];
   /** Installations side by side. */
   lanes: number;
 }
@@ -64,10 +67,11 @@ function partOf({ kind, all, results, lanes }: Tried): string {
   });
   const red = results.filter(({ verdict }) => verdict === 'red');
   const seeds = [...new Set(results.map(({ seed }) => seed))].join(', ');
+  const commits = [...new Set(results.map(({ commit }) => commit))].join(', ');
   return [
     `## On ${kind} hosts`,
     '',
-    `${conditions(lanes)} Seeds: ${seeds}. ${results.length} of ${all.length} cells tried, ${timeOf(results)}.`,
+    `${conditions(commits, lanes)} Seeds: ${seeds}. ${results.length} of ${all.length} cells tried, ${timeOf(results)}.`,
     '',
     'Green of tried; `·`: there is no such victim; `–`: not tried.',
     '',
@@ -91,10 +95,9 @@ function counted(cells: readonly Cell[], results: ReadonlyMap<string, CellResult
   return green === met.length ? `${green}/${met.length}` : `**${green}/${met.length}**`;
 }
 
-function conditions(lanes: number): string {
-  const commit = execFileSync('git', ['-C', repository, 'log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
+function conditions(commits: string, lanes: number): string {
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}`;
-  return `Commit ${commit}, ${new Date().toISOString().slice(0, 10)}, ${machine}, Node ${process.versions.node}; ${lanes} installations side by side.`;
+  return `Commit ${commits}, ${new Date().toISOString().slice(0, 10)}, ${machine}, Node ${process.versions.node}; ${lanes} installations side by side.`;
 }
 
 function timeOf(results: readonly CellResult[]): string {
