@@ -13,6 +13,11 @@ interface Remembered {
   sha256: string;
 }
 
+interface Protection {
+  mode?: number;
+  signal?: AbortSignal;
+}
+
 /** A base is read by all its clones: nobody may write it while it has some. */
 const READ_ONLY = 0o444;
 
@@ -35,9 +40,10 @@ export class BaseDigests {
   /**
    * Makes the disk read-only and returns its SHA-256 in hex; null for a block device, which has no stamp.
    * An ENOENT passes through.
-   * @param mode `@default` everybody may read it: QEMU is another user
+   * @param options.mode `@default` everybody may read it: QEMU is another user
+   * @param options.signal leaves off reading, with its reason
    */
-  async protect(disk: string, mode = READ_ONLY): Promise<string | null> {
+  async protect(disk: string, { mode = READ_ONLY, signal }: Protection = {}): Promise<string | null> {
     return await this.#alone(disk, async () => {
       const before = await stat(disk);
       if (!before.isFile()) return null;
@@ -45,7 +51,7 @@ export class BaseDigests {
       const stamp = await stampOf(disk);
       const found = (await this.#mutex.runExclusive(() => this.#load())).get(disk);
       if (found?.stamp === stamp) return found.sha256;
-      const sha256 = await sha256Of(disk);
+      const sha256 = await sha256Of(disk, signal);
       await this.#remember(disk, { stamp, sha256 });
       return sha256;
     });
@@ -128,9 +134,9 @@ function withoutChange(stamp: string): string {
   return stamp.slice(0, stamp.lastIndexOf(' '));
 }
 
-/** Of a file's content, hex. */
-export async function sha256Of(disk: string): Promise<string> {
+/** Of a file's content, hex. @throws the signal's reason */
+export async function sha256Of(disk: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(disk, { highWaterMark: 4 * 1024 * 1024 }), hash);
+  await pipeline(createReadStream(disk, { highWaterMark: 4 * 1024 * 1024 }), hash, { ...(signal && { signal }) });
   return hash.digest('hex');
 }

@@ -3,9 +3,10 @@ import type { Logger } from 'pino';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { Observer } from '../../model/host.ts';
+import type { Observer, SourceInfo } from '../../model/host.ts';
 import { DEFAULT_INTERVALS } from '../../model/intervals.ts';
 import type { Store } from '../../store/connect.ts';
+import { SharedSources } from './shared-sources.ts';
 
 export interface DescriptionDeps {
   /** What this worker is. */
@@ -23,12 +24,16 @@ export class HostDescription {
   readonly #stopped = new AbortController();
   readonly #startedAt = new Date().toISOString();
   #loop: Promise<void> = Promise.resolve();
+  readonly #shared: SharedSources;
+  #reading: Promise<void> | null = null;
   #epoch = 0;
   #fenced: (why: Error) => void = () => {};
   /** Rejects when another worker has taken the host over: this one is to end. */
   readonly fenced: Promise<never>;
 
   constructor(private readonly deps: DescriptionDeps) {
+    const { observer, hypervisor, store, logger } = deps;
+    this.#shared = new SharedSources({ hostId: observer.hostId, hypervisor, store, logger });
     this.fenced = new Promise((_resolve, reject) => {
       this.#fenced = reject;
     });
@@ -54,6 +59,7 @@ export class HostDescription {
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#loop;
+    await this.#reading;
     const { store, observer, logger } = this.deps;
     try {
       await store.hosts.leave({ id: observer.hostId, epoch: this.#epoch });
@@ -93,5 +99,16 @@ export class HostDescription {
       sources,
       startedAt: this.#startedAt,
     });
+    this.#readShared(sources);
+  }
+
+  /** Beside the descriptions: it may take minutes. */
+  #readShared(sources: readonly SourceInfo[]): void {
+    this.#reading ??= this.#shared
+      .read(sources, this.#stopped.signal)
+      .catch((error: unknown) => this.deps.logger.warn({ err: error }, 'sources of several hosts are not compared yet'))
+      .finally(() => {
+        this.#reading = null;
+      });
   }
 }

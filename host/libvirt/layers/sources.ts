@@ -137,7 +137,7 @@ export class Sources {
     for (const file of (await this.#disksOf(xml)).files) {
       context.signal.throwIfAborted();
       context.alive(`reading ${file}`);
-      const digest = await this.digests.protect(file);
+      const digest = await this.digests.protect(file, { signal: context.signal });
       if (digest === null) return null;
       found.push(digest);
     }

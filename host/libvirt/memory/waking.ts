@@ -69,7 +69,7 @@ export class Waking {
     const folder = new SnapshotFolder(this.deps.state, snapshotId);
     const spec = await folder.spec();
     if (!spec?.memorySha256) throw new MayflyError('boot_failed', `${snapshotId} has no memory that was checked.`);
-    if ((await this.deps.digests.protect(folder.memory, MEMORY_MODE)) !== spec.memorySha256) {
+    if ((await this.deps.digests.protect(folder.memory, { mode: MEMORY_MODE })) !== spec.memorySha256) {
       throw new MayflyError('source_changed', `${folder.memory} has changed since ${snapshotId} was saved.`);
     }
     const own = await workspace.domain();

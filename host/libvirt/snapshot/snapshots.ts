@@ -166,7 +166,7 @@ export class LibvirtSnapshots implements HostSnapshots {
     }
     await chown(memory, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
     const [sha256, { blocks }] = await Promise.all([
-      this.deps.digests.protect(memory, MEMORY_MODE),
+      this.deps.digests.protect(memory, { mode: MEMORY_MODE }),
       stat(memory),
       flushFile(memory),
     ]);

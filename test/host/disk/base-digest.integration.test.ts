@@ -45,3 +45,16 @@ test('a large disk that is being hashed stops nobody else, and one that goes mea
   const known: object = JSON.parse(await readFile(join(folder, 'digests.json'), 'utf8'));
   expect(Object.keys(known)).not.toContain(large);
 });
+
+test('who is told to stop reads a large disk no further, and it is read by the next', async () => {
+  const digests = new BaseDigests(folder);
+  const disk = join(folder, 'stopped.qcow2');
+  await writeFile(disk, '');
+  await truncate(disk, 64 * 1_048_576);
+  const stop = new AbortController();
+  const read = digests.protect(disk, { signal: stop.signal });
+  stop.abort();
+  await expect(read).rejects.toMatchObject({ name: 'AbortError' });
+  expect(await digests.remembered(disk)).toBeNull();
+  expect(await digests.protect(disk)).toMatch(/^[0-9a-f]{64}$/);
+});

@@ -1,0 +1,66 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import type { KnownHost, SourceInfo } from '../../model/host.ts';
+import { SharedSources } from '../../worker/machine/shared-sources.ts';
+
+const source = (name: string, rest: Partial<SourceInfo> = {}): SourceInfo => ({
+  name,
+  cloneable: true,
+  problem: null,
+  cpus: 1,
+  memoryMib: 64,
+  diskBytes: 1,
+  content: null,
+  ...rest,
+});
+
+function host(id: string, silentMs: number, ...names: string[]): KnownHost {
+  return {
+    id,
+    installationId: null,
+    hostUuid: null,
+    epoch: 1,
+    kind: 'libvirt',
+    isolation: 'kvm',
+    capacity: { cpus: 1, memoryTotalMib: 1, memoryAvailableMib: 1, diskTotalBytes: 1, diskAvailableBytes: 1 },
+    promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
+    sources: names.map((name) => source(name)),
+    startedAt: '',
+    lastSeenAt: '',
+    silentMs,
+  };
+}
+
+/** Promise: two hosts that have a source come to know whether it is the same, whichever of them is full. */
+it('reads what another live host has too, and no more; what cannot be read is not read again at once', async () => {
+  const read: string[] = [];
+  const contentOf = async (name: string) => {
+    read.push(name);
+    if (name === 'broken') throw new Error('no such disk');
+    return name === 'device' ? null : 'x';
+  };
+  const others = [
+    host('mine', 0, 'alone'),
+    host('b', 0, 'web', 'runs', 'known', 'broken', 'device'),
+    host('c', 60_000, 'old'),
+  ];
+  const store = { hosts: { list: async () => others } };
+  const shared = new SharedSources({
+    hostId: 'mine',
+    hypervisor: { contentOf },
+    store,
+    logger: pino({ level: 'silent' }),
+  });
+  const own = [
+    ...['web', 'alone', 'old', 'broken', 'device'].map((name) => source(name)),
+    source('runs', { cloneable: false }),
+    source('known', { content: 'y' }),
+  ];
+  const { signal } = new AbortController();
+  await shared.read(own, signal);
+  expect(read).toEqual(['web', 'broken', 'device']);
+  await shared.read(own, signal);
+  expect(read.slice(3)).toEqual(['web']); // changed since
+  await shared.read(own, AbortSignal.abort());
+  expect(read).toHaveLength(4);
+});
