@@ -29,7 +29,7 @@ to its end, the user was told so, and host, store and Temporal agreed, before an
 * **victims**: host worker, control worker, API, Temporal, store, libvirtd, the sandbox's machine, all of them at once.
 * **other faults**, once a step: nobody reaches Temporal or the store (\`partition\`), the worker stands still beyond its heartbeat, so that its attempt is delivered twice (\`frozen\`), the same request twice (\`twice\`), a full disk (\`disk-full\`).
 * **census**: \`test/crash/census/\`, read from /proc, the file system, the sockets and libvirt's own tools. It shares no code with destroy.
-* **not here**: hibernate and wake on simulated hosts, which have neither; captures of running sources on real VMs.
+* **not here**: hibernate and wake on simulated hosts, which have neither; captures of running sources, and forgetting a host, on real VMs.
 
 A seed gives the order, the sample, and the moments of each cell: \`npm run crash-matrix -- --host KIND --seed SEED --cell NAME\`.
 `;

@@ -46,7 +46,8 @@ export async function leasesIn({ stateDir }: CensusPlace, ownerOf: (mac: string)
   const files = [own, ...(await entriesOf(folder)).map(({ name }) => join(folder, name))];
   const lists = await Promise.all(files.filter((file) => /\.(?:leases|status)$/.test(file)).map(leased));
   return lists.flat().map(({ mac, line, file }): Finding => {
-    const id = idIn(line) ?? ownerOf(mac);
+    // The name in it is the guest's word: one that wakes from a snapshot asks by the name of whom that was taken.
+    const id = ownerOf(mac) ?? idIn(line);
     return { kind: 'lease', id, where: `${file}: ${line.trim().slice(0, 200)}` };
   });
 }
