@@ -61,7 +61,9 @@ export class Agreement {
       this.#openRuns(),
     ]);
     const alive = sandboxes.filter(({ state }) => state !== 'destroyed' && state !== 'failed');
-    const kept = [...snapshots, ...captures].map(({ _id }) => _id);
+    // What a deleted one says it is kept for is what it was kept for then: it is gone with the last who lives.
+    const isKept = ({ state }: Stored) => state === 'ready' || wanted === 'what is alive';
+    const kept = [...snapshots, ...captures].filter(isKept).map(({ _id }) => _id);
     const isOwn = (id: string) => this.own.includes(id);
     const left = wanted === 'nothing' ? [...alive.map(({ _id }) => _id), ...kept].filter((id) => !isOwn(id)) : [];
     return [
@@ -74,10 +76,10 @@ export class Agreement {
     ];
   }
 
-  /** Waits until all agree. @throws Error that names what they do not agree about by then */
+  /** Waits until all agree; whom a look needs may still be on the way back. @throws Error that names what they do not agree about by then */
   async holds(wanted: 'nothing' | 'what is alive', withinMs: number): Promise<void> {
     for (const deadline = Date.now() + withinMs; ; await sleep(LOOK_EVERY_MS)) {
-      const lines = await this.disagreements(wanted);
+      const lines = await this.disagreements(wanted).catch((error: unknown) => [`the look failed: ${String(error)}`]);
       if (lines.length === 0) return;
       if (Date.now() > deadline) throw new Error(`no agreement after ${withinMs / 1_000} s:\n${lines.join('\n')}`);
     }

@@ -11,7 +11,16 @@ import { existsSync, readFileSync } from 'node:fs';
 
 const TIME_LIMIT_MS = 1_500;
 /** tac, sort and apt make temporary files, and remove them; in the gate they may not. */
-const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', TMPDIR: '/mnt' };
+const ENV = {
+  PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/nonexistent',
+  LANG: 'C.UTF-8',
+  TMPDIR: '/mnt',
+  // As in the gate (guest/gate/run/pipeline.go): npm keeps logs, and asks its registry whether it is the newest.
+  npm_config_cache: '/dev/null',
+  npm_config_logs_max: '0',
+  npm_config_update_notifier: 'false',
+};
 
 /** @param {Stage} stage */
 function start({ argv, paths, environment = [] }) {

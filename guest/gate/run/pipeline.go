@@ -15,7 +15,8 @@ const graceBeforeKill = 2 * time.Second
 var environment = []string{
 	"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent", "PAGER=cat", "SYSTEMD_PAGER=",
 	"SYSTEMD_COLORS=0", "LESSSECURE=1", "PYTHONNOUSERSITE=1", "PYTHONDONTWRITEBYTECODE=1", "PIP_CONFIG_FILE=/dev/null",
-	"PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
+	"PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "npm_config_cache=/dev/null", "npm_config_logs_max=0",
+	"npm_config_update_notifier=false",
 }
 
 // environmentOf is that of one stage: its variables take the place of ours, since of two getenv(3) finds the first.
