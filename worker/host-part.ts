@@ -84,6 +84,7 @@ export async function startHostPart({
     hostId: observer.hostId,
     hypervisor,
     ledger,
+    revive: () => machine.revive(),
     boot: await HostBoot.read(machine.state),
     guests: guests.guests,
     store,

@@ -87,6 +87,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
     hostId: machine.observer.hostId,
     hypervisor,
     ledger,
+    revive: () => machine.revive(),
     boot: await HostBoot.read(machine.state, bootIdFile),
     guests: guests.guests,
     store,
@@ -114,5 +115,5 @@ async function openInMemory(memory: InMemoryMachine, failpoints: Failpoints) {
   const hypervisor = new InMemoryHypervisor(memory, failpoints);
   await hypervisor.open();
   const found = { kind: hypervisor.kind, libvirtd: null, hostUuid: null, mayChange: false, machineId: null } as const;
-  return { hypervisor, found, isNew: false, end: async () => {} };
+  return { hypervisor, found, isNew: false, revive: async () => {}, end: async () => {} };
 }

@@ -1,6 +1,8 @@
 // @module-tag full
 import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { killHolder, killLibvirtd } from '../host/libvirt/killed-libvirtd.ts';
 import { eventually } from '../support/eventually.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
@@ -70,3 +72,26 @@ test('a guest that powers itself off ends its sandbox as stopped', async () => {
   );
   await ends(id, 'machine_stopped', performance.now());
 });
+
+test('a libvirtd of our own that is killed is started again: machines run on, and new ones are made', async () => {
+  const { client } = mayfly();
+  const { id } = await client.createSandbox({ snapshotId }, WAIT);
+  await killLibvirtd({ libvirtFolder: libvirtFolder() });
+  const made = await eventually(
+    () => client.createSandbox({ snapshotId }, WAIT).catch(() => null), // refused while nothing can be asked
+    (sandbox) => sandbox !== null,
+  );
+  expect(made).toMatchObject({ state: 'running' });
+  expect(await client.getSandbox(id)).toMatchObject({ state: 'running', failure: null });
+});
+
+test('with what holds it killed too, its machines are ended, and new ones are made', async () => {
+  const { client } = mayfly();
+  const { id } = await client.createSandbox({ snapshotId }, WAIT);
+  const died = performance.now();
+  await killHolder({ libvirtFolder: libvirtFolder() });
+  await ends(id, 'machine_stopped', died); // libvirt, started again, knows of no crash
+  expect(await client.createSandbox({ snapshotId }, WAIT)).toMatchObject({ state: 'running' });
+});
+
+const libvirtFolder = () => join(mayfly().state.root, 'host', 'libvirt');

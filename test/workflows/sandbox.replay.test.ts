@@ -61,6 +61,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'name-refused.json',
     'named.json',
     'no-room.json',
+    'operations-by-queue.json',
     'patched.json',
     'paused.json',
     'refused-source-delete.json',

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -100,6 +101,16 @@ test.for(['deleted', 'ttl'])(
     if (stopReason === 'deleted') await mayfly.keepHistory('deleted-while-frozen', input.id);
   },
 );
+
+// What a local activity writes is in the store before Temporal keeps the update that asked: a server that dies then forgets it.
+test('the first that an operation writes is an activity of the queue', async ({ mayfly, operations }) => {
+  const { id } = await mayfly.create();
+  await operations.restore(id, (await operations.snapshot(id)).id, { keep: false });
+  const { events } = await mayfly.client.workflow.getHandle(workflowIdOf(id)).fetchHistory();
+  const queued = events?.map((event) => event.activityTaskScheduledEventAttributes?.activityType?.name);
+  expect(queued).toEqual(expect.arrayContaining(['recordSnapshot', 'restorable']));
+  await mayfly.keepHistory('operations-by-queue', id);
+});
 
 describe.concurrent('one operation at a time', () => {
   test('another is refused while one is under way, and the same joins it', async ({ mayfly, operations }) => {

@@ -33,6 +33,8 @@ export interface HostMachine {
   observer: Observer;
   /** Whether a libvirtd of our own had to be started to open it: then it ran nothing before. */
   isNew: boolean;
+  /** Starts a libvirtd of our own once more where it has died. @throws MayflyError host_unavailable */
+  revive(): Promise<void>;
   /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
   close(): Promise<void>;
   /** Ends what was started for this installation alone, with all that it runs. Before {@link close}. */
@@ -73,6 +75,7 @@ export async function openHostMachine(
       installation,
       observer: observerOf(config, installation),
       isNew: opened.isNew,
+      revive: () => opened.revive(),
       end: () => opened.end(),
       async close() {
         sourceReads.closeAll();

@@ -19,6 +19,7 @@ import { defineGolden, isPlaced, registeredGolden, registerGolden } from '../../
 import { marksAtRest } from '../../host/libvirt/marks-at-rest.ts';
 import { SavedMemory, savedMemoryFolder } from '../../host/libvirt/memory/saved-memory.ts';
 import { Leases } from '../../host/libvirt/network/leases.ts';
+import { ensureNetworks } from '../../host/libvirt/network/network.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from '../../host/libvirt/network/network-plan.ts';
 import {
   definitionsOf,
@@ -41,6 +42,8 @@ export interface OpenHypervisor {
   found: FoundMachine;
   /** Whether a libvirtd of our own had to be started for it. */
   isNew: boolean;
+  /** Starts what was started for it once more where it has died: a private libvirtd. @throws MayflyError host_unavailable */
+  revive(): Promise<void>;
   /** Ends what was started for this installation alone: a private libvirtd with all it runs. */
   end(): Promise<void>;
 }
@@ -109,7 +112,7 @@ async function openSimulated(
   refuseAnotherMachine(state, known, found);
   const hypervisor = new SimulatedHypervisor({ state, failpoints, agentFolder: dirname(guest.agent) });
   await hypervisor.open();
-  return { hypervisor, found, isNew: false, end: async () => {} };
+  return { hypervisor, found, isNew: false, revive: async () => {}, end: async () => {} };
 }
 
 async function openLibvirt(config: Config, state: StateDir, known: Installation | null): Promise<OpenHypervisor> {
@@ -130,11 +133,25 @@ async function openLibvirt(config: Config, state: StateDir, known: Installation 
     });
     await hypervisor.open();
     await registerImages(new Virsh(uri), state);
-    return { hypervisor, found, isNew: own?.isNew ?? false, end: async () => own?.stop({ machines: true }) };
+    return {
+      hypervisor,
+      found,
+      isNew: own?.isNew ?? false,
+      revive: async () => {
+        if (own) await revivePrivate(state, networks);
+      },
+      end: async () => own?.stop({ machines: true }),
+    };
   } catch (error) {
     if (own?.isNew) await own.stop({ machines: true });
     throw error;
   }
+}
+
+/** Machines outlive the daemon, but not the namespaces that hold it: with those their networks are gone too. */
+async function revivePrivate(state: StateDir, networks: NetworkPlans): Promise<void> {
+  const { uri, isNew } = await startPrivateLibvirtd(privateFolder(state));
+  if (isNew) await ensureNetworks(new Virsh(uri), networks);
 }
 
 /** The image of set-up always; another where it was pulled, unless a source that is none of ours has its name. */

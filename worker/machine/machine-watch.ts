@@ -18,6 +18,8 @@ export interface MachineWatchDeps {
   hypervisor: Pick<Hypervisor, 'machines' | 'watch'>;
   ledger: Pick<Ledger, 'sandboxIds'>;
   boot: HostBoot;
+  /** Starts what the hypervisor needs once more, where it has died. */
+  revive: () => Promise<void>;
   guests: Pick<GuestConnections, 'close'>;
   store: Store;
   /** Tells the sandbox's workflow. */
@@ -78,7 +80,19 @@ export class MachineWatch {
         await this.#look(isTimely);
       } catch (error) {
         this.deps.logger.warn({ err: error }, 'the machines of this host could not be looked at; it is tried again');
+        await this.#revive();
       }
+    }
+  }
+
+  async #revive(): Promise<void> {
+    try {
+      await this.deps.revive();
+    } catch (error) {
+      this.deps.logger.error(
+        { err: error },
+        'the libvirtd of this host is dead, and does not start; it is tried again',
+      );
     }
   }
 

@@ -1,4 +1,4 @@
-import { condition, isCancellation } from '@temporalio/workflow';
+import { ActivityFailure, condition, isCancellation } from '@temporalio/workflow';
 import type { OperationOutcome } from '../../model/sagas/continued-life.ts';
 import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
@@ -26,8 +26,10 @@ export class OperationRun<O extends Operation = Operation> {
   end(error?: unknown): void {
     const { life } = this;
     const ended = endedMeanwhile(life);
-    if (!this.#isAccepted) this.#refusedWith = isCancellation(error) ? refusal(ended.code, ended.message) : error;
-    else if (error !== undefined) this.#failure = isCancellation(error) ? ended : failureOf(error, life.failedStep);
+    if (!this.#isAccepted) {
+      const why = error instanceof ActivityFailure ? error.cause : error;
+      this.#refusedWith = isCancellation(error) ? refusal(ended.code, ended.message) : why;
+    } else if (error !== undefined) this.#failure = isCancellation(error) ? ended : failureOf(error, life.failedStep);
     this.#isOver = true;
   }
 

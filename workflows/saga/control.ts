@@ -1,4 +1,4 @@
-import { proxyLocalActivities } from '@temporalio/workflow';
+import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 
 /**
@@ -10,8 +10,16 @@ export const control = proxyLocalActivities<ControlActivities>({
   retry: { initialInterval: '100ms', maximumInterval: '5s', maximumAttempts: 5 },
 });
 
-/** The same, retried until the store has it. */
-export const controlUntilDone = proxyLocalActivities<ControlActivities>({
+const UNTIL_DONE = {
   startToCloseTimeout: '20s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
-});
+} as const;
+
+/** The same, retried until the store has it. */
+export const controlUntilDone = proxyLocalActivities<ControlActivities>(UNTIL_DONE);
+
+/**
+ * The same, by the queue: when it begins, Temporal keeps what this run was asked. With a local activity alone a server that
+ * dies forgets the update that asked, and the store has what nobody goes on with.
+ */
+export const controlByQueue = proxyActivities<ControlActivities>(UNTIL_DONE);

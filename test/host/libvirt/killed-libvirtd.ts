@@ -2,23 +2,25 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { exec } from '../../../host/os/exec.ts';
 import type { TestMachine } from './machine.ts';
 
-async function pidIn({ state }: TestMachine, file: string): Promise<string> {
-  const [pid = ''] = (await readFile(join(dirname(state.root), 'libvirt', file), 'utf8')).split(/\s/);
+type Folder = Pick<TestMachine, 'libvirtFolder'>;
+
+async function pidIn({ libvirtFolder }: Folder, file: string): Promise<string> {
+  const [pid = ''] = (await readFile(join(libvirtFolder, file), 'utf8')).split(/\s/);
   return pid;
 }
 
 /** Kills the daemon alone: its holder, the machines and their networks stay. */
-export async function killLibvirtd(machine: TestMachine): Promise<void> {
+export async function killLibvirtd(machine: Folder): Promise<void> {
   const [holder, daemon] = [await pidIn(machine, 'holder.pid'), await pidIn(machine, 'run/private.pid')];
   await exec('nsenter', ['--mount', '--pid', `--target=${holder}`, '--', 'kill', '-KILL', daemon]);
 }
 
 /** Starts a process in the daemon's namespaces that takes a while to end: it has 1 GiB. @returns their PID namespace */
-export async function startSlowToEnd(machine: TestMachine): Promise<string> {
+export async function startSlowToEnd(machine: Folder): Promise<string> {
   const holder = await pidIn(machine, 'holder.pid');
   const program = 'const bytes = Buffer.alloc(2 ** 30, 1); console.log("filled"); setInterval(() => bytes, 1e6)';
   const inside = ['--mount', '--pid', `--target=${holder}`, '--', process.execPath, '-e', program];
@@ -39,6 +41,6 @@ export function processesIn(namespace: string): number {
 }
 
 /** Kills the first process of the daemon's namespace, and with it all that runs there, which may take a moment. */
-export async function killHolder(machine: TestMachine): Promise<void> {
+export async function killHolder(machine: Folder): Promise<void> {
   process.kill(Number(await pidIn(machine, 'holder.pid')), 'SIGKILL');
 }

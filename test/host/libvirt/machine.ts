@@ -23,6 +23,8 @@ export interface TestMachine {
   ca: TestCa;
   uri: string;
   leaseFolder: string;
+  /** Of its private libvirtd. */
+  libvirtFolder: string;
   libvirtd: PrivateLibvirtd;
   /** Starts the daemon again after it was stopped without its machines. */
   restart(): Promise<void>;
@@ -47,7 +49,8 @@ export async function startMachine(): Promise<TestMachine> {
   await proveCleanSlate();
   const folder = await mkdtemp(join(tmpdir(), 'mf-'));
   await chmod(folder, 0o711); // QEMU is another user
-  const libvirtd = await startPrivateLibvirtd(join(folder, 'libvirt'));
+  const libvirtFolder = join(folder, 'libvirt');
+  const libvirtd = await startPrivateLibvirtd(libvirtFolder);
   const end = async () => {
     await libvirtd.stop({ machines: true });
     await rm(folder, { recursive: true, force: true });
@@ -63,10 +66,10 @@ export async function startMachine(): Promise<TestMachine> {
     await mkdir(keys, { mode: 0o700 });
     const ca = await TestCa.make(keys);
     const restart = async () => {
-      await startPrivateLibvirtd(join(folder, 'libvirt'));
+      await startPrivateLibvirtd(libvirtFolder);
     };
     const booted = new BootedGolden({ host, state, source, ca });
-    return { host, virsh, state, source, booted, ca, uri, leaseFolder, libvirtd, restart, end };
+    return { host, virsh, state, source, booted, ca, uri, leaseFolder, libvirtFolder, libvirtd, restart, end };
   } catch (error) {
     await end();
     throw error;
