@@ -86,11 +86,11 @@ function loseRecord(mayfly: CrashInstallation, sandboxId: string): Promise<void>
 }
 
 /** The host was heard of an hour ago, and no more. */
-function silenceForAnHour(mayfly: CrashInstallation): Promise<void> {
+export function silenceForAnHour(mayfly: CrashInstallation, nth = 0): Promise<void> {
   return inStore(mayfly, async (store) => {
     const lastSeenAt = new Date(Date.now() - AN_HOUR).toISOString();
     const $set = { lastSeenAt, claimedAt: lastSeenAt };
-    await store.collection<{ _id: string }>('hosts').updateOne({ _id: mayfly.hostId() }, { $set });
+    await store.collection<{ _id: string }>('hosts').updateOne({ _id: mayfly.hostId(nth) }, { $set });
   });
 }
 

@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
 import { Agreement } from './agreement.ts';
 import { CrashInstallation } from './installation.ts';
+import { silenceForAnHour } from './losses.ts';
 
 const run = promisify(execFile);
 
@@ -51,6 +52,15 @@ async function liveHosts(): Promise<number> {
   return (await mayfly.client.listHosts()).items.filter(({ live }) => live).length;
 }
 
+async function reservedOn(nth: number): Promise<number> {
+  return (await readdir(join(mayfly.hostDir(nth), 'reservations'))).length;
+}
+
+async function create(count: number): Promise<SandboxRecord[]> {
+  const wish = { source: GOLDEN, memoryMib: 64 };
+  return Promise.all(Array.from({ length: count }, () => mayfly.client.createSandbox(wish, WAIT)));
+}
+
 async function destroyAll(): Promise<void> {
   const { items } = await mayfly.client.listSandboxes({ alive: true, limit: 100 });
   await Promise.all(items.map(({ id }) => mayfly.client.destroySandbox(id, WAIT)));
@@ -73,9 +83,7 @@ test(`${ASKED} at once where there is room for fewer: as many as there is room f
   const refused = answers.filter(({ status }) => status !== 201);
   expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(new Set(['503 capacity_exhausted']));
   expect(refused.every(({ retryAfter }) => Number(retryAfter) > 0)).toBe(true);
-  const reserved = await Promise.all(
-    mayfly.hosts.map(async (_, nth) => (await readdir(join(mayfly.hostDir(nth), 'reservations'))).length),
-  );
+  const reserved = await Promise.all(mayfly.hosts.map((_, nth) => reservedOn(nth)));
   expect(reserved.reduce((sum, each) => sum + each, 0)).toBe(made);
   expect(made).toBe(ROOM);
   await agreement.holds('what is alive', 60_000);
@@ -89,9 +97,7 @@ async function secret(): Promise<string> {
 }
 
 test('a host that is killed under its sandboxes: those of others are used and destroyed meanwhile, its own when it is back', async () => {
-  const created = await Promise.all(
-    Array.from({ length: 9 }, () => mayfly.client.createSandbox({ source: GOLDEN, memoryMib: 64 }, WAIT)),
-  );
+  const created = await create(9);
   const lost = created[0]?.hostId;
   const [theirs = [], others = []] = [true, false].map((isLost) =>
     created.filter(({ hostId }) => (hostId === lost) === isLost),
@@ -106,5 +112,55 @@ test('a host that is killed under its sandboxes: those of others are used and de
   const waiting = await Promise.all(theirs.map(({ id }) => mayfly.client.destroySandbox(id, { waitSeconds: 0 })));
   expect(waiting.every(({ state }) => !isFinal(state))).toBe(true); // nobody has looked: nothing is proved
   host?.up();
+  await destroyAll();
+});
+
+test('a host that is drained gets nothing new, and what lives there is used and destroyed', async () => {
+  const { client } = mayfly;
+  const before = await create(6);
+  const drained = before[0]?.hostId ?? '';
+  await client.drainHost(drained, true);
+  const created = await create(6);
+  expect(created.map(({ hostId }) => hostId)).not.toContain(drained);
+  for (const { id, hostId } of before) {
+    if (hostId !== drained) continue;
+    expect(await client.commands.run(id, { argv: ['true'] }, WAIT)).toMatchObject({ exitCode: 0 });
+  }
+  await destroyAll();
+  const others = mayfly.hosts.map((_, nth) => mayfly.hostId(nth)).filter((hostId) => hostId !== drained);
+  for (const hostId of others) await client.drainHost(hostId, true);
+  await expect(client.createSandbox({ source: GOLDEN }, WAIT)).rejects.toMatchObject({ code: 'no_host' });
+  await client.drainHost(drained, false);
+  expect(await create(1)).toMatchObject([{ hostId: drained }]);
+  for (const hostId of others) await client.drainHost(hostId, false);
+  await destroyAll();
+});
+
+test('a host that is forgotten: its sandboxes end unproved; when it is back nothing of them is left before it takes work', async () => {
+  const { client } = mayfly;
+  const created = await create(9);
+  const nth = mayfly.hosts.findIndex((_, each) => mayfly.hostId(each) === created[0]?.hostId);
+  const forgotten = mayfly.hostId(nth);
+  const theirs = created.filter(({ hostId }) => hostId === forgotten);
+  await mayfly.hosts[nth]?.down();
+  await expect(client.forgetHost(forgotten, WAIT)).rejects.toMatchObject({ code: 'host_alive' });
+  await silenceForAnHour(mayfly, nth);
+  await client.forgetHost(forgotten, WAIT);
+  for (const { id } of theirs) {
+    const ended = await eventually(
+      () => client.getSandbox(id),
+      ({ state }) => isFinal(state),
+    );
+    expect(ended).toMatchObject({ state: 'failed', failure: { code: 'host_forgotten' } });
+    expect(ended.proof?.observations.every(({ absent }) => !absent)).toBe(true);
+  }
+  expect(await reservedOn(nth)).toBe(theirs.length); // they are still there, as their ends say
+  mayfly.hosts[nth]?.up();
+  await eventually(liveHosts, (live) => live === ROOMS.length);
+  await eventually(
+    () => reservedOn(nth),
+    (left) => left === 0,
+  );
+  await agreement.holds('what is alive', 60_000);
   await destroyAll();
 });
