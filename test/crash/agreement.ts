@@ -85,6 +85,26 @@ export class Agreement {
     }
   }
 
+  /** For whoever has to find out why one does not go on: each open run with what it waits for, and the last of its history. */
+  async describeOpenRuns(): Promise<string> {
+    const { workflow } = new Client({ connection: this.connection });
+    const lines = (await this.#openRuns()).map(async (id) => {
+      const handle = workflow.getHandle(id);
+      const [{ raw }, { events }] = await Promise.all([handle.describe(), handle.fetchHistory()]);
+      const task = raw.pendingWorkflowTask;
+      const waiting = [
+        ...(task ? [`workflow task, attempt ${task.attempt}, state ${task.state}`] : []),
+        ...(raw.pendingActivities ?? []).map(
+          ({ activityType, attempt, state, lastFailure }) =>
+            `${activityType?.name}, attempt ${attempt}, state ${state}: ${lastFailure?.message ?? 'no failure yet'}`,
+        ),
+      ];
+      const last = (events ?? []).slice(-8).map(({ eventType }) => String(eventType));
+      return `${id}: ${waiting.join('; ') || 'nothing pending'}; its last events are ${last.join(', ')}`;
+    });
+    return ['== open runs', ...(await Promise.all(lines))].join('\n');
+  }
+
   /** How many have ended, as the store keeps them. */
   endedSandboxes(): Promise<number> {
     return this.store.collection('endedSandboxes').countDocuments();

@@ -29,9 +29,12 @@ class Lane {
     const { stage, agreement } = this.#standing;
     const result = await runCell(stage, agreement, cell, seed);
     if (result.verdict !== 'red') return result;
+    const open = await agreement
+      .describeOpenRuns()
+      .catch((error: unknown) => `open runs are not known: ${String(error)}`);
     const told = stage.mayfly.told();
     await this.end();
-    return { ...result, why: `${result.why}\n${told}` };
+    return { ...result, why: `${result.why}\n${open}\n${told}` };
   }
 
   async end(): Promise<void> {
