@@ -19,7 +19,10 @@ export const ACTS: Record<TriedSaga, Act> = {
   create: {
     prepare: async () => [],
     run: (stage, _ids, key) =>
-      outcomeOf(async () => (await ask((o) => stage.client.createSandbox(wish(stage), o), key)).state, 'running'),
+      outcomeOf(async () => {
+        const { id } = await ask((o) => stage.client.createSandbox(wish(stage), o), key);
+        return (await ask(() => stage.client.getSandbox(id))).state; // what was answered with 202 always is
+      }, 'running'),
   },
   fork: {
     prepare: withSnapshot,

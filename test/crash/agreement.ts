@@ -102,7 +102,7 @@ export class Agreement {
       const last = (events ?? []).slice(-8).map(({ eventType }) => String(eventType));
       return `${id}: ${waiting.join('; ') || 'nothing pending'}; its last events are ${last.join(', ')}`;
     });
-    return ['== open runs', ...(await Promise.all(lines))].join('\n');
+    return ['== open runs', ...(await Promise.all(lines)), ...(await this.#unfinished())].join('\n');
   }
 
   /** How many have ended, as the store keeps them. */
