@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import mongoose, { type Connection } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { LIMITS } from '../model/limits.ts';
 import { isFinal, SANDBOX_STATES } from '../model/sandbox/sandbox.ts';
 import { ensureIndexes, INDEXES, UNIQUE } from './indexes.ts';
-import { reaching } from './mongo/failure.ts';
+import { DUPLICATE_KEY, reaching, refusalsOf } from './mongo/failure.ts';
 
 /** To be changed when one of the steps below does. */
 const STEPS = 1;
@@ -65,8 +65,8 @@ async function moveEnded(connection: Connection): Promise<void> {
 
 /** All that was refused is there already. */
 function isRepetition(error: unknown): boolean {
-  if (!(error instanceof mongoose.mongo.MongoBulkWriteError) || error.result.getWriteConcernError()) return false;
-  return [error.writeErrors].flat().every(({ code }) => code === 11_000);
+  const refusals = refusalsOf(error);
+  return refusals !== null && [...refusals.values()].every(({ code }) => code === DUPLICATE_KEY);
 }
 
 /** Open commands were found by reading every sandbox's use. */

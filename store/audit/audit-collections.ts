@@ -1,6 +1,6 @@
-import mongoose, { type Connection, type Model } from 'mongoose';
+import type { Connection, Model, mongo } from 'mongoose';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import { DUPLICATE_KEY, isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { DUPLICATE_KEY, isDuplicateKey, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
 import { type AuditHead, BrokenChain } from './audit-chain.ts';
 import type { EntryDocument, HeadDocument } from './audit-documents.ts';
@@ -99,16 +99,15 @@ export class AuditCollections {
   }
 
   /** Entries of many chains, each the next of its own. @returns for each why it was not written, or null */
-  async #insertAll(entries: EntryDocument[]): Promise<(mongoose.mongo.WriteError | null)[]> {
+  async #insertAll(entries: EntryDocument[]): Promise<(mongo.WriteError | null)[]> {
     try {
       const audit = this.connection.collection<EntryDocument>('audit');
       await reaching('append to the audit', () => audit.insertMany(entries, { ordered: false }));
       return entries.map(() => null);
     } catch (error) {
-      const isRefusal = error instanceof mongoose.mongo.MongoBulkWriteError && !error.result.getWriteConcernError();
-      if (!isRefusal) throw error;
-      const failures = new Map([error.writeErrors].flat().map((failure) => [failure.index, failure]));
-      return entries.map((_, n) => failures.get(n) ?? null);
+      const refusals = refusalsOf(error);
+      if (refusals === null) throw error;
+      return entries.map((_, n) => refusals.get(n) ?? null);
     }
   }
 

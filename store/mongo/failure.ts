@@ -1,7 +1,8 @@
 import mongoose from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 
-const { MongoError, MongoNetworkError, MongoServerError, MongoServerSelectionError } = mongoose.mongo;
+const { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerError, MongoServerSelectionError } =
+  mongoose.mongo;
 
 /** The server's code for a second document with the same unique key. */
 export const DUPLICATE_KEY = 11_000;
@@ -30,6 +31,16 @@ export function isDuplicateKey(error: unknown): boolean {
 }
 
 /**
+ * Which documents of an unordered insert were refused and why, by their place in it. Null: it failed as a whole, and
+ * nobody knows what was written. The driver wraps a lost connection in its error for bulk writes too, without any refusal in it.
+ */
+export function refusalsOf(error: unknown): Map<number, mongoose.mongo.WriteError> | null {
+  if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError()) return null;
+  const refused = [error.writeErrors].flat();
+  return refused.length === 0 ? null : new Map(refused.map((refusal) => [refusal.index, refusal]));
+}
+
+/**
  * Runs one call to the server, and names its absence: what the caller sees is `store_unavailable`, and not one of the
  * driver's dozen classes.
  * @throws MayflyError store_unavailable
@@ -48,6 +59,7 @@ export async function reaching<T>(what: string, call: () => PromiseLike<T>): Pro
 
 function isAbsence(error: unknown): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  if (error instanceof MongoBulkWriteError && error.code === undefined) return refusalsOf(error) === null;
   if (error instanceof MongoServerError) return typeof error.code === 'number' && NOT_SERVING.has(error.code);
   if (error instanceof MongoError) return NOT_CONNECTED.has(error.name);
   if (error instanceof Error && 'code' in error && BROKEN_SOCKET.has(String(error.code))) return true;
