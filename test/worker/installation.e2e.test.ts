@@ -111,20 +111,11 @@ test('a TTL that ends while the guest boots leaves nothing either', FULL, async 
   expectProved(ended);
 });
 
-test('while libvirtd is away a destroy waits and says so; it goes on when libvirtd is back', async () => {
-  const folder = join(installation.stateDir, 'libvirt');
+test('a destroy while libvirtd is away goes on when the host worker has started it again', async () => {
   const asked = await mayfly.createSandbox({ source: SOURCE }, { waitSeconds: 0 });
   await phaseOf(asked.id, 'awaiting-ip');
-  const daemon = await startPrivateLibvirtd(folder);
+  const daemon = await startPrivateLibvirtd(join(installation.stateDir, 'libvirt'));
   await daemon.stop({ machines: false });
-  await mayfly.destroySandbox(asked.id, { waitSeconds: 0 });
-  let record = await mayfly.getSandbox(asked.id);
-  while (record.waitingFor === null) {
-    await sleep(200);
-    record = await mayfly.getSandbox(asked.id);
-  }
-  expect(record).toMatchObject({ state: 'destroying', proof: null });
-  await startPrivateLibvirtd(folder);
   const destroyed = await mayfly.destroySandbox(asked.id, WAIT);
   expect(destroyed).toMatchObject({ state: 'destroyed', waitingFor: null });
   expectProved(destroyed);

@@ -51,13 +51,14 @@ const TIMEOUT_MS = 30_000;
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
   const virsh = new Virsh(uriOf(folder));
   const present = await namespacesOf(folder);
-  const holder = present ?? (await prepare(folder));
-  await nameMachine(folder);
-  await bringUp(holder, virsh);
+  const isNew = present === null || !(await bringUp(folder, present, virsh));
+  if (isNew && !(await bringUp(folder, await prepare(folder), virsh))) {
+    throw new MayflyError('host_unavailable', `What holds the private libvirtd of ${folder} was ended as it started.`);
+  }
   return {
     uri: virsh.uri,
     leaseFolder: leaseFolderOf(folder),
-    isNew: present === null,
+    isNew,
     stop: ({ machines }) => (machines ? stopAll(folder, virsh) : stopDaemon(folder)),
   };
 }
@@ -84,8 +85,12 @@ function uriOf(folder: string): string {
   return `qemu:///system?socket=${folder}/run/libvirt-sock`;
 }
 
-/** A daemon that was killed keeps its pid file locked until it is gone, and the next one gives up at once then. */
-async function bringUp(holder: number, virsh: Virsh): Promise<void> {
+/**
+ * A daemon that was killed keeps its pid file locked until it is gone, and the next one gives up at once then.
+ * @returns false when its namespaces have ended meanwhile: a killed holder takes a moment to
+ */
+async function bringUp(folder: string, holder: number, virsh: Virsh): Promise<boolean> {
+  await nameMachine(folder);
   const deadline = Date.now() + TIMEOUT_MS;
   const answers = () =>
     virsh.run(['uri']).then(
@@ -96,10 +101,12 @@ async function bringUp(holder: number, virsh: Virsh): Promise<void> {
     try {
       await runInside(holder, ['libvirtd', '--daemon', '--pid-file', '/run/libvirt/private.pid']);
     } catch (error) {
+      if ((await namespacesOf(folder)) !== holder) return false;
       if (Date.now() > deadline) throw error;
       await delay(50);
     }
   }
+  return true;
 }
 
 async function prepare(folder: string): Promise<number> {
@@ -146,11 +153,10 @@ async function stopDaemon(folder: string): Promise<void> {
 
 async function stopAll(folder: string, virsh: Virsh): Promise<void> {
   const holder = await namespacesOf(folder);
-  if (holder === null) {
+  if (holder === null || !(await bringUp(folder, holder, virsh))) {
     await endNamespaces(folder);
     return await removeBridges(folder);
   }
-  await bringUp(holder, virsh);
   // a network's bridge is no process: it stays in the caller's network namespace unless libvirt removes it
   // and so do the firewall's rules, which are ours
   for (const name of names(await virsh.run(['net-list', '--name']))) {
