@@ -54,16 +54,20 @@ export class Residue {
     ]);
     const named: ListedDomain[] = [];
     for (const domain of domains) if (await this.#isOurs(domain, workspaces)) named.push(domain);
+    const own = running.filter((qemu) => this.#runsOurs(qemu, workspaces));
     const ids = new Set([...named.map(({ name }) => name), ...memories, ...workspaces]);
-    for (const { sandboxId } of running) if (sandboxId !== null) ids.add(sandboxId);
+    for (const { sandboxId } of own) if (sandboxId !== null) ids.add(sandboxId);
+    const others = new Set([...domains.map(({ name }) => name), ...running.map(({ sandboxId }) => sandboxId)]);
     // a lease tells whose it is by the name its guest gave, which counts when the MAC is that sandbox's too
-    for (const { hostname } of leases) if (hostname !== null && isSandboxId(hostname)) ids.add(hostname);
+    for (const { hostname } of leases) {
+      if (hostname !== null && isSandboxId(hostname) && !others.has(hostname)) ids.add(hostname);
+    }
     return [...ids].flatMap((sandboxId) => {
       const macs = macsOf(sandboxId);
       const found: Observation[] = [];
       const domain = named.find(({ name, uuid }) => name === sandboxId || uuid === domainUuid(sandboxId));
       const hasMemory = memories.includes(sandboxId);
-      const qemus = running.filter((one) => one.sandboxId === sandboxId || one.uuid === domainUuid(sandboxId));
+      const qemus = own.filter((one) => one.sandboxId === sandboxId || one.uuid === domainUuid(sandboxId));
       if (domain || qemus.length > 0 || hasMemory) {
         found.push(this.#domainSeen(sandboxId, domain ?? null, qemus, hasMemory));
       }
@@ -84,6 +88,12 @@ export class Residue {
     if (workspaces.includes(name)) return true;
     const files = (await this.deps.domains.listedFiles(name)) ?? [];
     return files.every((file) => file.startsWith(`${this.deps.state.root}/`) || !file.startsWith('/'));
+  }
+
+  /** As {@link #isOurs}, of a process: those of every libvirtd on the machine are seen. What it writes is in our folder, not all that it reads. */
+  #runsOurs({ sandboxId, files }: QemuProcess, workspaces: readonly string[]): boolean {
+    if (sandboxId !== null && workspaces.includes(sandboxId)) return true;
+    return files.length === 0 || files.some((file) => file.startsWith(`${this.deps.state.root}/`));
   }
 
   /** A machine as libvirt knows it, or as the kernel does, or what was saved of its memory. */

@@ -10,6 +10,8 @@ export interface QemuProcess {
   start: string;
   sandboxId: string | null;
   uuid: string | null;
+  /** Of its disks, paths as libvirt said them. */
+  files: string[];
 }
 
 /** So many processes are looked at in one go, 20 µs each; then whoever else wants this thread has it. */
@@ -75,11 +77,15 @@ export class QemuProcesses {
   }
 }
 
+/** A disk's file or device, as JSON says it (`-blockdev`, src/qemu/qemu_block.c). */
+const FILE = /"driver":"(?:file|host_device)","filename":"(\/(?:[^"\\]|\\.)*)"/g;
+
 /** What libvirt tells a QEMU to be (src/qemu/qemu_command.c): `-name guest=NAME,…` and `-uuid UUID`. Null: it is none of a sandbox's. */
-export function qemuIn(args: readonly string[]): Pick<QemuProcess, 'sandboxId' | 'uuid'> | null {
+export function qemuIn(args: readonly string[]): Omit<QemuProcess, 'pid' | 'start'> | null {
   if (!/(?:^|\/)qemu[^/]*$/.test(args[0] ?? '')) return null;
   const [, name = ''] = /^guest=([^,]*)(?:,|$)/.exec(after(args, '-name') ?? '') ?? [];
-  return { sandboxId: isSandboxId(name) ? name : null, uuid: after(args, '-uuid') };
+  const files = args.flatMap((arg) => [...arg.matchAll(FILE)].map(([, path = '']) => path));
+  return { sandboxId: isSandboxId(name) ? name : null, uuid: after(args, '-uuid'), files };
 }
 
 function after(args: readonly string[], option: string): string | null {

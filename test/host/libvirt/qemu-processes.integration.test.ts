@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
+import { Residue } from '../../../host/libvirt/residue.ts';
 import { QemuProcesses, qemuIn } from '../../../host/libvirt/watch/qemu-processes.ts';
-import { domainUuid } from '../../../model/ids.ts';
+import { StateDir } from '../../../host/state-dir.ts';
+import { domainUuid, macAddress } from '../../../model/ids.ts';
 import { sandboxId } from '../../store/support.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -57,15 +59,46 @@ test('a QEMU that libvirt does not know is found by its arguments, and ended; ot
   for (const other of others) expect(other.signalCode).toBeNull();
 });
 
+/** The QEMUs of every libvirtd on a machine are seen: the machines of another installation were taken for nobody's, and ended. */
+test('a QEMU of another installation carries no mark of ours', async () => {
+  stand('/usr/sbin/libvirtd');
+  const [ours, theirs, unnamed] = [sandboxId(3), sandboxId(4), sandboxId(5)];
+  const start = (id: string, ...files: string[]) => {
+    const disks = files.flatMap((file) => ['-blockdev', JSON.stringify({ driver: 'file', filename: file })]);
+    return stand('/usr/bin/qemu-system-x86_64', '-name', `guest=${id},debug-threads=on`, ...disks);
+  };
+  start(theirs, '/images/base.qcow2', `/theirs/sandboxes/${theirs}/disk.qcow2`);
+  start(ours, '/images/base.qcow2', `/ours/sandboxes/${ours}/disk.qcow2`);
+  start(unnamed);
+  const lease = { macAddress: macAddress(theirs, 0), hostname: theirs, address: '10.0.0.9', bridge: 'b' };
+  const residue = new Residue({
+    processes: new QemuProcesses(),
+    state: new StateDir('/ours'),
+    domains: { list: async () => [], lookedAt: 'virsh' },
+    leases: { all: async () => [lease], files: [] },
+    saved: { refuseUnseen: async () => {}, sandboxIds: async () => [], of: (id: string) => `/saved/${id}` },
+  } as unknown as ConstructorParameters<typeof Residue>[0]);
+  const marked = async () => new Set((await residue.marks()).map((mark) => mark.sandboxId));
+  const found = await eventually(marked, (ids) => ids.has(ours) && ids.has(unnamed));
+  expect(found.has(theirs)).toBe(false);
+});
+
 test('what libvirt 9.0 starts is read; an id that is none is not', () => {
   const name = `guest=${ID},debug-threads=on`;
   expect(qemuIn(['/usr/bin/qemu-system-x86_64', '-name', name, '-S', '-uuid', 'u'])).toEqual({
     sandboxId: ID,
     uuid: 'u',
+    files: [],
   });
+  const disk = '{"driver":"file","filename":"/s/sandboxes/x/disk.qcow2","node-name":"libvirt-2-storage"}';
+  const random = '{"qom-type":"rng-random","id":"objrng0","filename":"/dev/urandom"}';
+  expect(qemuIn(['qemu-system-x86_64', '-object', random, '-blockdev', disk])?.files).toEqual([
+    '/s/sandboxes/x/disk.qcow2',
+  ]);
   expect(qemuIn(['/usr/bin/qemu-system-x86_64', '-name', 'guest=../../etc', '-uuid'])).toEqual({
     sandboxId: null,
     uuid: null,
+    files: [],
   });
   expect(qemuIn(['/bin/sh', '-c', `qemu -name ${name}`])).toBeNull();
   expect(qemuIn([''])).toBeNull();
