@@ -120,7 +120,7 @@ function isFault({ ok, optional }: Check): boolean {
 function checkLine(io: Io, { name, ok, optional, found, remedy }: Check): string {
   const verdict = ok ? io.paint('green', 'ok') : io.paint(optional ? 'yellow' : 'red', optional ? 'note' : 'fault');
   const pad = ' '.repeat(8 - (ok ? 2 : optional ? 4 : 5));
-  return `${verdict}${pad}${name.padEnd(20)}${printable(found)}${remedy ? `\n${' '.repeat(28)}do: ${remedy}` : ''}`;
+  return `${verdict}${pad}${name.padEnd(19)} ${printable(found)}${remedy ? `\n${' '.repeat(28)}do: ${remedy}` : ''}`;
 }
 
 function residueLines(io: Io, look: Look): string[] {
