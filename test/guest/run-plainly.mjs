@@ -28,11 +28,28 @@ function start({ argv, paths, environment = [] }) {
   if (program === undefined) return null;
   const args = argv.slice(1).map((arg) => (typeof arg === 'string' ? arg : arg.glob.replace(/\\([\s\S])/g, '$1')));
   const own = environment.map((variable) => [variable.split('=', 1)[0], variable.replace(/^[^=]*=?/, '')]);
-  const child = spawn(program, args, { env: { ...ENV, ...Object.fromEntries(own) }, cwd: '/', stdio: 'pipe' });
+  const child = spawn(program, args, {
+    env: { ...ENV, ...Object.fromEntries(own) },
+    cwd: '/',
+    stdio: 'pipe',
+    detached: true,
+  });
   child.on('error', () => {}); // a NUL in an argument, or a program that is none
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
   child.stderr.resume();
   return child;
+}
+
+/**
+ * With what it has started: a `tail -f` of an xargs that was killed keeps its output open, and goes on.
+ * @param {import('node:child_process').ChildProcess} child
+ */
+function end({ pid }) {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+  }
 }
 
 /** @param {Stage[]} stages */
@@ -48,10 +65,11 @@ async function pipeline(stages) {
   }
   const running = children.filter((child) => child !== null).filter((child) => child.pid !== undefined);
   const timer = setTimeout(() => {
-    for (const child of running) child.kill('SIGKILL');
+    running.forEach(end);
   }, TIME_LIMIT_MS);
   await Promise.all(running.filter((child) => child.exitCode === null).map((child) => once(child, 'exit')));
   clearTimeout(timer);
+  running.forEach(end);
   return running.length > 0;
 }
 

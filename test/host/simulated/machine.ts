@@ -134,6 +134,7 @@ export class TestMachine {
     await once(client, 'ready');
     try {
       return await new Promise<string>((resolve, reject) => {
+        client.on('error', reject); // also of a goodbye that the guest does not hear
         client.exec(command, (error, channel) => {
           if (error) return reject(error);
           let printed = '';
