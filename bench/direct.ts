@@ -60,7 +60,7 @@ export async function measureDirect(
     const burst = atOnce > 0 ? await measureAtOnce(beside) : null;
     return { spreads: samples.spreads(), processor: meter.each(), burst };
   } finally {
-    await machine.end();
+    machine.endOnClose();
     await machine.close();
   }
 }

@@ -104,7 +104,7 @@ async function start(
     async stop({ sandboxes }) {
       if (sandboxes === 'destroy') {
         await destroyAll(control.store, sagas);
-        await host.machine.end();
+        host.machine.endOnClose();
       }
       await closers.close();
     },

@@ -65,7 +65,7 @@ it('a private libvirtd leaves files only; residue in them is seen without it, an
     expect((await machine.hypervisor.marks()).map(({ sandboxId: id }) => id)).toEqual([ID]);
     await new Virsh(machine.hypervisor.uri ?? '').run(['undefine', OTHER]);
   } finally {
-    await machine.end();
+    machine.endOnClose();
     await machine.close();
   }
   const nothing = { rules: false, bridges: [], processes: [] };

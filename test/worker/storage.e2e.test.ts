@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   door?.close();
-  await mayfly?.host?.machine.end();
+  mayfly?.host?.machine.endOnClose();
   await mayfly?.stop();
   await disk?.remove();
 }, 60_000);

@@ -37,8 +37,8 @@ export interface HostMachine {
   revive(): Promise<void>;
   /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
   close(): Promise<void>;
-  /** Ends what was started for this installation alone, with all that it runs. Before {@link close}. */
-  end(): Promise<void>;
+  /** What was started for this installation alone ends with {@link close}, with all that it runs: nobody watches it then, and starts it once more. */
+  endOnClose(): void;
 }
 
 /**
@@ -65,6 +65,7 @@ export async function openHostMachine(
     await ledger.open();
     await credentials.open();
     const sourceReads = new SourceReads({ hypervisor, credentials });
+    let isToEnd = false;
     return {
       hypervisor,
       ledger,
@@ -76,11 +77,17 @@ export async function openHostMachine(
       observer: observerOf(config, installation),
       isNew: opened.isNew,
       revive: () => opened.revive(),
-      end: () => opened.end(),
+      endOnClose: () => {
+        isToEnd = true;
+      },
       async close() {
         sourceReads.closeAll();
-        await hypervisor.close();
-        await unlock(lock);
+        try {
+          if (isToEnd) await opened.end();
+          await hypervisor.close();
+        } finally {
+          await unlock(lock);
+        }
       },
     };
   } catch (error) {

@@ -68,14 +68,11 @@ async function refuseAlive(config: Config, ids: Set<string>): Promise<void> {
  */
 export async function withMachine<T>(config: Config, use: (machine: HostMachine) => Promise<T>): Promise<T> {
   const machine = await openHostMachine(config, Failpoints.parse(undefined));
+  if (machine.isNew) machine.endOnClose();
   try {
     return await use(machine);
   } finally {
-    try {
-      if (machine.isNew) await machine.end();
-    } finally {
-      await machine.close();
-    }
+    await machine.close();
   }
 }
 
