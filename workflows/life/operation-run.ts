@@ -1,8 +1,8 @@
-import { ActivityFailure, condition, isCancellation } from '@temporalio/workflow';
+import { condition, isCancellation } from '@temporalio/workflow';
 import type { OperationOutcome } from '../../model/sagas/continued-life.ts';
 import type { Operation, OperationReport } from '../../model/sagas/messages.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
-import { endedMeanwhile, failureOf, refusal } from '../saga/failure.ts';
+import { causeOf, endedMeanwhile, failureOf, refusal } from '../saga/failure.ts';
 import type { Life } from './life.ts';
 
 /** One operation, from the request for it to its end, and those who wait for it. */
@@ -26,10 +26,9 @@ export class OperationRun<O extends Operation = Operation> {
   end(error?: unknown): void {
     const { life } = this;
     const ended = endedMeanwhile(life);
-    if (!this.#isAccepted) {
-      const why = error instanceof ActivityFailure ? error.cause : error;
-      this.#refusedWith = isCancellation(error) ? refusal(ended.code, ended.message) : why;
-    } else if (error !== undefined) this.#failure = isCancellation(error) ? ended : failureOf(error, life.failedStep);
+    if (!this.#isAccepted)
+      this.#refusedWith = isCancellation(error) ? refusal(ended.code, ended.message) : causeOf(error);
+    else if (error !== undefined) this.#failure = isCancellation(error) ? ended : failureOf(error, life.failedStep);
     this.#isOver = true;
   }
 

@@ -9,7 +9,7 @@ import { timeoutCode, timeoutMessage } from '../../model/sandbox/timeouts.ts';
  * its failure bare, so the caller says which step it was.
  */
 export function failureOf(error: unknown, step: string): SandboxFailure {
-  const cause = error instanceof ActivityFailure ? error.cause : error;
+  const cause = causeOf(error);
   if (cause instanceof TimeoutFailure) return timedOut(step, cause);
   const type = cause instanceof ApplicationFailure ? (cause.type ?? '') : '';
   return {
@@ -17,6 +17,11 @@ export function failureOf(error: unknown, step: string): SandboxFailure {
     step,
     message: cause instanceof Error ? cause.message : String(cause),
   };
+}
+
+/** What an activity failed with: one of a queue wraps it, a local one does not. */
+export function causeOf(error: unknown): unknown {
+  return error instanceof ActivityFailure ? error.cause : error;
 }
 
 function timedOut(step: string, failure: TimeoutFailure): SandboxFailure {
