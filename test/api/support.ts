@@ -8,6 +8,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { connectStore, type Store } from '../../store/connect.ts';
+import { hostRecord } from '../support/host-record.ts';
 import { startStoreServer } from '../support/store-server.ts';
 import { ImmediateSagas } from './immediate-sagas.ts';
 
@@ -19,20 +20,14 @@ export async function jsonOf<T>(response: Response | Promise<Response>): Promise
 export const problemOf = (response: Response | Promise<Response>) => jsonOf<Problem>(response);
 
 export function host(id: string, changes: Partial<HostRecord> = {}): HostRecord {
-  return {
-    id,
-    installationId: null,
-    hostUuid: null,
-    epoch: 1,
-    kind: 'simulated',
-    isolation: 'none',
+  const now = new Date().toISOString();
+  return hostRecord(id, {
     capacity: { cpus: 2, memoryTotalMib: 8_192, memoryAvailableMib: 5, diskTotalBytes: 9, diskAvailableBytes: 1 },
-    promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
     sources: [{ name: 'golden', cloneable: true, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 }],
-    startedAt: new Date().toISOString(),
-    lastSeenAt: new Date().toISOString(),
+    startedAt: now,
+    lastSeenAt: now,
     ...changes,
-  };
+  });
 }
 
 type Document = ReturnType<typeof openApiDocument>;

@@ -1,24 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { HostRecord } from '../../model/host.ts';
 import { alike, differenceOf } from '../../model/source-content.ts';
+import { hostRecord } from '../support/host-record.ts';
 
 const WEB = 'web-1';
 
 function host(id: string, content: string | null, cloneable = true): HostRecord {
   const source = { name: WEB, cloneable, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1, content };
-  return {
-    id,
-    installationId: `ins-${id}`,
-    hostUuid: null,
-    epoch: 1,
-    kind: 'libvirt',
-    isolation: 'kvm',
-    capacity: { cpus: 1, memoryTotalMib: 1, memoryAvailableMib: 1, diskTotalBytes: 1, diskAvailableBytes: 1 },
-    promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
-    sources: [source],
-    startedAt: '',
-    lastSeenAt: '',
-  };
+  return hostRecord(id, { installationId: `ins-${id}`, sources: [source] });
 }
 
 /** Promise: a source on two hosts is the same content or an error. */

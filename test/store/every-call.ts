@@ -1,8 +1,8 @@
-import type { HostRecord } from '../../model/host.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
 import type { Store } from '../../store/connect.ts';
+import { hostRecord } from '../support/host-record.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from './support.ts';
 
 type Parts = Omit<Store, 'ping' | 'close'>;
@@ -45,19 +45,7 @@ const baked: BakedSource = {
   waitingFor: null,
   updatedAt: at,
 };
-const host: HostRecord = {
-  id: 'kvm-1',
-  installationId: null,
-  hostUuid: null,
-  epoch: 1,
-  kind: 'simulated',
-  isolation: 'none',
-  capacity: { cpus: 1, memoryTotalMib: 1, memoryAvailableMib: 1, diskTotalBytes: 1, diskAvailableBytes: 1 },
-  promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
-  sources: [],
-  startedAt: at,
-  lastSeenAt: at,
-};
+const host = hostRecord('kvm-1');
 const event = {
   eventId: 'e',
   kind: 'sandbox.state',

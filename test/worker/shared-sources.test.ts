@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import type { KnownHost, SourceInfo } from '../../model/host.ts';
 import { SharedSources } from '../../worker/machine/shared-sources.ts';
+import { hostRecord } from '../support/host-record.ts';
 
 const source = (name: string, rest: Partial<SourceInfo> = {}): SourceInfo => ({
   name,
@@ -15,20 +16,7 @@ const source = (name: string, rest: Partial<SourceInfo> = {}): SourceInfo => ({
 });
 
 function host(id: string, silentMs: number, ...names: string[]): KnownHost {
-  return {
-    id,
-    installationId: null,
-    hostUuid: null,
-    epoch: 1,
-    kind: 'libvirt',
-    isolation: 'kvm',
-    capacity: { cpus: 1, memoryTotalMib: 1, memoryAvailableMib: 1, diskTotalBytes: 1, diskAvailableBytes: 1 },
-    promised: { memoryMib: 0, diskBytes: 0, sandboxes: 0 },
-    sources: names.map((name) => source(name)),
-    startedAt: '',
-    lastSeenAt: '',
-    silentMs,
-  };
+  return { ...hostRecord(id, { sources: names.map((name) => source(name)) }), silentMs };
 }
 
 /** Promise: two hosts that have a source come to know whether it is the same, whichever of them is full. */
