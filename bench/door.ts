@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { Client, Connection } from '@temporalio/client';
+import { Connection } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 import { ID_BYTES, sandboxIdFrom } from '../model/ids.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -7,6 +8,7 @@ import { ACCEPTED } from '../model/sagas/messages.ts';
 import { workflowIdOf } from '../model/sagas/queues.ts';
 import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { Store } from '../store/connect.ts';
+import { temporalClient } from '../worker/payloads/data-converter.ts';
 import { Samples, type Spread } from './measure/measure.ts';
 
 /** Records that are stored at once before anything is measured. */
@@ -16,7 +18,7 @@ const MAX_WAIT_SECONDS = 240;
 export interface DoorBench {
   client: MayflyClient;
   store: Store;
-  temporal: { address: string; namespace: string };
+  temporal: { address: string; namespace: string; dataConverter: DataConverter };
   source: string;
   runs: number;
   /** As many of each before, which are not counted: a server runs for days, and its first requests are interpreted. */
@@ -54,7 +56,7 @@ async function measureLiving(bench: DoorBench, counted: Samples): Promise<void> 
   const { id } = await client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }); // 64 MiB boot no real machine
   const connection = await Connection.connect({ address: temporal.address });
   try {
-    const { workflow } = new Client({ connection, namespace: temporal.namespace });
+    const { workflow } = temporalClient({ connection, ...temporal });
     const running = workflow.getHandle(workflowIdOf(id));
     for (let run = -warmUp; run < runs; run++) {
       const samples = run < 0 ? new Samples() : counted;
@@ -83,6 +85,7 @@ function endedRecord(source: string): SandboxRecord {
   const network = { egress: 'none' } as const;
   return {
     id,
+    project: 'default',
     name: null,
     state: 'destroyed',
     phase: null,

@@ -10,6 +10,7 @@ import { connectStore } from '../store/connect.ts';
 import { diffBinary } from '../worker/config/artifacts.mjs';
 import type { Config } from '../worker/config/config.ts';
 import { type Installation, startInstallation } from '../worker/installation.ts';
+import { dataConverterOf, installationKeys } from '../worker/payloads/data-converter.ts';
 import { recallServers } from '../worker/servers/remembered-servers.ts';
 import { measureCommands } from './commands.ts';
 import { measureDirect } from './direct.ts';
@@ -163,8 +164,10 @@ async function ofSnapshots(
 async function ofDoor(config: Config, options: Omit<DoorBench, 'store' | 'temporal'>) {
   const servers = await recallServers(config.stateDir);
   if (!servers) throw new Error('the installation did not say where its servers are');
-  const temporal = { address: servers.temporalAddress, namespace: config.temporalNamespace };
-  const store = await connectStore(servers.storeUri);
+  const keys = await installationKeys(config);
+  const dataConverter = dataConverterOf(keys);
+  const temporal = { address: servers.temporalAddress, namespace: config.temporalNamespace, dataConverter };
+  const store = await connectStore(servers.storeUri, { keys });
   try {
     return await measureDoor({ ...options, store, temporal });
   } finally {

@@ -6,15 +6,16 @@ import { isNotFound } from '../host/os/directory.ts';
 import { makeKeyPair } from '../host/ssh/key-pair.ts';
 
 /**
- * Makes an Ed25519 private key (0600) unless there is one. Two may try at once: `link` lets exactly one key win, and it
- * is whole when it appears.
+ * Makes a private key (0600) unless there is one. Two may try at once: `link` lets exactly one key win, and it is whole
+ * when it appears.
+ * @param make the text of a new one
  */
-export async function ensureKey(directory: string, path: string, comment: string): Promise<void> {
+export async function ensureKey(directory: string, path: string, make: () => string): Promise<void> {
   if ((await readIfThere(path)) !== null) return;
   const scratch = await mkdtemp(join(directory, '.new-'));
   try {
     const candidate = join(scratch, basename(path));
-    await writeFileSynced(candidate, makeKeyPair(comment).privateKey, 0o600, 'wx');
+    await writeFileSynced(candidate, make(), 0o600, 'wx');
     await link(candidate, path);
     await syncDirectory(directory);
   } catch (error) {
@@ -24,20 +25,28 @@ export async function ensureKey(directory: string, path: string, comment: string
   }
 }
 
-/** @throws Error when the key can be read or written by others, or is not a file of our own */
-export async function checkPrivate(path: string): Promise<void> {
+/** A new key of the user CA, as OpenSSH writes one. */
+export function newCaKey(): string {
+  return makeKeyPair('mayfly-user-ca').privateKey;
+}
+
+/**
+ * @param what it is, for who reads the error; `@default` CA key
+ * @throws Error when the key can be read or written by others, or is not a file of our own
+ */
+export async function checkPrivate(path: string, what = 'CA key'): Promise<void> {
   const about = await lstat(path);
   const mode = about.mode & 0o7777;
   const shown = mode.toString(8).padStart(4, '0');
-  if (!about.isFile()) throw new Error(`The CA key ${path} is not a regular file. Move the key itself there.`);
+  if (!about.isFile()) throw new Error(`The ${what} ${path} is not a regular file. Move the key itself there.`);
   if (mode !== 0o600 && mode !== 0o400) {
     throw new Error(
-      `The CA key ${path} has mode ${shown}; it opens every sandbox, so only 0600 and 0400 are accepted. ` +
+      `The ${what} ${path} has mode ${shown}; only 0600 and 0400 are accepted. ` +
         `If nobody else can have read it: chmod 600 ${path}. Otherwise make a new key.`,
     );
   }
   if (about.uid !== process.getuid?.()) {
-    throw new Error(`The CA key ${path} belongs to uid ${about.uid}. Run Mayfly as that user, or chown the key.`);
+    throw new Error(`The ${what} ${path} belongs to uid ${about.uid}. Run Mayfly as that user, or chown the key.`);
   }
 }
 

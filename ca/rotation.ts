@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory, writeFileAtomic } from '../host/os/atomic-file.ts';
 import { MayflyError } from '../model/errors.ts';
-import { checkPrivate, ensureKey, publicLineOf, readIfThere } from './key-file.ts';
+import { checkPrivate, ensureKey, newCaKey, publicLineOf, readIfThere } from './key-file.ts';
 import { parsePublicKey } from './public-key.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function beginRotation(directory: string): Promise<void> {
   if (stage === 'finished')
     throw outOfOrder('the key before is still trusted', 'Run `mayfly ca rotate --forget` first.');
   const path = join(directory, NEXT);
-  await ensureKey(directory, path, 'mayfly-user-ca');
+  await ensureKey(directory, path, newCaKey);
   await checkPrivate(path);
   await writeFileAtomic(join(directory, NEXT_PUBLIC), `${await publicLineOf(path)}\n`, 0o644);
 }

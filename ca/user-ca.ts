@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { LIMITS } from '../model/limits.ts';
 import { BACKDATE_SECONDS, type CertificateRequest, checkedSerial, checkedTtl, keyIdOf } from './certificate.ts';
-import { checkPrivate, ensureKey } from './key-file.ts';
+import { checkPrivate, ensureKey, newCaKey } from './key-file.ts';
 import { fingerprintOf, parsePublicKey } from './public-key.ts';
 import { type Revoked, revocationList } from './revocation-list.ts';
 import { readKeys, signingKeyPath } from './rotation.ts';
@@ -47,7 +47,7 @@ export class UserCa {
   static async open(directory: string): Promise<UserCa> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const path = signingKeyPath(directory);
-    await ensureKey(directory, path, 'mayfly-user-ca');
+    await ensureKey(directory, path, newCaKey);
     await checkPrivate(path);
     await readKeys(directory);
     return new UserCa(directory);

@@ -1,5 +1,6 @@
 import { type ArgsDef, defineCommand } from 'citty';
 import type { ApiKey, NewApiKey } from '../client/mayfly-client.ts';
+import { MayflyError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import { SCOPES, type Scope } from '../model/scopes.ts';
 import { GIB, type StorageQuota, sizeText } from '../model/snapshots/storage.ts';
@@ -32,6 +33,7 @@ const LIMIT = {
 const CREATE = {
   name: { type: 'positional', description: 'What the key is for', required: true },
   scope: { type: 'string', description: 'May be given more than once (default: read and write sandboxes)' },
+  project: { type: 'string', description: 'Whose key it is; only operators name another than their own' },
   ...QUOTA,
   local: {
     type: 'boolean',
@@ -62,27 +64,39 @@ function createKey(io: Io) {
     async run({ args, rawArgs }) {
       const given = checkArguments(rawArgs, CREATE, ['scope']).get('scope') ?? [];
       const scopes = given.length > 0 ? given.map(scopeFrom) : DEFAULT_SCOPES;
-      const wish = { name: args.name, scopes, ...quotaFrom(args) };
+      const { project } = args;
+      const wish = { name: args.name, scopes, ...(project !== undefined && { project }), ...quotaFrom(args) };
       const key = await (args.local ? createLocally(io, wish) : connect(io).createKey(wish, { signal: io.signal }));
       if (args.json) {
         io.printJson(key);
       } else {
         io.print(printable(key.secret));
-        io.note(`key ${printable(key.id)} with ${scopes.join(', ')}; it is stored hashed and not shown again`);
+        io.note(
+          `key ${printable(key.id)} of ${printable(key.project)} with ${key.scopes.join(', ')}; it is stored hashed and not shown again`,
+        );
       }
       return EXIT.ok;
     },
   });
 }
 
-/** Who can open the store could write a key into it anyway. */
+/**
+ * Who can open the store could write a key into it anyway. Whoever makes the first key has the installation: `admin` is an
+ * operator here, unless it is to be of one project.
+ * @throws MayflyError project_not_found
+ */
 async function createLocally(
   io: Io,
-  wish: { name: string; scopes: Scope[] } & Partial<StorageQuota>,
+  wish: { name: string; scopes: Scope[]; project?: string } & Partial<StorageQuota>,
 ): Promise<NewApiKey> {
   const { withStore } = await import('../worker/servers/local-store.ts');
   return withStore(readConfig(io.env), {}, async (store) => {
-    const { key, secret } = await store.apiKeys.create(wish);
+    const { project, scopes } = wish;
+    if (project !== undefined && !(await store.projects.get(project))) {
+      throw new MayflyError('project_not_found', `There is no project ${JSON.stringify(project)}.`);
+    }
+    const isFirst = project === undefined && scopes.includes('admin') && !scopes.includes('operator');
+    const { key, secret } = await store.apiKeys.create(isFirst ? { ...wish, scopes: [...scopes, 'operator'] } : wish);
     return { ...key, secret };
   });
 }
@@ -136,11 +150,11 @@ function limitKey(io: Io) {
   });
 }
 
-const HEADER = ['ID', 'NAME', 'SCOPES', 'DISK', 'DISK EACH', 'CREATED', 'REVOKED'];
+const HEADER = ['ID', 'PROJECT', 'NAME', 'SCOPES', 'DISK', 'DISK EACH', 'CREATED', 'REVOKED'];
 
-function row({ id, name, scopes, diskBytes, sandboxDiskBytes, createdAt, revokedAt }: ApiKey): string[] {
+function row({ id, project, name, scopes, diskBytes, sandboxDiskBytes, createdAt, revokedAt }: ApiKey): string[] {
   const limits = [limitText(diskBytes), limitText(sandboxDiskBytes)];
-  return [id, name, scopes.join(','), ...limits, createdAt, revokedAt ?? '-'];
+  return [id, project, name, scopes.join(','), ...limits, createdAt, revokedAt ?? '-'];
 }
 
 function listKeys(io: Io) {

@@ -7,18 +7,18 @@ import type { Io } from './terminal/io.ts';
 import { watchStop } from './terminal/watch-stop.ts';
 
 const ARGS = {
-  process: { type: 'positional', description: 'api, control or host', required: true },
+  process: { type: 'positional', description: 'api, control, host or proxy', required: true },
 } as const satisfies ArgsDef;
 
-function nameOf(text: string): 'api' | 'control' | 'host' {
-  if (text === 'api' || text === 'control' || text === 'host') return text;
-  throw usageError(`there is no process ${JSON.stringify(text)}`, 'Use api, control or host.');
+function nameOf(text: string): 'api' | 'control' | 'host' | 'proxy' {
+  if (text === 'api' || text === 'control' || text === 'host' || text === 'proxy') return text;
+  throw usageError(`there is no process ${JSON.stringify(text)}`, 'Use api, control, host or proxy.');
 }
 
 /** `mayfly serve`: one process alone, for installations over several machines. */
 export function serveCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'serve', description: 'Run one process alone: api, control or host' },
+    meta: { name: 'serve', description: 'Run one process alone: api, control, host or proxy' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

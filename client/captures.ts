@@ -7,6 +7,9 @@ import type { OnHost } from './sources.ts';
 /** A capture as the API shows it. */
 export type Capture = CaptureRecord;
 
+/** Which projects may clone it, and what clones can reach at most. */
+export interface TakeCapture extends OnHost, Partial<Pick<CaptureRecord, 'projects' | 'allowedEgress'>> {}
+
 /** Copies of running sources. Throws as {@link MayflyClient} does. */
 export class Captures {
   readonly #transport: Transport;
@@ -16,7 +19,7 @@ export class Captures {
   }
 
   /** Returns the record: `ready`, or `creating` when the wait was over first. */
-  take(source: string, request: OnHost = {}, options: WaitOptions & PostOptions = {}): Promise<Capture> {
+  take(source: string, request: TakeCapture = {}, options: WaitOptions & PostOptions = {}): Promise<Capture> {
     const headers = prefer(options.waitSeconds);
     return this.#transport.json({ method: 'POST', path: ofSource(source), body: request, headers }, options);
   }

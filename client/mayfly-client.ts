@@ -13,6 +13,7 @@ import { type EventStreamOptions, followEvents, type ServerEvent } from './http/
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Projects } from './projects.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
 
@@ -33,6 +34,7 @@ export interface AuditPage extends Page<AuditEntry> {
 
 export interface ApiKey extends StorageQuota {
   id: string;
+  project: string;
   name: string;
   scopes: Scope[];
   createdAt: string;
@@ -98,6 +100,8 @@ export class MayflyClient {
   readonly captures: Captures;
   /** Read-only commands and files of sources. */
   readonly sources: Sources;
+  /** Tenants. */
+  readonly projects: Projects;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
@@ -108,6 +112,7 @@ export class MayflyClient {
     this.snapshots = new Snapshots(this.#transport);
     this.captures = new Captures(this.#transport);
     this.sources = new Sources(this.#transport);
+    this.projects = new Projects(this.#transport);
   }
 
   /** Returns the record: `running`, or an earlier state when the wait was over first. */
@@ -209,7 +214,7 @@ export class MayflyClient {
 
   /** Made once, however often the request is sent; the last answer has the secret that opens. */
   createKey(
-    request: { name: string; scopes: Scope[] } & Partial<StorageQuota>,
+    request: { name: string; scopes: Scope[]; project?: string } & Partial<StorageQuota>,
     options: PostOptions = {},
   ): Promise<NewApiKey> {
     return this.#transport.json({ method: 'POST', path: '/v1/keys', body: request }, options);

@@ -1,16 +1,15 @@
-import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../model/errors.ts';
 import type { HostKind } from '../model/host.ts';
-import { ID_BYTES, installationIdFrom, isInstallationId } from '../model/ids.ts';
+import { installationIdOf, isInstallationId } from '../model/ids.ts';
 import { orAbsent } from './os/absent.ts';
 import { writeFileAtomic } from './os/atomic-file.ts';
 import type { StateDir } from './state-dir.ts';
 
 const Installation = z.strictObject({
-  /** Random, made once. */
+  /** Made once, of the host's request key; at random before there were such keys. */
   id: z.string().refine(isInstallationId),
   kind: z.enum(['libvirt', 'simulated']),
   /** Whose libvirtd runs its machines; null on a simulated host. */
@@ -95,16 +94,18 @@ export function refuseAnotherKind(state: StateDir, known: Installation | null, k
 /**
  * Keeps what the folder is tied to: its id is made when it has none.
  * @param wasUsed whether it was served before there were ids
+ * @param requestKey the public key of the host, of which a new id is made
  */
 export async function keepInstallation(
   state: StateDir,
   known: Installation | null,
   { kind, libvirtd, hostUuid, machineId }: FoundMachine,
   wasUsed: boolean,
+  requestKey: string,
 ): Promise<Installation> {
   if (known && known.hostUuid === hostUuid && known.machineId === machineId) return known;
   const made = known ?? {
-    id: installationIdFrom(randomBytes(ID_BYTES)),
+    id: installationIdOf(requestKey),
     servesUnnamed: wasUsed,
     madeAt: new Date().toISOString(),
   };

@@ -14,7 +14,8 @@ const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
 const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
 const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
-const INSTALLATION_ID = /^ins-[0-9a-hjkmnp-tv-z]{16}$/;
+/** Those of before request keys have 16 characters. */
+const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
 const HOST_ID = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 /** As they are written in a JSON Schema. */
 export const ID_PATTERNS = {
@@ -36,6 +37,11 @@ export const SANDBOX_NAME_PATTERNS = { is: SANDBOX_NAME.source, isNot: LIKE_AN_I
 
 /** The namespace of our UUIDv5 values (RFC 9562 §5.5): a random UUID, fixed for ever. */
 const UUID_NAMESPACE = hexToBytes('8f1d3c5a6b7e4f20918273645566aabb');
+
+/** Bytes of a digest behind the id of an installation: 120 bits, 24 characters. */
+const INSTALLATION_BYTES = 15;
+/** `ins-` and its characters. */
+const INSTALLATION_LENGTH = 28;
 
 /** Random bytes behind one id: 80 bits, 16 characters of Crockford base32. */
 export const ID_BYTES = 10;
@@ -63,9 +69,18 @@ export function captureIdFrom(random: Uint8Array): string {
   return `cap-${crockford(random)}`;
 }
 
-/** As {@link sandboxIdFrom}, for what one state folder holds. */
-export function installationIdFrom(random: Uint8Array): string {
-  return `ins-${crockford(random)}`;
+/**
+ * The id of what one state folder holds: made of the public key with which its host signs what it asks for. So nobody
+ * else can sign in its name, and nobody needs to be told which key is its own. Those of before are 80 random bits, and shorter.
+ */
+export function installationIdOf(publicKey: string): string {
+  const digest = sha256(utf8ToBytes(`mayfly-installation/${publicKey}`)).slice(0, INSTALLATION_BYTES);
+  return `ins-${crockford(digest, INSTALLATION_BYTES)}`;
+}
+
+/** Whether an installation's id was made of its key. */
+export function isOfKey(installationId: string): boolean {
+  return installationId.length === INSTALLATION_LENGTH;
 }
 
 /** As {@link sandboxIdFrom}, for a restore, a pause or a resume. */
@@ -81,11 +96,12 @@ export function sourceIdOf(hostId: string, name: string): string {
   return `src-${crockford(sha256(utf8ToBytes(`${hostId}/source/${name}`)).slice(0, ID_BYTES))}`;
 }
 
-function crockford(random: Uint8Array): string {
-  if (random.length !== ID_BYTES) throw new RangeError(`an id needs ${ID_BYTES} random bytes`);
+/** @param bytes a multiple of 5: 8 characters for each five */
+function crockford(random: Uint8Array, bytes = ID_BYTES): string {
+  if (random.length !== bytes) throw new RangeError(`an id needs ${bytes} random bytes`);
   let value = BigInt(`0x${bytesToHex(random)}`);
   let text = '';
-  for (let i = 0; i < 16; i++) {
+  for (let i = 0; i < (bytes * 8) / 5; i++) {
     text = CROCKFORD.charAt(Number(value & 31n)) + text;
     value >>= 5n;
   }

@@ -11,6 +11,10 @@ export const LIMITS = {
   sourceName: { maxLength: 128 },
   /** 1 to so many of `A-Za-z0-9._-`, the first a letter. */
   bakedSourceName: { maxLength: 63 },
+  /** Projects that may clone one capture. */
+  captureProjects: 100,
+  /** Names in the allow-list of a project. */
+  projectSources: 200,
   idempotencyKey: { maxLength: 255 },
   /** How long an idempotent answer is kept. */
   idempotencyHours: 24,
@@ -38,6 +42,15 @@ export const LIMITS = {
   },
   /** Of a storage quota: from 64 MiB, what a sandbox counts as until it is measured, to 1 PiB. */
   quotaBytes: { min: 67_108_864, max: 1_125_899_906_842_624 },
+  /** Of what a project may have at once, or make in a minute; 0: nothing more. */
+  projectLimits: { max: 1_000_000, maxMemoryMib: 1_073_741_824 },
+  /** Event streams of one API process. */
+  streams: {
+    /** Of sandboxes: each is a poll of the store. */
+    ofSandboxes: 64,
+    /** Of commands: each is a request of a guest, and a poll of the store while its host is away. */
+    ofCommands: 512,
+  },
   /** 1 to so many of `A-Za-z0-9._-`, the first no dot and no dash. */
   snapshotName: { maxLength: 63 },
   /** Sandboxes made from a snapshot by one request. */
@@ -58,4 +71,34 @@ export const LIMITS = {
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },
   certificateSeconds: { min: 60, max: 3_600, default: 1_800 },
+} as const;
+
+/** What one guest may take of its host, whatever it runs. Meant to be felt by nobody but who harms others. */
+export const GUEST_LIMITS = {
+  network: {
+    /** A gigabit port's bytes each way, and as many packets as small ones are sent on it by who is busy. */
+    frames: { perSecond: 50_000, burst: 50_000, bytesPerSecond: 125_000_000 },
+    /** A guest speaks to its gateway alone: one request at a time, each repeated some times. */
+    arp: { perSecond: 20, burst: 100 },
+    /** A boot needs two to six messages, and each lease that is begun or ended runs libvirt's helper on the host. */
+    dhcp: { perSecond: 1, burst: 20 },
+    /** That it has begun and the host keeps track of: a sixty-fourth of Linux's table (`nf_conntrack_max`, 262,144). */
+    connections: 4_096,
+  },
+  /** Of all disks of one guest together. */
+  disk: {
+    /** A host's reserve (`reserveOf`) lasts for two looks of the watch at the faster one; it may be written at for so long. */
+    bytesPerSecond: 200_000_000,
+    burstBytesPerSecond: 400_000_000,
+    /** A write costs QEMU 9 to 31 µs of processor time (decision 56): a sixth of a CPU at most, or in a burst two thirds. */
+    operationsPerSecond: 5_000,
+    burstOperationsPerSecond: 20_000,
+    burstSeconds: 10,
+  },
+  cpu: {
+    /** cgroup v2's own default (`cpu.weight`), for each vCPU: guests share a busy host by the vCPUs that they have. */
+    weightPerCpu: 100,
+    /** What else QEMU does for its guest, in CPUs: one thread serves the devices, those beside it wait for disks. */
+    besideCpus: 1,
+  },
 } as const;

@@ -8,6 +8,7 @@ import {
 import { ApplicationFailure } from '@temporalio/common';
 import { isErrorCode, MayflyError } from '../model/errors.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import {
   CERTIFICATE_WORKFLOW,
   type CertificateInput,
@@ -19,6 +20,7 @@ import {
   type TrustInput,
   trustWorkflowIdOf,
 } from '../model/sandbox/certificate.ts';
+import type { RequestSigner } from '../model/sandbox/signed-request.ts';
 
 type CertificateWorkflow = (input: CertificateInput) => Promise<IssuedCertificate | RefusedCertificate>;
 type TrustWorkflow = (input: TrustInput) => Promise<boolean>;
@@ -28,13 +30,20 @@ const SIGNING_MS = 30_000;
 
 /**
  * Has a public key signed. The same request id again gets the same certificate.
- * @throws MayflyError sandbox_not_found, sandbox_ended, public_key_refused, temporal_unavailable
+ * @throws MayflyError sandbox_not_found, sandbox_ended, public_key_refused, request_refused, temporal_unavailable
  */
-export async function signKey(client: Client, requestId: string, input: CertificateInput): Promise<IssuedCertificate> {
+export async function signKey(
+  client: Client,
+  signer: RequestSigner,
+  requestId: string,
+  input: CertificateInput,
+): Promise<IssuedCertificate> {
   const workflowId = `certificate/${input.sandboxId}/${requestId}`;
   try {
     return await client.withDeadline(Date.now() + SIGNING_MS, async () => {
-      await startOnce(client, workflowId, { ...input, refusalIsResult: true });
+      const { sandboxId, publicKey, purpose, actor, ttlSeconds } = input;
+      const signature = signer.sign('certificate', { workflowId, sandboxId, publicKey, purpose, actor, ttlSeconds });
+      await startOnce(client, workflowId, { ...input, signature, refusalIsResult: true });
       const answer = await client.workflow.getHandle<CertificateWorkflow>(workflowId).result();
       if ('refused' in answer) throw new MayflyError(answer.refused.code, answer.refused.message);
       return answer;
@@ -55,7 +64,7 @@ async function startOnce(client: Client, workflowId: string, input: CertificateI
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       // What nobody waits for any more is not signed.
       workflowExecutionTimeout: SIGNING_MS,
-      staticSummary: `${input.sandboxId} · ${input.purpose}`,
+      staticSummary: readable(`${input.sandboxId} · ${input.purpose}`),
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -71,7 +80,7 @@ export async function changeTrust(client: Client, sandboxId: string, revocation:
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     signal: TRUST_CHANGED,
     signalArgs: [revocation],
-    staticSummary: `what ${sandboxId} trusts`,
+    staticSummary: readable(`what ${sandboxId} trusts`),
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { FORGET_HOST_WORKFLOW, type ForgetHostInput, forgetHostWorkflowIdOf } from '../model/sagas/forget-host.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 
 /** Returns when Temporal has it; joins the one that runs. */
 export async function forgetHost(client: Client, input: ForgetHostInput): Promise<void> {
@@ -10,7 +11,7 @@ export async function forgetHost(client: Client, input: ForgetHostInput): Promis
     taskQueue: CONTROL_QUEUE,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: `forget ${hostId}`,
+    staticSummary: readable(`forget ${hostId}`),
     staticDetails: `Asked for by API key ${actor.apiKeyId}`,
   });
 }

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
 import { OPERATE, OPERATED, type Operation, type OperationReport } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import {
   DELETE_SNAPSHOT_WORKFLOW,
   type DeleteSnapshotInput,
@@ -43,7 +44,7 @@ export async function deleteSnapshot(client: Client, input: DeleteSnapshotInput)
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-    staticSummary: `delete ${input.snapshotId} on ${input.hostId}`,
+    staticSummary: readable(`delete ${input.snapshotId} on ${input.hostId}`),
     staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
   });
 }
@@ -60,7 +61,7 @@ export async function startEphemeral(client: Client, input: EphemeralSnapshotInp
     taskQueue: CONTROL_QUEUE,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: `${input.snapshotId} on ${input.hostId}, for a comparison`,
+    staticSummary: readable(`${input.snapshotId} on ${input.hostId}, for a comparison`),
     staticDetails: `Asked for by API key ${input.actor.apiKeyId}`,
   });
 }

@@ -1,5 +1,6 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import {
   RECONCILE_HOST_WORKFLOW,
   RECONCILE_SCHEDULE,
@@ -61,6 +62,6 @@ export async function reconcileHostNow(client: Client, input: ReconcileHostInput
     taskQueue: CONTROL_QUEUE,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: `what is on ${input.hostId}`,
+    staticSummary: readable(`what is on ${input.hostId}`),
   });
 }

@@ -2,6 +2,7 @@ import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundErro
 import type { HostForgotten, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import { RECONCILER } from '../model/sagas/reconcile.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
 import type { DeleteSourceInput } from '../model/snapshots/baked-source.ts';
@@ -89,7 +90,7 @@ export class Reconciliation {
       args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      staticSummary: `${input.commandId} in ${input.sandboxId}`,
+      staticSummary: readable(`${input.commandId} in ${input.sandboxId}`),
     });
   }
 

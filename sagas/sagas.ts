@@ -32,6 +32,8 @@ export interface Sagas {
   destroy(input: SandboxInput, stop: StopRequest): Promise<void>;
   /** Where a saga of it runs, the store has its record when this resolves: it may have been set back to before it. */
   restoreRecord(id: string): Promise<void>;
+  /** Whether a saga of it runs. @throws MayflyError temporal_unavailable */
+  isOpen(id: string): Promise<boolean>;
   /** Resolves when the saga has ended. @throws the signal's reason when it fires first */
   ended(id: string, signal: AbortSignal): Promise<void>;
   /**

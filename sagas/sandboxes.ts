@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { redactText } from '../model/redaction/redact.ts';
 import type { HostForgotten, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
 import {
   ACCEPTED,
@@ -12,6 +13,7 @@ import {
   SETTLED,
 } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import { ask } from './temporal/ask.ts';
 import { isGone } from './temporal/failure.ts';
 
@@ -120,10 +122,10 @@ function startOptions(input: SandboxInput) {
     args: [{ hostIds: [], ...input }] as [SandboxInput],
     typedSearchAttributes: [
       { key: SOURCE, value: source },
-      ...(agentId ? [{ key: AGENT, value: agentId }] : []),
+      ...(agentId ? [{ key: AGENT, value: redactText(agentId) }] : []),
       ...(hostId ? [{ key: HOST, value: hostId }] : []),
     ],
-    staticSummary: `${input.id} from ${source}`,
+    staticSummary: readable(`${input.id} from ${source}`),
     staticDetails: `Asked for by API key ${input.createdBy.apiKeyId}${agentId ? `, agent ${agentId}` : ''}`,
   };
 }

@@ -12,10 +12,12 @@ import {
   type StopRequest,
 } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import type { AuditEvent } from '../model/sandbox/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
 import { CANCEL_COMMAND, COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../model/sandbox/command.ts';
 import type { Actor, SandboxFailure } from '../model/sandbox/sandbox.ts';
+import type { RequestSigner, SignedEvent } from '../model/sandbox/signed-request.ts';
 import type { BakeSourceInput, DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import { type CaptureInput, captureWorkflowIdOf } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
@@ -51,15 +53,25 @@ const CALL_MS = 10_000;
 /** The sagas in Temporal: one entity workflow per sandbox. */
 export class TemporalSagas implements Sagas {
   readonly #client: Client;
+  readonly #signer: RequestSigner | undefined;
   readonly #roundMs: number;
   readonly #callMs: number;
 
   /**
    * @param options.roundMs how long the server may hold one round of a wait, `@default` 10 s
    * @param options.callMs how long one call may take before Temporal counts as away, `@default` 10 s
+   * @param options.signer signs what the control worker is asked for; who has none asks for no certificate and has nothing recorded
    */
-  constructor(client: Client, { roundMs = ROUND_MS, callMs = CALL_MS } = {}) {
+  constructor(
+    client: Client,
+    {
+      roundMs = ROUND_MS,
+      callMs = CALL_MS,
+      signer,
+    }: { roundMs?: number; callMs?: number; signer?: RequestSigner } = {},
+  ) {
     this.#client = client;
+    this.#signer = signer;
     this.#roundMs = roundMs;
     this.#callMs = callMs;
   }
@@ -94,6 +106,10 @@ export class TemporalSagas implements Sagas {
     await this.#call(() => new Reconciliation(this.#client).restoreRecord(id));
   }
 
+  async isOpen(id: string): Promise<boolean> {
+    return (await this.#call(() => new Reconciliation(this.#client).isSandboxOpen(id))) ?? false;
+  }
+
   async ended(id: string, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => sandboxEnded(this.#client, id));
   }
@@ -124,15 +140,17 @@ export class TemporalSagas implements Sagas {
   }
 
   async recordEvent(sandboxId: string, event: AuditEvent): Promise<void> {
+    const asked = { sandboxId, event: { ...event, runId: null } };
+    const signed = { ...event, signature: this.#ownSigner().sign('event', asked) };
     await this.#call(() =>
-      this.#client.workflow.signalWithStart<RecordEventsWorkflow, [AuditEvent]>(RECORD_EVENTS_WORKFLOW, {
+      this.#client.workflow.signalWithStart<RecordEventsWorkflow, [SignedEvent]>(RECORD_EVENTS_WORKFLOW, {
         workflowId: recordEventsWorkflowIdOf(sandboxId),
         taskQueue: CONTROL_QUEUE,
         args: [{ sandboxId }],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         signal: EVENT_HAPPENED,
-        signalArgs: [event],
-        staticSummary: `accesses to ${sandboxId}`,
+        signalArgs: [signed],
+        staticSummary: readable(`accesses to ${sandboxId}`),
       }),
     );
   }
@@ -145,7 +163,7 @@ export class TemporalSagas implements Sagas {
         args: [input],
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
-        staticSummary: `${input.commandId} in ${input.sandboxId}`,
+        staticSummary: readable(`${input.commandId} in ${input.sandboxId}`),
       }),
     );
   }
@@ -196,7 +214,7 @@ export class TemporalSagas implements Sagas {
   }
 
   issueCertificate(requestId: string, input: CertificateInput): Promise<IssuedCertificate> {
-    return signKey(this.#client, requestId, input);
+    return signKey(this.#client, this.#ownSigner(), requestId, input);
   }
 
   async changeTrust(sandboxId: string, revocation: Revocation): Promise<void> {
@@ -217,6 +235,11 @@ export class TemporalSagas implements Sagas {
 
   async reachable(): Promise<void> {
     await this.#call(() => this.#client.workflowService.getSystemInfo({}));
+  }
+
+  #ownSigner(): RequestSigner {
+    if (this.#signer) return this.#signer;
+    throw new MayflyError('internal', 'This process has no key to sign requests with.');
   }
 
   /** Undefined when the workflow is gone. */

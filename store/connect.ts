@@ -1,10 +1,13 @@
 import type mongoose from 'mongoose';
 import { MayflyError } from '../model/errors.ts';
+import { Admissions } from './access/admissions.ts';
 import { ApiKeys } from './access/api-keys.ts';
 import { Certificates } from './access/certificates.ts';
 import { Hosts } from './access/hosts.ts';
 import { Idempotency } from './access/idempotency.ts';
+import { Projects } from './access/projects.ts';
 import { Serials } from './access/serials.ts';
+import { Signers } from './access/signers.ts';
 import { Audit } from './audit/audit.ts';
 import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
@@ -13,12 +16,17 @@ import { Output } from './commands/output.ts';
 import { bringUpToDate } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
+import type { Anchor } from './register/anchor.ts';
+import { Register } from './register/register.ts';
+import { RegisterKey } from './register/register-key.ts';
 import { AuditRetention } from './retention/audit-retention.ts';
 import { Retention } from './retention/retention.ts';
 import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
 import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
+import type { StoreKeys } from './sealed/seal.ts';
+import { Sealing } from './sealed/sealing.ts';
 import { BakedSources } from './snapshots/baked-sources.ts';
 import { Captures } from './snapshots/captures.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
@@ -34,9 +42,12 @@ export interface Store {
   audit: Audit;
   idempotency: Idempotency;
   apiKeys: ApiKeys;
+  projects: Projects;
+  admissions: Admissions;
   hosts: Hosts;
   measuredDisks: MeasuredDisks;
   serials: Serials;
+  signers: Signers;
   sources: Sources;
   bakedSources: BakedSources;
   certificates: Certificates;
@@ -50,8 +61,20 @@ export interface Store {
 }
 
 export interface StoreOptions {
+  /**
+   * What seals what callers say and guests print, and opens it; without them that can be neither read nor written. The
+   * first seals, all open.
+   */
+  keys?: StoreKeys;
+  /**
+   * It is a process of the installation, which says in the store with which key that is sealed: who only looks might have
+   * another's. `@default` false
+   */
+  isProcess?: boolean;
   /** At least 32 bytes; without it the audit can be read, but neither appended to nor verified. */
   auditKey?: Uint8Array;
+  /** Where the tip of the audit's register is kept; without it a register that was cut at its end is not noticed. */
+  auditAnchor?: Anchor;
   /** How long a call waits for a server that is away, before it fails with `store_unavailable`. `@default` 3 s */
   absenceMs?: number;
 }
@@ -59,41 +82,55 @@ export interface StoreOptions {
 /**
  * Connects to MongoDB, or to the embedded store. The database is the one that the address names.
  * `@default` database `mayfly`
- * @throws MayflyError store_unavailable
+ * @throws MayflyError store_unavailable; payload_key_unusable when the store is sealed with a key that is not among these
  * @throws RangeError when the audit key is too short
  */
 export async function connectStore(uri: string, options: StoreOptions = {}): Promise<Store> {
-  const auditKey = options.auditKey ? new ChainKey(options.auditKey) : null;
-  const connection = await open(uri, options.absenceMs);
+  const { auditKey, auditAnchor = null } = options;
+  const auditKeys = auditKey ? { chains: new ChainKey(auditKey), register: new RegisterKey(auditKey) } : null;
+  const sealing = new Sealing(options.keys ?? null);
+  const connection = await open(uri, sealing, options);
+  const audit = auditKeys && {
+    chains: auditKeys.chains,
+    register: new Register(connection, auditKeys.register, auditAnchor),
+  };
   return {
-    sandboxes: new Sandboxes(connection),
-    snapshots: new Snapshots(connection),
-    captures: new Captures(connection),
-    commands: new Commands(connection),
-    commandInputs: new StoredCommandInputs(connection),
-    output: new Output(connection),
-    audit: new Audit(connection, auditKey),
-    idempotency: new Idempotency(connection),
+    sandboxes: new Sandboxes(connection, sealing),
+    snapshots: new Snapshots(connection, sealing),
+    captures: new Captures(connection, sealing),
+    commands: new Commands(connection, sealing),
+    commandInputs: new StoredCommandInputs(connection, sealing),
+    output: new Output(connection, sealing),
+    audit: new Audit(connection, sealing, audit),
+    idempotency: new Idempotency(connection, sealing),
     apiKeys: new ApiKeys(connection),
-    hosts: new Hosts(connection),
+    projects: new Projects(connection),
+    admissions: new Admissions(connection),
+    hosts: new Hosts(connection, sealing),
     measuredDisks: new MeasuredDisks(connection),
     serials: new Serials(connection),
-    sources: new Sources(connection),
-    bakedSources: new BakedSources(connection),
+    signers: new Signers(connection),
+    sources: new Sources(connection, sealing),
+    bakedSources: new BakedSources(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),
-    retention: new Retention(connection),
-    auditRetention: new AuditRetention(connection, auditKey),
+    retention: new Retention({ connection, sealing }),
+    auditRetention: new AuditRetention({ connection, sealing }, audit),
     ping: () => reaching('a ping', async () => void (await connection.db?.command({ ping: 1 }))),
     close: () => connection.close(),
   };
 }
 
-async function open(uri: string, absenceMs?: number): Promise<mongoose.Connection> {
+async function open(
+  uri: string,
+  sealing: Sealing,
+  { absenceMs, isProcess = false }: StoreOptions,
+): Promise<mongoose.Connection> {
   const connection = await openConnection(uri, absenceMs);
   try {
     await bringUpToDate(connection);
+    await sealing.check(connection, isProcess);
     return connection;
   } catch (error) {
     await connection.close();

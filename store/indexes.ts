@@ -5,17 +5,22 @@ type Index = Readonly<Record<string, 1 | -1>>;
 
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
+const OF_PROJECT = [
+  { project: 1, ...NEWEST_FIRST },
+  { project: 1, state: 1, ...NEWEST_FIRST },
+] as const;
+
 /**
  * Every index beside those of `_id`, by collection; docs/store.md says for which queries. The embedded store reads by
  * them only what is asked for by strings of printable ASCII, and never elements of a list.
  */
 export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
-  sandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }],
-  endedSandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }, { updatedAt: 1, _id: 1 }],
+  sandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }, ...OF_PROJECT],
+  endedSandboxes: [NEWEST_FIRST, { state: 1, ...NEWEST_FIRST }, { updatedAt: 1, _id: 1 }, ...OF_PROJECT],
   snapshots: [{ sandboxId: 1, ...NEWEST_FIRST }, { state: 1 }],
   captures: [{ source: 1, ...NEWEST_FIRST }, { state: 1 }],
   commands: [{ sandboxId: 1, requestedAt: -1, _id: -1 }],
-  certificates: [{ sandboxId: 1, _id: -1 }, { validBefore: 1 }],
+  certificates: [{ sandboxId: 1, _id: -1 }, { validBefore: 1 }, { request: 1 }],
   sources: [{ name: 1 }, { state: 1 }],
   bakedSources: [{ name: 1 }, { state: 1 }],
   uses: [{ busy: 1 }],

@@ -1,10 +1,13 @@
 import { MayflyError } from '../model/errors.ts';
 import { layoutOf } from './layout.ts';
 import { openConnection } from './mongo/open.ts';
+import { keyOf } from './sealed/sealing.ts';
 
 /** A store as it answers. */
 export interface StoreLook {
   layout: 'this' | 'other' | 'none';
+  /** The key with which it is sealed, by its id; null when nobody has said so. */
+  sealedWith: string | null;
   /** Why a write would be refused; null when it would not. */
   readOnly: string | null;
   /** Of a round trip. Milliseconds. */
@@ -30,6 +33,7 @@ export async function lookAtStore(uri: string): Promise<StoreLook> {
     const aheadMs = localTime instanceof Date ? localTime.getTime() - (began + answersInMs / 2) : null;
     return {
       layout: await layoutOf(connection),
+      sealedWith: await keyOf(connection),
       readOnly: isReadOnly ? 'it is no primary, or was started read-only' : await refusalOf(connection),
       answersInMs,
       aheadMs,
@@ -43,7 +47,7 @@ export async function lookAtStore(uri: string): Promise<StoreLook> {
 async function refusalOf({ db }: Awaited<ReturnType<typeof openConnection>>): Promise<string | null> {
   try {
     await db
-      ?.collection<{ _id: string }>('layout')
+      ?.collection<{ _id: string }>('hosts') // that all processes may write (deploy/mongodb/rights.json)
       .updateOne({ _id: 'nothing-has-this-id' }, { $set: { looked: true } });
     return null;
   } catch (error) {

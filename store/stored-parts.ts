@@ -21,9 +21,9 @@ export async function storedParts(
   );
   const workspaces = alive
     .filter(({ id, hostId }) => hostId !== null || placed(id))
-    .map(({ id, hostId, createdBy }): StoredPart => {
+    .map(({ id, project, hostId, createdBy }): StoredPart => {
       const { bytes, measuredAt } = measured.get(id) ?? { bytes: UNMEASURED_BYTES, measuredAt: null };
-      return { kind: 'workspace', id, sandboxId: id, hostId, apiKeyId: createdBy.apiKeyId, bytes, measuredAt };
+      return { kind: 'workspace', id, project, sandboxId: id, hostId, apiKeyId: createdBy.apiKeyId, bytes, measuredAt };
     });
   return [...workspaces, ...kept];
 }

@@ -2,6 +2,7 @@ import { CancelledFailure } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { ExecError } from '../host/os/exec.ts';
 import { type ErrorCode, MayflyError } from '../model/errors.ts';
+import { redactText } from '../model/redaction/redact.ts';
 
 /** What an attempt of the same step on the same host may cure. All else is for the saga to decide. */
 const CURED_BY_RETRY: ReadonlySet<ErrorCode> = new Set([
@@ -74,5 +75,10 @@ function foundNoRoom(error: unknown): boolean {
 }
 
 function failure(code: ErrorCode, message: string, cause: unknown, nonRetryable: boolean): ApplicationFailure {
-  return ApplicationFailure.create({ type: code, message, nonRetryable, ...(cause instanceof Error && { cause }) });
+  return ApplicationFailure.create({
+    type: code,
+    message: redactText(message),
+    nonRetryable,
+    ...(cause instanceof Error && { cause }),
+  });
 }

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { Client } from '@temporalio/client';
+import { join } from 'node:path';
 import { createApp } from '../api/app.ts';
 import { apiServer } from '../api/server/api-server.ts';
+import { RequestKey } from '../ca/signed-request.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { RelayClient } from '../relay/client.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore, type Store } from '../store/connect.ts';
+import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 
@@ -23,14 +25,19 @@ export async function startApiPart({
   config,
   storeUri,
   connection,
+  dataConverter,
+  keys,
   logger,
   closers,
   tracing,
 }: Process): Promise<ApiPart> {
-  const store = await connectStore(storeUri);
+  const store = await connectStore(storeUri, { keys, isProcess: true });
   closers.add("the API's store", () => store.close());
-  const client = new Client({
+  const requestKey = await RequestKey.open(join(config.stateDir, 'api'));
+  await store.signers.addApi(requestKey.publicKey);
+  const client = temporalClient({
     connection,
+    dataConverter,
     namespace: config.temporalNamespace,
     interceptors: { workflow: [requestIdOfClient(), ...tracing.client] },
   });
@@ -38,7 +45,7 @@ export async function startApiPart({
   closers.add('connections to relays', async () => guests.close());
   const app = createApp({
     store,
-    sagas: new TemporalSagas(client),
+    sagas: new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) }),
     guests,
     version: packageJson.version,
     logger,

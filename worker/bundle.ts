@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type Logger, type WorkflowBundle } from '@temporalio/worker';
 import { repository, workflowBundlePath, workflowFolders } from './config/artifacts.mjs';
+import { FAILURE_CONVERTER } from './payloads/data-converter.ts';
 
 /** Bundles of other sources stay this long after they were made: somebody may go back to them. Milliseconds. */
 const KEPT_MS = 14 * 24 * 3_600_000;
@@ -21,10 +22,14 @@ export async function bundleWorkflows(
   const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
   const own = fileURLToPath(new URL('../workflows/saga/request-id.ts', import.meta.url));
   const workflowInterceptorModules = [own, ...interceptorModules];
-  const code = slim(
-    (await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, preloadModules: [workflowsPath], logger }))
-      .code,
-  );
+  const bundled = await bundleWorkflowCode({
+    workflowsPath,
+    workflowInterceptorModules,
+    preloadModules: [workflowsPath],
+    failureConverterPath: FAILURE_CONVERTER,
+    logger,
+  });
+  const code = slim(bundled.code);
   // Sources that were changed meanwhile may be in it or not.
   if (workflowBundlePath(interceptorModules) !== path) return { code };
   try {

@@ -1,17 +1,18 @@
 import { join } from 'node:path';
-import { Client } from '@temporalio/client';
 import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { UserCa } from '../ca/user-ca.ts';
+import { repeating } from '../host/os/repeating.ts';
 import { connectStore, type Store } from '../store/connect.ts';
+import { auditAccess } from './audit/audit-access.ts';
+import { NOTE_EVERY_MS, RegisterWatch } from './audit/register-watch.ts';
 import { bundleWorkflows } from './bundle.ts';
-import { auditKey } from './config/secret-file.ts';
 import { createControlWorker } from './control.ts';
+import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
 import { runWorker } from './running-worker.ts';
 import { hasOpenSaga } from './upkeep/open-sagas.ts';
 import { keepReconciling } from './upkeep/reconcile.ts';
-import { repeating } from './upkeep/repeating.ts';
 import { passMs, RetentionPass } from './upkeep/retention.ts';
 import { APPEND_WAITING_EVERY_MS, WaitingAudit } from './upkeep/waiting-audit.ts';
 
@@ -30,15 +31,17 @@ export async function startControlPart({
   config,
   storeUri,
   connection,
+  dataConverter,
+  keys,
   logger,
   failpoints,
   closers,
   tracing,
 }: Process): Promise<ControlPart> {
   const secrets = join(config.stateDir, 'control');
-  const key = await auditKey(join(secrets, 'audit.key'));
+  const access = await auditAccess(config.stateDir);
   const ca = await UserCa.open(join(secrets, 'ca'));
-  const store = await connectStore(storeUri, { auditKey: key });
+  const store = await connectStore(storeUri, { ...access, keys, isProcess: true });
   closers.add("the control worker's store", () => store.close());
   const waitingAudit = new WaitingAudit(store, logger);
   closers.add(
@@ -46,7 +49,7 @@ export async function startControlPart({
     repeating(() => prune(store, logger), PRUNE_EVERY_MS),
   );
   const namespace = config.temporalNamespace;
-  const client = new Client({ connection, namespace });
+  const client = temporalClient({ connection, namespace, dataConverter });
   const settings = config.retention;
   const isOpen = (sandboxId: string) => hasOpenSaga(client, sandboxId);
   const retention = new RetentionPass({ store, settings, isOpen, logger });
@@ -58,9 +61,16 @@ export async function startControlPart({
     'events that wait for the audit',
     repeating(() => waitingAudit.look(), APPEND_WAITING_EVERY_MS),
   );
+  const registerWatch = new RegisterWatch(store, logger);
+  await registerWatch.look(); // before anything is appended: chains that are there are not taken for new ones
+  const stopWatch = repeating(() => registerWatch.look(), NOTE_EVERY_MS);
+  closers.add('the register of the audit', async () => {
+    await stopWatch();
+    await registerWatch.look();
+  });
   const workflowBundle = await bundleWorkflows(new DefaultLogger('WARN'), tracing.workflowModules);
   const worker = runWorker(
-    await createControlWorker({ connection, namespace, store, ca, failpoints, workflowBundle, tracing }),
+    await createControlWorker({ connection, namespace, dataConverter, store, ca, failpoints, workflowBundle, tracing }),
   );
   closers.add(
     'control worker',

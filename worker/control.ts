@@ -1,4 +1,4 @@
-import { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { type ControlDeps, createControlActivities } from '../activities/control.ts';
 import type { Failpoints } from '../host/failpoints.ts';
@@ -6,6 +6,9 @@ import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import { Reconciliation } from '../sagas/reconciliation.ts';
 import { FailpointInterceptor } from './activity-interceptors.ts';
 import { HandBackInterceptor } from './hand-back.ts';
+import { IdCheck } from './id-check.ts';
+import { temporalClient } from './payloads/data-converter.ts';
+import { QueuedActivities } from './queued-activities.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
 import type { Tracing } from './tracing/tracing.ts';
@@ -13,6 +16,7 @@ import type { Tracing } from './tracing/tracing.ts';
 export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'> {
   connection: NativeConnection;
   namespace: string;
+  dataConverter: DataConverter;
   workflowBundle: WorkflowBundle;
   failpoints: Failpoints;
   /** `@default` none */
@@ -23,11 +27,12 @@ export interface ControlWorkerOptions extends Omit<ControlDeps, 'reconciliation'
 
 /** The worker of workflows, the store and the user CA. */
 export function createControlWorker(options: ControlWorkerOptions): Promise<Worker> {
-  const { connection, namespace, workflowBundle, failpoints, tracing } = options;
-  const reconciliation = new Reconciliation(new Client({ connection, namespace }));
+  const { connection, namespace, dataConverter, workflowBundle, failpoints, tracing } = options;
+  const reconciliation = new Reconciliation(temporalClient({ connection, namespace, dataConverter }));
   return Worker.create({
     connection,
     namespace,
+    dataConverter,
     taskQueue: options.taskQueue ?? CONTROL_QUEUE,
     workflowBundle,
     activities: createControlActivities({ ...options, reconciliation }),
@@ -35,6 +40,8 @@ export function createControlWorker(options: ControlWorkerOptions): Promise<Work
       activity: [
         requestIdOfActivity,
         ...(tracing?.activity ?? []),
+        () => ({ inbound: new IdCheck() }),
+        (context) => ({ inbound: new QueuedActivities(context) }),
         (context) => ({ inbound: new HandBackInterceptor(context) }),
         (context) => ({ inbound: new FailpointInterceptor(context, failpoints) }),
       ],

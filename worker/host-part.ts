@@ -1,4 +1,4 @@
-import { Client } from '@temporalio/client';
+import { umask } from 'node:process';
 import { StorageRoom } from '../activities/snapshot/storage-room.ts';
 import { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { reportMachineEnd } from '../sagas/machine-end.ts';
@@ -12,10 +12,12 @@ import { HostGuests } from './machine/host-guests.ts';
 import { type HostMachine, openHostMachine } from './machine/host-machine.ts';
 import { MachineWatch } from './machine/machine-watch.ts';
 import { rebuildLedger } from './machine/rebuilt-ledger.ts';
+import { temporalClient } from './payloads/data-converter.ts';
 import type { Process } from './process.ts';
 import { runWorkers } from './running-worker.ts';
 import { requestIdOfClient } from './tracing/request-id.ts';
 import { ownRemoval } from './upkeep/asked-removal.ts';
+import { watchRules } from './upkeep/rules-watch.ts';
 import { StorageWatch } from './upkeep/storage-watch.ts';
 
 export interface HostPart {
@@ -28,14 +30,19 @@ export async function startHostPart({
   config,
   storeUri,
   connection,
+  dataConverter,
+  keys,
   logger,
   failpoints,
   closers,
   tracing,
 }: Process): Promise<HostPart> {
+  // What it writes is no other user's to read, but QEMU's group's. A simulated guest has users of its own, who read the
+  // system that we make for them.
+  if (config.hostKind === 'libvirt') umask(0o027);
   const machine = await openHostMachine(config, failpoints);
   closers.add('host', () => machine.close());
-  const store = await connectStore(storeUri);
+  const store = await connectStore(storeUri, { keys, isProcess: true });
   closers.add("the host worker's store", () => store.close());
   const { temporalNamespace: namespace } = config;
   const { hypervisor, ledger, observer } = machine;
@@ -44,9 +51,10 @@ export async function startHostPart({
   await description.claim();
   closers.add('host description', () => description.stop());
   await rebuildLedger({ ...machine, store, logger });
-  const client = new Client({
+  const client = temporalClient({
     connection,
     namespace,
+    dataConverter,
     interceptors: { workflow: [requestIdOfClient(), ...tracing.client] },
   });
   const mutex = new KeyedMutex();
@@ -55,7 +63,17 @@ export async function startHostPart({
   closers.add('connections to guests', () => guests.close());
   const room = new StorageRoom({ hypervisor, store });
   const { commandRuns } = guests;
-  const options = { connection, tracing, namespace, servesUnnamed, failpoints, mutex, room, commandRuns };
+  const options = {
+    connection,
+    dataConverter,
+    tracing,
+    namespace,
+    servesUnnamed,
+    failpoints,
+    mutex,
+    room,
+    commandRuns,
+  };
   const worker = runWorkers(await createHostWorkers({ ...options, guests: guests.guests, ...machine }));
   let letGo: Promise<void> | null = null;
   const begin = () => {
@@ -93,6 +111,10 @@ export async function startHostPart({
   });
   closers.add('machine watch', () => machines.stop());
   machines.start();
+  closers.add(
+    'rules watch',
+    watchRules(() => machine.mendRules(), logger),
+  );
   await description.start();
   const { hostId, installationId } = observer;
   await reconcileHostNow(client, { hostId, installationId, graceMs: config.reconcile.graceMs });

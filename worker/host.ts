@@ -1,3 +1,4 @@
+import type { DataConverter } from '@temporalio/common';
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import { createHostActivities, type HostDeps } from '../activities/host.ts';
 import type { Failpoints } from '../host/failpoints.ts';
@@ -5,6 +6,7 @@ import { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
 import { hostInterceptor } from './activity-interceptors.ts';
 import { HandBackInterceptor } from './hand-back.ts';
+import { IdCheck } from './id-check.ts';
 import { STOP_MS } from './stop-watch.ts';
 import { requestIdOfActivity } from './tracing/request-id.ts';
 import type { Tracing } from './tracing/tracing.ts';
@@ -12,6 +14,7 @@ import type { Tracing } from './tracing/tracing.ts';
 export interface HostWorkerOptions extends HostDeps {
   connection: NativeConnection;
   namespace: string;
+  dataConverter: DataConverter;
   failpoints: Failpoints;
   /** `@default` none */
   tracing?: Tracing;
@@ -26,7 +29,7 @@ export interface HostWorkerOptions extends HostDeps {
  * use before installations had ids, another serves the queue that what was made then was given.
  */
 export function createHostWorkers(options: HostWorkerOptions & { servesUnnamed: boolean }): Promise<Worker[]> {
-  const { connection, namespace, observer, failpoints, servesUnnamed, tracing } = options;
+  const { connection, namespace, dataConverter, observer, failpoints, servesUnnamed, tracing } = options;
   const { shutdownGraceMs = STOP_MS.grace, mutex = new KeyedMutex() } = options;
   const { hostId } = observer;
   const activities = createHostActivities(options);
@@ -36,12 +39,14 @@ export function createHostWorkers(options: HostWorkerOptions & { servesUnnamed: 
       Worker.create({
         connection,
         namespace,
+        dataConverter,
         taskQueue,
         activities,
         interceptors: {
           activity: [
             requestIdOfActivity,
             ...(tracing?.activity ?? []),
+            () => ({ inbound: new IdCheck() }),
             (context) => ({ inbound: new HandBackInterceptor(context) }),
             (context) => ({ inbound: hostInterceptor(context, failpoints, mutex, queues) }),
           ],

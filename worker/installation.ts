@@ -1,6 +1,5 @@
-import { mkdir } from 'node:fs/promises';
-import { Client } from '@temporalio/client';
 import { allEnded } from '../host/all-ended.ts';
+import { makeSearchable } from '../host/os/directory.ts';
 import type { HostRecord } from '../model/host.ts';
 import { LIVING_STATES } from '../model/sandbox/sandbox.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
@@ -11,6 +10,7 @@ import type { Config } from './config/config.ts';
 import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
 import type { HostMachine } from './machine/host-machine.ts';
+import { temporalClient } from './payloads/data-converter.ts';
 import { openProcess } from './process.ts';
 import { rememberServers } from './servers/remembered-servers.ts';
 import { ensureServers, progress, type Servers } from './servers/servers.ts';
@@ -73,12 +73,12 @@ async function start(
   mayGoOn: () => void,
 ): Promise<Installation> {
   const timed = progress(onProgress);
-  await mkdir(config.stateDir, { recursive: true, mode: 0o711 });
+  await makeSearchable(config.stateDir);
   mayGoOn();
   const servers = await ensureServers(config, closers, onProgress);
   mayGoOn();
   await rememberServers(config.stateDir, servers);
-  const process = await openProcess(config, servers, closers);
+  const process = await openProcess(config, servers, closers, true);
   mayGoOn();
   const [control, host] = await allEnded(
     timed('control worker', () => startControlPart(process)),
@@ -88,7 +88,9 @@ async function start(
   const api = await timed('API', () => startApiPart(process));
   const adminKey = await keyOfThisRun(api.store, `mayfly up on ${config.hostId}`, closers);
   mayGoOn();
-  const sagas = new TemporalSagas(new Client({ connection: process.connection, namespace: config.temporalNamespace }));
+  const { connection, dataConverter } = process;
+  const client = temporalClient({ connection, dataConverter, namespace: config.temporalNamespace });
+  const sagas = new TemporalSagas(client);
 
   return {
     apiUrl: api.url,
@@ -123,12 +125,12 @@ function described(servers: Servers, { hypervisor, state }: HostMachine): Instal
   };
 }
 
-/** Makes the admin key, which ends with this run. A run that was killed could not end its own: that is done now. */
+/** Makes the operator key, which ends with this run. A run that was killed could not end its own: that is done now. */
 async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers): Promise<string> {
   const earlier = (await apiKeys.list()).filter((key) => key.name === name && key.revokedAt === null);
   for (const { id } of earlier) await apiKeys.revoke(id);
-  const { key, secret } = await apiKeys.create({ name, scopes: ['admin'], endsWithRun: true });
-  closers.add('admin key', async () => void (await apiKeys.revoke(key.id)));
+  const { key, secret } = await apiKeys.create({ name, scopes: ['operator'], endsWithRun: true });
+  closers.add('operator key', async () => void (await apiKeys.revoke(key.id)));
   return secret;
 }
 

@@ -1,3 +1,4 @@
+import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { Failpoints } from '../host/failpoints.ts';
@@ -6,6 +7,8 @@ import type { Closers } from './config/closers.ts';
 import type { Config } from './config/config.ts';
 import { createLogger, installTemporalRuntime } from './config/logger.ts';
 import { collectWhenIdle } from './machine/idle-memory.ts';
+import { dataConverterOf, installationKeys } from './payloads/data-converter.ts';
+import type { PayloadKeys } from './payloads/payload-keys.ts';
 import { connectTemporal, registerSearchAttributes } from './servers/temporal.ts';
 import { logPrograms } from './tracing/programs.ts';
 import { openTracing, type Tracing } from './tracing/tracing.ts';
@@ -15,17 +18,23 @@ export interface Process {
   config: Config;
   storeUri: string;
   connection: NativeConnection;
+  dataConverter: DataConverter;
+  keys: PayloadKeys;
   logger: Logger;
   failpoints: Failpoints;
   closers: Closers;
   tracing: Tracing;
 }
 
-/** Connects a process to its servers. What it opens is closed by `closers`. */
+/**
+ * Connects a process to its servers. What it opens is closed by `closers`.
+ * @param hasControl the control worker runs in it, which makes the keys of the installation where there are none
+ */
 export async function openProcess(
   config: Config,
   servers: { temporalAddress: string; storeUri: string },
   closers: Closers,
+  hasControl: boolean,
 ): Promise<Process> {
   const logger = createLogger(config.logLevel);
   installTemporalRuntime(logger);
@@ -35,10 +44,12 @@ export async function openProcess(
   closers.add('collecting while idle', collectWhenIdle());
   const tracing = await openTracing(config);
   closers.add('traces', () => tracing.close());
-  const connection = await connectTemporal(servers.temporalAddress);
+  const keys = await installationKeys(config, hasControl);
+  const dataConverter = dataConverterOf(keys);
+  const connection = await connectTemporal(servers.temporalAddress, config.temporalTls);
   closers.add('connection to Temporal', () => connection.close());
   await registerSearchAttributes(connection, config.temporalNamespace);
-  return { config, storeUri: servers.storeUri, connection, logger, failpoints, closers, tracing };
+  return { config, storeUri: servers.storeUri, connection, dataConverter, keys, logger, failpoints, closers, tracing };
 }
 
 /** The servers of a process that runs alone must be named: nobody else of its installation is on this machine. */

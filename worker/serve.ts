@@ -5,6 +5,7 @@ import type { Config } from './config/config.ts';
 import { startControlPart } from './control-part.ts';
 import { startHostPart } from './host-part.ts';
 import { namedServers, openProcess, type Process } from './process.ts';
+import { startProxyPart } from './proxy/proxy-part.ts';
 
 /** The processes of an installation over several machines. */
 export const PROCESSES = {
@@ -15,6 +16,11 @@ export const PROCESSES = {
   },
   control: async (process: Process) => (await startControlPart(process)).ended,
   host: async (process: Process) => (await startHostPart(process)).ended,
+  proxy: async (process: Process) => {
+    const { address } = await startProxyPart({ ...process, ...namedServers(process.config) });
+    process.logger.info({ address }, 'the proxy listens');
+    return new Promise<void>(() => {});
+  },
 };
 
 /**
@@ -29,7 +35,7 @@ export async function serve(
   closers: Closers,
 ): Promise<void> {
   try {
-    const process = await openProcess(config, namedServers(config), closers);
+    const process = await openProcess(config, namedServers(config), closers, name === 'control');
     const running = PROCESSES[name](process);
     const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort');
     await Promise.race([running.then((ended) => ended), stopped]);

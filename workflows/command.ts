@@ -1,6 +1,7 @@
 import { condition, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { HostActivities } from '../activities/host.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import { CANCEL_COMMAND, type CommandInput } from '../model/sandbox/command.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { controlUntilDone } from './saga/control.ts';
@@ -37,7 +38,7 @@ export async function command({ commandId, sandboxId, hostId, installationId = n
     heartbeatTimeout: HEARTBEAT,
     startToCloseTimeout: LONGEST,
     retry: { initialInterval: '200ms', maximumInterval: '2s' },
-    summary: `${commandId} in ${sandboxId}`,
+    summary: readable(`${commandId} in ${sandboxId}`),
   } as const;
   const { runCommand, cancelCommand } = proxyActivities<HostActivities>(options);
   let isOver = false;

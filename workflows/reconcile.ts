@@ -11,6 +11,7 @@ import type { ControlActivities } from '../activities/control.ts';
 import type { HostActivities } from '../activities/host.ts';
 import type { HostRef } from '../model/host.ts';
 import { hostQueue } from '../model/sagas/queues.ts';
+import { readable } from '../model/sagas/readable.ts';
 import { type ReconcileHostInput, type ReconcileInput, reconcileHostWorkflowIdOf } from '../model/sagas/reconcile.ts';
 
 const control = proxyActivities<ControlActivities>({
@@ -108,7 +109,7 @@ async function startReconcileHost(input: ReconcileHostInput): Promise<void> {
       workflowId: reconcileHostWorkflowIdOf(input.hostId),
       args: [input],
       parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary: `what is on ${input.hostId}`,
+      staticSummary: readable(`what is on ${input.hostId}`),
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;

@@ -10,12 +10,12 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { EVENT_HAPPENED, type RecordEventsInput } from '../model/sagas/messages.ts';
-import type { AuditEvent } from '../model/sandbox/audit.ts';
+import type { SignedEvent } from '../model/sandbox/signed-request.ts';
 import { controlUntilDone } from './saga/control.ts';
 import { failureOf } from './saga/failure.ts';
 import { untilDone } from './saga/until-done.ts';
 
-const eventHappened = defineSignal<[AuditEvent]>(EVENT_HAPPENED);
+const eventHappened = defineSignal<[SignedEvent]>(EVENT_HAPPENED);
 
 /** A timer for each event would be two more events in the history. Milliseconds. */
 const OPEN_MS = 600_000;
@@ -59,17 +59,23 @@ async function record(input: RecordEventsInput): Promise<void> {
   }
 }
 
-/** Once: the event's id makes a repetition harmless. */
-async function append(sandboxId: string, event: AuditEvent): Promise<void> {
+/** Once: the event's id makes a repetition harmless. What is refused is left out: nobody who may has asked for it. */
+async function append(sandboxId: string, { signature, ...event }: SignedEvent): Promise<void> {
   const { runId } = workflowInfo();
+  const { eventId } = event;
+  const remember = async () => {
+    try {
+      await controlUntilDone.rememberEvent({ sandboxId, event: { ...event, runId }, signature });
+    } catch (error) {
+      const { code, message } = failureOf(error, 'rememberEvent');
+      if (code !== 'request_refused') throw error;
+      log.error('an event is not recorded', { sandboxId, eventId, why: message });
+    }
+  };
   const onFailure = (error: unknown) => {
     const { message } = failureOf(error, 'rememberEvent');
-    log.error('an event is not in the audit trail yet', { sandboxId, eventId: event.eventId, why: message });
+    log.error('an event is not in the audit trail yet', { sandboxId, eventId, why: message });
     setCurrentDetails(`waiting for the audit trail of ${sandboxId}: ${message}`);
   };
-  await untilDone(
-    () => controlUntilDone.rememberEvent({ sandboxId, event: { ...event, runId } }),
-    onFailure,
-    () => PAUSE_MS,
-  );
+  await untilDone(remember, onFailure, () => PAUSE_MS);
 }

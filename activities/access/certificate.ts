@@ -6,7 +6,9 @@ import { isSourceId } from '../../model/ids.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { CertificatePurpose, CertificateRecord, IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import { type Actor, isFinal } from '../../model/sandbox/sandbox.ts';
+import type { Asker, RequestSignature } from '../../model/sandbox/signed-request.ts';
 import type { Store } from '../../store/connect.ts';
+import { Askers, refused } from './askers.ts';
 
 export interface SignInput {
   /** Of the sandbox, or of the source that is looked at. */
@@ -19,11 +21,13 @@ export interface SignInput {
   purpose?: CertificatePurpose;
   /** `@default` 1800 */
   ttlSeconds?: number;
+  /** Of the process that asks: without one it is refused. */
+  signature?: RequestSignature | undefined;
 }
 
 export type SignedCertificate = IssuedCertificate;
 
-/** What a request for a certificate of a living sandbox needs to know of it. */
+/** What a request for a certificate of a living sandbox needs to know of it, or of a source. */
 export interface Certifiable {
   source: string;
   createdBy: Actor;
@@ -31,6 +35,7 @@ export interface Certifiable {
 
 /** The user CA. Its private key is only where the control worker is. */
 export function createCertificateActivities({ ca, store }: { ca: UserCa; store: Store }) {
+  const askers = new Askers(store);
   return {
     /** The keys a new sandbox shall trust. */
     async userCaKeys(): Promise<{ keys: string[] }> {
@@ -50,15 +55,33 @@ export function createCertificateActivities({ ca, store }: { ca: UserCa; store: 
       return subject;
     },
 
-    /** A certificate that opens this sandbox and no other; its serial comes from the store and is never used again. */
-    async signCertificate(request: SignInput): Promise<SignedCertificate> {
+    /**
+     * A certificate that opens this sandbox and no other; its serial comes from the store and is never used again. Callers'
+     * are for the API to ask for, the platform's own for the host that has what it opens.
+     * @throws MayflyError request_refused, sandbox_not_found, sandbox_ended, source_not_prepared, public_key_refused
+     */
+    async signCertificate({ signature, ...request }: SignInput): Promise<SignedCertificate> {
       const { sandboxId, actor, purpose = 'host' } = request;
+      const by = await askers.verified('certificate', askedOf(request), signature);
+      const [granted] = await Promise.all([
+        signature && askers.onlyHere(signature, sandboxId),
+        refuseOthers(store, by, sandboxId, purpose),
+      ]);
       const serial = BigInt(await store.serials.next());
       const { certificate, fingerprint, signedBy, ...signed } = await ca.sign({ ...request, serial });
       const issued = { ...signed, serial: serial.toString() };
       const unrevoked = { revokedAt: null, revokedBy: null, refusedAt: null };
       await Promise.all([
-        store.certificates.add({ ...issued, sandboxId, actor, purpose, fingerprint, signedBy, ...unrevoked }),
+        store.certificates.add({
+          ...issued,
+          sandboxId,
+          actor,
+          purpose,
+          fingerprint,
+          signedBy,
+          ...unrevoked,
+          ...granted,
+        }),
         store.audit.record(sandboxId, issueOf(request, { ...issued, purpose, fingerprint })),
       ]);
       return { ...issued, certificate };
@@ -74,6 +97,34 @@ type IssueDetail = Pick<
   CertificateRecord,
   'serial' | 'keyId' | 'purpose' | 'fingerprint' | 'validAfter' | 'validBefore'
 >;
+
+/** What was to be signed by who asks for it, in the workflow that this activity is of. */
+function askedOf({ sandboxId, publicKey, purpose = 'host', actor, ttlSeconds }: SignInput) {
+  const { workflowId = '' } = Context.current().info.workflowExecution ?? {};
+  const caller = purpose === 'caller' ? actor : null;
+  return { workflowId, sandboxId, publicKey, purpose, actor: caller, ttlSeconds: ttlSeconds ?? null };
+}
+
+/** @throws MayflyError request_refused */
+async function refuseOthers(store: Store, by: Asker, id: string, purpose: CertificatePurpose): Promise<void> {
+  if (by.process === 'api') {
+    if (purpose === 'caller' && !isSourceId(id)) return;
+    throw refused('certificate', id, by, `a certificate for a ${purpose} is not for it to ask for`);
+  }
+  const place = await (isSourceId(id) ? store.sources.get(id) : store.sandboxes.get(id));
+  if (purpose === 'host' && place?.hostId === by.hostId && (await isPlaceOf(store, by, place.installationId))) return;
+  throw refused('certificate', id, by, `it is not on that host${place ? `, but on ${place.hostId}` : ''}`);
+}
+
+/** What was made before installations had ids is served by whichever the host has. */
+async function isPlaceOf(
+  store: Store,
+  by: Extract<Asker, { process: 'host' }>,
+  installationId: string | null | undefined,
+): Promise<boolean> {
+  const meant = installationId ?? (await store.hosts.get(by.hostId))?.installationId;
+  return meant === by.installationId;
+}
 
 /** Each issue is an event of its own, also when the activity is repeated: the serial says which. */
 function issueOf({ actor }: SignInput, detail: IssueDetail): AuditEvent {

@@ -4,11 +4,14 @@ import type { Agent } from '../../commands/agent-commands.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
+import type { KeyToCertify, RequestSigner } from '../../model/sandbox/signed-request.ts';
+import { signOwnKey } from './own-key.ts';
 import type { GuestTrust } from './revocation.ts';
 
 export interface TrustDeps {
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
   credentials: Credentials;
+  signer: RequestSigner;
 }
 
 export type PushTrustInput = Pick<GuestTrust, 'userCaKeys' | 'revokedKeys' | 'revokedSerials'> & { sandboxId: string };
@@ -18,7 +21,7 @@ const MAX_REFUSAL_BYTES = 16_384;
 const refusal = z.object({ code: z.string(), message: z.string().max(2_000) });
 
 /** What a guest's sshd believes, and the platform's own certificate for it. Not steps of the sandbox: they wait for no turn. */
-export function createTrustActivities({ guests, credentials }: TrustDeps) {
+export function createTrustActivities({ guests, credentials, signer }: TrustDeps) {
   return {
     /**
      * Tells the guest which CAs count and which certificates do not, and then ends the sessions that these have opened.
@@ -41,8 +44,9 @@ export function createTrustActivities({ guests, credentials }: TrustDeps) {
     },
 
     /** The public half of the host's own key; null when it has been removed. */
-    async ownPublicKey({ sandboxId }: { sandboxId: string }): Promise<{ publicKey: string | null }> {
-      return { publicKey: await credentials.publicKey(sandboxId) };
+    async ownPublicKey({ sandboxId }: { sandboxId: string }): Promise<OwnKey> {
+      const publicKey = await credentials.publicKey(sandboxId);
+      return { publicKey, ...(publicKey !== null && { signature: signOwnKey(signer, sandboxId, publicKey) }) };
     },
 
     /** Puts a new certificate beside the host's own key. */
@@ -50,6 +54,10 @@ export function createTrustActivities({ guests, credentials }: TrustDeps) {
       await credentials.storeCertificate(sandboxId, certificate);
     },
   };
+}
+
+export interface OwnKey extends Pick<KeyToCertify, 'signature'> {
+  publicKey: string | null;
 }
 
 export type TrustActivities = ReturnType<typeof createTrustActivities>;

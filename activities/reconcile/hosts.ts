@@ -35,10 +35,11 @@ export function createHostReconcileActivities({ store, reconciliation }: Reconci
       if (host?.forgottenAt) await store.hosts.order(hostId, { forgottenAt: null });
     },
 
-    /** Nothing is placed there from here on, and what it takes counts in no quota. */
+    /** Nothing is placed there from here on, what it takes counts in no quota, and it may come back with another key. */
     async giveHostUp({ hostId, at }: ForgetHostInput): Promise<void> {
       await store.hosts.order(hostId, { forgottenAt: at });
       await store.measuredDisks.describe({ hostId, measuredAt: at, sandboxes: [] });
+      await store.signers.forgetHost(hostId);
     },
 
     /** Has each that asked the host, and lives elsewhere, wait for it no more. Again, it changes nothing. */

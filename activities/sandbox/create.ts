@@ -2,7 +2,7 @@ import type { Clone } from '../../host/hypervisor.ts';
 import type { SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
 import { currentStepRunner } from '../step/step-runner.ts';
 import type { CloneDiskInput, StepTarget } from '../step/steps.ts';
-import type { DiskActivities } from './disk.ts';
+import type { DiskActivities, PreparedClone } from './disk.ts';
 import type { DomainActivities } from './domain.ts';
 import type { LeaseActivities } from './lease.ts';
 import type { ReservationActivities } from './reservation.ts';
@@ -18,7 +18,7 @@ interface Times<Step extends string> {
 export interface PrepareInput extends CloneDiskInput, Times<'reserve' | 'cloneDisk'> {}
 
 export interface Prepared {
-  clone: Clone & { loginKey: string };
+  clone: PreparedClone;
   steps: StepTiming[];
 }
 

@@ -1,14 +1,31 @@
-import type { RecordEventInput } from '../../model/sagas/messages.ts';
+import { Context } from '@temporalio/activity';
+import { RECORD_EVENTS_WORKFLOW, type RecordEventInput } from '../../model/sagas/messages.ts';
 import type { Store } from '../../store/connect.ts';
+import { Askers } from '../access/askers.ts';
+
+/** Workflows that record what they are asked to. */
+const ASKED: ReadonlySet<string> = new Set([RECORD_EVENTS_WORKFLOW, 'recordEvent']);
 
 /** What is remembered without a change of the record. */
 export function createEventActivities({ store }: { store: Store }) {
+  const askers = new Askers(store);
   return {
-    /** Appends to the audit trail. The event's id makes a repetition harmless. */
-    async rememberEvent({ sandboxId, event }: RecordEventInput): Promise<void> {
+    /**
+     * Appends to the audit trail. The event's id makes a repetition harmless. What no saga says but a process has asked for
+     * has to be signed by that.
+     * @throws MayflyError request_refused
+     */
+    async rememberEvent({ sandboxId, event, signature }: RecordEventInput): Promise<void> {
+      if (isAsked()) await askers.mayRecord({ sandboxId, event: { ...event, runId: null } }, signature);
       await store.audit.record(sandboxId, event);
     },
   };
+}
+
+/** Whether the workflow that this activity is of hands on what it was given, by whoever started or signalled it. */
+function isAsked(): boolean {
+  const { workflowType } = Context.current().info;
+  return workflowType === undefined || ASKED.has(workflowType);
 }
 
 export type EventActivities = ReturnType<typeof createEventActivities>;

@@ -2,10 +2,10 @@ import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { isUnlimited, type StoredPart, UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
+import { type StoredPart, UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
-import { excessOfKey, excessOfSandbox } from './storage-room.ts';
+import { diskQuotas, excessOfAny, isUnlimited } from './disk-quotas.ts';
 
 /** By then the record of an admitted sandbox names its host. Milliseconds. */
 const PLACED_AFTER_MS = 60_000;
@@ -23,12 +23,14 @@ export class StorageAdmission {
   /** @throws MayflyError quota_exceeded */
   async sandbox(sandboxId: string, apiKeyId: string): Promise<void> {
     const key = await this.store.apiKeys.get(apiKeyId);
-    if (!key || isUnlimited(key)) return;
+    if (!key) return;
+    const quotas = await diskQuotas(this.store, { apiKeyId, project: key.project });
+    if (isUnlimited(quotas)) return;
     await this.#mutex.runExclusive(async () => {
       this.#forgetPlaced();
       const parts = await storedParts(this.store, (id) => this.#admitted.has(id));
       const others = parts.filter(({ id }) => id !== sandboxId);
-      refuse(excessOfSandbox(key, sandboxId, [], UNMEASURED_BYTES) ?? excessOfKey(key, others, UNMEASURED_BYTES));
+      refuse(excessOfAny(quotas, sandboxId, others, UNMEASURED_BYTES));
       this.#admitted.set(sandboxId, Date.now());
     });
   }
@@ -39,20 +41,18 @@ export class StorageAdmission {
    * @throws MayflyError quota_exceeded, snapshot_name_taken
    */
   async snapshot(record: SnapshotRecord): Promise<SnapshotRecord> {
-    const { apiKeys, snapshots, sandboxes } = this.store;
+    const { snapshots, sandboxes } = this.store;
     const sandbox = await sandboxes.get(record.sandboxId);
     if (!sandbox) return snapshots.create(record);
-    const [taker, owner] = await Promise.all(
-      [record.createdBy, sandbox.createdBy].map(({ apiKeyId }) => apiKeys.get(apiKeyId)),
-    );
-    const isLimited = [taker, owner].some((key) => key && !isUnlimited(key));
-    if (!isLimited) return snapshots.create(record);
+    const { project } = sandbox;
+    const ofKey = ({ createdBy }: SnapshotRecord | SandboxRecord) => diskQuotas(this.store, { ...createdBy, project });
+    const [taker, owner] = await Promise.all([ofKey(record), ofKey(sandbox)]);
+    if (isUnlimited(taker) && isUnlimited(owner)) return snapshots.create(record);
     return this.#mutex.runExclusive(async () => {
       const parts = await storedParts(this.store);
       const expected = await this.#expected(record, sandbox, parts);
       const others = parts.filter(({ id }) => id !== record.id);
-      if (owner) refuse(excessOfSandbox(owner, sandbox.id, others, expected.more));
-      if (taker) refuse(excessOfKey(taker, others, expected.more));
+      refuse(excessOfAny({ ofEach: owner.ofEach, shared: taker.shared }, sandbox.id, others, expected.more));
       return snapshots.create(record, expected.bytes);
     });
   }

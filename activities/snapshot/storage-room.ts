@@ -1,20 +1,13 @@
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { MayflyError } from '../../model/errors.ts';
-import {
-  excessOf,
-  isUnlimited,
-  refuseFull,
-  type StorageQuota,
-  type StoredPart,
-  sumOf,
-} from '../../model/snapshots/storage.ts';
-import type { ApiKey } from '../../store/access/api-keys.ts';
+import { refuseFull, sumOf } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
+import { diskQuotas, excessOfAny, isUnlimited } from './disk-quotas.ts';
 
 export interface StorageRoomDeps {
   hypervisor: Pick<Hypervisor, 'disk' | 'savedMemoryBytes'>;
-  store: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks' | 'apiKeys'>;
+  store: Pick<Store, 'sandboxes' | 'snapshots' | 'measuredDisks' | 'apiKeys' | 'projects'>;
 }
 
 /** Whether a sandbox of this host may write more. */
@@ -52,35 +45,11 @@ export class StorageRoom {
   async #checkQuotas(sandboxId: string, more: number): Promise<void> {
     const { store } = this.deps;
     const record = await store.sandboxes.get(sandboxId);
-    const key = record && (await store.apiKeys.get(record.createdBy.apiKeyId));
-    if (!key || isUnlimited(key)) return;
-    const parts = await storedParts(store);
-    const excess = excessOfSandbox(key, sandboxId, parts, more) ?? excessOfKey(key, parts, more);
+    if (!record) return;
+    const { apiKeyId } = record.createdBy;
+    const quotas = await diskQuotas(store, { apiKeyId, project: record.project });
+    if (isUnlimited(quotas)) return;
+    const excess = excessOfAny(quotas, sandboxId, await storedParts(store), more);
     if (excess) throw new MayflyError('quota_exceeded', `${excess}.`);
   }
-}
-
-/** Why one sandbox of a key may not store what it does, or would with `more` bytes; null: it may. */
-export function excessOfSandbox(
-  { sandboxDiskBytes }: StorageQuota,
-  sandboxId: string,
-  parts: readonly StoredPart[],
-  more = 0,
-): string | null {
-  return excessOf(
-    sandboxId,
-    sandboxDiskBytes,
-    parts.filter((part) => part.sandboxId === sandboxId),
-    more,
-  );
-}
-
-/** Why a key may not store what it does, or would with `more` bytes; null: it may. */
-export function excessOfKey({ id, diskBytes }: ApiKey, parts: readonly StoredPart[], more = 0): string | null {
-  return excessOf(
-    `The API key ${id}`,
-    diskBytes,
-    parts.filter((part) => part.apiKeyId === id),
-    more,
-  );
 }

@@ -8,7 +8,9 @@ import type { SourceReads } from '../../host/source/source-reads.ts';
 import { distrustUserCa, trustUserCa } from '../../host/source/trust.ts';
 import type { Credentials } from '../../host/ssh/credentials.ts';
 import { MayflyError } from '../../model/errors.ts';
+import type { KeyToCertify, RequestSigner } from '../../model/sandbox/signed-request.ts';
 import type { SourceInspection, SourceSshd } from '../../model/snapshots/source-access.ts';
+import { signOwnKey } from '../access/own-key.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
 
@@ -22,6 +24,8 @@ export interface SourceDeps {
   hypervisor: Hypervisor;
   credentials: Credentials;
   sourceReads: SourceReads;
+  /** Of this host. */
+  signer: RequestSigner;
   /** The gate that belongs to this version of Mayfly. */
   gate: () => Promise<Gate>;
 }
@@ -43,7 +47,7 @@ const PROBE = {
  * repeated, and it looks at what it did. Steps throw prepare_failed, or source_not_running.
  */
 export function createSourceActivities(deps: SourceDeps) {
-  const { hypervisor, credentials, sourceReads } = deps;
+  const { hypervisor, credentials, sourceReads, signer } = deps;
   const consoleOf = async (name: string) => (await hypervisor.runningSource(name)).console;
 
   return {
@@ -74,8 +78,9 @@ export function createSourceActivities(deps: SourceDeps) {
       await admitReader(await consoleOf(source), sandboxId, inspection, stepContext().signal);
     },
     /** This host's own key to the source; the private half never leaves it. */
-    async makeSourceKey({ sandboxId }: SourceTarget): Promise<{ publicKey: string }> {
-      return credentials.makeCredentials(sandboxId);
+    async makeSourceKey({ sandboxId }: SourceTarget): Promise<KeyToCertify> {
+      const { publicKey } = await credentials.makeCredentials(sandboxId);
+      return { publicKey, signature: signOwnKey(signer, sandboxId, publicKey) };
     },
     /** Proves that the way is open: from the network, with the certificate, to the gate and through it. */
     async verifyReader({

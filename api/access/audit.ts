@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isAuditSubject, isSandboxName } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
-import type { App, AppDeps } from '../http/context.ts';
+import type { App, RequestDeps } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { auditQuery, json } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
@@ -44,7 +44,7 @@ const ofAny = createRoute({
   tags: ['audit'],
   operationId: 'getAudit',
   summary: 'What happened to a sandbox or a source, whether or not it is recorded',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: {
     query: auditQuery.extend({
       sandboxId: z
@@ -62,21 +62,21 @@ const ofAny = createRoute({
   responses: { 200: json('One page, oldest first', auditPage), ...problems('sandbox_not_found') },
 });
 
-export function auditRoutes(app: App, deps: AppDeps): void {
+export function auditRoutes(app: App): void {
   app.openapi(ofSandbox, async (c) => {
     const { id } = c.req.valid('param');
-    await requireSandbox(deps, id);
-    return c.json(await pageOfChain(deps, id, c.req.valid('query')), 200);
+    await requireSandbox(c.get('deps'), id);
+    return c.json(await pageOfChain(c.get('deps'), id, c.req.valid('query')), 200);
   });
   app.openapi(ofAny, async (c) => {
     const { sandboxId, ...range } = c.req.valid('query');
-    return c.json(await pageOfChain(deps, sandboxId, range), 200);
+    return c.json(await pageOfChain(c.get('deps'), sandboxId, range), 200);
   });
 }
 
 /** @param range `cursor`: number of the first entry wanted */
 export async function pageOfChain(
-  { store }: AppDeps,
+  { store }: RequestDeps,
   sandboxId: string,
   range: { limit?: number | undefined; cursor?: number | undefined },
 ) {

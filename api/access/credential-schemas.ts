@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
-import { CERTIFICATE_PURPOSES } from '../../model/sandbox/certificate.ts';
+import { CERTIFICATE_PURPOSES, type CertificateRecord } from '../../model/sandbox/certificate.ts';
+import { actor } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 
 const range = `must be a whole number of seconds from ${LIMITS.certificateSeconds.min} to ${LIMITS.certificateSeconds.max}`;
@@ -29,7 +30,6 @@ export const credentialParams = sandboxParams.extend({
 });
 
 const instant = z.string().openapi({ format: 'date-time' });
-const actor = z.object({ apiKeyId: z.string(), agentId: z.string().nullable() });
 
 export const credentialAnswer = z
   .object({
@@ -47,6 +47,15 @@ export const credentialAnswer = z
     refusedAt: instant.nullable().openapi({ description: 'When the guest was seen to refuse it; null: not known' }),
   })
   .openapi('Credential');
+
+/** A record as every route answers it: what the control worker keeps beside it, to check requests, is not the caller's. */
+export function credentialView({
+  request: _request,
+  runId: _runId,
+  ...record
+}: CertificateRecord): z.infer<typeof credentialAnswer> {
+  return record;
+}
 
 export const issuedAnswer = z
   .object({

@@ -1,10 +1,10 @@
-import { createRoute } from '@hono/zod-openapi';
+import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertificateRecord, Revocation } from '../../model/sandbox/certificate.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { BODY, KEYED, problems, RUNNING, SAGA } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
@@ -15,6 +15,7 @@ import {
   credentialAnswer,
   credentialList,
   credentialParams,
+  credentialView,
   issueCredential,
   issuedAnswer,
 } from './credential-schemas.ts';
@@ -87,33 +88,33 @@ const revokeAll = createRoute({
   },
 });
 
-export function credentialRoutes(app: App, deps: AppDeps): void {
-  const { store } = deps;
+export function credentialRoutes(app: App): void {
   app.openapi(issueOne, async (c) => {
-    const record = await requireSandbox(deps, c.req.valid('param').id);
+    const record = await requireSandbox(c.get('deps'), c.req.valid('param').id);
     return serialised(
-      await answerIssue(c, deps, record, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
+      await answerIssue(c, c.get('deps'), record, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
     );
   });
   app.openapi(listAll, async (c) => {
-    const { id } = await requireSandbox(deps, c.req.valid('param').id);
-    return c.json({ items: await store.certificates.of(id), nextCursor: null }, 200);
+    const { id } = await requireSandbox(c.get('deps'), c.req.valid('param').id);
+    const all = await c.get('deps').store.certificates.of(id);
+    return c.json({ items: all.map(credentialView), nextCursor: null }, 200);
   });
   app.openapi(revokeOne, async (c) => {
     const { id, credential } = c.req.valid('param');
-    const sandbox = await requireSandbox(deps, id);
-    const { serial } = await revocable(deps, id, credential);
-    await revoke(c, deps, sandbox, [serial], c.req.valid('header').prefer);
-    const [certificate] = await read(deps, [serial]);
+    const sandbox = await requireSandbox(c.get('deps'), id);
+    const { serial } = await revocable(c.get('deps'), id, credential);
+    await revoke(c, c.get('deps'), sandbox, [serial], c.req.valid('header').prefer);
+    const [certificate] = await read(c.get('deps'), [serial]);
     if (!certificate) throw notThere(id);
     return c.json(certificate, certificate.refusedAt === null ? 202 : 200);
   });
   app.openapi(revokeAll, async (c) => {
-    const sandbox = await requireSandbox(deps, c.req.valid('param').id);
-    const meant = (await store.certificates.of(sandbox.id)).filter(({ purpose }) => purpose === 'caller');
-    if (meant.length > 0) await revoke(c, deps, sandbox, 'all', c.req.valid('header').prefer);
+    const sandbox = await requireSandbox(c.get('deps'), c.req.valid('param').id);
+    const meant = (await c.get('deps').store.certificates.of(sandbox.id)).filter(({ purpose }) => purpose === 'caller');
+    if (meant.length > 0) await revoke(c, c.get('deps'), sandbox, 'all', c.req.valid('header').prefer);
     const items = await read(
-      deps,
+      c.get('deps'),
       meant.map(({ serial }) => serial),
     );
     const held = items.every(({ refusedAt }) => refusedAt !== null);
@@ -122,7 +123,7 @@ export function credentialRoutes(app: App, deps: AppDeps): void {
 }
 
 /** By serial or by key id. @throws MayflyError certificate_not_found */
-async function revocable({ store }: AppDeps, sandboxId: string, credential: string): Promise<CertificateRecord> {
+async function revocable({ store }: RequestDeps, sandboxId: string, credential: string): Promise<CertificateRecord> {
   const serial = / certificate=(\d+)$/.exec(credential)?.[1] ?? credential;
   const record = await store.certificates.get(serial);
   if (!record || record.sandboxId !== sandboxId || ![record.serial, record.keyId].includes(credential)) {
@@ -136,7 +137,7 @@ async function revocable({ store }: AppDeps, sandboxId: string, credential: stri
 /** @throws MayflyError sandbox_ended: its certificates have ended with it */
 async function revoke(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   sandbox: SandboxRecord,
   serials: Revocation['serials'],
   prefer: string | undefined,
@@ -148,15 +149,15 @@ async function revoke(
     );
   }
   const preference = preferenceOf(prefer);
-  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const actor = actorOf(c);
   await deps.sagas.changeTrust(sandbox.id, { serials, actor });
   await waitWithin(c, deps, preference.seconds, (signal) => deps.sagas.trusted(sandbox.id, signal));
   if (preference.applied) c.header('Preference-Applied', preference.applied);
 }
 
-async function read({ store }: AppDeps, serials: string[]): Promise<CertificateRecord[]> {
+async function read({ store }: RequestDeps, serials: string[]): Promise<z.infer<typeof credentialAnswer>[]> {
   const found = await Promise.all(serials.map((serial) => store.certificates.get(serial)));
-  return found.filter((record) => record !== null);
+  return found.filter((record) => record !== null).map(credentialView);
 }
 
 function notThere(sandboxId: string): MayflyError {

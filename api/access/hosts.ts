@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { isLive, type KnownHost } from '../../model/host.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
-import { requires } from '../http/auth.ts';
+import { actorOf, requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
@@ -52,7 +52,7 @@ const listHosts = createRoute({
   tags: ['hosts'],
   operationId: 'listHosts',
   summary: 'List all hosts, as they last described themselves',
-  middleware: [requires('sandboxes:read')],
+  middleware: [requires('operator')],
   request: { query: noQuery },
   responses: { 200: json('All hosts', pageOf(hostAnswer)), ...problems() },
 });
@@ -72,7 +72,7 @@ const patchHost = createRoute({
   operationId: 'updateHost',
   summary: 'Give a host no more sandboxes, or some again',
   description: 'What lives on it lives on.',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: {
     query: noQuery,
     params: hostParams,
@@ -94,7 +94,7 @@ const forgetHost = createRoute({
     'Its sandboxes end as `failed` with `host_forgotten`: nobody can look at it, so that nothing of them is left there is ' +
     '*unproved*. Its snapshots, captures and baked sources have failed. Refused while its worker runs. Should it come back, ' +
     'what is left on it is removed before it is given sandboxes.',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: { query: noQuery, params: hostParams, headers: preferHeaders },
   responses: {
     200: json('Nothing waits for it any more', hostAnswer),
@@ -119,7 +119,7 @@ export function hostRoutes(app: App, deps: AppDeps): void {
     const preference = preferenceOf(c.req.valid('header').prefer);
     const host = await requireHost(deps, id);
     if (isLive(host)) throw new MayflyError('host_alive', `${id} was heard of at ${host.lastSeenAt}.`);
-    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    const actor = actorOf(c);
     await sagas.forgetHost({ hostId: id, actor, at: new Date().toISOString() });
     const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.hostForgotten(id, signal));
     if (preference.applied) c.header('Preference-Applied', preference.applied);

@@ -4,7 +4,8 @@ import { parsePublicKey } from '../../ca/public-key.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { SandboxRecord, SshEndpoint } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { answerOnce } from '../http/idempotency.ts';
 import type { RunningSandbox } from '../resources/running-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
@@ -16,7 +17,7 @@ import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
  */
 export async function answerIssue(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   record: SandboxRecord,
   request: z.output<typeof issueCredential>,
   key: string | undefined,
@@ -36,7 +37,7 @@ export async function answerIssue(
       sandboxId: record.id,
       publicKey: line,
       purpose: 'caller',
-      actor: { apiKeyId: c.get('apiKey').id, agentId: record.spec.agentId },
+      actor: actorOf(c, record.spec.agentId),
       ttlSeconds: request.ttlSeconds ?? null,
     });
     return { response: c.json(view(record.id, issued, ssh), 201), isKept: true };

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
+import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
 import { SCOPES } from '../../model/scopes.ts';
 import { printable } from '../http/schemas.ts';
 
@@ -15,6 +16,11 @@ const quotaFields = { diskBytes: quotaBytes.optional(), sandboxDiskBytes: quotaB
 export const createKey = z
   .strictObject({
     name: printable(128),
+    project: z
+      .string()
+      .refine(isProjectId, 'is not a project id')
+      .optional()
+      .openapi({ pattern: PROJECT_ID_PATTERN, description: 'Only operators name another than their own' }),
     scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
     ...quotaFields,
   })

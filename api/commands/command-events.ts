@@ -1,12 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
-import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { eventStream } from '../http/event-stream.ts';
+import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { noQuery } from '../http/schemas.ts';
+import { eventStream } from '../streams/event-stream.ts';
+import type { Streams } from '../streams/streams.ts';
 import { CommandFollower } from './command-follower.ts';
 import { commandEvent, commandOutput, commandParams } from './command-schemas.ts';
 import { commandView } from './command-view.ts';
@@ -14,8 +14,6 @@ import { requireCommand } from './commands.ts';
 
 /** A comment this often, when nothing happens, keeps proxies from closing the connection. Milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
-/** Listeners of one process: each is a request of a guest, and a poll of the store while its host is away. */
-const MAX_LISTENERS = 256;
 
 const events = createRoute({
   method: 'get',
@@ -40,32 +38,28 @@ const events = createRoute({
   },
   responses: {
     200: eventStream('Until its end', commandEvent),
-    ...problems('sandbox_not_found', 'command_not_found', 'too_many_requests'),
+    ...problems('sandbox_not_found', 'command_not_found', 'too_many_requests', 'project_quota_exceeded'),
   },
 });
 
-export function commandEventRoutes(app: App, deps: AppDeps): void {
+export function commandEventRoutes(app: App, streams: Streams): void {
   app.openAPIRegistry.register('CommandOutput', commandOutput);
-  let listeners = 0;
   app.openapi(events, async (c) => {
-    const record = await requireCommand(deps, c.req.valid('param'));
+    const record = await requireCommand(c.get('deps'), c.req.valid('param'));
     const [stdout = 0, stderr = 0] = (c.req.valid('header')['last-event-id'] || '0-0').split('-').map(Number);
-    if (listeners >= MAX_LISTENERS) {
-      throw new MayflyError('too_many_requests', `${MAX_LISTENERS} commands are followed already.`);
-    }
-    listeners++;
+    const end = await streams.begin(c, 'commands');
     return serialised(
       streamSSE(c, async (stream) => {
         try {
-          await follow(deps, stream, record, { stdout, stderr });
+          await follow(c.get('deps'), stream, record, { stdout, stderr });
         } catch (error) {
           // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
-          deps.logger.warn(
+          c.get('deps').logger.warn(
             { err: error, commandId: record.id, requestId: c.get('requestId') },
             'an event stream broke',
           );
         } finally {
-          listeners--;
+          end();
         }
       }),
     );
@@ -73,7 +67,7 @@ export function commandEventRoutes(app: App, deps: AppDeps): void {
 }
 
 async function follow(
-  deps: AppDeps,
+  deps: RequestDeps,
   stream: SSEStreamingApi,
   record: CommandRecord,
   from: { stdout: number; stderr: number },

@@ -5,7 +5,7 @@ import { FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.
 import type { OutputPlace } from '../../store/commands/output.ts';
 import { replay } from '../../store/commands/output-replay.ts';
 import { tailOf } from '../../store/commands/output-tail.ts';
-import type { AppDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { begun, type TextOrBase64, textOrBase64 } from './output-text.ts';
 
@@ -29,12 +29,12 @@ const POLL_MS = 250;
  * guest cannot be asked.
  */
 export class CommandFollower {
-  readonly #deps: AppDeps;
+  readonly #deps: RequestDeps;
   readonly #record: CommandRecord;
   readonly #signal: AbortSignal;
   #place: OutputPlace;
 
-  constructor(deps: AppDeps, record: CommandRecord, from: OutputPlace, signal: AbortSignal) {
+  constructor(deps: RequestDeps, record: CommandRecord, from: OutputPlace, signal: AbortSignal) {
     this.#deps = deps;
     this.#record = record;
     this.#signal = signal;

@@ -2,13 +2,13 @@ import type { Context } from 'hono';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
 import { tailOf } from '../../store/commands/output-tail.ts';
-import type { Store } from '../../store/connect.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 
 /** GET …/output: the bytes of one stream as they are stored now, chunk by chunk, so that none of it is held as a whole. */
 export async function answerOutput(
   c: Context<Env>,
-  { store }: AppDeps,
+  { store }: RequestDeps,
   record: CommandRecord,
   {
     stream,
@@ -32,7 +32,7 @@ export async function answerOutput(
 }
 
 function bytesOf(
-  store: Store,
+  store: ProjectStore,
   commandId: string,
   stream: OutputStream,
   range: { offset: number; end: number },

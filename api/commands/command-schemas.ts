@@ -2,9 +2,9 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isCommandId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { COMMAND_OUTCOMES, COMMAND_STATES } from '../../model/sandbox/command.ts';
-import { eventData } from '../http/event-stream.ts';
 import { actor, cursor, instant, keywords, limit, whole } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
+import { eventData } from '../streams/event-stream.ts';
 
 const { command: limits } = LIMITS;
 

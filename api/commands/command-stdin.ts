@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf, smallJsonOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
@@ -16,7 +16,7 @@ const accepted = z.object({ offset: z.int().min(0) });
  */
 export async function answerStdin(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   record: CommandRecord,
   { offset = 0, close }: { offset?: number | undefined; close?: 'true' | 'false' | undefined },
 ): Promise<{ offset: number }> {

@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
-import type { Store } from '../../store/connect.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import type { commandAnswer } from './command-schemas.ts';
 import { textOrBase64 } from './output-text.ts';
 
@@ -31,12 +31,12 @@ export function commandView(record: CommandRecord): CommandView {
 }
 
 /** With the beginning of its output, for those who only want to know what it said: as much as one chunk. */
-export async function commandViewWithOutput(store: Store, record: CommandRecord): Promise<CommandView> {
+export async function commandViewWithOutput(store: ProjectStore, record: CommandRecord): Promise<CommandView> {
   const [stdout, stderr] = await Promise.all([startOf(store, record, 'stdout'), startOf(store, record, 'stderr')]);
   return { ...commandView(record), output: { stdout, stderr } };
 }
 
-async function startOf(store: Store, record: CommandRecord, stream: OutputStream) {
+async function startOf(store: ProjectStore, record: CommandRecord, stream: OutputStream) {
   const { bytes: written, kept } = record[stream];
   const bytes = kept > 0 ? await store.output.read(record.id, stream, 0, OUTPUT_CHUNK_BYTES) : new Uint8Array();
   const truncated = written > bytes.length;

@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { BODY, GUEST, KEYED, problems, SAGA } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
@@ -134,39 +134,40 @@ const addStdin = createRoute({
   },
 });
 
-export function commandRoutes(app: App, deps: AppDeps): void {
-  const { store, sagas } = deps;
+export function commandRoutes(app: App): void {
   app.openapi(startOne, async (c) => {
     const { id } = c.req.valid('param');
-    return serialised(await answerStart(c, deps, id, c.req.valid('json'), c.req.valid('header')));
+    return serialised(await answerStart(c, c.get('deps'), id, c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
     const { id } = c.req.valid('param');
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
-    await requireSandbox(deps, id);
-    const page = await store.commands.list({ sandboxId: id, limit, ...(cursor !== undefined && { cursor }) });
+    await requireSandbox(c.get('deps'), id);
+    const page = await c
+      .get('deps')
+      .store.commands.list({ sandboxId: id, limit, ...(cursor !== undefined && { cursor }) });
     return c.json({ items: page.items.map(commandView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(commandView(await requireCommand(deps, c.req.valid('param'))), 200));
+  app.openapi(getOne, async (c) => c.json(commandView(await requireCommand(c.get('deps'), c.req.valid('param'))), 200));
   app.openapi(getOutput, async (c) => {
-    const record = await requireCommand(deps, c.req.valid('param'));
-    return serialised(await answerOutput(c, deps, record, c.req.valid('query')));
+    const record = await requireCommand(c.get('deps'), c.req.valid('param'));
+    return serialised(await answerOutput(c, c.get('deps'), record, c.req.valid('query')));
   });
   app.openapi(cancelOne, async (c) => {
-    const record = await requireCommand(deps, c.req.valid('param'));
+    const record = await requireCommand(c.get('deps'), c.req.valid('param'));
     if (record.state === 'ended') return c.json(commandView(record), 200);
-    await sagas.cancelCommand(record.id, { apiKeyId: c.get('apiKey').id, agentId: null });
+    await c.get('deps').sagas.cancelCommand(record.id, actorOf(c));
     return c.json(commandView(record), 202);
   });
   app.openapi(addStdin, async (c) => {
-    const record = await requireCommand(deps, c.req.valid('param'));
-    return c.json(await answerStdin(c, deps, record, c.req.valid('query')), 200);
+    const record = await requireCommand(c.get('deps'), c.req.valid('param'));
+    return c.json(await answerStdin(c, c.get('deps'), record, c.req.valid('query')), 200);
   });
 }
 
 /** @throws MayflyError command_not_found, also for a command of another sandbox */
 export async function requireCommand(
-  { store }: Pick<AppDeps, 'store'>,
+  { store }: Pick<RequestDeps, 'store'>,
   { id, commandId }: { id: string; commandId: string },
 ): Promise<CommandRecord> {
   const record = await store.commands.get(commandId);

@@ -7,7 +7,8 @@ import { commandIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandInputs, CommandRecord, CommandSpec } from '../../model/sandbox/command.ts';
 import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { type Attempt, answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
@@ -28,13 +29,13 @@ const POLL_MS = 250;
 /** POST …/commands: runs the command once, however often it is asked with the same key, and waits for its end a while. */
 export async function answerStart(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   sandboxId: string,
   request: Request,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store } = deps;
-  const actor: Actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const actor: Actor = actorOf(c);
   const asked = {
     idFrom: commandIdFrom,
     key: headers['idempotency-key'],
@@ -68,7 +69,7 @@ export async function answerStart(
  * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running: then the key is free again
  */
 async function start(
-  deps: AppDeps,
+  deps: RequestDeps,
   attempt: Attempt,
   { id: sandboxId, awake }: { id: string; awake: () => Promise<HostRef> },
   request: Request,
@@ -102,7 +103,7 @@ async function start(
  * For a sandbox that went to sleep after it was found awake. What puts it to sleep looks, after it has said so, for what is
  * recorded by now; so one of the two sees the other.
  */
-async function resumeAgain(deps: AppDeps, sandboxId: string, actor: Actor): Promise<void> {
+async function resumeAgain(deps: RequestDeps, sandboxId: string, actor: Actor): Promise<void> {
   if (!isResumable(await requireSandbox(deps, sandboxId))) return;
   try {
     await beginResume(deps, sandboxId, actor);
@@ -113,7 +114,7 @@ async function resumeAgain(deps: AppDeps, sandboxId: string, actor: Actor): Prom
 }
 
 /** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */
-async function awakeHost(c: Context<Env>, deps: AppDeps, sandboxId: string, seconds: number): Promise<HostRef> {
+async function awakeHost(c: Context<Env>, deps: RequestDeps, sandboxId: string, seconds: number): Promise<HostRef> {
   const record = await resumedSandbox(c, deps, sandboxId, seconds);
   const asleep = isResumable(record) ? hostOf(record) : null;
   return asleep ?? usable(record);
@@ -167,7 +168,7 @@ function requested(
 
 /** Resolves when the command has ended. Its host's relay tells at once; without it the store is asked. */
 async function ended(
-  { store, guests, logger }: AppDeps,
+  { store, guests, logger }: RequestDeps,
   { id, hostId }: { id: string; hostId: string },
   seconds: number,
   signal: AbortSignal,
@@ -187,7 +188,7 @@ async function ended(
 
 async function answerFor(
   c: Context<Env>,
-  { store }: AppDeps,
+  { store }: RequestDeps,
   record: CommandRecord,
   preference: Preference,
 ): Promise<Response> {

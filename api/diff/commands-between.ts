@@ -2,7 +2,7 @@ import type { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { Store } from '../../store/connect.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import type { commandsBetween as schema } from './diff-schemas.ts';
 
 export type CommandsBetween = z.infer<typeof schema>;
@@ -16,7 +16,7 @@ interface Time {
 
 /** The commands that ran between two snapshots, in whichever order those are given. */
 export async function commandsBetween(
-  store: Pick<Store, 'commands' | 'sandboxes'>,
+  store: Pick<ProjectStore, 'commands' | 'sandboxes'>,
   a: SnapshotRecord,
   b: SnapshotRecord,
 ): Promise<CommandsBetween> {
@@ -32,7 +32,7 @@ export async function commandsBetween(
 
 /** Of one sandbox; or of two, where the later began as a fork of the earlier. */
 async function timeBetween(
-  store: Pick<Store, 'sandboxes'>,
+  store: Pick<ProjectStore, 'sandboxes'>,
   a: SnapshotRecord,
   b: SnapshotRecord,
 ): Promise<Time | null> {

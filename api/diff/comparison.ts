@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { percentEncode } from '../../model/files/file-path.ts';
 import { grants } from '../../model/scopes.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { requireSnapshot } from '../resources/snapshot-view.ts';
@@ -20,7 +20,7 @@ interface Question {
 /** Two states that can be compared, on one host, until it is closed. */
 export class Comparison {
   private constructor(
-    private readonly deps: AppDeps,
+    private readonly deps: RequestDeps,
     private readonly signal: AbortSignal,
     readonly before: SnapshotRecord,
     readonly after: SnapshotRecord,
@@ -33,7 +33,13 @@ export class Comparison {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, invalid_request (two hosts), forbidden, and what
    * {@link EphemeralSnapshot.take} throws
    */
-  static async begin(c: Context<Env>, deps: AppDeps, a: string, b: string, question: Question): Promise<Comparison> {
+  static async begin(
+    c: Context<Env>,
+    deps: RequestDeps,
+    a: string,
+    b: string,
+    question: Question,
+  ): Promise<Comparison> {
     const before = readyOne(await requireSnapshot(deps, a));
     if (b === CURRENT) {
       const { id, scopes } = c.get('apiKey');
@@ -92,7 +98,7 @@ function onTwoHosts(a: SnapshotRecord, b: SnapshotRecord): MayflyError {
 
 async function recordComparison(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   { format, paths }: Question,
   before: SnapshotRecord,
   after: SnapshotRecord | null,

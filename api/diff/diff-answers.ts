@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { FileChange, FileChangeCounts } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { problemOf } from '../http/problem.ts';
 import { type ChangeLine, changeLines } from './change-lines.ts';
 import { commandsBetween } from './commands-between.ts';
@@ -12,7 +12,7 @@ import { type diffAnswer, type diffLine, fileAnswer } from './diff-schemas.ts';
 
 /** All changes counted, and the first of them. */
 export async function listedChanges(
-  { store }: AppDeps,
+  { store }: RequestDeps,
   comparison: Comparison,
   within: Uint8Array[],
   limit: number,
@@ -40,7 +40,12 @@ export async function comparedFile(comparison: Comparison, path: Uint8Array): Pr
 }
 
 /** All changes as lines, the commands first. */
-export async function* changesAsLines(c: Context<Env>, deps: AppDeps, comparison: Comparison, within: Uint8Array[]) {
+export async function* changesAsLines(
+  c: Context<Env>,
+  deps: RequestDeps,
+  comparison: Comparison,
+  within: Uint8Array[],
+) {
   try {
     const response = await comparison.ask('changes', 'within', within);
     const { sides, before, after } = comparison;
@@ -52,7 +57,11 @@ export async function* changesAsLines(c: Context<Env>, deps: AppDeps, comparison
 }
 
 /** What fails in the middle is the last line: an answer that just ended could be taken for a whole one. */
-async function* orWhyNot(c: Context<Env>, { logger }: AppDeps, changes: AsyncGenerator<ChangeLine[], void, undefined>) {
+async function* orWhyNot(
+  c: Context<Env>,
+  { logger }: RequestDeps,
+  changes: AsyncGenerator<ChangeLine[], void, undefined>,
+) {
   try {
     for await (const lines of changes) yield Buffer.from(lines.map(({ text }) => `${text}\n`).join(''));
   } catch (error) {

@@ -3,9 +3,9 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
-import { heldStream } from '../http/held-stream.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { problems, RUNNING, SAGA } from '../http/problem-answers.ts';
+import { heldStream } from '../streams/held-stream.ts';
 import { Comparison } from './comparison.ts';
 import { changesAsLines, changesAsTar, comparedFile, listedChanges } from './diff-answers.ts';
 import { pathsIn } from './diff-paths.ts';
@@ -52,16 +52,16 @@ const diffOne = createRoute({
 
 type Query = z.output<typeof diffQuery>;
 
-export function diffRoutes(app: App, deps: AppDeps): void {
+export function diffRoutes(app: App): void {
   app.openapi(diffOne, async (c) => {
     const { a, b } = c.req.valid('param');
     // Its answer would be that to GET without the body, and cost as much.
     if (c.req.method === 'HEAD') throw new MayflyError('method_not_allowed', 'A comparison takes GET.');
-    return serialised(await answerDiff(c, deps, a, b, c.req.valid('query')));
+    return serialised(await answerDiff(c, c.get('deps'), a, b, c.req.valid('query')));
   });
 }
 
-async function answerDiff(c: Context<Env>, deps: AppDeps, a: string, b: string, query: Query): Promise<Response> {
+async function answerDiff(c: Context<Env>, deps: RequestDeps, a: string, b: string, query: Query): Promise<Response> {
   const [file] = pathsIn(c.req.url, 'file');
   const within = pathsIn(c.req.url, 'path');
   const { format = 'json', limit = LIMITS.diff.changes.default } = query;

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { type GuestRequest, refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
@@ -18,14 +18,14 @@ export interface Access {
 export class FileAccess {
   private constructor(
     readonly path: FilePath,
-    private readonly deps: AppDeps,
+    private readonly deps: RequestDeps,
     private readonly sandboxId: string,
     private readonly hostId: string,
     private readonly signal: AbortSignal,
   ) {}
 
   /** @throws MayflyError invalid_request, temporal_unavailable, and as {@link awakeSandbox} */
-  static async begin(c: Context<Env>, deps: AppDeps, sandboxId: string, access: Access): Promise<FileAccess> {
+  static async begin(c: Context<Env>, deps: RequestDeps, sandboxId: string, access: Access): Promise<FileAccess> {
     const path = FilePath.of(c.req.path);
     const { hostId } = await awakeSandbox(c, deps, sandboxId, preferenceOf(c.req.header('prefer')).seconds);
     await deps.store.activity.touch(sandboxId);

@@ -2,7 +2,7 @@ import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { refusalOf, smallJsonOf } from '../http/guests.ts';
 import { GUEST, problems } from '../http/problem-answers.ts';
 import { json, pageOf } from '../http/schemas.ts';
@@ -95,28 +95,31 @@ const deleteOne = createRoute({
   },
 });
 
-export function fileRoutes(app: App, deps: AppDeps): void {
+export function fileRoutes(app: App): void {
   app.openapi(getOne, async (c) => {
     const { id } = c.req.valid('param');
-    if (c.req.method === 'HEAD') return serialised(await answerHead(c, deps, id));
-    return serialised(await answerGet(c, deps, id, { ...c.req.valid('query'), ...c.req.valid('header') }));
+    if (c.req.method === 'HEAD') return serialised(await answerHead(c, c.get('deps'), id));
+    return serialised(await answerGet(c, c.get('deps'), id, { ...c.req.valid('query'), ...c.req.valid('header') }));
   });
   app.openapi(putOne, async (c) => {
     const { id } = c.req.valid('param');
     const isArchive = c.req.header('Content-Type')?.split(';')[0]?.trim().toLowerCase() === TAR;
     const answer = isArchive ? answerUnpack : answerPut;
-    return serialised(await answer(c, deps, id, c.req.valid('query')));
+    return serialised(await answer(c, c.get('deps'), id, c.req.valid('query')));
   });
   app.openapi(deleteOne, async (c) => {
     const { recursive } = c.req.valid('query');
     const operation = recursive === 'true' ? 'remove-recursive' : 'remove';
-    const access = await FileAccess.begin(c, deps, c.req.valid('param').id, { kind: 'file.removed', operation });
+    const access = await FileAccess.begin(c, c.get('deps'), c.req.valid('param').id, {
+      kind: 'file.removed',
+      operation,
+    });
     await succeeded(await access.ask('DELETE', 'files', { recursive }));
     return c.body(null, 204);
   });
 }
 
-async function answerHead(c: Context<Env>, deps: AppDeps, id: string): Promise<Response> {
+async function answerHead(c: Context<Env>, deps: RequestDeps, id: string): Promise<Response> {
   const access = await FileAccess.begin(c, deps, id, { kind: 'file.read', operation: 'stat' });
   const response = await access.ask('HEAD', 'files');
   if (!response.ok) throw await refusalOf(response);
@@ -125,7 +128,7 @@ async function answerHead(c: Context<Env>, deps: AppDeps, id: string): Promise<R
 
 type GetOptions = z.infer<typeof getFileQuery> & z.infer<typeof getFileHeaders>;
 
-async function answerGet(c: Context<Env>, deps: AppDeps, id: string, options: GetOptions): Promise<Response> {
+async function answerGet(c: Context<Env>, deps: RequestDeps, id: string, options: GetOptions): Promise<Response> {
   const { format, limit, cursor, accept, range, 'if-range': ifRange } = options;
   const asArchive = format === 'tar' || accept?.trim().toLowerCase() === TAR;
   const operation = asArchive ? 'archive' : 'read';
@@ -153,7 +156,7 @@ async function answerList(access: FileAccess, limit?: number, after?: string): P
 
 type PutOptions = z.infer<typeof putFileQuery>;
 
-async function answerPut(c: Context<Env>, deps: AppDeps, id: string, query: PutOptions): Promise<Response> {
+async function answerPut(c: Context<Env>, deps: RequestDeps, id: string, query: PutOptions): Promise<Response> {
   if (query.keepOwners !== undefined) throw onlyFor('keepOwners', 'an archive');
   const access = await FileAccess.begin(c, deps, id, { kind: 'file.written', operation: 'write' });
   const response = await succeeded(await access.ask('PUT', 'files', query, { body: bodyOf(c) }));
@@ -164,7 +167,7 @@ async function answerPut(c: Context<Env>, deps: AppDeps, id: string, query: PutO
   return c.json(entryView(entry.data, directory), response.status === 201 ? 201 : 200);
 }
 
-async function answerUnpack(c: Context<Env>, deps: AppDeps, id: string, query: PutOptions): Promise<Response> {
+async function answerUnpack(c: Context<Env>, deps: RequestDeps, id: string, query: PutOptions): Promise<Response> {
   if (query.mode !== undefined) throw onlyFor('mode', 'one file');
   const access = await FileAccess.begin(c, deps, id, { kind: 'file.written', operation: 'unpack' });
   const response = await succeeded(await access.ask('PUT', 'tar', query, { body: bodyOf(c) }));

@@ -1,9 +1,13 @@
+import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { MayflyError } from '../../model/errors.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { grants } from '../../model/scopes.ts';
-import type { Store } from '../../store/connect.ts';
-import type { Env } from './context.ts';
+import type { ApiKey } from '../../store/access/api-keys.ts';
+import { storeOf } from '../../store/project-store.ts';
+import type { AppDeps, Env } from './context.ts';
 
 /** The page and its parts. */
 const DOCS = ['/docs', '/docs/page.js', '/docs/page.css', '/docs/swagger-ui.js', '/docs/swagger-ui.css'];
@@ -12,19 +16,32 @@ const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', ...DOCS]);
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Lets only holders of a valid key pass. Keys are read from the store each time, so a revoked one ends at once.
+ * Lets only holders of a valid key pass, and gives them the store as their project sees it. Keys are read from the store
+ * each time, so a revoked one ends at once.
  * @throws MayflyError unauthenticated
  */
-export function authenticate(store: Pick<Store, 'apiKeys'>) {
+export function authenticate(deps: AppDeps) {
+  const { store } = deps;
   return createMiddleware<Env>(async (c, next) => {
     if (OPEN_PATHS.has(c.req.path)) return next();
     const presented = BEARER.exec(c.req.header('Authorization') ?? '')?.[1] ?? c.req.header('X-API-Key');
     if (!presented) throw new MayflyError('unauthenticated', 'The request carries no API key.');
     const apiKey = await store.apiKeys.authenticate(presented);
-    if (!apiKey) throw new MayflyError('unauthenticated', 'The API key is not valid, or was revoked.');
+    if (!apiKey || !(await isOfProject(store, apiKey))) {
+      throw new MayflyError('unauthenticated', 'The API key is not valid, or was revoked.');
+    }
+    const viewer = { project: apiKey.project, isOperator: grants(apiKey.scopes, 'operator') };
     c.set('apiKey', apiKey);
+    c.set('deps', { ...deps, store: storeOf(store, viewer) });
     return next();
   });
+}
+
+/** Whether there is its project still. */
+async function isOfProject({ projects }: AppDeps['store'], { project }: ApiKey): Promise<boolean> {
+  if (project === DEFAULT_PROJECT) return true;
+  const known = (await projects.known()).get(project) ?? (await projects.get(project)); // another process may just have made it
+  return known?.deletedAt === null;
 }
 
 /** @throws MayflyError forbidden */
@@ -35,4 +52,10 @@ export function requires(scope: Scope) {
     }
     return next();
   });
+}
+
+/** Who asks, as it is recorded. */
+export function actorOf(c: Context<Env>, agentId: string | null = null): Required<Actor> {
+  const { id, project } = c.get('apiKey');
+  return { apiKeyId: id, agentId, project };
 }

@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import type { Guests } from './guests.ts';
 
 /** What the API is made of; only worker/ puts it together. */
@@ -22,11 +23,17 @@ export interface AppDeps {
   logger: Logger;
 }
 
+/** What a route is given: of the store, what the caller may see. */
+export interface RequestDeps extends Omit<AppDeps, 'store'> {
+  store: ProjectStore;
+}
+
 /** What middleware leaves for handlers. */
 export interface Env {
   Variables: {
     requestId: string;
     apiKey: ApiKey;
+    deps: RequestDeps;
     /** The path with the id of a sandbox in the place of its name, where it was asked for by that. */
     pathById?: string;
   };

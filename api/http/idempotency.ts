@@ -5,7 +5,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES } from '../../model/ids.ts';
 import type { Claim, Claimed, StoredAnswer } from '../../store/access/idempotency.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
-import type { Store } from '../../store/connect.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import type { Env } from './context.ts';
 import { problemResponse } from './problem.ts';
 
@@ -54,7 +54,7 @@ export interface Attempt {
  */
 export async function answerOnce(
   c: Context<Env>,
-  store: Store,
+  store: ProjectStore,
   asked: Asked,
   answer: (attempt: Attempt) => Promise<Answer>,
 ): Promise<Response> {
@@ -103,7 +103,7 @@ export function furtherId(idFrom: (random: Uint8Array) => string, subjectId: str
  * the wish may have arrived nevertheless.
  */
 export async function freedWhenRefused<T>(
-  store: Store,
+  store: ProjectStore,
   { claim, isFresh }: Attempt,
   begin: () => Promise<T>,
 ): Promise<T> {
@@ -118,7 +118,7 @@ export async function freedWhenRefused<T>(
 }
 
 /** Keeps the answer for whoever asks again with the same key. */
-async function keepAnswer(store: Store, claim: Claim, response: Response): Promise<void> {
+async function keepAnswer(store: ProjectStore, claim: Claim, response: Response): Promise<void> {
   const headers = KEPT_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);
     return value === null ? [] : [{ name, value }];

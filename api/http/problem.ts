@@ -3,6 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ErrorCode } from '../../model/errors.ts';
 import { ERRORS, MayflyError } from '../../model/errors.ts';
+import { redact, redactText } from '../../model/redaction/redact.ts';
 import type { AppDeps, Env } from './context.ts';
 
 /** RFC 9457 §3 */
@@ -51,13 +52,13 @@ export function problemAt(
     type: `${TYPE_BASE}${error.code}`,
     title,
     status,
-    detail: error.message,
-    instance: at.instance,
+    detail: redactText(error.message),
+    instance: redactText(at.instance),
     code: error.code,
     retryable,
     remedy,
     requestId: at.requestId,
-    ...(fields && { errors: fields }),
+    ...(fields && { errors: redact(fields) }),
     ...more,
   };
 }

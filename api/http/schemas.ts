@@ -73,7 +73,14 @@ export const keyHeaders = idempotencyHeaders.omit({ prefer: true });
 export type IdempotencyHeaders = z.output<typeof idempotencyHeaders>;
 
 export const instant = z.string().openapi({ format: 'date-time' });
-export const actor = z.object({ apiKeyId: z.string(), agentId: z.string().nullable() });
+export const actor = z.object({
+  apiKeyId: z.string(),
+  agentId: z.string().nullable(),
+  project: z
+    .string()
+    .optional()
+    .openapi({ description: 'Of the key; absent in what is from before there were projects' }),
+});
 
 const codes = Object.keys(ERRORS) as [keyof typeof ERRORS, ...(keyof typeof ERRORS)[]];
 

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import type { AppDeps, Env } from './context.ts';
+import type { Env, RequestDeps } from './context.ts';
 
 /**
  * Waits for a saga, at most so long, and no longer than the caller listens. Only the waiting ends, never the saga:
@@ -9,7 +9,7 @@ import type { AppDeps, Env } from './context.ts';
  */
 export async function waitWithin(
   c: Context<Env>,
-  { logger }: Pick<AppDeps, 'logger'>,
+  { logger }: Pick<RequestDeps, 'logger'>,
   seconds: number,
   wait: (signal: AbortSignal) => Promise<void>,
 ): Promise<boolean> {

@@ -124,7 +124,7 @@ export function metricsOf(store: Store, registry: Registry): () => Promise<void>
 /** /metrics, in the format of Prometheus. All is counted when asked, and so always true. */
 export function metricsRoutes(app: App, { store }: AppDeps, registry: Registry): void {
   const measure = metricsOf(store, registry);
-  app.get('/metrics', requires('sandboxes:read'), async (c) => {
+  app.get('/metrics', requires('operator'), async (c) => {
     await measure();
     return c.body(await registry.metrics(), 200, { 'Content-Type': registry.contentType });
   });

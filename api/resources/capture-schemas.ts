@@ -12,6 +12,9 @@ export const captureQuery = z.strictObject({ limit, cursor });
 export const captureAnswer = z
   .object({
     id: z.string(),
+    project: z.string(),
+    projects: z.array(z.string()),
+    allowedEgress: z.enum(['none', 'internet']),
     hostId: z.string(),
     source: z.string(),
     state: z.enum(CAPTURE_STATES),
@@ -33,6 +36,6 @@ export const captureAnswer = z
   })
   .openapi('Capture', {
     description:
-      '`capturedAt`: the moment it is of. `quiesced`: file systems were frozen at that moment. `parentId`: only what ' +
+      '`projects`: who may clone it. `allowedEgress`: the most that its clones can reach. `capturedAt`: the moment it is of. `quiesced`: file systems were frozen at that moment. `parentId`: only what ' +
       'changed since that capture was copied; null: all was, and `fullBecause` says why.',
   });

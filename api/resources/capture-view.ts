@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
-import type { AppDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import type { captureAnswer } from './capture-schemas.ts';
 import { diskView } from './saved-disk.ts';
 
@@ -11,6 +11,9 @@ export type CaptureView = z.infer<typeof captureAnswer>;
 export function captureView(record: CaptureRecord): CaptureView {
   return {
     id: record.id,
+    project: record.project,
+    projects: record.projects,
+    allowedEgress: record.allowedEgress,
     hostId: record.hostId,
     source: record.source,
     state: record.state,
@@ -35,7 +38,7 @@ function savedView({
 }
 
 /** @throws MayflyError capture_not_found */
-export async function requireCapture({ store }: Pick<AppDeps, 'store'>, id: string): Promise<CaptureRecord> {
+export async function requireCapture({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<CaptureRecord> {
   const record = await store.captures.get(id);
   if (record) return record;
   throw new MayflyError('capture_not_found', `There is no capture ${id}.`);

@@ -1,7 +1,8 @@
 import type { Context } from 'hono';
 import type { MayflyError } from '../../model/errors.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { waitWithin } from '../http/waiting.ts';
 
@@ -28,7 +29,7 @@ interface Deletion<T> {
  */
 export async function answerDeletion<T>(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   prefer: string | undefined,
   { location, read, view, isGone, begin, ended, refusal }: Deletion<T>,
 ): Promise<Response> {
@@ -36,7 +37,7 @@ export async function answerDeletion<T>(
   const before = await read();
   let isOver = false;
   if (!isGone(before)) {
-    await begin(before, { apiKeyId: c.get('apiKey').id, agentId: null });
+    await begin(before, actorOf(c));
     isOver = await waitWithin(c, deps, preference.seconds, (signal) => ended(before, signal));
   }
   const record = await read();

@@ -8,23 +8,29 @@ import {
   isPlaceable,
   type KnownHost,
   proposalsOf,
+  type SourceInfo,
   serves,
 } from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
-import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { Size } from '../../model/project-limits.ts';
+import type { Network, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
 import { alike } from '../../model/source-content.ts';
-import type { Store } from '../../store/connect.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import { requireCapture } from './capture-view.ts';
 import { requireSnapshot } from './snapshot-view.ts';
 
 /** What sandboxes are made from, and the live hosts that can do so, the one with most memory to spare first. */
 export interface Origin extends Pick<SandboxSpec, 'source' | 'snapshotId'>, HostProposals {
   captureId: string | null;
-  /** What a fork can reach unless it asks otherwise; null: what a sandbox can that is not of a snapshot. */
-  network: SandboxSpec['network'] | null;
+  /** What they can reach. */
+  network: Network;
+  /** How each counts in the quotas of its project. */
+  size: Size;
+  /** Whether the quotas of bytes are to be looked at by who places them. */
+  isDiskLimited: boolean;
 }
 
 interface OriginRequest {
@@ -33,47 +39,96 @@ interface OriginRequest {
   captureId?: string | undefined;
   cpus?: number | undefined;
   memoryMib?: number | undefined;
+  network?: Pick<Network, 'egress'> | undefined;
 }
 
 /**
  * What a request's sandboxes are made from. Refuses, before anything is made, what no host could do; whether a host has
  * room is its own to say, in the saga.
  * @throws MayflyError no_host, source_not_found, snapshot_not_found, snapshot_not_ready, capture_not_found,
- *   capture_not_ready, exceeds_hosts, source_differs, invalid_request
+ *   capture_not_ready, exceeds_hosts, source_differs, invalid_request, forbidden
  */
-export async function placeableOrigin(
-  store: Store,
-  { source, snapshotId, captureId, cpus, memoryMib }: OriginRequest,
-): Promise<Origin> {
-  if (snapshotId !== undefined) {
-    const snapshot = await requireSnapshot({ store }, snapshotId);
-    if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
-    const host = await forkingHost(store, snapshot);
-    const network = await networkOf(store, snapshot);
-    const proposals = proposalsOf(largeEnough([host], memoryMib));
-    return { source: snapshot.source, snapshotId, captureId: null, network, ...proposals };
-  }
+export async function placeableOrigin(store: ProjectStore, request: OriginRequest): Promise<Origin> {
+  const { snapshotId, source } = request;
+  const isDiskLimited = await store.isDiskLimited();
+  if (snapshotId !== undefined) return { ...(await originOfSnapshot(store, snapshotId, request)), isDiskLimited };
   if (source === undefined) throw new MayflyError('invalid_request', 'Neither a source nor a snapshot is named.');
+  return { ...(await originOfSource(store, source, request)), isDiskLimited };
+}
+
+type PlainOrigin = Omit<Origin, 'isDiskLimited'>;
+
+async function originOfSnapshot(
+  store: ProjectStore,
+  snapshotId: string,
+  { cpus, memoryMib, network: wanted }: OriginRequest,
+): Promise<PlainOrigin> {
+  const snapshot = await requireSnapshot({ store }, snapshotId);
+  if (snapshot.kind === 'full') refuseResizing({ cpus, memoryMib });
+  const host = await forkingHost(store, snapshot);
+  const network = networkFor(wanted, await networkOf(store, snapshot));
+  const proposals = proposalsOf(largeEnough([host], memoryMib));
+  const size = sizeOf({ cpus, memoryMib }, [host], snapshot);
+  return { source: snapshot.source, snapshotId, captureId: null, network, size, ...proposals };
+}
+
+async function originOfSource(
+  store: ProjectStore,
+  source: string,
+  { captureId, cpus, memoryMib, network: wanted }: OriginRequest,
+): Promise<PlainOrigin> {
   const known = await knownHosts(store);
   refuseUnknown(known, source);
   const capture =
     captureId === undefined
       ? await newestCapture(store, known, source)
       : await cloneable(store, known, captureId, source);
-  const proposals = capture
-    ? proposalsOf(
-        largeEnough(
-          known.live.filter((host) => serves(host, capture)),
-          memoryMib,
-        ),
-      )
-    : alike(largeEnough(holding(known.live, source), memoryMib), source);
-  return { source, snapshotId: null, captureId: capture?.id ?? null, network: null, ...proposals };
+  const hosts = largeEnough(
+    capture ? known.live.filter((host) => serves(host, capture)) : holding(known.live, source),
+    memoryMib,
+  );
+  const proposals = capture ? proposalsOf(hosts) : alike(hosts, source);
+  const network = networkFor(wanted, capture && { egress: 'none', allowed: capture.allowedEgress });
+  const size = sizeOf({ cpus, memoryMib }, hosts, { source });
+  return { source, snapshotId: null, captureId: capture?.id ?? null, network, size, ...proposals };
+}
+
+/**
+ * As large as is wished, or as what it is made of: what was saved with its memory, else the source; of several hosts' the
+ * largest.
+ */
+function sizeOf(
+  { cpus, memoryMib }: Pick<OriginRequest, 'cpus' | 'memoryMib'>,
+  hosts: readonly HostRecord[],
+  from: Pick<SnapshotRecord, 'source'> & Partial<Pick<SnapshotRecord, 'kind' | 'size'>>,
+): Size {
+  const saved = from.kind === 'full' ? from.size : undefined;
+  const sources = hosts.flatMap(({ sources: all }) => all.filter(({ name }) => name === from.source));
+  const largest = (of: (source: SourceInfo) => number) => Math.max(0, ...sources.map(of));
+  return {
+    cpus:
+      cpus ??
+      saved?.cpus ??
+      Math.max(
+        1,
+        largest((source) => source.cpus),
+      ),
+    memoryMib: memoryMib ?? saved?.memoryMib ?? largest((source) => source.memoryMib),
+  };
 }
 
 /** Snapshots from before it was kept with them have that of their sandbox, for as long as it has a record. */
-async function networkOf(store: Store, { network, sandboxId }: SnapshotRecord): Promise<SandboxSpec['network'] | null> {
+async function networkOf(store: ProjectStore, { network, sandboxId }: SnapshotRecord): Promise<Network | null> {
   return network ?? (await store.sandboxes.get(sandboxId))?.spec.network ?? null;
+}
+
+/** @param from what it is made of has, and may have at most @throws MayflyError forbidden */
+function networkFor(wanted: Pick<Network, 'egress'> | undefined, from: Network | null): Network {
+  const { egress, allowed } = from ?? { egress: 'none' };
+  const network = { egress: wanted?.egress ?? egress, ...(allowed !== undefined && { allowed }) };
+  if (allowed === undefined || allowed === 'internet' || network.egress === allowed) return network;
+  const why = `it is made of a capture that allows its clones the egress ${allowed}, and no more`;
+  throw new MayflyError('forbidden', `The egress ${network.egress} is refused: ${why}.`);
 }
 
 /** Those that have so much memory in all: whether they have it to spare changes, that does not. @throws MayflyError exceeds_hosts */
@@ -84,9 +139,12 @@ function largeEnough<H extends HostRecord>(hosts: H[], memoryMib = 0): H[] {
   throw new MayflyError('exceeds_hosts', `It needs ${memoryMib} MiB of memory; the largest host has ${most} in all.`);
 }
 
-/** The hosts to propose for whom. What a key with a quota wishes is admitted by placement, one after another. */
-export function proposedTo(apiKey: StorageQuota, { hostIds, installations = {}, content }: Origin): HostProposals {
-  if (!isUnlimited(apiKey)) return { hostIds: [] };
+/** The hosts to propose for whom. What a key or project with a quota of bytes wishes is admitted by placement, one after another. */
+export function proposedTo(
+  apiKey: StorageQuota,
+  { hostIds, installations = {}, content, isDiskLimited }: Origin,
+): HostProposals {
+  if (isDiskLimited || !isUnlimited(apiKey)) return { hostIds: [] };
   return { hostIds, installations, ...(content !== undefined && { content }) };
 }
 
@@ -101,7 +159,7 @@ function refuseResizing(wanted: Pick<OriginRequest, 'cpus' | 'memoryMib'>): void
 }
 
 /** The host that has the snapshot, and alone can use it. */
-async function forkingHost(store: Store, snapshot: SnapshotRecord): Promise<KnownHost> {
+async function forkingHost(store: ProjectStore, snapshot: SnapshotRecord): Promise<KnownHost> {
   const { id: snapshotId, state, hostId } = snapshot;
   if (state !== 'ready') throw new MayflyError('snapshot_not_ready', `The snapshot ${snapshotId} is ${state}.`);
   const { live } = await knownHosts(store);
@@ -111,7 +169,12 @@ async function forkingHost(store: Store, snapshot: SnapshotRecord): Promise<Know
 }
 
 /** @throws MayflyError invalid_request, no_host, capture_not_found, capture_not_ready */
-async function cloneable(store: Store, { live }: Known, captureId: string, source: string): Promise<CaptureRecord> {
+async function cloneable(
+  store: ProjectStore,
+  { live }: Known,
+  captureId: string,
+  source: string,
+): Promise<CaptureRecord> {
   const capture = await requireCapture({ store }, captureId);
   if (capture.source !== source) {
     const problem = `is of the source ${JSON.stringify(capture.source)}`;
@@ -125,7 +188,7 @@ async function cloneable(store: Store, { live }: Known, captureId: string, sourc
 }
 
 /** Null where the source itself can be cloned, or was never captured. @throws MayflyError source_differs */
-async function newestCapture(store: Store, { live }: Known, source: string): Promise<CaptureRecord | null> {
+async function newestCapture(store: ProjectStore, { live }: Known, source: string): Promise<CaptureRecord | null> {
   const isCloneable = ({ sources }: HostRecord) => sources.some(({ name, cloneable }) => name === source && cloneable);
   if (live.some(isCloneable)) return null;
   const ready = (await store.captures.ready(source)).filter((capture) => hasLive(live, capture));
@@ -136,7 +199,7 @@ async function newestCapture(store: Store, { live }: Known, source: string): Pro
 }
 
 /** @throws MayflyError no_host, source_not_found */
-export async function refuseUnplaceable(store: Pick<Store, 'hosts'>, source: string): Promise<void> {
+export async function refuseUnplaceable(store: Pick<ProjectStore, 'hosts'>, source: string): Promise<void> {
   refuseUnknown(await knownHosts(store), source);
 }
 
@@ -154,7 +217,7 @@ interface Known {
 }
 
 /** @throws MayflyError no_host when none is live */
-async function knownHosts(store: Pick<Store, 'hosts'>): Promise<Known> {
+async function knownHosts(store: Pick<ProjectStore, 'hosts'>): Promise<Known> {
   const hosts = await store.hosts.list();
   const live = hosts.filter((host) => isPlaceable(host));
   if (live.length > 0) return { hosts, live };

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'hono';
+import { redact } from '../../model/redaction/redact.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 
 type Access = Pick<AuditEvent, 'kind' | 'hostId' | 'detail'> & { agentId?: string | null | undefined };
 
@@ -12,17 +14,17 @@ type Access = Pick<AuditEvent, 'kind' | 'hostId' | 'detail'> & { agentId?: strin
  */
 export async function recordAccess(
   c: Context<Env>,
-  { sagas }: AppDeps,
+  { sagas }: RequestDeps,
   id: string,
   { kind, hostId, detail, agentId = null }: Access,
 ): Promise<void> {
   await sagas.recordEvent(id, {
     eventId: randomUUID(),
     kind,
-    actor: { apiKeyId: c.get('apiKey').id, agentId },
+    actor: actorOf(c, agentId),
     runId: null,
     hostId,
     at: new Date().toISOString(),
-    detail: { ...detail, requestId: c.get('requestId') },
+    detail: { ...redact(detail), requestId: c.get('requestId') },
   });
 }

@@ -1,6 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { isAsleep, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { requireSandbox } from './require-sandbox.ts';
 
 export type RunningSandbox = SandboxRecord & { hostId: string };
@@ -9,7 +9,7 @@ export type RunningSandbox = SandboxRecord & { hostId: string };
  * A sandbox that can be used now, and its host.
  * @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_suspended
  */
-export async function runningSandbox(deps: Pick<AppDeps, 'store'>, id: string): Promise<RunningSandbox> {
+export async function runningSandbox(deps: Pick<RequestDeps, 'store'>, id: string): Promise<RunningSandbox> {
   return usable(await requireSandbox(deps, id));
 }
 

@@ -2,8 +2,9 @@ import type { Context, MiddlewareHandler, Next } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import { grants } from '../../model/scopes.ts';
-import type { App, AppDeps, Env } from '../http/context.ts';
+import type { App, Env, RequestDeps } from '../http/context.ts';
 import type { Attempt } from '../http/idempotency.ts';
+import { requireSandbox } from './require-sandbox.ts';
 
 /** Where a route has the id of a sandbox. */
 const IN_PATH = '/v1/sandboxes/{id}';
@@ -17,13 +18,14 @@ interface Given {
 }
 
 /**
- * Has every route that takes the id of a sandbox take its name too: whatever is behind this sees ids only. A name is looked
- * up when the key was found to have the scope of the route, and the request to be valid. Call it before routes are added.
+ * Has every route that takes the id of a sandbox take its name too, and refuses what the caller's project does not have:
+ * whatever is behind this sees ids of its own sandboxes only, and all that is read by them is its own. Both are looked up
+ * when the key was found to have the scope of the route, and the request to be valid. Call it before routes are added.
  */
-export function resolveSandboxNames(app: App, { store }: Pick<AppDeps, 'store'>): void {
+export function resolveSandboxes(app: App): void {
   const register = app.openapi;
   const resolving = (handler: MiddlewareHandler<Env>) => async (c: Context<Env>, next: Next) => {
-    await resolve(c, store);
+    await resolve(c);
     return handler(c, next);
   };
   app.openapi = ((route, handler, hook) => {
@@ -33,7 +35,8 @@ export function resolveSandboxNames(app: App, { store }: Pick<AppDeps, 'store'>)
 }
 
 /** @throws MayflyError sandbox_not_found */
-async function resolve(c: Context<Env>, store: AppDeps['store']): Promise<void> {
+async function resolve(c: Context<Env>): Promise<void> {
+  const { store } = c.get('deps');
   const valid = (part: keyof Given) => c.req.valid(part as never) as Given;
   if (c.req.path === IN_QUERY) {
     const query = valid('query') as NonNullable<Given['query']>;
@@ -42,13 +45,13 @@ async function resolve(c: Context<Env>, store: AppDeps['store']): Promise<void> 
   }
   const param = valid('param') as NonNullable<Given['param']>;
   const id = await idOf(store, param.id);
-  if (id === param.id) return;
+  if (id === param.id) return requireOwn(c, id);
   c.req.addValidatedData('param', { ...param, id });
   c.set('pathById', c.req.path.split('/').with(SEGMENT, id).join('/'));
 }
 
 /** @throws MayflyError sandbox_not_found */
-async function idOf({ sandboxes }: AppDeps['store'], text: string): Promise<string> {
+async function idOf({ sandboxes }: RequestDeps['store'], text: string): Promise<string> {
   if (isAuditSubject(text)) return text;
   const named = await sandboxes.named(text);
   if (named) return named.id;
@@ -56,8 +59,15 @@ async function idOf({ sandboxes }: AppDeps['store'], text: string): Promise<stri
   throw new MayflyError('sandbox_not_found', why);
 }
 
+/** An operator may end one whose record is lost. @throws MayflyError sandbox_not_found */
+async function requireOwn(c: Context<Env>, id: string): Promise<void> {
+  const { store } = c.get('deps');
+  const mayBeLost = c.req.method === 'DELETE' && store.viewer.isOperator;
+  if (!mayBeLost) await requireSandbox({ store }, id);
+}
+
 /** Spares a saga that would be refused. @param id of who asks @throws MayflyError name_taken */
-export async function refuseTakenName({ store }: Pick<AppDeps, 'store'>, id: string, name: string): Promise<void> {
+export async function refuseTakenName({ store }: Pick<RequestDeps, 'store'>, id: string, name: string): Promise<void> {
   const holder = await store.sandboxes.named(name);
   if (holder && holder.id !== id) throw new MayflyError('name_taken', `Another sandbox that lives is named ${name}.`);
 }
@@ -68,7 +78,7 @@ export async function refuseTakenName({ store }: Pick<AppDeps, 'store'>, id: str
  */
 export async function tellingWhoHasIt<T>(
   c: Context<Env>,
-  { store }: Pick<AppDeps, 'store'>,
+  { store }: Pick<RequestDeps, 'store'>,
   { claim }: Attempt,
   name: string | undefined,
   make: () => Promise<T>,

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isSandboxId, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { redactText } from '../../model/redaction/redact.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
 import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES, STOP_REASONS } from '../../model/sandbox/sandbox.ts';
 import {
@@ -94,7 +95,9 @@ export const createSandbox = z
     idleSeconds: idleSeconds.optional(),
     autoResume: z.boolean().optional(),
     metadata: metadata.optional(),
-    agentId: printable(LIMITS.agentId.maxLength).optional(),
+    agentId: printable(LIMITS.agentId.maxLength)
+      .refine((id) => redactText(id) === id, 'looks like a secret, and would be in every log')
+      .optional(),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
   })
   .superRefine(({ name, source, snapshotId: snapshot, captureId: capture, count }, context) => {
@@ -112,7 +115,7 @@ export const createSandbox = z
       dependentSchemas: { count: { properties: { name: { not: {} } } } },
     }),
     description:
-      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended. `network`: a fork has that of its snapshot unless it asks for another, else `none`; the answer says which, in `spec`.',
+      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other of the project that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended. `network`: a fork has that of its snapshot unless it asks for another, else `none`; the answer says which, in `spec`.',
   });
 
 export const patchSandbox = z
@@ -132,6 +135,7 @@ export const sandboxParams = z.strictObject({
 export const sandboxAnswer = z
   .object({
     id: z.string(),
+    project: z.string(),
     name: z.string().nullable(),
     state: z.enum(SANDBOX_STATES),
     phase: z.enum(SANDBOX_PHASES).nullable(),
@@ -201,4 +205,9 @@ export const listQuery = z.strictObject({
   state: z.enum(SANDBOX_STATES).optional(),
   alive: z.enum(['true']).optional().openapi({ description: 'Only those that have not ended' }),
   name: sandboxName.optional().openapi({ description: 'Only the one that lives and has this name' }),
+  project: z
+    .string()
+    .max(63)
+    .optional()
+    .openapi({ description: 'Only those of it; only operators see those of others' }),
 });

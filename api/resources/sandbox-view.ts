@@ -14,6 +14,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
   const { captureId = null } = record.spec;
   return {
     id: record.id,
+    project: record.project,
     name: record.name,
     state: record.state,
     phase: record.phase,
@@ -28,7 +29,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
       autoResume,
       metadata,
       agentId,
-      network,
+      network: { egress: network.egress },
     },
     createdBy: record.createdBy,
     hostId: record.hostId,

@@ -37,6 +37,7 @@ export const snapshotQuery = z.strictObject({ limit, cursor });
 export const snapshotAnswer = z
   .object({
     id: z.string(),
+    project: z.string(),
     sandboxId: z.string(),
     hostId: z.string(),
     source: z.string(),

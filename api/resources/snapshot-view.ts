@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { AppDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import { diskView } from './saved-disk.ts';
 import type { snapshotAnswer } from './snapshot-schemas.ts';
 
@@ -11,6 +11,7 @@ export type SnapshotView = z.infer<typeof snapshotAnswer>;
 export function snapshotView(record: SnapshotRecord): SnapshotView {
   return {
     id: record.id,
+    project: record.project,
     sandboxId: record.sandboxId,
     hostId: record.hostId,
     source: record.source,
@@ -19,7 +20,7 @@ export function snapshotView(record: SnapshotRecord): SnapshotView {
     state: record.state,
     reason: record.reason,
     parentId: record.parentId,
-    network: record.network ?? null,
+    network: record.network ? { egress: record.network.egress } : null,
     createdBy: record.createdBy,
     createdAt: record.createdAt,
     readyAt: record.readyAt,
@@ -34,7 +35,7 @@ function savedView({ kind, disks, memoryBytes, sizeBytes, quiesced, savedAt }: N
 }
 
 /** @throws MayflyError snapshot_not_found */
-export async function requireSnapshot({ store }: Pick<AppDeps, 'store'>, id: string): Promise<SnapshotRecord> {
+export async function requireSnapshot({ store }: Pick<RequestDeps, 'store'>, id: string): Promise<SnapshotRecord> {
   const record = await store.snapshots.get(id);
   if (record) return record;
   throw new MayflyError('snapshot_not_found', `There is no snapshot ${id}.`);

@@ -6,7 +6,8 @@ import { ID_BYTES, operationIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { isAsleep } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { type RunningSandbox, usable } from '../resources/running-sandbox.ts';
@@ -22,7 +23,7 @@ const POLL_MS = 250;
  */
 export async function awakeSandbox(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   id: string,
   seconds: number = LIMITS.waitSeconds.default,
 ): Promise<RunningSandbox> {
@@ -32,13 +33,13 @@ export async function awakeSandbox(
 /** As {@link awakeSandbox}, but whatever it is when the wait is over: perhaps still about to be resumed. */
 export async function resumedSandbox(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   id: string,
   seconds: number,
 ): Promise<SandboxRecord> {
   const record = await requireSandbox(deps, id);
   if (!isResumable(record)) return record;
-  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const actor = actorOf(c);
   const operationId = await beginResume(deps, id, actor);
   await waitWithin(c, deps, seconds, (signal) => resumed(deps, { id, operationId, actor }, signal));
   return requireSandbox(deps, id);
@@ -50,7 +51,7 @@ export function isResumable({ state, spec }: Pick<SandboxRecord, 'state' | 'spec
 }
 
 /** @returns null when something is being done to it, which may be just that */
-export async function beginResume({ sagas }: AppDeps, id: string, actor: Actor): Promise<string | null> {
+export async function beginResume({ sagas }: RequestDeps, id: string, actor: Actor): Promise<string | null> {
   const operationId = operationIdFrom(randomBytes(ID_BYTES));
   try {
     await sagas.operate(id, { kind: 'resume', operationId, actor });
@@ -63,7 +64,7 @@ export async function beginResume({ sagas }: AppDeps, id: string, actor: Actor):
 
 /** @throws MayflyError why it could not be resumed; the signal's reason */
 async function resumed(
-  deps: AppDeps,
+  deps: RequestDeps,
   { id, operationId, actor }: { id: string; operationId: string | null; actor: Actor },
   signal: AbortSignal,
 ): Promise<void> {

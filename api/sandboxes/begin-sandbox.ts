@@ -3,10 +3,12 @@ import { MayflyError } from '../../model/errors.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps } from '../http/context.ts';
+import type { RequestDeps } from '../http/context.ts';
 import type { Preference } from '../http/prefer.ts';
 
-type Deps = Pick<AppDeps, 'store' | 'sagas' | 'logger'>;
+interface Deps extends Pick<RequestDeps, 'sagas' | 'logger'> {
+  store: { sandboxes: Pick<RequestDeps['store']['sandboxes'], 'get' | 'create'> };
+}
 
 /** For how long one that was promised is tried to be begun. */
 const WITHIN_MS = 300_000;
@@ -50,7 +52,7 @@ export async function beginSaga(
  * @throws MayflyError name_taken
  */
 export async function recorded(
-  { store, sagas }: Pick<AppDeps, 'store' | 'sagas'>,
+  { store, sagas }: Pick<Deps, 'store' | 'sagas'>,
   id: string,
   input: SandboxInput | null,
   begun: SandboxRecord | null = null,

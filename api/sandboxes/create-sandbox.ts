@@ -5,12 +5,14 @@ import { sandboxIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard, SANDBOX } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
+import { admit, uncountedWhenRefused } from '../resources/admission.ts';
 import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
 import { refuseTakenName, tellingWhoHasIt } from '../resources/sandbox-names.ts';
 import type { createSandbox } from '../resources/sandbox-schemas.ts';
@@ -22,7 +24,7 @@ export type Request = z.output<typeof createSandbox>;
 /** POST /v1/sandboxes: starts the saga once, however often it is asked with the same key, and waits for it a while. */
 export async function answerCreate(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   request: Request,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
@@ -32,9 +34,11 @@ export async function answerCreate(
     const preference = preferenceOf(headers.prefer);
     const record = await tellingWhoHasIt(c, deps, attempt, request.name, async () => {
       const input = await inputOfNew(c, deps, attempt, request);
-      const begun = input && (await beginSaga(deps, input, preference));
-      await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
-      return begun && preference.seconds === 0 ? begun : recorded(deps, attempt.subjectId, input, begun);
+      return uncountedWhenRefused(deps, attempt.subjectId, async () => {
+        const begun = input && (await beginSaga(deps, input, preference));
+        await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
+        return begun && preference.seconds === 0 ? begun : recorded(deps, attempt.subjectId, input, begun);
+      });
     });
     return { response: answerFor(c, record, preference), isKept: isHeard(c) };
   });
@@ -53,7 +57,7 @@ function specOf(request: Request, { source, snapshotId, captureId, network }: Or
     autoResume: request.autoResume ?? false,
     metadata: request.metadata ?? {},
     agentId: request.agentId ?? null,
-    network: request.network ?? network ?? { egress: 'none' },
+    network,
   };
 }
 
@@ -64,28 +68,38 @@ function specOf(request: Request, { source, snapshotId, captureId, network }: Or
  */
 async function inputOfNew(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   attempt: Attempt,
   request: Request,
 ): Promise<SandboxInput | null> {
   const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
   if (request.name !== undefined) await refuseTakenName(deps, id, request.name);
-  const origin = await freedWhenRefused(deps.store, attempt, () => placeableOrigin(deps.store, request));
+  const origin = await freedWhenRefused(deps.store, attempt, () => admittedOrigin(deps, [id], request));
   return inputOf(c, id, request, origin);
+}
+
+/**
+ * What sandboxes are made from, which the quotas of the project let begin.
+ * @throws MayflyError what {@link placeableOrigin} and {@link admit} refuse with
+ */
+export async function admittedOrigin(deps: RequestDeps, sandboxIds: string[], request: Request): Promise<Origin> {
+  const origin = await placeableOrigin(deps.store, request);
+  await admit(deps, sandboxIds, origin.size);
+  return origin;
 }
 
 /** What a saga is begun with, now. */
 export function inputOf(c: Context<Env>, id: string, request: Request, origin: Origin): SandboxInput {
-  const apiKey = c.get('apiKey');
   return {
     id,
     ...(request.name !== undefined && { name: request.name }),
     spec: specOf(request, origin),
-    createdBy: { apiKeyId: apiKey.id, agentId: request.agentId ?? null },
+    size: origin.size,
+    createdBy: actorOf(c, request.agentId),
     requestedAt: new Date().toISOString(),
     begin: 'create',
-    ...proposedTo(apiKey, origin),
+    ...proposedTo(c.get('apiKey'), origin),
   };
 }
 

@@ -4,17 +4,17 @@ import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemOf } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { placeableOrigin } from '../resources/placement.ts';
+import { uncountedWhenRefused } from '../resources/admission.ts';
 import type { forksAnswer } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { beginSaga, recorded } from './begin-sandbox.ts';
-import { failureOf, inputOf, type Request } from './create-sandbox.ts';
+import { admittedOrigin, failureOf, inputOf, type Request } from './create-sandbox.ts';
 
 type Item = z.infer<typeof forksAnswer>['items'][number];
 
@@ -27,7 +27,7 @@ const STARTED_AT_ONCE = 5;
 /** POST /v1/sandboxes with a count: one sandbox for each place in the list, however often it is asked with the same key. */
 export async function answerForks(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   request: Request,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
@@ -60,11 +60,11 @@ interface Started {
 /**
  * Starts those that have no record yet: all, unless an earlier request with the same key has begun.
  * @returns why some were not started, and what the others were started with now
- * @throws MayflyError what {@link placeableOrigin} refuses with, or why none was started
+ * @throws MayflyError what {@link admittedOrigin} refuses with, or why none was started
  */
 async function startAll(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   attempt: Attempt,
   ids: string[],
   request: Request,
@@ -76,11 +76,11 @@ async function startAll(
   const present = attempt.isFresh ? [] : await Promise.all(ids.map((id) => store.sandboxes.get(id)));
   const missing = ids.filter((_, n) => !present[n]);
   if (missing.length === 0) return started;
-  const origin = await freedWhenRefused(store, attempt, () => placeableOrigin(store, request));
+  const origin = await freedWhenRefused(store, attempt, () => admittedOrigin(deps, missing, request));
   const begin = async (id: string) => {
     try {
       const input = inputOf(c, id, request, origin);
-      await beginSaga(deps, input, preference);
+      await uncountedWhenRefused(deps, id, () => beginSaga(deps, input, preference));
       inputs.set(id, input);
     } catch (error) {
       if (!(error instanceof MayflyError)) throw error;

@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { Operation } from '../../model/sagas/messages.ts';
 import { isFinal, type SandboxFailure, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, freedWhenRefused } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { waitWithin } from '../http/waiting.ts';
@@ -16,7 +16,7 @@ export interface Outcome {
 
 /** @throws MayflyError what {@link Sagas.operate} refuses with: then the key is free again */
 export async function beginOperation(
-  { store, sagas }: AppDeps,
+  { store, sagas }: RequestDeps,
   attempt: Attempt,
   sandboxId: string,
   operation: Operation,
@@ -27,7 +27,7 @@ export async function beginOperation(
 /** Waits as long as the caller prefers. */
 export async function awaitOperation(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   operation: { sandboxId: string; operationId: string },
   prefer: string | undefined,
 ): Promise<Outcome> {

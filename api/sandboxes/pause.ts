@@ -2,8 +2,8 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { operationIdFrom } from '../../model/ids.ts';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { KEYED, OPERATION, problems, WAKE } from '../http/problem-answers.ts';
@@ -55,22 +55,22 @@ const resumeOne = createRoute({
   responses: { 200: json('It runs', sandboxAnswer), 202: pending, ...problems(KEYED, WAKE) },
 });
 
-export function pauseRoutes(app: App, deps: AppDeps): void {
+export function pauseRoutes(app: App): void {
   app.openapi(pauseOne, async (c) => {
-    return serialised(await answer(c, deps, 'pause', c.req.valid('param').id, c.req.valid('header')));
+    return serialised(await answer(c, c.get('deps'), 'pause', c.req.valid('param').id, c.req.valid('header')));
   });
   app.openapi(hibernateOne, async (c) => {
-    return serialised(await answer(c, deps, 'hibernate', c.req.valid('param').id, c.req.valid('header')));
+    return serialised(await answer(c, c.get('deps'), 'hibernate', c.req.valid('param').id, c.req.valid('header')));
   });
   app.openapi(resumeOne, async (c) => {
-    return serialised(await answer(c, deps, 'resume', c.req.valid('param').id, c.req.valid('header')));
+    return serialised(await answer(c, c.get('deps'), 'resume', c.req.valid('param').id, c.req.valid('header')));
   });
 }
 
 /** @throws MayflyError sandbox_not_found, sandbox_not_running, sandbox_ended, sandbox_busy, hibernation_unsupported */
 async function answer(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   kind: PauseOperation['kind'],
   sandboxId: string,
   headers: IdempotencyHeaders,
@@ -79,7 +79,7 @@ async function answer(
   const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: null };
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const operationId = attempt.subjectId;
-    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    const actor = actorOf(c);
     await beginOperation(deps, attempt, sandboxId, { kind, operationId, actor });
     const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
     const sandbox = await requireSandbox(deps, sandboxId);

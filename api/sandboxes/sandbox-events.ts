@@ -1,22 +1,22 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
-import { MayflyError } from '../../model/errors.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, serialised } from '../http/context.ts';
-import { eventData, eventStream } from '../http/event-stream.ts';
+import { type App, type RequestDeps, serialised } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { actor, instant, noQuery } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
+import { eventData, eventStream } from '../streams/event-stream.ts';
+import type { Streams } from '../streams/streams.ts';
 
-/** How often the store is asked while somebody listens: three reads by id, about 3 ms of the embedded store. */
+/** How often the store is asked for each of few listeners: three reads by id, about 3 ms of the embedded store. */
 const POLL_MS = 250;
+/** From so many on each is asked for less often: all of them take about a third of the embedded store's time. */
+const FEW = 32;
 /** A comment this often, when nothing happens, keeps proxies from closing the connection. */
 const KEEP_ALIVE_MS = 15_000;
-/** Listeners of one process: as many polls as take about a third of the embedded store's time. */
-const MAX_LISTENERS = 32;
 const ENTRIES_PER_POLL = 50;
 
 /** The `data` of an event `audit`. */
@@ -63,37 +63,41 @@ const events = createRoute({
   },
   responses: {
     200: eventStream('Until its end', sandboxEvent),
-    ...problems('sandbox_not_found', 'too_many_requests'),
+    ...problems('sandbox_not_found', 'too_many_requests', 'project_quota_exceeded'),
   },
 });
 
-export function sandboxEventRoutes(app: App, deps: AppDeps): void {
+export function sandboxEventRoutes(app: App, streams: Streams): void {
   app.openAPIRegistry.register('AuditEvent', auditEvent);
-  let listeners = 0;
   app.openapi(events, async (c) => {
     const { id } = c.req.valid('param');
     const last = c.req.valid('header')['last-event-id'];
-    await requireSandbox(deps, id);
-    if (listeners >= MAX_LISTENERS) {
-      throw new MayflyError('too_many_requests', `${MAX_LISTENERS} event streams are open already.`);
-    }
-    listeners++;
+    await requireSandbox(c.get('deps'), id);
+    const end = await streams.begin(c, 'sandboxes');
     return serialised(
       streamSSE(c, async (stream) => {
         try {
-          await follow(deps, stream, id, last ? Number(last) : -1);
+          const pauseMs = () => POLL_MS * Math.max(1, streams.count('sandboxes') / FEW);
+          await follow(c.get('deps'), stream, { id, from: last ? Number(last) : -1, pauseMs });
         } catch (error) {
           // The status is sent already; ending the stream makes the client come again with Last-Event-ID.
-          deps.logger.warn({ err: error, sandboxId: id, requestId: c.get('requestId') }, 'an event stream broke');
+          c.get('deps').logger.warn(
+            { err: error, sandboxId: id, requestId: c.get('requestId') },
+            'an event stream broke',
+          );
         } finally {
-          listeners--;
+          end();
         }
       }),
     );
   });
 }
 
-async function follow({ store }: AppDeps, stream: SSEStreamingApi, id: string, from: number): Promise<void> {
+async function follow(
+  { store }: RequestDeps,
+  stream: SSEStreamingApi,
+  { id, from, pauseMs }: { id: string; from: number; pauseMs: () => number },
+): Promise<void> {
   let after = from;
   let seen = '';
   let silentSince = Date.now();
@@ -114,6 +118,6 @@ async function follow({ store }: AppDeps, stream: SSEStreamingApi, id: string, f
       await stream.write(': still here\n\n');
       silentSince = Date.now();
     }
-    if (entries.length < ENTRIES_PER_POLL) await stream.sleep(POLL_MS);
+    if (entries.length < ENTRIES_PER_POLL) await stream.sleep(pauseMs());
   }
 }

@@ -3,8 +3,8 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
@@ -99,49 +99,51 @@ const deleteOne = createRoute({
   },
 });
 
-export function sandboxRoutes(app: App, deps: AppDeps): void {
-  const { store, sagas } = deps;
+export function sandboxRoutes(app: App): void {
   app.openapi(createOne, async (c) => {
     const request = c.req.valid('json');
     const answer = request.count === undefined ? answerCreate : answerForks;
-    return serialised(await answer(c, deps, request, c.req.valid('header')));
+    return serialised(await answer(c, c.get('deps'), request, c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
-    const { limit = LIMITS.page.default, cursor, state, alive, name } = c.req.valid('query');
+    const { limit = LIMITS.page.default, cursor, state, alive, name, project } = c.req.valid('query');
     if (name !== undefined) {
-      const named = await store.sandboxes.named(name);
+      const named = await c.get('deps').store.sandboxes.named(name, project);
       const items = named && (state === undefined || named.state === state) ? [sandboxView(named)] : [];
       return c.json({ items, nextCursor: null }, 200);
     }
-    const page = await store.sandboxes.list({
+    const page = await c.get('deps').store.sandboxes.list({
       limit,
       ...(cursor !== undefined && { cursor }),
       ...(state && { state }),
+      ...(project !== undefined && { project }),
       alive: alive !== undefined,
     });
     return c.json({ items: page.items.map(sandboxView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(sandboxView(await requireSandbox(deps, c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) =>
+    c.json(sandboxView(await requireSandbox(c.get('deps'), c.req.valid('param').id)), 200),
+  );
   app.openapi(patchOne, async (c) => {
     const { id } = c.req.valid('param');
     const { ttlSeconds, idleSeconds, autoResume, metadata } = c.req.valid('json');
     const patch = {
-      actor: { apiKeyId: c.get('apiKey').id, agentId: null },
+      actor: actorOf(c),
       ...(ttlSeconds !== undefined && { ttlSeconds }),
       ...(idleSeconds !== undefined && { idleSeconds }),
       ...(autoResume !== undefined && { autoResume }),
       ...(metadata !== undefined && { metadata }),
     };
     try {
-      await sagas.patch(id, patch);
+      await c.get('deps').sagas.patch(id, patch);
     } catch (error) {
-      refuseEnded(await requireSandbox(deps, id)); // of one that never was there is no saga either
+      refuseEnded(await requireSandbox(c.get('deps'), id)); // of one that never was there is no saga either
       throw error;
     }
-    return c.json(sandboxView(await requireSandbox(deps, id)), 200);
+    return c.json(sandboxView(await requireSandbox(c.get('deps'), id)), 200);
   });
   app.openapi(deleteOne, async (c) => {
-    return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+    return serialised(await answerDelete(c, c.get('deps'), c.req.valid('param').id, c.req.valid('header').prefer));
   });
 }
 
@@ -151,12 +153,13 @@ function refuseEnded({ id, state }: SandboxRecord): void {
 }
 
 /** A store that was set back may lack the record of one that lives. @throws MayflyError sandbox_not_found */
-async function requireOrRestore(deps: AppDeps, id: string): Promise<SandboxRecord> {
-  if ((await deps.store.sandboxes.get(id)) === null) await deps.sagas.restoreRecord(id);
+async function requireOrRestore(deps: RequestDeps, id: string): Promise<SandboxRecord> {
+  const { sandboxes, viewer } = deps.store;
+  if (viewer.isOperator && (await sandboxes.get(id)) === null) await deps.sagas.restoreRecord(id);
   return requireSandbox(deps, id);
 }
 
-function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
+function answerDelete(c: Context<Env>, deps: RequestDeps, id: string, prefer: string | undefined): Promise<Response> {
   const { sagas } = deps;
   return answerDeletion(c, deps, prefer, {
     location: `/v1/sandboxes/${id}`,

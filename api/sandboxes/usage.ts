@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { type StoredPart, sumOf } from '../../model/snapshots/storage.ts';
-import { storedParts } from '../../store/stored-parts.ts';
 import { requires } from '../http/auth.ts';
-import type { App, AppDeps } from '../http/context.ts';
+import type { App } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { instant, json, noQuery } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
@@ -61,11 +60,13 @@ const ofKey = createRoute({
   responses: { 200: json('What is stored', keyUsage), ...problems() },
 });
 
-export function usageRoutes(app: App, deps: AppDeps): void {
-  const { store } = deps;
+export function usageRoutes(app: App): void {
   app.openapi(ofSandbox, async (c) => {
-    const { id, createdBy } = await requireSandbox(deps, c.req.valid('param').id);
-    const [parts, key] = await Promise.all([storedParts(store), store.apiKeys.get(createdBy.apiKeyId)]);
+    const { id, createdBy } = await requireSandbox(c.get('deps'), c.req.valid('param').id);
+    const [parts, key] = await Promise.all([
+      c.get('deps').store.storedParts(),
+      c.get('deps').store.apiKeys.get(createdBy.apiKeyId),
+    ]);
     const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(
       parts.filter(({ sandboxId }) => sandboxId === id),
     );
@@ -77,7 +78,7 @@ export function usageRoutes(app: App, deps: AppDeps): void {
   });
   app.openapi(ofKey, async (c) => {
     const { id, diskBytes, sandboxDiskBytes } = c.get('apiKey');
-    const own = (await storedParts(store)).filter(({ apiKeyId }) => apiKeyId === id);
+    const own = (await c.get('deps').store.storedParts()).filter(({ apiKeyId }) => apiKeyId === id);
     const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(own);
     const quotas = { quotaBytes: diskBytes, sandboxQuotaBytes: sandboxDiskBytes };
     const counts = { sandboxes: workspaces.length, snapshots: snapshots.length };

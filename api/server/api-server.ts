@@ -5,18 +5,26 @@ import type { Logger } from 'pino';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { App } from '../http/context.ts';
+import { boundBody } from './body-time.ts';
 import { earlyProblem, refusedBytes } from './early-problem.ts';
 
 /** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
 const HEADERS_MS = 60_000;
+/** From there to the end of a body that is no file's: at most 8 MiB, a megabit a second. Milliseconds. */
+const BODY_MS = 60_000;
 /** How long what a refused client still sends is read, so that it comes to read why. Milliseconds. */
 const LINGER_MS = 2_000;
 
 /**
  * The API on HTTP/1.1. What never becomes a request is answered with a problem too. An upload takes as long as it takes,
- * where Node gives a request 300 s; a relay ends one that stalls.
+ * where Node gives a request 300 s; other bodies have their time.
+ * @param bodyMs of a body that is no file's, milliseconds. `@default` 60 s
  */
-export function apiServer({ fetch }: Pick<App, 'fetch'>, logger: Pick<Logger, 'error'>): Server {
+export function apiServer(
+  { fetch }: Pick<App, 'fetch'>,
+  logger: Pick<Logger, 'error'>,
+  { bodyMs = BODY_MS }: { bodyMs?: number } = {},
+): Server {
   const answering = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
   const answer = getRequestListener(fetch, {
@@ -27,6 +35,11 @@ export function apiServer({ fetch }: Pick<App, 'fetch'>, logger: Pick<Logger, 'e
     { requestTimeout: 0, headersTimeout: HEADERS_MS, maxHeaderSize: LIMITS.headerBytes, requireHostHeader: false },
     (incoming, outgoing) => {
       answering.set(incoming.socket, outgoing);
+      const late = () => {
+        if (outgoing.headersSent) return void incoming.socket.destroy();
+        refuse(incoming.socket, new MayflyError('request_timeout', 'The body of the request did not arrive in time.'));
+      };
+      boundBody(incoming, bodyMs, late);
       void answer(incoming, outgoing);
     },
   );

@@ -5,7 +5,8 @@ import type { HostRef } from '../../model/host.ts';
 import { ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import { hostOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { requireSnapshot } from '../resources/snapshot-view.ts';
@@ -18,16 +19,16 @@ const BEGUN_WITHIN_MS = 300_000;
 /** The present state of a sandbox as a snapshot, until {@link EphemeralSnapshot.release}, or for ten minutes. */
 export class EphemeralSnapshot {
   private constructor(
-    private readonly deps: AppDeps,
+    private readonly deps: RequestDeps,
     private readonly id: string,
     readonly record: SnapshotRecord,
   ) {}
 
   /** @throws MayflyError sandbox_not_found, sandbox_ended, sandbox_not_running, sandbox_busy, snapshot_failed and its kin */
-  static async take(c: Context<Env>, deps: AppDeps, sandboxId: string): Promise<EphemeralSnapshot> {
+  static async take(c: Context<Env>, deps: RequestDeps, sandboxId: string): Promise<EphemeralSnapshot> {
     const host = hostWith(await requireSandbox(deps, sandboxId));
     const id = snapshotIdFrom(randomBytes(ID_BYTES));
-    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    const actor = actorOf(c);
     // First, so that whatever becomes of this process there is somebody who removes it.
     await deps.sagas.startEphemeral({ snapshotId: id, ...host, actor });
     try {
@@ -58,7 +59,7 @@ export class EphemeralSnapshot {
   }
 }
 
-async function passed({ sagas, logger }: AppDeps, snapshotId: string): Promise<void> {
+async function passed({ sagas, logger }: RequestDeps, snapshotId: string): Promise<void> {
   try {
     await sagas.releaseEphemeral(snapshotId);
   } catch (error) {

@@ -2,8 +2,8 @@ import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { operationIdFrom, snapshotIdFrom } from '../../model/ids.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, furtherId, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import { BODY, KEYED, problems, WAKE } from '../http/problem-answers.ts';
@@ -50,10 +50,10 @@ const restoreOne = createRoute({
   },
 });
 
-export function restoreRoutes(app: App, deps: AppDeps): void {
+export function restoreRoutes(app: App): void {
   app.openapi(restoreOne, async (c) => {
     const { id } = c.req.valid('param');
-    return serialised(await answerRestore(c, deps, id, c.req.valid('json'), c.req.valid('header')));
+    return serialised(await answerRestore(c, c.get('deps'), id, c.req.valid('json'), c.req.valid('header')));
   });
 }
 
@@ -63,7 +63,7 @@ export function restoreRoutes(app: App, deps: AppDeps): void {
  */
 async function answerRestore(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   sandboxId: string,
   request: Request,
   headers: IdempotencyHeaders,
@@ -75,7 +75,7 @@ async function answerRestore(
   return answerOnce(c, deps.store, asked, async (attempt) => {
     const operationId = attempt.subjectId;
     const keepAs = keepCurrent ? furtherId(snapshotIdFrom, operationId, 'kept') : null;
-    const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+    const actor = actorOf(c);
     await beginOperation(deps, attempt, sandboxId, { kind: 'restore', operationId, snapshotId, keepAs, actor });
     const outcome = await awaitOperation(c, deps, { sandboxId, operationId }, headers.prefer);
     const sandbox = await requireSandbox(deps, sandboxId);
@@ -90,7 +90,7 @@ async function answerRestore(
 }
 
 /** Another sandbox's disks belong to another identity: that is a fork. @throws MayflyError snapshot_not_found, invalid_request */
-async function refuseForeign(deps: AppDeps, sandboxId: string, snapshotId: string): Promise<void> {
+async function refuseForeign(deps: RequestDeps, sandboxId: string, snapshotId: string): Promise<void> {
   const snapshot = await requireSnapshot(deps, snapshotId);
   if (snapshot.sandboxId === sandboxId) return;
   const problem = `is of ${snapshot.sandboxId}; fork it with POST /v1/sandboxes {"snapshotId": …}`;

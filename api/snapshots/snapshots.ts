@@ -4,7 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { BODY, KEYED, OPERATION, problems } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
@@ -84,25 +84,29 @@ const deleteOne = createRoute({
   },
 });
 
-export function snapshotRoutes(app: App, deps: AppDeps): void {
+export function snapshotRoutes(app: App): void {
   app.openapi(takeOne, async (c) => {
     const { id } = c.req.valid('param');
-    return serialised(await answerTake(c, deps, id, c.req.valid('json'), c.req.valid('header')));
+    return serialised(await answerTake(c, c.get('deps'), id, c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
-    const { id: sandboxId } = await requireSandbox(deps, c.req.valid('param').id);
+    const { id: sandboxId } = await requireSandbox(c.get('deps'), c.req.valid('param').id);
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
-    const page = await deps.store.snapshots.list({ sandboxId, limit, ...(cursor !== undefined && { cursor }) });
+    const page = await c
+      .get('deps')
+      .store.snapshots.list({ sandboxId, limit, ...(cursor !== undefined && { cursor }) });
     return c.json({ items: page.items.map(snapshotView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(snapshotView(await requireSnapshot(deps, c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) =>
+    c.json(snapshotView(await requireSnapshot(c.get('deps'), c.req.valid('param').id)), 200),
+  );
   app.openapi(deleteOne, async (c) => {
-    return serialised(await answerDelete(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+    return serialised(await answerDelete(c, c.get('deps'), c.req.valid('param').id, c.req.valid('header').prefer));
   });
 }
 
 /** @throws MayflyError snapshot_not_found, sandbox_busy */
-function answerDelete(c: Context<Env>, deps: AppDeps, id: string, prefer: string | undefined): Promise<Response> {
+function answerDelete(c: Context<Env>, deps: RequestDeps, id: string, prefer: string | undefined): Promise<Response> {
   const { sagas } = deps;
   return answerDeletion(c, deps, prefer, {
     location: `/v1/snapshots/${id}`,

@@ -2,8 +2,10 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { snapshotIdFrom } from '../../model/ids.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, isHeard } from '../http/idempotency.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
@@ -20,7 +22,7 @@ type Request = z.output<typeof takeSnapshot>;
  */
 export async function answerTake(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   sandboxId: string,
   request: Request,
   headers: IdempotencyHeaders,
@@ -33,7 +35,7 @@ export async function answerTake(
     subject: { path: '/v1/snapshots', member: 'snapshotId' as const },
   };
   return answerOnce(c, deps.store, asked, async (attempt) => {
-    await begin(deps, attempt, sandboxId, request, c.get('apiKey').id);
+    await begin(deps, attempt, sandboxId, request, actorOf(c));
     await awaitOperation(c, deps, { sandboxId, operationId: attempt.subjectId }, headers.prefer);
     const record = await requireSnapshot(deps, attempt.subjectId);
     return { response: answerFor(c, record), isKept: isHeard(c) };
@@ -42,11 +44,11 @@ export async function answerTake(
 
 /** A claim with a record has been begun; its sandbox may have ended since then. */
 async function begin(
-  deps: AppDeps,
+  deps: RequestDeps,
   attempt: Attempt,
   sandboxId: string,
   { name, kind }: Request,
-  apiKeyId: string,
+  actor: Actor,
 ): Promise<void> {
   const { subjectId, isFresh } = attempt;
   if (!isFresh && (await deps.store.snapshots.get(subjectId))) return;
@@ -55,7 +57,7 @@ async function begin(
     operationId: subjectId,
     name: name ?? subjectId,
     snapshotKind: kind ?? 'disk',
-    actor: { apiKeyId, agentId: null },
+    actor,
   });
 }
 

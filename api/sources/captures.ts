@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, serialised } from '../http/context.ts';
+import { type App, serialised } from '../http/context.ts';
 import { problems, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
 import { captureView, requireCapture } from '../resources/capture-view.ts';
-import { sourceParams, sourceTask } from './source-schemas.ts';
+import { sourceParams, takeCapture } from './source-schemas.ts';
 import { answerCapture, deleteCapture } from './take-capture.ts';
 
 const OF_SOURCE = '/v1/sources/{name}/captures';
@@ -22,12 +22,12 @@ const takeOne = createRoute({
   description:
     'Its file systems are frozen for about a second where its guest agent can do that. When any of it fails, what was ' +
     'copied is removed. Sandboxes of a running source are made from its newest capture.',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: {
     params: sourceParams,
     query: noQuery,
     headers: idempotencyHeaders,
-    body: { required: true, content: { 'application/json': { schema: sourceTask } } },
+    body: { required: true, content: { 'application/json': { schema: takeCapture } } },
   },
   responses: {
     201: json('It was copied and checked', captureAnswer),
@@ -64,7 +64,7 @@ const deleteOne = createRoute({
   tags,
   operationId: 'deleteCapture',
   summary: 'Delete a capture that nothing refers to',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: { params: captureParams, query: noQuery, headers: preferHeaders },
   responses: {
     200: json('Nothing of it is left', captureAnswer),
@@ -73,19 +73,21 @@ const deleteOne = createRoute({
   },
 });
 
-export function captureRoutes(app: App, deps: AppDeps): void {
+export function captureRoutes(app: App): void {
   app.openapi(takeOne, async (c) => {
     const { name } = c.req.valid('param');
-    return serialised(await answerCapture(c, deps, name, c.req.valid('json'), c.req.valid('header')));
+    return serialised(await answerCapture(c, c.get('deps'), name, c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
     const { limit = LIMITS.page.default, cursor } = c.req.valid('query');
     const { name: source } = c.req.valid('param');
-    const page = await deps.store.captures.list({ source, limit, ...(cursor !== undefined && { cursor }) });
+    const page = await c.get('deps').store.captures.list({ source, limit, ...(cursor !== undefined && { cursor }) });
     return c.json({ items: page.items.map(captureView), nextCursor: page.nextCursor }, 200);
   });
-  app.openapi(getOne, async (c) => c.json(captureView(await requireCapture(deps, c.req.valid('param').id)), 200));
+  app.openapi(getOne, async (c) =>
+    c.json(captureView(await requireCapture(c.get('deps'), c.req.valid('param').id)), 200),
+  );
   app.openapi(deleteOne, async (c) => {
-    return serialised(await deleteCapture(c, deps, c.req.valid('param').id, c.req.valid('header').prefer));
+    return serialised(await deleteCapture(c, c.get('deps'), c.req.valid('param').id, c.req.valid('header').prefer));
   });
 }

@@ -3,15 +3,19 @@ import type { Context } from 'hono';
 import { isErrorCode, MayflyError } from '../../model/errors.ts';
 import { isLive } from '../../model/host.ts';
 import { operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
+import { mayNameSource } from '../../model/project.ts';
+import type { Size } from '../../model/project-limits.ts';
+import type { Actor, Network } from '../../model/sandbox/sandbox.ts';
 import { type BakedSource, type BakeSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import { BODY, KEYED, problems, SAGA } from '../http/problem-answers.ts';
 import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
+import { admit } from '../resources/admission.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { placeableOrigin } from '../resources/placement.ts';
 import { requireSnapshot } from '../resources/snapshot-view.ts';
@@ -50,6 +54,8 @@ const bakeOne = createRoute({
       'bake_failed',
       'host_disk_full',
       'capacity_exhausted',
+      'quota_exceeded',
+      'project_quota_exceeded',
       'too_many_requests',
     ),
   },
@@ -71,29 +77,29 @@ const deleteOne = createRoute({
   },
 });
 
-export function sourceBakingRoutes(app: App, deps: AppDeps): void {
+export function sourceBakingRoutes(app: App): void {
   app.openapi(bakeOne, async (c) => {
-    return serialised(await answerBake(c, deps, c.req.valid('json'), c.req.valid('header')));
+    return serialised(await answerBake(c, c.get('deps'), c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(deleteOne, async (c) => {
     const { hostId } = c.req.valid('query');
     const { prefer } = c.req.valid('header');
-    return serialised(await answerDelete(c, deps, c.req.valid('param').name, { hostId, prefer }));
+    return serialised(await answerDelete(c, c.get('deps'), c.req.valid('param').name, { hostId, prefer }));
   });
 }
 
 /** @throws MayflyError snapshot_not_found, snapshot_not_ready, no_host, source_exists */
 async function answerBake(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   request: Request,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const { id: apiKeyId } = c.get('apiKey');
+  const actor = actorOf(c);
   const asked = { idFrom: operationIdFrom, key: headers['idempotency-key'], body: request };
   return answerOnce(c, store, asked, async (attempt) => {
-    const input = await begin(deps, attempt, request, apiKeyId);
+    const input = await begin(deps, attempt, request, actor);
     const preference = preferenceOf(headers.prefer);
     const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.bakeEnded(input, signal));
     const known = await store.bakedSources.get(input.sourceId);
@@ -106,25 +112,32 @@ async function answerBake(
 }
 
 /** A claim with a record has been begun. */
-async function begin(deps: AppDeps, attempt: Attempt, request: Request, apiKeyId: string): Promise<BakeSourceInput> {
+async function begin(
+  deps: RequestDeps,
+  attempt: Attempt,
+  request: Request,
+  actor: Required<Actor>,
+): Promise<BakeSourceInput> {
   const { store, sagas } = deps;
   return freedWhenRefused(store, attempt, async () => {
-    const input = await inputOf(deps, attempt, request, apiKeyId);
+    const input = await inputOf(deps, attempt, request, actor);
     const present = await store.bakedSources.get(input.sourceId);
     if (present?.bakeId === input.bakeId) return input;
     await refuseTaken(deps, input.name);
+    await admit(deps, [input.builderId], input.size);
     await sagas.bakeSource(input);
     return input;
   });
 }
 
 async function inputOf(
-  { store }: AppDeps,
+  { store }: RequestDeps,
   { subjectId: bakeId }: Attempt,
   { name, fromSnapshot }: Request,
-  apiKeyId: string,
-): Promise<BakeSourceInput> {
-  await placeableOrigin(store, { snapshotId: fromSnapshot });
+  actor: Required<Actor>,
+): Promise<BakeSourceInput & { size: Size }> {
+  const { network, size } = await placeableOrigin(store, { snapshotId: fromSnapshot });
+  if (!store.viewer.isOperator) refuseAsTenant(name, network, actor.project);
   const { id, sandboxId, hostId, installationId = null, source } = await requireSnapshot({ store }, fromSnapshot);
   return {
     bakeId,
@@ -134,13 +147,25 @@ async function inputOf(
     name,
     snapshot: { id, sandboxId, source },
     builderId: furtherId(sandboxIdFrom, bakeId, 'builder'),
-    actor: { apiKeyId, agentId: null },
+    size,
+    actor,
     requestedAt: new Date().toISOString(),
   };
 }
 
+/** @throws MayflyError forbidden, invalid_request */
+function refuseAsTenant(name: string, { allowed = 'internet' }: Network, project: string): void {
+  if (allowed !== 'internet') {
+    const why = 'what is made of it could reach more than the capture allows that it was made of';
+    throw new MayflyError('forbidden', `Only operators make a source of that snapshot: ${why}.`);
+  }
+  if (mayNameSource(project, name)) return;
+  const problem = `must begin with \`${project}.\`, as sources of that project do`;
+  throw new MayflyError('invalid_request', `The name ${problem}.`, { fields: [{ field: 'name', problem }] });
+}
+
 /** On no host, or the name would mean two things. The snapshot's own host looks once more, in the saga. @throws MayflyError source_exists */
-async function refuseTaken({ store }: AppDeps, name: string): Promise<void> {
+async function refuseTaken({ store }: RequestDeps, name: string): Promise<void> {
   const live = (await store.hosts.list()).filter((host) => isLive(host));
   const having = live.filter((host) => host.sources.some((source) => source.name === name)).map(({ id }) => id);
   if (having.length === 0) return;
@@ -160,7 +185,7 @@ function answerFor(c: Context<Env>, record: BakedSource): Response {
 /** @throws MayflyError too_many_requests while it is baked; what it was refused with */
 async function answerDelete(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   name: string,
   wish: { hostId: string | undefined; prefer: string | undefined },
 ): Promise<Response> {

@@ -3,7 +3,7 @@ import { type HostRef, installationsOf, isLive } from '../../model/host.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { SourceAccess } from '../../model/snapshots/source-access.ts';
-import type { Store } from '../../store/connect.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
 import { refuseUnplaceable } from '../resources/placement.ts';
 
 /** A source on one host. */
@@ -17,7 +17,7 @@ export interface PlacedSource extends HostRef {
  * @param wish the host that the caller named, if any
  * @throws MayflyError no_host, source_not_found; invalid_request when several hosts have one
  */
-export async function placeSource(store: Store, name: string, wish: string | undefined): Promise<PlacedSource> {
+export async function placeSource(store: ProjectStore, name: string, wish: string | undefined): Promise<PlacedSource> {
   await refuseUnplaceable(store, name);
   const live = (await store.hosts.list()).filter((host) => isLive(host));
   const having = live.filter((host) => host.sources.some((source) => source.name === name)).map(({ id }) => id);
@@ -34,7 +34,11 @@ export async function placeSource(store: Store, name: string, wish: string | und
  * The source of that name that can be looked at.
  * @throws MayflyError source_not_prepared, source_not_found, no_host; invalid_request when several hosts have one
  */
-export async function preparedSource(store: Store, name: string, wish: string | undefined): Promise<SourceAccess> {
+export async function preparedSource(
+  store: ProjectStore,
+  name: string,
+  wish: string | undefined,
+): Promise<SourceAccess> {
   const known = await store.sources.named(name);
   const prepared = known.filter(({ state, hostId }) => state === 'prepared' && (wish === undefined || hostId === wish));
   const [one, ...others] = prepared;
@@ -52,7 +56,11 @@ export async function preparedSource(store: Store, name: string, wish: string | 
  * Where something may have to be undone: also of a source that its host does not list any more.
  * @throws MayflyError as {@link placeSource}
  */
-export async function changedSource(store: Store, name: string, wish: string | undefined): Promise<PlacedSource> {
+export async function changedSource(
+  store: ProjectStore,
+  name: string,
+  wish: string | undefined,
+): Promise<PlacedSource> {
   const known = await store.sources.named(name);
   const changed = known.filter(
     ({ state, hostId }) => state !== 'unprepared' && (wish === undefined || hostId === wish),
@@ -70,7 +78,7 @@ export async function changedSource(store: Store, name: string, wish: string | u
  * The source of that name that was made of a snapshot, also when it is gone.
  * @throws MayflyError source_not_baked, source_not_found, no_host; invalid_request when several hosts have one
  */
-export async function bakedSourceOf(store: Store, name: string, wish: string | undefined): Promise<BakedSource> {
+export async function bakedSourceOf(store: ProjectStore, name: string, wish: string | undefined): Promise<BakedSource> {
   const known = await store.bakedSources.named(name);
   const here = known.filter(({ hostId }) => wish === undefined || hostId === wish);
   const present = here.filter(({ state }) => state !== 'deleted' && state !== 'failed');
@@ -95,7 +103,11 @@ export async function bakedSourceOf(store: Store, name: string, wish: string | u
  * Whose audit trail is meant: also that of a baked source which is gone.
  * @throws MayflyError as {@link placeSource}
  */
-export async function auditedSource(store: Store, name: string, wish: string | undefined): Promise<PlacedSource> {
+export async function auditedSource(
+  store: ProjectStore,
+  name: string,
+  wish: string | undefined,
+): Promise<PlacedSource> {
   const known = await store.bakedSources.named(name);
   const [one, ...others] = known.filter(({ hostId }) => wish === undefined || hostId === wish);
   return one && others.length === 0 ? one : changedSource(store, name, wish);

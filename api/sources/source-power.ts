@@ -2,8 +2,8 @@ import { createRoute, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { SourcePowerEnd, SourcePowerTask } from '../../model/snapshots/source-power.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
@@ -26,7 +26,7 @@ const startOne = createRoute({
   description:
     'Answers when its guest agent does, or has not in time. Refused while a sandbox, a snapshot or another domain refers to its ' +
     'disks, which it would change below them, and for the images of Mayfly. While it runs, sandboxes are made of its captures.',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: { ...under, body: { required: true, content: { 'application/json': { schema: sourceTask } } } },
   responses: {
     200: json('It runs', sourcePower),
@@ -43,7 +43,7 @@ const stopOne = createRoute({
   summary: 'Shut a source down',
   description:
     'Its guest is asked to, and has three minutes. `force` pulls the cord, also of one that is being stopped.',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: { ...under, body: { required: true, content: { 'application/json': { schema: stopSource } } } },
   responses: {
     200: json('It is shut off', sourcePower),
@@ -52,16 +52,16 @@ const stopOne = createRoute({
   },
 });
 
-export function sourcePowerRoutes(app: App, deps: AppDeps): void {
+export function sourcePowerRoutes(app: App): void {
   app.openapi(startOne, async (c) => {
     const { hostId } = c.req.valid('json');
-    const source = await placeSource(deps.store, c.req.valid('param').name, hostId);
-    return serialised(await answerPower(c, deps, { task: 'start', source }, c.req.valid('header')));
+    const source = await placeSource(c.get('deps').store, c.req.valid('param').name, hostId);
+    return serialised(await answerPower(c, c.get('deps'), { task: 'start', source }, c.req.valid('header')));
   });
   app.openapi(stopOne, async (c) => {
     const { hostId, force } = c.req.valid('json');
-    const source = await placeSource(deps.store, c.req.valid('param').name, hostId);
-    return serialised(await answerPower(c, deps, { task: 'stop', source, force }, c.req.valid('header')));
+    const source = await placeSource(c.get('deps').store, c.req.valid('param').name, hostId);
+    return serialised(await answerPower(c, c.get('deps'), { task: 'stop', source, force }, c.req.valid('header')));
   });
 }
 
@@ -74,13 +74,13 @@ interface Wish {
 /** @throws MayflyError source_busy, too_many_requests */
 async function answerPower(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   { task, source, force = false }: Wish,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
   const { id: sourceId, hostId, installationId = null, name } = source;
-  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const actor = actorOf(c);
   const asked = { idFrom: () => sourceId, key: headers['idempotency-key'], body: { hostId, force } };
   return answerOnce(c, store, asked, async (attempt) => {
     const input = { task, sourceId, hostId, installationId, name, force, actor };

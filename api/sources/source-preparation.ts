@@ -2,8 +2,8 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { type ErrorCode, isErrorCode, MayflyError } from '../../model/errors.ts';
 import type { SourceAccess, SourceTask } from '../../model/snapshots/source-access.ts';
-import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { actorOf, requires } from '../http/auth.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
@@ -31,7 +31,7 @@ const prepareOne = createRoute({
   description:
     'Changes the source: a program, a user, and settings of its sshd, listed in `changes`; docs/sources.md has them all. ' +
     'When any of it fails, all of it is taken back. Preparing again brings the source up to date.',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request,
   responses: {
     200: json('It can be looked at, which was tried', sourceAccess),
@@ -46,7 +46,7 @@ const unprepareOne = createRoute({
   tags: ['sources'],
   operationId: 'unprepareSource',
   summary: 'Take back all that preparing changed',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request,
   responses: {
     200: json('Nothing of it is left', sourceAccess),
@@ -55,28 +55,28 @@ const unprepareOne = createRoute({
   },
 });
 
-export function sourcePreparationRoutes(app: App, deps: AppDeps): void {
+export function sourcePreparationRoutes(app: App): void {
   app.openapi(prepareOne, async (c) => {
     const { hostId } = c.req.valid('json');
-    const source = await placeSource(deps.store, c.req.valid('param').name, hostId);
-    return serialised(await answerTask(c, deps, 'prepare', source, c.req.valid('header')));
+    const source = await placeSource(c.get('deps').store, c.req.valid('param').name, hostId);
+    return serialised(await answerTask(c, c.get('deps'), 'prepare', source, c.req.valid('header')));
   });
   app.openapi(unprepareOne, async (c) => {
     const { hostId } = c.req.valid('json');
-    const source = await changedSource(deps.store, c.req.valid('param').name, hostId);
-    return serialised(await answerTask(c, deps, 'unprepare', source, c.req.valid('header')));
+    const source = await changedSource(c.get('deps').store, c.req.valid('param').name, hostId);
+    return serialised(await answerTask(c, c.get('deps'), 'unprepare', source, c.req.valid('header')));
   });
 }
 
 async function answerTask(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   task: SourceTask,
   source: PlacedSource,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
-  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const actor = actorOf(c);
   const { id: sourceId, hostId, installationId = null, name } = source;
   const asked = { idFrom: () => sourceId, key: headers['idempotency-key'], body: { hostId } };
   return answerOnce(c, store, asked, async () => {

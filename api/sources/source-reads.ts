@@ -9,7 +9,7 @@ import { succeeded } from '../files/file-access.ts';
 import { contentAnswer, headersOf } from '../files/file-answer.ts';
 import { fileEntry } from '../files/file-schemas.ts';
 import { requires } from '../http/auth.ts';
-import { type App, type AppDeps, type Env, serialised } from '../http/context.ts';
+import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { refusalOf } from '../http/guests.ts';
 import { answerOnce } from '../http/idempotency.ts';
@@ -93,23 +93,23 @@ const readOne = createRoute({
   },
 });
 
-export function sourceReadRoutes(app: App, deps: AppDeps): void {
+export function sourceReadRoutes(app: App): void {
   app.openapi(runOne, async (c) => {
     const { name } = c.req.valid('param');
     return serialised(
-      await answerCommand(c, deps, name, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
+      await answerCommand(c, c.get('deps'), name, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
     );
   });
   app.openapi(readOne, async (c) => {
     const { name } = c.req.valid('param');
     const { hostId } = c.req.valid('query');
-    return serialised(await answerFile(c, deps, name, hostId, c.req.valid('header').range));
+    return serialised(await answerFile(c, c.get('deps'), name, hostId, c.req.valid('header').range));
   });
 }
 
 async function answerCommand(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   name: string,
   body: z.output<typeof sourceCommand>,
   key: string | undefined,
@@ -154,7 +154,7 @@ function readableCommand(text: string): ReadonlyCommand {
 
 async function answerFile(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   name: string,
   hostId: string | undefined,
   range: string | undefined,

@@ -1,10 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isHostId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { isProjectId } from '../../model/project.ts';
 import { BAKED_SOURCE_STATES, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { SOURCE_ACCESS_STATES } from '../../model/snapshots/source-access.ts';
 import { sourceFields } from '../access/hosts.ts';
-import { auditQuery, printable, SOURCE_NAME_PATTERN, snapshotId, whole } from '../http/schemas.ts';
+import { actor, auditQuery, printable, SOURCE_NAME_PATTERN, snapshotId, whole } from '../http/schemas.ts';
 import { savedDisk } from '../resources/saved-disk.ts';
 
 const hostId = z
@@ -27,6 +28,23 @@ export const sourceFileParams = sourceParams.extend({
 });
 export const onHost = z.strictObject({ hostId });
 export const sourceTask = z.strictObject({ hostId }).openapi('SourceTask');
+export const takeCapture = z
+  .strictObject({
+    hostId,
+    projects: z
+      .array(z.string().refine(isProjectId, 'is not a project id'))
+      .min(1)
+      .max(LIMITS.captureProjects)
+      .optional()
+      .openapi({
+        description: 'Which may clone it, beside being allowed its source; the one of who takes it, unless said',
+      }),
+    allowedEgress: z
+      .enum(['none', 'internet'])
+      .optional()
+      .openapi({ default: 'none', description: 'The most that its clones, and all that is forked of them, can reach' }),
+  })
+  .openapi('TakeCapture');
 export const stopSource = z
   .strictObject({
     hostId,
@@ -68,7 +86,7 @@ export const sourceAccess = z
     gateVersion: z.string().nullable(),
     changes: z.array(z.string()),
     preparedAt: instant.nullable(),
-    preparedBy: z.object({ apiKeyId: z.string(), agentId: z.string().nullable() }).nullable(),
+    preparedBy: actor.nullable(),
     failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),
     waitingFor: z.string().nullable(),
     updatedAt: instant,
@@ -92,13 +110,14 @@ const failure = z.object({ code: z.string(), step: z.string(), message: z.string
 export const bakedSource = z
   .object({
     id: z.string(),
+    project: z.string(),
     hostId: z.string(),
     name: z.string(),
     state: z.enum(BAKED_SOURCE_STATES),
     snapshotId: z.string(),
     sandboxId: z.string().openapi({ description: 'Whose snapshot that is' }),
     builderId: z.string().openapi({ description: 'The sandbox in which it was cleaned; it ends with the bake' }),
-    createdBy: z.object({ apiKeyId: z.string(), agentId: z.string().nullable() }),
+    createdBy: actor,
     createdAt: instant,
     readyAt: instant.nullable(),
     image: z.object({ disks: z.array(savedDisk), sizeBytes: z.int() }).nullable(),

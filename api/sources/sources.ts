@@ -4,7 +4,7 @@ import { type HostRecord, isLive } from '../../model/host.ts';
 import { differenceOf } from '../../model/source-content.ts';
 import { auditPage, pageOfChain } from '../access/audit.ts';
 import { requires } from '../http/auth.ts';
-import type { App, AppDeps } from '../http/context.ts';
+import type { App } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { json, noQuery, pageOf } from '../http/schemas.ts';
 import { refuseUnplaceable } from '../resources/placement.ts';
@@ -47,33 +47,32 @@ const auditOfOne = createRoute({
   tags: ['audit'],
   operationId: 'getSourceAudit',
   summary: 'Who prepared a source and looked at it, with what',
-  middleware: [requires('admin')],
+  middleware: [requires('operator')],
   request: { params: sourceParams, query: sourceAuditQuery },
   responses: { 200: json('One page, oldest first', auditPage), ...problems('source_not_found', 'no_host') },
 });
 
-export function sourceRoutes(app: App, deps: AppDeps): void {
-  const { store } = deps;
-  sourcePowerRoutes(app, deps);
-  sourcePreparationRoutes(app, deps);
-  sourceReadRoutes(app, deps);
-  sourceBakingRoutes(app, deps);
+export function sourceRoutes(app: App): void {
+  sourcePowerRoutes(app);
+  sourcePreparationRoutes(app);
+  sourceReadRoutes(app);
+  sourceBakingRoutes(app);
   app.openapi(getOne, async (c) => {
     const { name } = c.req.valid('param');
-    const baked = (await store.bakedSources.named(name)).map(bakedView);
-    const live = (await store.hosts.list()).filter((host) => isLive(host));
+    const baked = (await c.get('deps').store.bakedSources.named(name)).map(bakedView);
+    const live = (await c.get('deps').store.hosts.list()).filter((host) => isLive(host));
     const source = mergeSources(live).find((one) => one.name === name) ?? inTheMaking(name, baked);
-    if (!source) await refuseUnplaceable(store, name);
+    if (!source) await refuseUnplaceable(c.get('deps').store, name);
     if (!source) throw new MayflyError('source_not_found', `No live host has a source ${JSON.stringify(name)}.`);
-    return c.json({ ...source, access: (await store.sources.named(name)).map(accessView), baked }, 200);
+    return c.json({ ...source, access: (await c.get('deps').store.sources.named(name)).map(accessView), baked }, 200);
   });
   app.openapi(auditOfOne, async (c) => {
     const { hostId, ...range } = c.req.valid('query');
-    const { id } = await auditedSource(store, c.req.valid('param').name, hostId);
-    return c.json(await pageOfChain(deps, id, range), 200);
+    const { id } = await auditedSource(c.get('deps').store, c.req.valid('param').name, hostId);
+    return c.json(await pageOfChain(c.get('deps'), id, range), 200);
   });
   app.openapi(listSources, async (c) => {
-    const live = (await store.hosts.list()).filter((host) => isLive(host));
+    const live = (await c.get('deps').store.hosts.list()).filter((host) => isLive(host));
     return c.json({ items: mergeSources(live), nextCursor: null }, 200);
   });
 }

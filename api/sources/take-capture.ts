@@ -4,7 +4,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { captureIdFrom, sourceIdOf } from '../../model/ids.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
-import type { AppDeps, Env } from '../http/context.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
@@ -13,9 +14,9 @@ import { waitWithin } from '../http/waiting.ts';
 import { captureView, requireCapture } from '../resources/capture-view.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { placeSource } from './source-host.ts';
-import type { sourceTask } from './source-schemas.ts';
+import type { takeCapture } from './source-schemas.ts';
 
-type Request = z.output<typeof sourceTask>;
+type Request = z.output<typeof takeCapture>;
 
 /**
  * POST …/captures: captures once, however often it is asked with the same key, and waits for it a while.
@@ -23,12 +24,12 @@ type Request = z.output<typeof sourceTask>;
  */
 export async function answerCapture(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   source: string,
   request: Request,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
-  const actor = { apiKeyId: c.get('apiKey').id, agentId: null };
+  const actor = actorOf(c);
   const asked = {
     idFrom: captureIdFrom,
     key: headers['idempotency-key'],
@@ -36,7 +37,7 @@ export async function answerCapture(
     subject: { path: '/v1/captures', member: 'captureId' as const },
   };
   return answerOnce(c, deps.store, asked, async (attempt) => {
-    const begun = await begin(deps, attempt, { source, hostId: request.hostId, actor });
+    const begun = await begin(deps, attempt, { source, request, actor });
     const record = await settled(c, deps, begun, headers.prefer);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
@@ -44,18 +45,20 @@ export async function answerCapture(
 
 /** A claim with a record has been begun. */
 async function begin(
-  { store, sagas }: AppDeps,
+  { store, sagas }: RequestDeps,
   attempt: Attempt,
-  wish: { source: string; hostId: string | undefined; actor: Actor },
+  wish: { source: string; request: Request; actor: Required<Actor> },
 ): Promise<CaptureRecord> {
   const { subjectId: captureId, isFresh } = attempt;
   const present = isFresh ? null : await store.captures.get(captureId);
   if (present) return present;
   return freedWhenRefused(store, attempt, async () => {
-    const { source, actor } = wish;
-    const { id: sourceId, hostId, installationId = null } = await placeSource(store, source, wish.hostId);
+    const { source, actor, request } = wish;
+    const { projects = [actor.project], allowedEgress = 'none' } = request;
+    const { id: sourceId, hostId, installationId = null } = await placeSource(store, source, request.hostId);
     const at = new Date().toISOString();
-    const input: CaptureInput = { task: 'create', captureId, sourceId, hostId, installationId, source, actor, at };
+    const whose = { actor, projects, allowedEgress, at };
+    const input: CaptureInput = { task: 'create', captureId, sourceId, hostId, installationId, source, ...whose };
     await sagas.capture(input);
     return newCapture(input);
   });
@@ -67,7 +70,7 @@ async function begin(
  */
 export function deleteCapture(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   captureId: string,
   prefer: string | undefined,
 ): Promise<Response> {
@@ -99,7 +102,7 @@ export function deleteCapture(
 /** The record when nothing is done to its source's captures any more, or when the caller's preference ends. */
 async function settled(
   c: Context<Env>,
-  deps: AppDeps,
+  deps: RequestDeps,
   record: CaptureRecord,
   prefer: string | undefined,
 ): Promise<CaptureRecord> {

@@ -1,5 +1,7 @@
 import { defineCommand } from 'citty';
 import type { Io } from '../terminal/io.ts';
+import { acceptCommand } from './accept.ts';
+import { exportCommand } from './export.ts';
 import { showCommand } from './show.ts';
 import { verifyCommand } from './verify.ts';
 
@@ -7,6 +9,11 @@ import { verifyCommand } from './verify.ts';
 export function auditCommand(io: Io) {
   return defineCommand({
     meta: { name: 'audit', description: 'The audit trail' },
-    subCommands: { show: showCommand(io), verify: verifyCommand(io) },
+    subCommands: {
+      show: showCommand(io),
+      verify: verifyCommand(io),
+      export: exportCommand(io),
+      accept: acceptCommand(io),
+    },
   });
 }

@@ -1,6 +1,8 @@
 import { type ArgsDef, defineCommand } from 'citty';
+import type { Egress } from '../../model/sandbox/sandbox.ts';
 import { HOST_OPTION, onHost } from '../source/host-option.ts';
 import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
@@ -10,6 +12,11 @@ import { captureLines } from './capture-text.ts';
 const ARGS = {
   source: { type: 'positional', description: 'Running source (`mayfly source list`)', required: true },
   ...HOST_OPTION,
+  project: {
+    type: 'string',
+    description: 'A project that may clone it; may be given more than once (default: that of the key)',
+  },
+  egress: { type: 'string', description: 'The most that its clones can reach: none or internet (default: none)' },
   ...WAIT_OPTION,
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
@@ -20,15 +27,26 @@ export function createCommand(io: Io) {
     meta: { name: 'create', description: 'Copy a running source as it is at one moment, while it goes on' },
     args: ARGS,
     async run({ args, rawArgs }) {
-      checkArguments(rawArgs, ARGS);
+      const projects = checkArguments(rawArgs, ARGS, ['project']).get('project') ?? [];
+      const request = {
+        ...onHost(args),
+        ...(projects.length > 0 && { projects }),
+        ...(args.egress !== undefined && { allowedEgress: egressFrom(args.egress) }),
+      };
       const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
       const { captures } = connect(io);
       const capture = await withProgress(io, `capturing ${args.source}`, () =>
-        captures.take(args.source, onHost(args), options),
+        captures.take(args.source, request, options),
       );
       if (args.json) io.printJson(capture);
       else for (const line of captureLines(io, capture)) io.print(line);
       return capture.state === 'ready' ? EXIT.ok : EXIT.waitedTooLong;
     },
   });
+}
+
+/** @throws CliError */
+function egressFrom(text: string): Egress {
+  if (text === 'none' || text === 'internet') return text;
+  throw usageError(`--egress must be none or internet, not ${JSON.stringify(text)}`);
 }

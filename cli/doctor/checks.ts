@@ -18,6 +18,7 @@ const PROGRAMS: Record<Config['hostKind'], Record<string, string>> = {
     'qemu-system-x86_64': 'qemu-system-x86',
     dnsmasq: 'dnsmasq-base',
     genisoimage: 'genisoimage',
+    nft: 'nftables',
   },
   simulated: {
     ip: 'iproute2',

@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../../worker/config/config.ts';
 import type { Check } from '../../worker/doctor/check.ts';
 import { checkInstallationParts, checkStore } from '../../worker/doctor/probes.ts';
 import { OTHER_LAYOUT } from '../../worker/doctor/store.ts';
-import { isServed } from '../../worker/doctor/surroundings.ts';
+import { HostLock } from '../../worker/machine/host-lock.ts';
 import { withOneStoreServer } from '../../worker/servers/local-store.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
@@ -79,7 +79,7 @@ async function examine(
   const faults = checks.filter(isFault);
   // A machine that lacks a program or a server cannot be looked at: residue is then not known, which is not none.
   const blind = needed.some((check) => isFault(check) && !NOT_NEEDED_TO_LOOK.includes(check.name));
-  const fixing = { fix: args.fix, isServed: await isServed(config) };
+  const fixing = { fix: args.fix, isServed: await HostLock.isHeld(config.stateDir) };
   const look = blind ? { unknown: MEND_FIRST } : await lookFor(config, fixing);
   // Sandboxes first: what is removed of them may be what a deleted snapshot was kept for.
   const saved = blind ? { snapshotsUnknown: MEND_FIRST } : await lookForSnapshots(config, fixing);

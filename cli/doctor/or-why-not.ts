@@ -1,8 +1,8 @@
 import { ZodError } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 
-/** Whom to ask does not answer, or is in use: that is an answer of its own. */
-const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable'];
+/** Whom to ask does not answer, is in use, or cannot be understood here: that is an answer of its own. */
+const ABSENT: readonly string[] = ['host_unavailable', 'store_unavailable', 'payload_key_unusable'];
 
 /** What an attempt came to, or why it could not be made: also what is there, but not as Mayfly writes it. */
 export async function orWhyNot<T>(attempt: Promise<T>): Promise<{ result: T } | { why: string }> {

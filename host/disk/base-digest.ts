@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Mutex } from 'async-mutex';
@@ -18,8 +18,8 @@ interface Protection {
   signal?: AbortSignal;
 }
 
-/** A base is read by all its clones: nobody may write it while it has some. */
-const READ_ONLY = 0o444;
+/** A base is read by all its clones: nobody may write it while it has some, and no user of the machine but QEMU's reads it. */
+const READ_ONLY = 0o440;
 
 /**
  * The digests of source disks. Hashing a disk takes seconds to minutes, so a digest is remembered together with the
@@ -32,25 +32,32 @@ export class BaseDigests {
   readonly #hashing = new Map<string, Mutex>();
   readonly #file: string;
 
-  /** @param folder where they are remembered, as digests.json */
+  /** @param folder where they are remembered, as digests.json; its group is that of QEMU, which reads the disks */
   constructor(folder: string) {
     this.#file = join(folder, 'digests.json');
   }
 
   /**
-   * Makes the disk read-only and returns its SHA-256 in hex; null for a block device, which has no stamp.
-   * An ENOENT passes through.
-   * @param options.mode `@default` everybody may read it: QEMU is another user
+   * Makes the disk read-only, its owner's and QEMU's alone, and returns its SHA-256 in hex; null for a block device, which
+   * has no stamp. An ENOENT passes through.
+   * @param options.mode `@default` QEMU, which is another user, may read it
    * @param options.signal leaves off reading, with its reason
    */
   async protect(disk: string, { mode = READ_ONLY, signal }: Protection = {}): Promise<string | null> {
     return await this.#alone(disk, async () => {
       const before = await stat(disk);
       if (!before.isFile()) return null;
+      const found = (await this.#mutex.runExclusive(() => this.#load())).get(disk);
+      const isKnown = found?.stamp === (await stampOf(disk));
+      const { gid } = (await orAbsent(stat(dirname(this.#file)))) ?? before;
+      if (before.gid !== gid) await chown(disk, before.uid, gid);
       if ((before.mode & 0o777) !== mode) await chmod(disk, mode);
       const stamp = await stampOf(disk);
-      const found = (await this.#mutex.runExclusive(() => this.#load())).get(disk);
       if (found?.stamp === stamp) return found.sha256;
+      if (found && isKnown && withoutChange(stamp) === withoutChange(found.stamp)) {
+        await this.#remember(disk, { ...found, stamp }); // whose it is has changed, not what it holds
+        return found.sha256;
+      }
       const sha256 = await sha256Of(disk, signal);
       await this.#remember(disk, { stamp, sha256 });
       return sha256;

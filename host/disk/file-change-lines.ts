@@ -60,11 +60,17 @@ export function parseLine(text: string): FileChangeLine {
 
 /** The lines of a stream, without the newline that ends each. One that has none is left out: it is not whole. */
 export async function* linesOf(stream: AsyncIterable<string>): AsyncGenerator<string> {
-  let rest = '';
+  let begun: string[] = []; // joined once, at its end: a long line comes in many pieces
+  let length = 0;
   for await (const chunk of stream) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop() ?? '';
-    if (rest.length > MAX_LINE) throw new FileSystemProblem('internal', 'mayfly-diff wrote a line without end.', null);
-    yield* lines;
+    const [first = '', ...others] = chunk.split('\n');
+    begun.push(first);
+    length += first.length;
+    for (const next of others) {
+      yield begun.join('');
+      begun = [next];
+      length = next.length;
+    }
+    if (length > MAX_LINE) throw new FileSystemProblem('internal', 'mayfly-diff wrote a line without end.', null);
   }
 }

@@ -29,6 +29,7 @@ export interface CloningDeps {
   captures: LibvirtCaptures;
   networks: NetworkPlans;
   accelerator: 'kvm' | 'tcg';
+  limitsCpus: boolean;
 }
 
 /** What a clone is made of: a source, or the machine that a snapshot or a capture describes. */
@@ -112,6 +113,7 @@ function domainXmlOf(
     network: request.egress === 'internet' ? internet.name : isolated.name,
     mac: (nic) => macAddress(request.sandboxId, nic),
     accelerator: deps.accelerator,
+    limitsCpus: deps.limitsCpus,
     bases,
   });
 }

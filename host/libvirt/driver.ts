@@ -1,4 +1,4 @@
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
@@ -9,6 +9,7 @@ import type { HostDisk } from '../../model/snapshots/storage.ts';
 import type { RunningSource } from '../console.ts';
 import { diskOf } from '../disk/host-disk.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../hypervisor.ts';
+import { makeClosed, makeSearchable } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import type { LibvirtBaking } from './bake/baking.ts';
@@ -16,15 +17,17 @@ import type { LibvirtCaptures } from './capture/captures.ts';
 import { runningSource } from './capture/running-source.ts';
 import { kvmUsable } from './client/accel.ts';
 import { measureCapacity } from './client/capacity.ts';
+import { limitsCpus } from './client/cpu-limits.ts';
+import { qemuGroup } from './client/qemu-group.ts';
 import { clearScratch } from './client/virsh.ts';
 import { cloneDisk } from './cloning.ts';
 import { heldBytes } from './layers/held-layers.ts';
 import { Workspace, workspaceIds } from './layers/workspace.ts';
 import { watchForLease } from './network/lease-watch.ts';
 import { ensureNetworks } from './network/network.ts';
+import { macsOf } from './network/ports.ts';
 import { type DomainState, isActive } from './output/domain-state.ts';
 import { type LibvirtOptions, type LibvirtParts, partsOf } from './parts.ts';
-import { macsOf } from './residue.ts';
 import type { LibvirtSnapshots } from './snapshot/snapshots.ts';
 import type { LibvirtSourcePower } from './source/source-power.ts';
 import { lifecycleEvents } from './watch/lifecycle-events.ts';
@@ -41,12 +44,15 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly power: LibvirtSourcePower;
   readonly #state: StateDir;
   readonly #parts: LibvirtParts;
+  readonly #cgroups: boolean;
   #accelerator: 'kvm' | 'tcg' = 'tcg';
+  #limitsCpus = false;
 
   constructor(options: LibvirtOptions) {
     this.uri = options.uri;
     this.#state = options.state;
     this.#parts = partsOf(options);
+    this.#cgroups = options.cgroups ?? true;
     this.snapshots = this.#parts.snapshots;
     this.baking = this.#parts.baking;
     this.captures = this.#parts.captures;
@@ -64,15 +70,26 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async open(): Promise<void> {
     const { root, images, sandboxes, snapshots, captures } = this.#state;
-    for (const folder of [root, images, sandboxes, snapshots, captures]) {
-      await mkdir(folder, { recursive: true, mode: 0o711 });
-    }
+    await makeSearchable(root);
+    const group = await qemuGroup(this.#parts.virsh);
+    for (const folder of [images, sandboxes, snapshots, captures]) await makeClosed(folder, group);
     await clearScratch(this.#state.scratch);
     await refuseUnsearchable(this.#state.root);
     this.#accelerator = (await kvmUsable()) ? 'kvm' : 'tcg';
-    await ensureNetworks(this.#parts.virsh, this.#parts.networks);
+    this.#limitsCpus = this.#cgroups && (await limitsCpus(this.#parts.virsh, this.#accelerator));
+    await this.openNetworks();
     await this.#parts.references.sweep();
     await this.captures.thawAll();
+  }
+
+  /** Also after a private libvirtd has lost them. @throws MayflyError host_unavailable */
+  async openNetworks(): Promise<void> {
+    await ensureNetworks(this.#parts.virsh, this.#parts.networks, this.#parts.filter);
+  }
+
+  /** @returns which of the firewall's tables had to be loaded anew, see {@link PortFilter.mend} */
+  async mendRules(): Promise<string[]> {
+    return await this.#parts.filter.mend();
   }
 
   async close(): Promise<void> {}
@@ -102,7 +119,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async residentMib(sandboxId: string): Promise<number> {
-    return Math.ceil((await this.#parts.domains.residentKib(sandboxId)) / 1024);
+    return Math.ceil((await this.#parts.domains.residentKib(checked(sandboxId))) / 1024);
   }
 
   async residentMibOfAll(): Promise<ReadonlyMap<string, number>> {
@@ -131,7 +148,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    const deps = { ...this.#parts, accelerator: this.#accelerator };
+    const deps = { ...this.#parts, accelerator: this.#accelerator, limitsCpus: this.#limitsCpus };
     const clone = () => cloneDisk(deps, request, context);
     if (request.snapshotId !== null) return await clone();
     const { use, rest } = this.#parts;
@@ -150,6 +167,7 @@ export class LibvirtHypervisor implements Hypervisor {
       if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
       throw new MayflyError('address_conflict', `${sandboxId} would have a MAC address of ${other}.`);
     }
+    await this.#parts.filter.sync(); // before there is a port
     if (spec.wakesFrom !== null) return await this.#parts.waking.wake(workspace, spec, spec.wakesFrom, context.signal);
     await this.#parts.domains.start(sandboxId, workspace.domainXml, context.signal);
   }
@@ -159,7 +177,9 @@ export class LibvirtHypervisor implements Hypervisor {
     const lease = await watchForLease(this.#parts.leases, mac, context.signal, async () => {
       context.alive(`waiting for a lease of ${mac}`);
       await this.#parts.domains.checkAlive(sandboxId);
+      await this.#parts.filter.sync(); // a port of another name
     });
+    await this.#parts.filter.sync();
     return { address: lease.address, port: SSH_PORT, macAddress: mac, noticedAt: new Date().toISOString() };
   }
 
@@ -168,8 +188,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async resume(sandboxId: string): Promise<void> {
-    await this.#parts.domains.bring(checked(sandboxId), 'running');
-    await this.#parts.agent.setClock(sandboxId);
+    await this.#parts.hibernation.goOn(checked(sandboxId));
   }
 
   async hibernate(sandboxId: string, context: StepContext): Promise<void> {
@@ -181,6 +200,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async machines(sandboxIds: readonly string[]): Promise<ReadonlyMap<string, MachineState>> {
+    await this.#parts.filter.sync(); // leases change, and sources are started, without a step of ours
     return await this.#parts.machines.of(sandboxIds);
   }
 
@@ -203,7 +223,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async removeDomain(sandboxId: string): Promise<void> {
-    await this.#parts.domains.remove(sandboxId);
+    await this.#parts.domains.remove(checked(sandboxId));
     await this.#parts.processes.end(sandboxId);
     await this.#parts.saved.remove(sandboxId);
   }
@@ -214,11 +234,12 @@ export class LibvirtHypervisor implements Hypervisor {
 
   async removeWorkspace(sandboxId: string): Promise<void> {
     await rm(this.#state.workspace(sandboxId), { recursive: true, force: true });
+    await this.#parts.filter.sync();
     await this.#parts.references.sweep();
   }
 
   async look(sandboxId: string): Promise<Observation[]> {
-    return await this.#parts.residue.look(sandboxId);
+    return await this.#parts.residue.look(checked(sandboxId));
   }
 
   async marks(): Promise<Mark[]> {

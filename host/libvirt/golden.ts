@@ -1,9 +1,10 @@
-import { constants, copyFile, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { constants, copyFile, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MayflyError } from '../../model/errors.ts';
 import { BaseDigests, sha256Of } from '../disk/base-digest.ts';
 import { orAbsent } from '../os/absent.ts';
 import { flushFile, syncDirectory } from '../os/atomic-file.ts';
+import { makeSearchable } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import { type Virsh, VirshError } from './client/virsh.ts';
 import { child, parseXml } from './client/xml.ts';
@@ -114,7 +115,7 @@ async function copyImage(image: string, folder: string, check: (file: string) =>
   const fresh = `${folder}.new`;
   await rm(fresh, { recursive: true, force: true });
   try {
-    await mkdir(fresh, { recursive: true, mode: 0o711 });
+    await makeSearchable(fresh);
     for (const file of FILES) {
       await copyFile(join(image, file), join(fresh, file), constants.COPYFILE_FICLONE);
       await check(join(fresh, file));

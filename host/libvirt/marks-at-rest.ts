@@ -7,7 +7,7 @@ import type { StateDir } from '../state-dir.ts';
 import { workspaceIds } from './layers/workspace.ts';
 import type { SavedMemory } from './memory/saved-memory.ts';
 import type { Leases } from './network/leases.ts';
-import { macsOf } from './residue.ts';
+import { macsOf } from './network/ports.ts';
 
 /**
  * What carries a sandbox's name where no libvirtd runs: no domain does either, but libvirt's definitions and leases are

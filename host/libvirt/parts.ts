@@ -18,11 +18,13 @@ import { References } from './layers/references.ts';
 import { SourceUse } from './layers/source-use.ts';
 import { Sources } from './layers/sources.ts';
 import { Unquiescing } from './layers/unquiescing.ts';
+import { workspaceIds } from './layers/workspace.ts';
 import { Hibernation } from './memory/hibernation.ts';
 import { SavedMemory, savedMemoryFolder } from './memory/saved-memory.ts';
 import { Waking } from './memory/waking.ts';
 import { Leases } from './network/leases.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from './network/network-plan.ts';
+import { PortFilter } from './network/port-filter.ts';
 import { Residue } from './residue.ts';
 import { LibvirtSnapshots } from './snapshot/snapshots.ts';
 import { DiskSharing } from './source/disk-sharing.ts';
@@ -38,6 +40,8 @@ export interface LibvirtOptions {
   networks?: NetworkPlans;
   /** libvirt's dnsmasq folder as this process sees it. `@default` /var/lib/libvirt/dnsmasq */
   leaseFolder?: string;
+  /** Whether its libvirt makes cgroups for what it starts. `@default` it is tried */
+  cgroups?: false;
   /** Path of mayfly-diff. Without it nothing is compared. */
   diffProgram?: string;
 }
@@ -48,6 +52,7 @@ export interface LibvirtParts {
   virsh: Virsh;
   networks: NetworkPlans;
   leases: Leases;
+  filter: PortFilter;
   domains: Domains;
   processes: QemuProcesses;
   machines: Machines;
@@ -111,6 +116,7 @@ export function partsOf(options: LibvirtOptions): LibvirtParts {
   return {
     ...common,
     networks,
+    filter: new PortFilter({ networks, leases, sandboxIds: () => workspaceIds(state) }),
     machines: new Machines(common),
     residue: new Residue(common),
     waking: new Waking(common),

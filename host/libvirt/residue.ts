@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { domainUuid, isSandboxId, macAddress } from '../../model/ids.ts';
+import { domainUuid, isSandboxId } from '../../model/ids.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { Mark } from '../hypervisor.ts';
 import { orAbsent } from '../os/absent.ts';
@@ -8,10 +8,8 @@ import type { Domains, ListedDomain } from './client/domains.ts';
 import { workspaceIds } from './layers/workspace.ts';
 import type { SavedMemory } from './memory/saved-memory.ts';
 import type { DhcpLease, Leases } from './network/leases.ts';
+import { macsOf } from './network/ports.ts';
 import type { QemuProcess, QemuProcesses } from './watch/qemu-processes.ts';
-
-/** Interfaces of a sandbox whose leases are looked for: more than any source has that was seen. */
-const MAX_NICS = 8;
 
 /** What of sandboxes is on the machine, in the layers domain, lease and workspace. */
 export class Residue {
@@ -118,11 +116,6 @@ export class Residue {
     const found = leases.map((lease) => `${lease.address} for ${lease.macAddress} on ${lease.bridge}`).join(', ');
     return seen('lease', this.deps.leases.files.join(', '), found === '' ? null : found);
   }
-}
-
-/** The MAC addresses that interfaces of this sandbox may have. */
-export function macsOf(sandboxId: string): Set<string> {
-  return new Set(Array.from({ length: MAX_NICS }, (_, nic) => macAddress(sandboxId, nic)));
 }
 
 function seen(layer: Observation['layer'], lookedAt: string, found: string | null): Observation {

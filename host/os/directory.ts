@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 /** The names in a directory, or null when there is no such directory. Any other failure is thrown. */
 export async function entriesOf(path: string): Promise<string[] | null> {
@@ -13,4 +14,21 @@ export async function entriesOf(path: string): Promise<string[] | null> {
 /** Whether a file system call failed because the path is not there (ENOENT). */
 export function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+/** Makes a folder that every user of the machine may walk through, and none but ours list; one that is there keeps its mode. */
+export async function makeSearchable(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await chmod(made, 0o711);
+}
+
+/**
+ * Makes a folder that no other user of the machine enters, and gives one that is there that mode.
+ * @param group its processes may walk through to names that they know, and all that is made below is theirs too
+ */
+export async function makeClosed(path: string, group?: number): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  if (group !== undefined) await chown(path, process.geteuid?.() ?? 0, group);
+  await chmod(path, group === undefined ? 0o700 : 0o2710);
 }

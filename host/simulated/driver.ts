@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
@@ -10,6 +9,7 @@ import type { RunningSource } from '../console.ts';
 import { diskOf } from '../disk/host-disk.ts';
 import { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../hypervisor.ts';
+import { makeClosed } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
 import { measureCapacity } from './capacity.ts';
@@ -92,7 +92,7 @@ export class SimulatedHypervisor implements Hypervisor {
         'A simulated host makes namespaces and mounts: run its worker as root.',
       );
     }
-    await mkdir(this.#state.sandboxes, { recursive: true, mode: 0o711 });
+    await makeClosed(this.#state.sandboxes);
     await ensureDefaultImage(this.#state.images);
     await this.#leases.list();
     await this.openToLook();

@@ -7,7 +7,7 @@ import { isSnapshotId } from '../../model/ids.ts';
 import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Failpoints } from '../failpoints.ts';
 import { syncDirectory } from '../os/atomic-file.ts';
-import { entriesOf } from '../os/directory.ts';
+import { entriesOf, makeClosed } from '../os/directory.ts';
 import type {
   Comparison,
   HostSnapshots,
@@ -191,7 +191,7 @@ export class SimulatedSnapshots implements HostSnapshots {
   /** An empty folder beside the snapshot's own, which becomes it when all is there. */
   async #stage(folder: string): Promise<string> {
     const staging = `${folder}.new`;
-    await mkdir(this.deps.state.snapshots, { recursive: true, mode: 0o711 });
+    await makeClosed(this.deps.state.snapshots);
     await removeTree(staging);
     await removeTree(folder);
     await mkdir(staging, { mode: 0o700 });

@@ -14,18 +14,51 @@ export const ACCESS_ERRORS = {
     title: 'This key may not do that',
     remedy: 'Use a key with the scope that `detail` names.',
   },
+  project_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such project',
+    remedy: 'List them with `mayfly project list`.',
+  },
+  project_exists: {
+    status: 409,
+    retryable: false,
+    title: 'A project has, or had, that id',
+    remedy: 'Choose another id; that of a deleted project is not given again.',
+  },
+  project_in_use: {
+    status: 409,
+    retryable: false,
+    title: 'Something of the project is still there',
+    remedy: 'End its sandboxes and delete its snapshots, captures and baked sources first.',
+  },
   last_admin_key: {
     status: 409,
     retryable: false,
-    title: 'That is the last admin key that lasts',
+    title: 'That is the last operator key that lasts',
     remedy:
-      'Make another with `mayfly key create`, then revoke this one. The key that `mayfly up` makes for its run does not count.',
+      'Make another of scope operator with `mayfly key create`, then revoke this one. The key that `mayfly up` makes for its run does not count.',
   },
   quota_exceeded: {
     status: 409,
     retryable: false,
-    title: 'A storage quota would be, or is, exceeded',
-    remedy: 'Delete what `detail` names, or have the quota raised with `mayfly key limit`.',
+    title: 'A quota would be, or is, exceeded',
+    remedy:
+      'Delete what `detail` names, or have the quota raised with `mayfly key limit`, of a project with `mayfly project set`.',
+  },
+  project_quota_exceeded: {
+    status: 429,
+    retryable: true,
+    title: 'The project has as much as it may for now',
+    remedy:
+      'Wait for Retry-After seconds, destroy sandboxes, or have an operator raise the quota with `mayfly project set`.',
+  },
+  request_refused: {
+    status: 403,
+    retryable: false,
+    title: 'A process of this installation asked for what is not its own',
+    remedy:
+      'Run the same version of all processes. Where `detail` names a key, see docs/operations.md, "Keys of the processes"; the log of the control worker has who asked.',
   },
   certificate_not_found: {
     status: 404,

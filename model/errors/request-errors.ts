@@ -44,7 +44,7 @@ export const REQUEST_ERRORS = {
     status: 408,
     retryable: true,
     title: 'The request did not arrive in time',
-    remedy: 'Send it again; all its headers within 60 s.',
+    remedy: 'Send it again: all its headers within 60 s, and a body that is no file within 60 s more.',
   },
   expectation_failed: {
     status: 417,

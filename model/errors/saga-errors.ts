@@ -27,5 +27,19 @@ export const SAGA_ERRORS = {
     title: 'Temporal does not answer',
     remedy: 'Check TEMPORAL_ADDRESS and the server behind it.',
   },
+  payload_key_unusable: {
+    status: 500,
+    retryable: false,
+    title: 'What Temporal and the store keep cannot be encrypted or read with the keys of this process',
+    remedy:
+      'Give each process of the installation the same payload.key, readable by its user alone: it is beside the CA key of the control worker, and MAYFLY_PAYLOAD_KEY_FILE names it elsewhere.',
+  },
+  record_damaged: {
+    status: 500,
+    retryable: false,
+    title: 'Something in the store is not as Mayfly wrote it',
+    remedy:
+      'Somebody wrote to the store past Mayfly, or its disk is faulty: put the document back from a backup, or remove it.',
+  },
   internal: { status: 500, retryable: false, title: 'That is our fault', remedy: 'Report it with the requestId.' },
 } as const satisfies ErrorEntries;

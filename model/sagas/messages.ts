@@ -1,3 +1,4 @@
+import type { Size } from '../project-limits.ts';
 import type { AuditEvent } from '../sandbox/audit.ts';
 import type {
   Actor,
@@ -8,6 +9,7 @@ import type {
   SshEndpoint,
   StepTiming,
 } from '../sandbox/sandbox.ts';
+import type { RequestSignature, SignedEvent } from '../sandbox/signed-request.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { SnapshotKind, SnapshotReason } from '../snapshots/snapshot.ts';
 import type { ContinuedLife } from './continued-life.ts';
@@ -20,6 +22,8 @@ export interface SandboxInput {
   /** Refused with name_taken, before anything is made, when another that lives has it. `@default` none */
   name?: string;
   spec: SandboxSpec;
+  /** As it counts in its project's quotas. `@default` it counts with what `spec` says */
+  size?: Size;
   createdBy: Actor;
   /** When the API accepted the request, ISO 8601; TTL counts from here. */
   requestedAt: string;
@@ -171,12 +175,12 @@ export interface StopRequest {
  * is a signal {@link EVENT_HAPPENED}, which starts it when it does not run.
  */
 export const RECORD_EVENTS_WORKFLOW = 'recordEvents';
-/** Signal with an {@link AuditEvent}; its `runId` is filled in by the workflow. */
+/** Signal with a {@link SignedEvent}; its `runId` is filled in by the workflow. */
 export const EVENT_HAPPENED = 'eventHappened';
 export interface RecordEventsInput {
   sandboxId: string;
   /** Those that an earlier run has not appended yet. `@default` none */
-  events?: AuditEvent[];
+  events?: SignedEvent[];
   /** How long it stays open for more, so that not every event has a run of its own. Milliseconds, `@default` 10 minutes */
   openMs?: number;
   /** Events of the history from which on it continues as new. `@default` when Temporal suggests it */
@@ -191,6 +195,8 @@ export function recordEventsWorkflowIdOf(sandboxId: string): string {
 export interface RecordEventInput {
   sandboxId: string;
   event: AuditEvent;
+  /** Of who asks for it. */
+  signature?: RequestSignature | undefined;
 }
 
 /** Temporal search attributes (all Keyword), so that operators can list sagas by what they know. */

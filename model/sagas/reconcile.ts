@@ -1,4 +1,5 @@
 import type { HostRef } from '../host.ts';
+import { NO_PROJECT } from '../project.ts';
 import type { Actor, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
@@ -25,7 +26,7 @@ export function reconcileHostWorkflowIdOf(hostId: string): string {
 export const RECONCILED_A_ROUND = 500;
 
 /** Who acts, where nobody asked. No API key has this id. */
-export const RECONCILER: Actor = { apiKeyId: 'reconciler', agentId: null };
+export const RECONCILER: Actor = { apiKeyId: 'reconciler', agentId: null, project: NO_PROJECT };
 
 /**
  * What a reconciliation came to. `taken-over`: goes on under a new run. `lost`: ended, since its machine is gone or can't be

@@ -1,18 +1,21 @@
+import { DEFAULT_PROJECT } from '../project.ts';
 import type { SandboxRecord } from '../sandbox/sandbox.ts';
 import type { SandboxInput } from './messages.ts';
 
 /** The first record of a sandbox: what was asked for, and which host is asked first. */
 export function requestedRecord(input: SandboxInput): SandboxRecord {
-  const { id, name = null, spec, createdBy, requestedAt, hostIds = [], installations = {} } = input;
+  const { id, name = null, spec, createdBy, requestedAt, hostIds = [], installations = {}, size } = input;
   const [hostId = null] = hostIds;
   const installationId = hostId === null ? null : (installations[hostId] ?? null);
   return {
     id,
+    project: createdBy.project ?? DEFAULT_PROJECT,
     name,
     state: 'requested',
     phase: null,
     spec,
     createdBy,
+    ...(size && { size }),
     hostId, // written before the host is touched: a cleanup must find it
     installationId,
     askedHosts: hostId === null ? [] : [{ hostId, installationId }],

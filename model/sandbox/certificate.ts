@@ -1,4 +1,5 @@
 import type { Actor, SandboxFailure } from './sandbox.ts';
+import type { RequestSignature } from './signed-request.ts';
 
 /** `host`: the platform's own, with which the host worker logs in. `caller`: for the key of whoever asked. */
 export const CERTIFICATE_PURPOSES = ['host', 'caller'] as const;
@@ -27,6 +28,10 @@ export interface CertificateRecord {
   revokedBy: Actor | null;
   /** When the guest was seen to refuse it and to have no session of it left; null: not known. ISO 8601. */
   refusedAt: string | null;
+  /** SHA-256 of the signature of the request that it was given to, hex; null, or absent: nobody signed requests then. */
+  request?: string | null;
+  /** The Temporal run in which that was. */
+  runId?: string | null;
 }
 
 /** A certificate as it is handed out, once. */
@@ -46,6 +51,8 @@ export interface CertificateInput {
   actor: Actor | null;
   /** `@default` 1800 */
   ttlSeconds: number | null;
+  /** Of who asks; absent from before requests were signed: then it is refused. */
+  signature?: RequestSignature;
   /** Whoever asks takes a {@link RefusedCertificate}, too. `@default` no: a refusal fails the workflow */
   refusalIsResult?: true;
 }

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import type { HostRef } from '../host.ts';
+import type { Size } from '../project-limits.ts';
 import type { Proof } from './proof.ts';
 
 /**
@@ -56,6 +57,12 @@ export function isAsleep(state: SandboxState): boolean {
 
 export type Egress = 'none' | 'internet';
 
+export interface Network {
+  egress: Egress;
+  /** All that it, and what is forked of it, may ever have: of a capture that does not allow more. Absent: anything. */
+  allowed?: Egress;
+}
+
 /** What a caller asks for; defaults filled in at the door. */
 export interface SandboxSpec {
   /** Name of the golden VM. */
@@ -76,13 +83,15 @@ export interface SandboxSpec {
   autoResume: boolean;
   metadata: Record<string, string>;
   agentId: string | null;
-  network: { egress: Egress };
+  network: Network;
 }
 
 /** Who asked: the id of an API key, and the agent it acted for. Never the key itself. */
 export interface Actor {
   apiKeyId: string;
   agentId: string | null;
+  /** Of the key. Absent in what is from before there were projects, and for the platform itself. */
+  project?: string;
 }
 
 /**
@@ -131,7 +140,9 @@ export interface StepTiming {
 /** The record of a sandbox: `_id` is its id. Written only by its own workflow's activities. */
 export interface SandboxRecord {
   id: string;
-  /** What people call it, of no other that lives; null: nothing. Nothing outside the store is named after it. */
+  /** Whose it is: of the key that asked for it. Never changes. */
+  project: string;
+  /** What people call it, of no other of its project that lives; null: nothing. Nothing outside the store is named after it. */
   name: string | null;
   state: SandboxState;
   /** Set while `creating`, and at the end of `restoring`. */
@@ -142,6 +153,8 @@ export interface SandboxRecord {
   hostId: string | null;
   /** The installation that has it; null, or absent, when none has, and in records of before there were such ids. */
   installationId?: string | null;
+  /** As it counts in its project's quotas. Absent in what is from before there were any. */
+  size?: Size;
   /** Every host that was ever asked to take it, also those that refused: its proof looks at each. Absent in older records. */
   askedHosts?: HostRef[];
   /** The snapshot its disks refer to now; null: the source itself. */

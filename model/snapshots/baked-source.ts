@@ -1,5 +1,7 @@
 import type { HostRef } from '../host.ts';
 import { LIMITS } from '../limits.ts';
+import { DEFAULT_PROJECT } from '../project.ts';
+import type { Size } from '../project-limits.ts';
 import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { SavedDisk } from './snapshot.ts';
@@ -23,6 +25,8 @@ export interface BakedImage {
 /** The record of a source that was made of a snapshot: `_id` is its source id. Written by the workflows of its name. */
 export interface BakedSource extends HostRef {
   id: string;
+  /** Of who had it made. */
+  project: string;
   name: string;
   state: BakedSourceState;
   /** The one bake that made it, or failed to. */
@@ -53,6 +57,8 @@ export interface BakeSourceInput extends HostRef {
   name: string;
   snapshot: { id: string; sandboxId: string; source: string };
   builderId: string;
+  /** Of the builder, as it counts in its project's quotas. `@default` as little as can be */
+  size?: Size;
   actor: Actor;
   /** ISO 8601. */
   requestedAt: string;
@@ -65,6 +71,7 @@ export function requestedBake(input: BakeSourceInput): BakedSource {
   const { bakeId, sourceId, hostId, installationId = null, name, snapshot, builderId, actor, requestedAt } = input;
   return {
     id: sourceId,
+    project: actor.project ?? DEFAULT_PROJECT,
     hostId,
     installationId,
     name,

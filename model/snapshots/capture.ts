@@ -1,5 +1,6 @@
 import type { HostRef } from '../host.ts';
-import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
+import { DEFAULT_PROJECT } from '../project.ts';
+import type { Actor, Egress, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 import type { SavedDisk } from './snapshot.ts';
 
@@ -30,6 +31,12 @@ export interface SavedCapture {
 /** The record of a capture: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */
 export interface CaptureRecord extends HostRef {
   id: string;
+  /** Of who took it. */
+  project: string;
+  /** The projects that may clone it. */
+  projects: string[];
+  /** The most that its clones can reach. */
+  allowedEgress: Egress;
   /** The running golden VM that it is a copy of. */
   source: string;
   state: CaptureState;
@@ -54,6 +61,10 @@ export interface CaptureInput extends HostRef {
   actor: Actor;
   /** When it was asked for, ISO 8601. */
   at: string;
+  /** Which projects may clone it. `@default` the one of who takes it */
+  projects?: string[];
+  /** `@default` internet: of captures that were asked for before they could forbid it */
+  allowedEgress?: Egress;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
 }
@@ -77,9 +88,15 @@ export function newCapture({
   source,
   actor,
   at,
+  projects,
+  allowedEgress = 'internet',
 }: CaptureInput): CaptureRecord {
+  const { project = DEFAULT_PROJECT } = actor;
   return {
     id: captureId,
+    project,
+    projects: projects ?? [project],
+    allowedEgress,
     hostId,
     installationId,
     source,

@@ -1,4 +1,5 @@
 import type { HostRef } from '../host.ts';
+import type { Size } from '../project-limits.ts';
 import type { Actor, SandboxFailure, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
@@ -69,6 +70,8 @@ export interface VerifiedSnapshot extends SavedSnapshot {
 /** The record of a snapshot: `_id` is its id. Written by the workflow that takes it, then by the one that deletes it. */
 export interface SnapshotRecord extends HostRef {
   id: string;
+  /** Its sandbox's, whoever takes it. */
+  project: string;
   sandboxId: string;
   /** The golden VM that its sandbox was cloned from. */
   source: string;
@@ -81,6 +84,8 @@ export interface SnapshotRecord extends HostRef {
   parentId: string | null;
   /** What its sandbox could reach, and its forks can unless they ask otherwise. Null or missing: from before it was kept. */
   network?: SandboxSpec['network'] | null;
+  /** Of its sandbox. Absent in what is from before there were quotas of projects. */
+  size?: Size;
   createdBy: Actor;
   createdAt: string;
   readyAt: string | null;

@@ -7,6 +7,7 @@ export interface StoredPart {
   id: string;
   sandboxId: string;
   hostId: string | null;
+  project: string;
   /** Whose quota it counts in: the key that asked for it. */
   apiKeyId: string;
   bytes: number;

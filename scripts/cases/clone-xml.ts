@@ -45,6 +45,7 @@ function attempt(input: unknown): { xml: string } | { error: string } {
       network: textOrNull(params, 'network'),
       mac: (nic) => macAddress(name, nic),
       accelerator: null,
+      limitsCpus: false,
       bases: new Map(),
     });
     return { xml };

@@ -2,7 +2,7 @@ import { type Arrow, type Box, picture } from './picture.ts';
 
 const BOXES: Box[] = [
   { x: 20, y: 20, width: 190, height: 64, name: 'callers', lines: ['curl, MayflyClient, CLI'] },
-  { x: 290, y: 20, width: 250, height: 84, name: 'API', lines: ['mayfly serve api', 'keeps nothing'] },
+  { x: 290, y: 20, width: 250, height: 84, name: 'API', lines: ['mayfly serve api', 'keeps its request key'] },
   {
     x: 20,
     y: 180,

@@ -1,5 +1,5 @@
 // @ts-check
-/** @module Go modules with lines changed and files added, for a build; store/embedded/patches.json says which and why. */
+/** @module Go modules with lines changed and files added, for a build; a project's patches.json says which and why. */
 import { chmod, copyFile, cp, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SetupProblem } from './problem.mjs';
@@ -77,8 +77,7 @@ async function addFile(folder, project, { file, from }) {
 async function changeLines(folder, { module, file, line, becomes }) {
   const path = join(folder, file);
   const before = await readFile(path, 'utf8');
-  if (before.split(line).length !== 2)
-    throw new SetupProblem(`${module}/${file} is not as store/embedded/patches.json expects it`);
+  if (before.split(line).length !== 2) throw new SetupProblem(`${module}/${file} is not as patches.json expects it`);
   await chmod(path, 0o644);
   await writeFile(
     path,

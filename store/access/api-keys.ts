@@ -2,16 +2,18 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES } from '../../model/ids.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { SCOPES } from '../../model/scopes.ts';
 import type { StorageQuota } from '../../model/snapshots/storage.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
-import { endUnlessLast } from './last-admin.ts';
+import { endUnlessLast } from './last-operator.ts';
 
 /** An API key as it may be shown; its secret is shown once, by {@link ApiKeys.create}, and never stored. */
 export interface ApiKey extends StorageQuota {
   id: string;
+  project: string;
   name: string;
   scopes: Scope[];
   createdAt: string;
@@ -20,6 +22,8 @@ export interface ApiKey extends StorageQuota {
 
 type KeyWish = {
   name: string;
+  /** `@default` the first */
+  project?: string;
   scopes: readonly Scope[];
   /** Whether whoever makes it ends it too, when it stops. `@default` false */
   endsWithRun?: boolean;
@@ -34,7 +38,7 @@ interface NewKey {
 export interface ApiKeyDocument extends Omit<ApiKey, 'id'> {
   _id: string;
   endsWithRun?: boolean;
-  /** Of the revocation that has begun; the key is good until it ends. See last-admin.ts. */
+  /** Of the revocation that has begun; the key is good until it ends. See last-operator.ts. */
   revocation?: string;
   /** Hex SHA-256 of the secret's random part. */
   secretHash: string;
@@ -56,6 +60,7 @@ export class ApiKeys {
   constructor(connection: Connection) {
     const schema = strictSchema<ApiKeyDocument>({
       _id: NAME,
+      project: NAME,
       name: NAME,
       scopes: [{ type: String, enum: SCOPES }],
       secretHash: NAME,
@@ -101,8 +106,8 @@ export class ApiKeys {
   }
 
   /** Only what was made of the same wish. */
-  async #renew({ _id, name, secretHash }: ApiKeyDocument): Promise<ApiKey | null> {
-    const living = { _id, name, revokedAt: null };
+  async #renew({ _id, project, name, secretHash }: ApiKeyDocument): Promise<ApiKey | null> {
+    const living = { _id, project, name, revokedAt: null };
     const { matchedCount } = await reaching('renew an API key', () =>
       this.#model.updateOne(living, { $set: { secretHash } }),
     );
@@ -145,12 +150,12 @@ export class ApiKeys {
   }
 
   /**
-   * As {@link revoke}, but some admin key that lasts stays, whoever revokes another at the same time.
+   * As {@link revoke}, but some operator key that lasts stays, whoever revokes another at the same time.
    * @throws MayflyError last_admin_key
    */
   async revokeUnlessLast(id: string): Promise<ApiKey | null> {
     const present = await this.#get(id);
-    if (!present || present.revokedAt || !present.scopes.includes('admin')) return this.revoke(id);
+    if (!present || present.revokedAt || !present.scopes.includes('operator')) return this.revoke(id);
     await endUnlessLast(this.#model, id);
     return this.get(id);
   }
@@ -170,10 +175,14 @@ export class ApiKeys {
   }
 }
 
-function fresh(id: string, { name, scopes, diskBytes, sandboxDiskBytes, endsWithRun }: KeyWish) {
+function fresh(
+  id: string,
+  { project = DEFAULT_PROJECT, name, scopes, diskBytes, sandboxDiskBytes, endsWithRun }: KeyWish,
+) {
   const random = randomBytes(32).toString('base64url');
   const document: ApiKeyDocument = {
     _id: id,
+    project,
     name,
     scopes: [...scopes],
     secretHash: sha256(random).toString('hex'),
@@ -195,8 +204,10 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Keys that were made before there were quotas have none. */
-function shown({ _id, name, scopes, createdAt, revokedAt, diskBytes, sandboxDiskBytes }: ApiKeyDocument): ApiKey {
+/** Keys that were made before there were quotas have none; before there were projects, the first. */
+function shown(document: ApiKeyDocument): ApiKey {
+  const { _id, name, scopes, createdAt, revokedAt, diskBytes, sandboxDiskBytes } = document;
+  const project = document.project ?? DEFAULT_PROJECT;
   const quota = { diskBytes: diskBytes ?? null, sandboxDiskBytes: sandboxDiskBytes ?? null };
-  return { id: _id, name, scopes, createdAt, revokedAt, ...quota };
+  return { id: _id, project, name, scopes, createdAt, revokedAt, ...quota };
 }

@@ -4,7 +4,7 @@ import { isAuditSubject } from '../../model/ids.ts';
 import { CERTIFICATE_PURPOSES, type CertificateRecord } from '../../model/sandbox/certificate.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, strictSchema } from '../mongo/schema.ts';
 
 type CertificateDocument = Omit<CertificateRecord, 'serial'> & { _id: string };
 
@@ -45,6 +45,14 @@ export class Certificates {
     if (!isAuditSubject(sandboxId)) throw new MayflyError('invalid_id', 'That is not the id of a sandbox or a source.');
     const found = await reaching('list certificates', () =>
       this.#model.find({ sandboxId }).sort({ _id: -1 }).lean<CertificateDocument[]>(),
+    );
+    return found.map(recordOf);
+  }
+
+  /** Those that were given to one signed request: of one run, and each time that it was repeated one more. */
+  async ofRequest(request: string): Promise<CertificateRecord[]> {
+    const found = await reaching('find the certificates of a request', () =>
+      this.#model.find({ request }).lean<CertificateDocument[]>(),
     );
     return found.map(recordOf);
   }
@@ -93,7 +101,7 @@ function recordOf({ _id, ...rest }: CertificateDocument): CertificateRecord {
 }
 
 function certificateSchema(): Schema<CertificateDocument> {
-  const actor = strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT });
+  const actor = actorPart();
   return strictSchema<CertificateDocument>({
     _id: NAME,
     sandboxId: NAME,
@@ -107,5 +115,7 @@ function certificateSchema(): Schema<CertificateDocument> {
     revokedAt: NULLABLE_TEXT,
     revokedBy: { type: actor, default: null },
     refusedAt: NULLABLE_TEXT,
+    request: NULLABLE_TEXT,
+    runId: NULLABLE_TEXT,
   });
 }

@@ -3,7 +3,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostOrders, type HostRecord, isLive, type KnownHost } from '../../model/host.ts';
 import { isHostId } from '../../model/ids.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema } from '../mongo/schema.ts';
+import { NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
+import { storeTime } from '../mongo/store-clock.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 type HostDocument = Omit<HostRecord, 'id'> & { _id: string; claimedAt: string | null };
 type RelayDocument = RelayAddress & { _id: string };
@@ -24,9 +27,11 @@ export class Hosts {
   /** Apart from the hosts, so that whoever reads those never has a key in hand. */
   readonly #relays: Model<RelayDocument>;
 
+  readonly #fields: SealedFields;
   readonly #connection: Connection;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('relays');
     this.#connection = connection;
     this.#model = connection.model<HostDocument>('Host', hostSchema(), 'hosts');
     this.#relays = connection.model<RelayDocument>('Relay', relaySchema(), 'relays');
@@ -120,12 +125,8 @@ export class Hosts {
   }
 
   /** The store's clock, by which all hosts are told to be alive or not. */
-  async now(): Promise<Date> {
-    const { db } = this.#connection;
-    if (!db) throw new MayflyError('store_unavailable', 'The store is not connected.');
-    const { localTime } = await reaching('tell the time', () => db.command({ hello: 1 }));
-    if (localTime instanceof Date) return localTime;
-    throw new MayflyError('store_unavailable', 'The store does not tell the time.');
+  now(): Promise<Date> {
+    return storeTime(this.#connection);
   }
 
   #find(id: string): Promise<HostDocument | null> {
@@ -135,8 +136,9 @@ export class Hosts {
   /** Says where this host's relay is from now on. */
   async announceRelay(id: string, { url, key }: RelayAddress): Promise<void> {
     checkId(id);
+    const relay = this.#fields.sealed(id, { url, key });
     await reaching('announce a relay', () =>
-      this.#relays.updateOne({ _id: id }, { $set: { url, key } }, { upsert: true, runValidators: true }),
+      this.#relays.updateOne({ _id: id }, { $set: relay }, { upsert: true, runValidators: true }),
     );
   }
 
@@ -144,7 +146,9 @@ export class Hosts {
   async relayOf(id: string): Promise<RelayAddress | null> {
     checkId(id);
     const found = await reaching('find a relay', () => this.#relays.findById(id).lean<RelayDocument>());
-    return found && { url: found.url, key: found.key };
+    if (!found) return null;
+    const { url, key } = this.#fields.opened(found);
+    return { url, key };
   }
 }
 
@@ -189,7 +193,7 @@ function refuseTaken(found: HostDocument, claim: HostClaim, now: Date): void {
 }
 
 function relaySchema(): Schema<RelayDocument> {
-  return strictSchema<RelayDocument>({ _id: NAME, url: NAME, key: NAME });
+  return strictSchema<RelayDocument>({ _id: NAME, url: NAME, key: SEALED });
 }
 
 function hostSchema(): Schema<HostDocument> {

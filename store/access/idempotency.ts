@@ -3,7 +3,9 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 /** An HTTP answer as it is given again. */
 export interface StoredAnswer {
@@ -43,16 +45,17 @@ const KEPT_MS = LIMITS.idempotencyHours * 3_600_000;
 /** Who was first with an Idempotency-Key, settled by the unique `_id`; entries are gone after 24 h. */
 export class Idempotency {
   readonly #model: Model<IdempotencyDocument>;
+  readonly #fields: SealedFields;
   readonly #now: () => number;
 
-  constructor(connection: Connection, now: () => number = Date.now) {
-    const header = strictPart({ name: NAME, value: TEXT });
+  constructor(connection: Connection, sealing: Sealing, now: () => number = Date.now) {
+    this.#fields = sealing.of('idempotency');
     const schema = strictSchema<IdempotencyDocument>({
       _id: NAME,
-      bodyDigest: NAME,
+      bodyDigest: SEALED,
       subjectId: NAME,
       expiresAt: NAME,
-      answer: { type: strictPart({ status: NUMBER, headers: [header], body: TEXT }), default: null },
+      answer: SEALED,
     });
     this.#model = connection.model<IdempotencyDocument>('Idempotency', schema, 'idempotency');
     this.#now = now;
@@ -62,7 +65,8 @@ export class Idempotency {
   async claim(claim: Claim): Promise<Claimed> {
     const { bodyDigest, subjectId } = claim;
     const expiresAt = new Date(this.#now() + KEPT_MS).toISOString();
-    const document = { _id: slotId(claim), bodyDigest, subjectId, expiresAt, answer: null };
+    const _id = slotId(claim);
+    const document = this.#fields.sealed(_id, { _id, bodyDigest, subjectId, expiresAt, answer: null });
     for (;;) {
       try {
         await reaching('claim an idempotency key', () => this.#model.create(document));
@@ -70,7 +74,7 @@ export class Idempotency {
       } catch (error) {
         if (!isDuplicateKey(error)) throw error;
       }
-      const first = await this.#get(document._id);
+      const first = await this.#get(_id);
       if (!first) continue;
       if (this.#isPast(first)) await this.#remove(first);
       else return repeated(first, bodyDigest);
@@ -79,7 +83,9 @@ export class Idempotency {
 
   /** Keeps the answer for repetitions. */
   async complete(slot: IdempotencySlot, answer: StoredAnswer): Promise<void> {
-    await reaching('keep an answer', () => this.#model.updateOne({ _id: slotId(slot) }, { $set: { answer } }));
+    const _id = slotId(slot);
+    const kept = this.#fields.sealed(_id, { answer });
+    await reaching('keep an answer', () => this.#model.updateOne({ _id }, { $set: kept }));
   }
 
   /** Gives the key free again: its first request was refused before anything was made. */
@@ -102,7 +108,8 @@ export class Idempotency {
   }
 
   async #get(id: string): Promise<IdempotencyDocument | null> {
-    return reaching('read an idempotency key', () => this.#model.findById(id).lean<IdempotencyDocument>());
+    const found = await reaching('read an idempotency key', () => this.#model.findById(id).lean<IdempotencyDocument>());
+    return found && this.#fields.opened(found);
   }
 
   /** Only that very claim: whoever claimed the slot since then keeps it. */

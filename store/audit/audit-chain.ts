@@ -1,8 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
-import { MayflyError } from '../../model/errors.ts';
+import { redact } from '../../model/redaction/redact.ts';
 import type { AuditEntry, AuditEvent } from '../../model/sandbox/audit.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { redact } from './redact.ts';
 
 /** What the first entry's `previousHash` is. */
 export const GENESIS = '0'.repeat(64);
@@ -30,18 +29,12 @@ export interface ExpiredEnd {
   mac: string;
 }
 
-/** Nothing can be appended to a chain until somebody has mended it. */
-export class BrokenChain extends MayflyError {
-  constructor(message: string) {
-    super('internal', message);
-  }
-}
-
 /** The canonical JSON of an event, redacted, with a detail that is too large replaced by its digest and beginning. */
 export function bodyOf(event: AuditEvent): string {
-  const detail = canonicalJson(redact(event.detail));
+  const shown = redact(event.detail);
+  const detail = canonicalJson(shown);
   const bytes = Buffer.byteLength(detail);
-  if (bytes <= DETAIL_BYTES) return canonicalJson({ ...event, detail: redact(event.detail) });
+  if (bytes <= DETAIL_BYTES) return canonicalJson({ ...event, detail: shown });
   const sha256 = createHash('sha256').update(detail).digest('hex');
   return canonicalJson({ ...event, detail: { cut: true, bytes, sha256, start: detail.slice(0, DETAIL_START) } });
 }

@@ -2,19 +2,35 @@ import type { Connection, Model, mongo } from 'mongoose';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
 import { DUPLICATE_KEY, isDuplicateKey, reaching, refusalsOf } from '../mongo/failure.ts';
 import { GroupCommit } from '../mongo/group-commit.ts';
-import { type AuditHead, BrokenChain } from './audit-chain.ts';
+import { BrokenChain } from '../register/broken-chain.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+import type { AuditHead } from './audit-chain.ts';
 import type { EntryDocument, HeadDocument } from './audit-documents.ts';
-import { entryId, entryOf, entrySchema, headSchema, headText, parseHead } from './audit-documents.ts';
+import { entryId, entryOf, entrySchema, headSchema, headText, parseHead, unlessLocked } from './audit-documents.ts';
 import type { ChainState } from './audit-verification.ts';
+
+/** Heads are read so many at a time. */
+const PAGE = 500;
+
+/** Stands for a body that is not the one that was written: an event to whoever shows it, and no hash of an entry fits it. */
+const DAMAGED = JSON.stringify({ actor: null, at: '', detail: {}, eventId: '', kind: 'unreadable' });
+
+type StoredState = ChainState & { id: string };
 
 /** Entries and heads as they lie in MongoDB; whether they are genuine is for a holder of the key to say. */
 export class AuditCollections {
   readonly #entries: Model<EntryDocument>;
   readonly #heads: Model<HeadDocument>;
+  readonly #fields: SealedFields;
   readonly #inserts = new GroupCommit((entries: EntryDocument[]) => this.#insertAll(entries));
   readonly #advances = new GroupCommit((heads: HeadDocument[]) => this.#advanceAll(heads));
 
-  constructor(private readonly connection: Connection) {
+  constructor(
+    private readonly connection: Connection,
+    sealing: Sealing,
+  ) {
+    this.#fields = sealing.of('audit');
     this.#entries = connection.model<EntryDocument>('AuditEntry', entrySchema(), 'audit');
     this.#heads = connection.model<HeadDocument>('AuditHead', headSchema(), 'auditHeads');
   }
@@ -33,16 +49,11 @@ export class AuditCollections {
     return { head: found?.head ?? null, expired: found?.expired };
   }
 
-  /** By sandbox. */
-  async states(): Promise<Map<string, ChainState>> {
-    const heads = await reaching('read audit heads', () => this.#heads.find().lean<HeadDocument[]>());
-    return new Map(heads.map(({ _id, head, expired }) => [_id, { head, expired }]));
-  }
-
   /** The head that is there; the given one when there was none. */
   async begin(sandboxId: string, head: AuditHead): Promise<AuditHead> {
     try {
-      await reaching('begin an audit', () => this.#heads.create({ _id: sandboxId, head: headText(head) }));
+      const stored = this.connection.collection<HeadDocument>('auditHeads');
+      await reaching('begin an audit', () => stored.insertOne({ _id: sandboxId, head: headText(head) }));
       return head;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -57,14 +68,31 @@ export class AuditCollections {
     await this.#advances.add({ _id: sandboxId, head: headText(head) });
   }
 
-  async entry(sandboxId: string, seq: number): Promise<AuditEntry | null> {
-    const document = await this.document(entryId(sandboxId, seq));
-    return document && entryOf(document);
+  /** The hashes of the first entries of chains, where they are there, by the chain. */
+  async firstHashes(ids: readonly string[]): Promise<Map<string, string>> {
+    const found = await reaching('read first entries of audits', () =>
+      this.#entries.find({ _id: { $in: ids.map((id) => entryId(id, 0)) } }).lean<EntryDocument[]>(),
+    );
+    return new Map(found.map(({ sandboxId, hash }) => [sandboxId, hash]));
   }
 
-  /** An entry with what is stored beside it. */
-  async document(id: string): Promise<EntryDocument | null> {
-    return reaching('read an audit entry', () => this.#entries.findById(id).lean<EntryDocument>());
+  /** @throws BrokenChain when it was written with a key that is not here */
+  async entry(sandboxId: string, seq: number): Promise<AuditEntry | null> {
+    const document = await this.#document(sandboxId, seq);
+    return document && unlessLocked(() => entryOf(this.#opened(document)));
+  }
+
+  /** Digests of the events up to an entry; none where it is not there. */
+  async recent(sandboxId: string, seq: number): Promise<string[]> {
+    return (await this.#document(sandboxId, seq))?.recent ?? [];
+  }
+
+  #document(sandboxId: string, seq: number): Promise<EntryDocument | null> {
+    return reaching('read an audit entry', () => this.#entries.findById(entryId(sandboxId, seq)).lean<EntryDocument>());
+  }
+
+  #opened(document: EntryDocument): EntryDocument {
+    return this.#fields.openedIfWhole(document) ?? { ...document, body: DAMAGED };
   }
 
   /** Those that are there of `count` numbers, in order. */
@@ -74,14 +102,14 @@ export class AuditCollections {
     const found = await reaching('read audit entries', () =>
       this.#entries.find({ _id: { $in: ids } }).lean<EntryDocument[]>(),
     );
-    return found.map(entryOf).sort((a, b) => a.seq - b.seq);
+    return found.map((each) => entryOf(this.#opened(each))).sort((a, b) => a.seq - b.seq);
   }
 
   /** All that is stored below the sandbox's name, not what should be there. */
   async below(sandboxId: string): Promise<EntryDocument[]> {
     const around = { $gt: `${sandboxId}.`, $lt: `${sandboxId}0` }; // between these is the slash
     const found = await reaching('read an audit', () => this.#entries.find({ _id: around }).lean<EntryDocument[]>());
-    return found.filter(({ _id }) => _id.startsWith(`${sandboxId}/`));
+    return found.filter(({ _id }) => _id.startsWith(`${sandboxId}/`)).map((each) => this.#opened(each));
   }
 
   /** Of whom there are entries. Reads the whole collection. */
@@ -90,9 +118,79 @@ export class AuditCollections {
     return new Set(found.map(({ _id }) => _id.split('/', 1)[0] ?? ''));
   }
 
+  /** Whether there is a record of a sandbox which says that it has run. */
+  async hasRun(sandboxId: string): Promise<boolean> {
+    const filter = { _id: sandboxId, runningAt: { $ne: null } };
+    const found = await reaching('look whether a sandbox has run', () =>
+      Promise.all(
+        ['sandboxes', 'endedSandboxes'].map((name) =>
+          this.connection.collection<{ _id: string; runningAt: string | null }>(name).findOne(filter),
+        ),
+      ),
+    );
+    return found.some((record) => record !== null);
+  }
+
+  /** Sandboxes that live, and those that have ended since an instant, ISO 8601. */
+  async livingSince(at: string): Promise<string[]> {
+    const looks: [collection: string, filter: Record<string, unknown>][] = [
+      ['sandboxes', {}],
+      ['endedSandboxes', { updatedAt: { $gte: at } }],
+    ];
+    const found = await reaching('read which sandboxes live', () =>
+      Promise.all(
+        looks.map(([name, filter]) =>
+          this.connection
+            .collection<{ _id: string }>(name)
+            .find(filter, { projection: { _id: 1 } })
+            .toArray(),
+        ),
+      ),
+    );
+    return found.flat().map(({ _id }) => _id);
+  }
+
+  /** Sources that have a chain. */
+  async sourceIds(): Promise<string[]> {
+    const sources = { $gt: 'src-', $lt: 'src.' };
+    const found = await reaching('read audit heads of sources', () =>
+      this.#heads.find({ _id: sources }, { _id: 1 }).lean<{ _id: string }[]>(),
+    );
+    return found.map(({ _id }) => _id);
+  }
+
+  /** What is stored of these chains beside their entries, in pages. */
+  async *statesOf(ids: readonly string[]): AsyncGenerator<StoredState[]> {
+    for (let from = 0; from < ids.length; from += PAGE) {
+      const wanted = ids.slice(from, from + PAGE);
+      const found = await reaching('read audit heads', () =>
+        this.#heads.find({ _id: { $in: wanted } }).lean<HeadDocument[]>(),
+      );
+      yield found.map(stateOf);
+    }
+  }
+
+  /** What is stored of all chains beside their entries, in pages, by their ids. */
+  async *states(): AsyncGenerator<StoredState[]> {
+    for (let after = ''; ; ) {
+      const page = await reaching('read audit heads', () =>
+        this.#heads
+          .find({ _id: { $gt: after } })
+          .sort({ _id: 1 })
+          .limit(PAGE)
+          .lean<HeadDocument[]>(),
+      );
+      yield page.map(stateOf);
+      const last = page.at(-1);
+      if (!last || page.length < PAGE) return;
+      after = last._id;
+    }
+  }
+
   /** False when its number is taken. */
   async insert(entry: AuditEntry, recent: string[]): Promise<boolean> {
-    const failure = await this.#inserts.add({ _id: entryId(entry.sandboxId, entry.seq), ...entry, recent });
+    const document = { _id: entryId(entry.sandboxId, entry.seq), ...entry, recent };
+    const failure = await this.#inserts.add(this.#fields.sealed(entry.hash, document));
     if (failure === null) return true;
     if (failure.code === DUPLICATE_KEY) return false;
     throw new BrokenChain(`The store refused an audit entry of ${entry.sandboxId}: ${failure.errmsg}`);
@@ -119,4 +217,8 @@ export class AuditCollections {
     await reaching('advance heads of audits', () => stored.bulkWrite(updates, { ordered: false }));
     return heads.map(() => null);
   }
+}
+
+function stateOf({ _id, head, expired }: HeadDocument): StoredState {
+  return { id: _id, head, expired };
 }

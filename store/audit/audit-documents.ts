@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Schema } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
-import { NAME, NUMBER, strictSchema, TEXT } from '../mongo/schema.ts';
+import { NAME, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
+import { BrokenChain } from '../register/broken-chain.ts';
 import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
 
 /** One entry; `_id` = `<sandboxId>/<seq>`, so that the unique insert settles who wrote that number. */
@@ -42,7 +44,7 @@ export function entrySchema(): Schema<EntryDocument> {
     _id: NAME,
     sandboxId: NAME,
     seq: NUMBER,
-    body: NAME,
+    body: SEALED,
     hash: NAME,
     previousHash: NAME,
     recent: [String],
@@ -89,12 +91,31 @@ export function entryOf({ sandboxId, seq, body, hash, previousHash }: EntryDocum
   return { sandboxId, seq, body, hash, previousHash };
 }
 
+/** What is read of a chain to continue it. Without its key the chain cannot be continued. @throws BrokenChain */
+export function unlessLocked<T>(open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof MayflyError && error.code === 'payload_key_unusable') throw new BrokenChain(error.message);
+    throw error;
+  }
+}
+
 /** The event id in an entry's body; null when the body is not one of ours. */
 export function eventIdOf(body: string): string | null {
+  return fieldOf(body, 'eventId');
+}
+
+/** What kind of event a body tells of; null when it is not one of ours. */
+export function kindOf(body: string): string | null {
+  return fieldOf(body, 'kind');
+}
+
+function fieldOf(body: string, name: 'eventId' | 'kind'): string | null {
   try {
     const event: unknown = JSON.parse(body);
-    if (typeof event !== 'object' || event === null || !('eventId' in event)) return null;
-    return typeof event.eventId === 'string' ? event.eventId : null;
+    const value = typeof event === 'object' && event !== null ? (event as Record<string, unknown>)[name] : null;
+    return typeof value === 'string' ? value : null;
   } catch {
     return null; // an edited body need not be JSON; its hash tells on it
   }

@@ -1,8 +1,10 @@
 import type { Connection, Model } from 'mongoose';
 import { reaching } from '../mongo/failure.ts';
-import { NAME, strictSchema } from '../mongo/schema.ts';
+import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 import type { ChainKey } from './audit-chain.ts';
-import { eventDigest, eventIdOf } from './audit-documents.ts';
+import { eventDigest, eventIdOf, unlessLocked } from './audit-documents.ts';
 
 /** An event as it will be hashed. */
 export interface EventBody {
@@ -44,14 +46,16 @@ const LOOKED_AT = 10_000;
  */
 export class AuditQueue {
   readonly #model: Model<QueuedDocument>;
+  readonly #fields: SealedFields;
   #puts = 0;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('auditQueue');
     const schema = strictSchema<QueuedDocument>({
       _id: NAME,
       sandboxId: NAME,
       place: NAME,
-      body: NAME,
+      body: SEALED,
       mac: NAME,
       why: NAME,
     });
@@ -62,7 +66,7 @@ export class AuditQueue {
   async put(key: ChainKey, sandboxId: string, { eventId, body }: EventBody, why: string): Promise<void> {
     const _id = `${sandboxId}/${eventDigest(eventId)}`;
     const place = `${new Date().toISOString()}/${String(this.#puts++).padStart(9, '0')}`;
-    const document = { sandboxId, place, body, mac: key.queued(sandboxId, body), why };
+    const document = this.#fields.sealed(_id, { sandboxId, place, body, mac: key.queued(sandboxId, body), why });
     await reaching('keep an event for the audit', () =>
       this.#model.updateOne({ _id }, { $setOnInsert: document }, { upsert: true }),
     );
@@ -71,6 +75,7 @@ export class AuditQueue {
   /**
    * What waits for a chain, in the order in which it came, at most `limit`. What was not put there by Mayfly stays where
    * it is, and shows as a fault.
+   * @throws BrokenChain when it was put there with a key that is not here
    * @param after where the page before ended; empty: from the first
    * @returns `end`: where this page ends; null when there was nothing
    */
@@ -87,6 +92,7 @@ export class AuditQueue {
         .lean<QueuedDocument[]>(),
     );
     const events = found
+      .flatMap((each) => unlessLocked(() => this.#fields.openedIfWhole(each)) ?? [])
       .filter(({ mac, body }) => mac === key.queued(sandboxId, body))
       .map(({ body }) => ({ eventId: eventIdOf(body) ?? '', body }));
     return { events, end: found.at(-1)?.place ?? null };

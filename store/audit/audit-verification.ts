@@ -1,8 +1,10 @@
 import type { AuditEntry } from '../../model/sandbox/audit.ts';
+import type { RegisterWalk } from '../register/register-walk.ts';
 import type { AuditHead, ChainKey, ExpiredEnd } from './audit-chain.ts';
 import { GENESIS } from './audit-chain.ts';
 import type { EntryDocument } from './audit-documents.ts';
 import { entryId, parseExpired, parseHead } from './audit-documents.ts';
+import { absence, birthProblems, untold } from './chain-birth.ts';
 
 export type AuditProblemKind =
   | 'edited'
@@ -12,6 +14,11 @@ export type AuditProblemKind =
   | 'reordered'
   | 'forged-head'
   | 'no-chain'
+  | 'gone'
+  | 'unborn'
+  | 'restarted'
+  | 'rolled-back'
+  | 'unrecorded'
   | 'time-went-back';
 
 export interface AuditProblem {
@@ -40,6 +47,14 @@ export interface ChainState {
   expired?: string | undefined;
 }
 
+/** What a chain is held against. */
+export interface Expectation {
+  /** Read before the chain; without it the chain is judged by itself. */
+  register?: RegisterWalk | undefined;
+  /** Ids that its entries must tell of. */
+  told?: readonly string[];
+}
+
 /**
  * Judges one chain: `documents` is all that the store has below the sandbox's name, read after `state`. Genuine
  * entries beyond the head are no problem: their writer was about to advance it, or did so after we read it.
@@ -49,11 +64,12 @@ export function verifyChain(
   sandboxId: string,
   state: ChainState,
   documents: readonly EntryDocument[],
+  { register, told = [] }: Expectation = {},
 ): Verification {
   const { head: headText, expired: expiredText } = state;
   if (headText === null && expiredText === undefined && documents.length === 0) {
-    const problem: AuditProblem = { seq: null, kind: 'no-chain', detail: 'neither entries nor a head are stored' };
-    return { ok: false, entries: 0, problems: [problem] };
+    const problem = absence(sandboxId, register);
+    return { ok: problem === null, entries: 0, problems: problem ? [problem] : [] };
   }
   const head = genuineHead(key, sandboxId, headText);
   const byId = new Map(documents.map((document) => [document._id, document]));
@@ -61,11 +77,14 @@ export function verifyChain(
   const length = chainLength(sandboxId, Math.max(head?.count ?? 0, expired?.count ?? 0), byId);
   const walk = walkEntries(key, sandboxId, length, byId, expired);
   const known = head?.count ?? length;
+  const found = { head, expired, length, genuine: walk.genuine };
   const problems = [
     ...(head ? headProblems(head, walk.genuine, expired) : [forgedHead(headText)]),
     ...(expiredText !== undefined && !expired ? [forgedExpiry()] : []),
     ...walk.problems.map((problem) => asInserted(problem, known)),
     ...strays(sandboxId, length, documents),
+    ...(register ? birthProblems(sandboxId, found, register) : []),
+    ...untold(found, told),
     ...backwards(walk.genuine),
   ];
   const ok = problems.every((problem) => problem.kind === 'time-went-back');

@@ -1,6 +1,15 @@
 import type { Schema } from 'mongoose';
 import { COMMAND_OUTCOMES, COMMAND_STATES, type CommandRecord } from '../../model/sandbox/command.ts';
-import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import {
+  actorPart,
+  NAME,
+  NULLABLE_NUMBER,
+  NULLABLE_TEXT,
+  NUMBER,
+  SEALED,
+  strictPart,
+  strictSchema,
+} from '../mongo/schema.ts';
 
 export type CommandDocument = Omit<CommandRecord, 'id'> & { _id: string };
 
@@ -19,8 +28,8 @@ export function commandSchema(): Schema<CommandDocument> {
     sandboxId: NAME,
     hostId: NAME,
     installationId: NULLABLE_TEXT,
-    spec: { type: specPart(), required: true },
-    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    spec: SEALED,
+    createdBy: { type: actorPart(), required: true },
     state: { type: String, required: true, enum: COMMAND_STATES },
     requestedAt: NAME,
     startedAt: NULLABLE_TEXT,
@@ -28,22 +37,9 @@ export function commandSchema(): Schema<CommandDocument> {
     outcome: { type: String, default: null, enum: [...COMMAND_OUTCOMES, null] },
     exitCode: NULLABLE_NUMBER,
     signal: NULLABLE_TEXT,
-    reason: NULLABLE_TEXT,
-    failure: { type: strictPart({ code: NAME, message: TEXT }), default: null },
+    reason: SEALED,
+    failure: { type: strictPart({ code: NAME, message: SEALED }), default: null },
     stdout: { type: summary, required: true },
     stderr: { type: summary, required: true },
-  });
-}
-
-function specPart(): Schema {
-  return strictPart({
-    command: NULLABLE_TEXT,
-    argv: { type: [String], default: null },
-    envNames: [String],
-    cwd: NULLABLE_TEXT,
-    user: NULLABLE_TEXT,
-    timeoutSeconds: NUMBER,
-    maxOutputBytes: NUMBER,
-    stdinOpen: { type: Boolean, required: true },
   });
 }

@@ -2,7 +2,9 @@ import type { Connection, Model } from 'mongoose';
 import type { CommandInputs } from '../../model/sandbox/command.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 /** Values as a list, like metadata: a variable's name would be the name of a field otherwise. */
 interface CommandInputsDocument {
@@ -17,23 +19,20 @@ interface CommandInputsDocument {
  */
 export class StoredCommandInputs {
   readonly #model: Model<CommandInputsDocument>;
+  readonly #fields: SealedFields;
 
-  constructor(connection: Connection) {
-    const schema = strictSchema<CommandInputsDocument>({
-      _id: NAME,
-      env: [strictPart({ name: NAME, value: TEXT })],
-      stdin: { type: Buffer }, // also when it is empty, which `required` would refuse
-    });
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('launches');
+    const schema = strictSchema<CommandInputsDocument>({ _id: NAME, env: SEALED, stdin: SEALED });
     this.#model = connection.model<CommandInputsDocument>('Launch', schema, 'launches');
   }
 
   /** Keeps what one command needs; what is there already (a repeated request) stays. */
   async keep(commandId: string, { env, stdin }: CommandInputs): Promise<void> {
     const values = Object.entries(env).map(([name, value]) => ({ name, value }));
+    const inputs = this.#fields.sealed(commandId, { env: values, stdin: Buffer.from(stdin) });
     try {
-      await reaching('keep what a command needs', () =>
-        this.#model.create({ _id: commandId, env: values, stdin: Buffer.from(stdin) }),
-      );
+      await reaching('keep what a command needs', () => this.#model.create({ _id: commandId, ...inputs }));
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }
@@ -45,8 +44,8 @@ export class StoredCommandInputs {
       this.#model.findById(commandId).lean<CommandInputsDocument>(),
     );
     if (!found) return null;
-    const env = Object.fromEntries(found.env.map(({ name, value }) => [name, value]));
-    return { env, stdin: bytesOf(found.stdin) };
+    const { env, stdin } = this.#fields.opened(found);
+    return { env: Object.fromEntries(env.map(({ name, value }) => [name, value])), stdin: bytesOf(stdin) };
   }
 
   async remove(commandId: string): Promise<void> {

@@ -4,6 +4,8 @@ import { isCommandId } from '../../model/ids.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 import { type CommandDocument, commandSchema, documentOf, recordOf } from './command-document.ts';
 
 export interface CommandPage {
@@ -18,8 +20,10 @@ const NEWEST_FIRST = { requestedAt: -1, _id: -1 } as const;
 /** The records of commands; `_id` = command id. Inserted by the API, then written by the worker of its host only. */
 export class Commands {
   readonly #model: Model<CommandDocument>;
+  readonly #fields: SealedFields;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('commands');
     this.#model = connection.model<CommandDocument>('Command', commandSchema(), 'commands');
   }
 
@@ -27,7 +31,7 @@ export class Commands {
   async create(record: CommandRecord): Promise<void> {
     checkId(record.id);
     try {
-      await reaching('record a command', () => this.#model.create(documentOf(record)));
+      await reaching('record a command', () => this.#model.create(this.#fields.sealed(record.id, documentOf(record))));
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }
@@ -37,14 +41,14 @@ export class Commands {
   async get(id: string): Promise<CommandRecord | null> {
     checkId(id);
     const found = await reaching('read a command', () => this.#model.findById(id).lean<CommandDocument>());
-    return found && recordOf(found);
+    return found && this.#record(found);
   }
 
   /** Sets the given fields, each as a whole. @throws MayflyError command_not_found */
   async update(id: string, changes: Partial<Omit<CommandRecord, 'id'>>): Promise<void> {
     checkId(id);
     const { matchedCount } = await reaching('change a command', () =>
-      this.#model.updateOne({ _id: id }, { $set: changes }, { runValidators: true }),
+      this.#model.updateOne({ _id: id }, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
     );
     if (matchedCount === 0) throw new MayflyError('command_not_found', `There is no command ${id} in the store.`);
   }
@@ -62,7 +66,7 @@ export class Commands {
         .limit(query.limit + 1)
         .lean<CommandDocument[]>(),
     );
-    const items = found.slice(0, query.limit).map(recordOf);
+    const items = found.slice(0, query.limit).map((each) => this.#record(each));
     const last = items.at(-1);
     const nextCursor = found.length > query.limit && last ? cursorOf({ at: last.requestedAt, id: last.id }) : null;
     return { items, nextCursor };
@@ -82,7 +86,11 @@ export class Commands {
     const found = await reaching('list the commands of a time', () =>
       this.#model.find(filter).sort({ startedAt: 1, _id: 1 }).limit(limit).lean<CommandDocument[]>(),
     );
-    return found.map(recordOf);
+    return found.map((each) => this.#record(each));
+  }
+
+  #record(document: CommandDocument): CommandRecord {
+    return recordOf(this.#fields.opened(document));
   }
 }
 

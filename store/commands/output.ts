@@ -3,7 +3,9 @@ import type { OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES } from '../../model/sandbox/output-frame.ts';
 import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
 import { reaching } from '../mongo/failure.ts';
-import { NAME, strictSchema } from '../mongo/schema.ts';
+import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 import { type Mark, packMarks, unpackMarks } from './output-marks.ts';
 
 /** What a chunk holds; its first mark is at its first byte. */
@@ -28,28 +30,27 @@ interface ChunkDocument {
  */
 export class Output {
   readonly #model: Model<ChunkDocument>;
+  readonly #fields: SealedFields;
 
-  constructor(connection: Connection) {
-    const schema = strictSchema<ChunkDocument>({
-      _id: NAME,
-      bytes: { type: Buffer, required: true },
-      marks: { type: Buffer, required: true },
-    });
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('output');
+    const schema = strictSchema<ChunkDocument>({ _id: NAME, bytes: SEALED, marks: SEALED });
     this.#model = connection.model<ChunkDocument>('OutputChunk', schema, 'output');
   }
 
   async put(commandId: string, stream: OutputStream, n: number, { bytes, marks }: Chunk): Promise<void> {
-    const content = { bytes: Buffer.from(bytes), marks: packMarks(marks) };
-    await reaching('store output', () =>
-      this.#model.updateOne({ _id: chunkId(commandId, stream, n) }, { $set: content }, { upsert: true }),
-    );
+    const _id = chunkId(commandId, stream, n);
+    const content = this.#fields.sealed(_id, { bytes: Buffer.from(bytes), marks: packMarks(marks) });
+    await reaching('store output', () => this.#model.updateOne({ _id }, { $set: content }, { upsert: true }));
   }
 
   async chunk(commandId: string, stream: OutputStream, n: number): Promise<Chunk | null> {
     const found = await reaching('read output', () =>
       this.#model.findById(chunkId(commandId, stream, n)).lean<ChunkDocument>(),
     );
-    return found && { bytes: bytesOf(found.bytes), marks: unpackMarks(bytesOf(found.marks)) };
+    if (!found) return null;
+    const { bytes, marks } = this.#fields.opened(found);
+    return { bytes: bytesOf(bytes), marks: unpackMarks(bytesOf(marks)) };
   }
 
   /** Bytes of one stream from an offset on, at most `limit`: less, also none, where no more is stored. */

@@ -2,7 +2,8 @@
 //
 // It is FerretDB as a library behind a front that lets one write through at a time, see [Front] for why, and that
 // answers it when it is durable, see [Flusher].
-// When it accepts clients it prints one line of JSON on stdout: {"address":"127.0.0.1:27017","uri":"mongodb://…"}.
+// When it accepts clients it prints one line of JSON on stdout: {"address":"127.0.0.1:27017","uri":"mongodb://…"},
+// where a Unix socket's address is its path.
 // Logs go to stderr as JSON. SIGTERM and SIGINT finish the requests under way and stop.
 package main
 
@@ -15,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,6 +29,7 @@ const backendSocket = "backend.sock"
 
 type options struct {
 	listen        string
+	socket        string
 	dir           string
 	exitWithStdin bool
 }
@@ -34,11 +37,12 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 picks a free one")
+	flag.StringVar(&o.socket, "socket", "", "listen on this Unix socket instead, which only its owner can open")
 	flag.StringVar(&o.dir, "dir", "", "folder of the data, made with mode 0700 if absent")
 	flag.BoolVar(&o.exitWithStdin, "exit-with-stdin", false, "stop when standard input closes, as it does when the parent ends")
 	flag.Parse()
 	if o.dir == "" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "usage: mayfly-store --dir FOLDER [--listen ADDRESS:PORT] [--exit-with-stdin]")
+		fmt.Fprintln(os.Stderr, "usage: mayfly-store --dir FOLDER [--listen ADDRESS:PORT | --socket FILE] [--exit-with-stdin]")
 		os.Exit(2)
 	}
 
@@ -67,9 +71,8 @@ func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) erro
 		return err
 	}
 	defer lock.Close()
-	// Holding the lock, a socket that is still there is the remains of a killed process.
-	if err := os.Remove(backendSocket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("cannot remove the old backend socket: %w", err)
+	if err := removeSocket(backendSocket); err != nil {
+		return err
 	}
 
 	backend, err := ferretdb.New(&ferretdb.Config{
@@ -94,9 +97,9 @@ func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) erro
 		}
 	}()
 
-	listener, err := net.Listen("tcp", o.listen)
+	listener, err := listen(o)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", o.listen, err)
+		return fmt.Errorf("cannot listen: %w", err)
 	}
 	defer listener.Close()
 	if err := announce(ready, listener.Addr().String()); err != nil {
@@ -110,11 +113,30 @@ func run(ctx context.Context, o options, ready io.Writer, log *slog.Logger) erro
 	return front.Serve(ctx, listener)
 }
 
+// listen opens what clients connect to. The umask of [run] keeps a socket to its owner.
+func listen(o options) (net.Listener, error) {
+	if o.socket == "" {
+		return net.Listen("tcp", o.listen)
+	}
+	if err := removeSocket(o.socket); err != nil {
+		return nil, err
+	}
+	return net.Listen("unix", o.socket)
+}
+
+// removeSocket removes what a killed process has left. Whoever calls it holds the lock of the data folder.
+func removeSocket(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot remove an old socket: %w", err)
+	}
+	return nil
+}
+
 // announce tells whoever started the store where it is; clients may connect from here on.
 func announce(w io.Writer, address string) error {
 	err := json.NewEncoder(w).Encode(map[string]string{
 		"address": address,
-		"uri":     "mongodb://" + address + "/?directConnection=true",
+		"uri":     "mongodb://" + url.PathEscape(address) + "/?directConnection=true",
 	})
 	if err != nil {
 		return fmt.Errorf("cannot announce the address: %w", err)

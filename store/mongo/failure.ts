@@ -13,6 +13,9 @@ export const DUPLICATE_KEY = 11_000;
  */
 const NOT_SERVING = new Set([89, 91, 189, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436, 14_031]);
 
+/** The server's code for what its user may not (`Unauthorized`). */
+const UNAUTHORIZED = 13;
+
 /** Driver errors that mean "no connection" but share no base class. */
 const NOT_CONNECTED = new Set([
   'MongoNotConnectedError',
@@ -28,6 +31,11 @@ const BROKEN_SOCKET = new Set(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT
 /** Whether a unique insert lost against an earlier one. */
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+}
+
+/** Whether the server's user has no right to what was asked. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === UNAUTHORIZED;
 }
 
 /**

@@ -23,10 +23,22 @@ export function strictPart(definition: SchemaDefinition): mongoose.Schema {
   return new mongoose.Schema(definition, { strict: 'throw', _id: false, id: false, minimize: false });
 }
 
+/** Who did it: an `Actor` of model/sandbox/sandbox.ts. */
+export function actorPart(): mongoose.Schema {
+  return strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT, project: TEXT });
+}
+
+/** A `Size` of model/project-limits.ts. */
+export function sizePart(): mongoose.Schema {
+  return strictPart({ cpus: NUMBER, memoryMib: NUMBER });
+}
+
 /** A string that may not be empty (mongoose's `required` takes the empty string for absent). */
 export const NAME = { type: String, required: true } as const;
 /** Any string, also an empty one. */
 export const TEXT = { type: String } as const;
 export const NULLABLE_TEXT = { type: String, default: null } as const;
+/** What is sealed before it is written: bytes, or whatever it was before there was sealing. */
+export const SEALED = { type: mongoose.Schema.Types.Mixed, default: null } as const;
 export const NUMBER = { type: Number, required: true } as const;
 export const NULLABLE_NUMBER = { type: Number, default: null } as const;

@@ -1,9 +1,9 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
-import type { AuditHead, ChainKey } from '../audit/audit-chain.ts';
+import type { AuditHead } from '../audit/audit-chain.ts';
 import { entryId, expiredText, type HeadDocument, parseHead } from '../audit/audit-documents.ts';
+import type { AuditKeys } from '../audit/audit-verifier.ts';
 import { reaching } from '../mongo/failure.ts';
-import { below, collectionOf, type Exported, found, type Raw } from './retained.ts';
+import { type Archive, below, collectionOf, type Exported, found, type Raw } from './retained.ts';
 import type { EndedSandbox } from './retention.ts';
 
 /** Entries are removed so many at a time. */
@@ -15,8 +15,8 @@ const AT_ONCE = 100;
  */
 export class AuditRetention {
   constructor(
-    private readonly connection: Connection,
-    private readonly key: ChainKey | null,
+    private readonly archive: Archive,
+    private readonly keys: AuditKeys | null,
   ) {}
 
   /**
@@ -40,36 +40,39 @@ export class AuditRetention {
 
   /** The entries of a chain and its head, to be exported. */
   async *documents(sandboxId: string): AsyncGenerator<Exported> {
-    yield* found(this.connection, 'auditHeads', { _id: sandboxId });
-    yield* found(this.connection, 'audit', below(sandboxId));
+    yield* found(this.archive, 'auditHeads', { _id: sandboxId });
+    yield* found(this.archive, 'audit', below(sandboxId));
   }
 
   /** When the last entry that its head knows says that it was made, ISO 8601; null when it is not there. Not verified here. */
   async lastAt(sandboxId: string): Promise<string | null> {
     const { count } = await this.#head(sandboxId);
     const last = await reaching('read the end of an audit', () =>
-      collectionOf(this.connection, 'audit').findOne({ _id: entryId(sandboxId, count - 1) }),
+      collectionOf(this.archive.connection, 'audit').findOne({ _id: entryId(sandboxId, count - 1) }),
     );
-    return last ? String((JSON.parse(String(last['body'])) as { at?: unknown }).at) : null;
+    if (!last) return null;
+    const { body } = this.archive.sealing.of('audit').opened(last);
+    return String((JSON.parse(String(body)) as { at?: unknown }).at);
   }
 
   /**
-   * Removes the entries up to the head of a chain that was verified and exported. Begun again after it was cut short, it
+   * Removes the entries up to the head of a chain that was verified and exported, when the register says so. Begun again after it was cut short, it
    * goes on. Appends meanwhile go on behind the end that stays.
    * @returns how many entries that were
    * @throws MayflyError internal without the key
    */
   async remove(sandboxId: string): Promise<number> {
-    if (!this.key)
+    if (!this.keys)
       throw new MayflyError('internal', 'This process was not given the audit key, so it removes no audit.');
     const { count, hash } = await this.#head(sandboxId);
-    const expired = expiredText(this.key.expiry(sandboxId, { count, hash, at: new Date().toISOString() }));
+    await this.keys.register.add({ kind: 'removed', subject: sandboxId, count, hash });
+    const expired = expiredText(this.keys.chains.expiry(sandboxId, { count, hash, at: new Date().toISOString() }));
     return reaching('remove an audit that is past', async () => {
       await this.#heads().updateOne({ _id: sandboxId }, { $set: { expired } });
       let removed = 0;
       for (let from = 0; from < count; from += AT_ONCE) {
         const numbers = Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, n) => entryId(sandboxId, from + n));
-        const entries = collectionOf(this.connection, 'audit');
+        const entries = collectionOf(this.archive.connection, 'audit');
         removed += (await entries.deleteMany({ _id: { $in: numbers } })).deletedCount;
       }
       await this.#heads().updateOne({ _id: sandboxId }, { $unset: { endedAt: '' } });
@@ -85,6 +88,6 @@ export class AuditRetention {
   }
 
   #heads() {
-    return this.connection.collection<HeadDocument & Raw>('auditHeads');
+    return this.archive.connection.collection<HeadDocument & Raw>('auditHeads');
   }
 }

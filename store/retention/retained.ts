@@ -1,8 +1,15 @@
 import type { Connection } from 'mongoose';
+import type { Sealing } from '../sealed/sealing.ts';
 
 export type Raw = Record<string, unknown> & { _id: string };
 
-/** One document as it is exported, and from which collection. */
+/** Where documents are, and what opens them. */
+export interface Archive {
+  connection: Connection;
+  sealing: Sealing;
+}
+
+/** One document as it is exported, opened, and from which collection. */
 export interface Exported {
   collection: string;
   document: Raw;
@@ -30,21 +37,22 @@ export function partsOf(sandboxId: string): [collection: string, filter: Record<
 }
 
 /** All that is stored of a sandbox that has ended, but for its audit. The record itself comes first. */
-export async function* documentsOf(connection: Connection, sandboxId: string): AsyncGenerator<Exported> {
+export async function* documentsOf(archive: Archive, sandboxId: string): AsyncGenerator<Exported> {
   const all: [string, Record<string, unknown>][] = [['endedSandboxes', { _id: sandboxId }], ...partsOf(sandboxId)];
-  for (const [collection, filter] of all) yield* found(connection, collection, filter);
-  for await (const command of found(connection, 'commands', { sandboxId })) {
+  for (const [collection, filter] of all) yield* found(archive, collection, filter);
+  for await (const command of found(archive, 'commands', { sandboxId })) {
     yield command;
-    yield* found(connection, 'output', below(command.document._id));
+    yield* found(archive, 'output', below(command.document._id));
   }
 }
 
 export async function* found(
-  connection: Connection,
+  { connection, sealing }: Archive,
   collection: string,
   filter: Record<string, unknown>,
 ): AsyncGenerator<Exported> {
+  const fields = sealing.of(collection);
   for await (const document of collectionOf(connection, collection).find(filter, { batchSize: AT_ONCE })) {
-    yield { collection, document };
+    yield { collection, document: fields.opened(document) };
   }
 }

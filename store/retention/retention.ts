@@ -1,9 +1,8 @@
-import type { Connection } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId } from '../../model/ids.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
 import { reaching } from '../mongo/failure.ts';
-import { below, collectionOf, documentsOf, type Exported, partsOf } from './retained.ts';
+import { type Archive, below, collectionOf, documentsOf, type Exported, partsOf } from './retained.ts';
 
 /** A sandbox that has ended, and when its record was last written. ISO 8601. */
 export interface EndedSandbox {
@@ -20,7 +19,7 @@ const LIVING_SNAPSHOTS: SnapshotState[] = ['creating', 'ready', 'deleting'];
 
 /** Removes what is past of sandboxes. What it is asked to remove somebody must have exported before, who wants it. */
 export class Retention {
-  constructor(private readonly connection: Connection) {}
+  constructor(private readonly archive: Archive) {}
 
   /**
    * Sandboxes whose end was before an instant, the longest ago first.
@@ -61,7 +60,7 @@ export class Retention {
   /** All that is stored of a sandbox that has ended, but for its audit, to be exported. */
   documents(sandboxId: string): AsyncGenerator<Exported> {
     checkId(sandboxId);
-    return documentsOf(this.connection, sandboxId);
+    return documentsOf(this.archive, sandboxId);
   }
 
   /**
@@ -112,11 +111,11 @@ export class Retention {
   }
 
   #counts() {
-    return this.connection.collection<{ _id: string; removed: number }>('retention');
+    return this.archive.connection.collection<{ _id: string; removed: number }>('retention');
   }
 
   #collection(name: string) {
-    return collectionOf(this.connection, name);
+    return collectionOf(this.archive.connection, name);
   }
 
   async #delete(name: string, filter: Record<string, unknown>): Promise<number> {

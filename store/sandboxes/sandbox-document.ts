@@ -1,7 +1,19 @@
 import type { Schema } from 'mongoose';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { SANDBOX_PHASES, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
-import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import {
+  actorPart,
+  NAME,
+  NULLABLE_NUMBER,
+  NULLABLE_TEXT,
+  NUMBER,
+  SEALED,
+  sizePart,
+  strictPart,
+  strictSchema,
+  TEXT,
+} from '../mongo/schema.ts';
 
 /**
  * Metadata keys are the caller's, and `a.b` or `$a` mean something to MongoDB as field names; so they are kept as
@@ -12,28 +24,37 @@ type StoredSpec = Omit<SandboxSpec, 'metadata'> & { metadata: { name: string; va
 export type SandboxDocument = Omit<SandboxRecord, 'id' | 'spec'> & {
   _id: string;
   spec: StoredSpec;
-  /** The name, where it is this one's alone: only among the living, and absent in whoever has none. */
+  /** The name within its project, where it is this one's alone: only among the living, and absent in whoever has none. */
   heldName?: string;
 };
 
+/** @param record of a life that began before there were projects it has none */
 export function documentOf({ id, spec, ...rest }: SandboxRecord): SandboxDocument {
-  return { _id: id, ...rest, spec: storedSpec(spec) };
+  return { _id: id, ...rest, project: rest.project ?? DEFAULT_PROJECT, spec: storedSpec(spec) };
+}
+
+/** What of a name no two of the living have alike. In the first project it is the bare name, as before there were others. */
+export function heldNameOf(project: string, name: string): string {
+  return project === DEFAULT_PROJECT ? name : `${project}/${name}`;
 }
 
 /** Of one that begins: it holds its name. */
 export function livingDocumentOf(record: SandboxRecord): SandboxDocument {
-  return { ...documentOf(record), ...(record.name !== null && { heldName: record.name }) };
+  const document = documentOf(record);
+  return { ...document, ...(record.name !== null && { heldName: heldNameOf(document.project, record.name) }) };
 }
 
 /**
  * Records that were written before there were snapshots refer to none; before there was auto-resume, none wanted it;
- * before there were quotas, none was suspended for space; before there were names, none had one.
+ * before there were quotas, none was suspended for space; before there were names, none had one; before there were projects,
+ * all were of the first.
  */
 export function recordOf({ _id, spec, heldName: _held, ...rest }: SandboxDocument): SandboxRecord {
   const metadata = Object.fromEntries(spec.metadata.map(({ name, value }) => [name, value]));
   return {
     id: _id,
     ...rest,
+    project: rest.project ?? DEFAULT_PROJECT,
     name: rest.name ?? null,
     parentSnapshotId: rest.parentSnapshotId ?? null,
     stalledBy: rest.stalledBy ?? null,
@@ -59,15 +80,17 @@ function storedSpec(spec: SandboxSpec): StoredSpec {
 export function sandboxSchema(): Schema<SandboxDocument> {
   return strictSchema<SandboxDocument>({
     _id: NAME,
+    project: NAME,
     name: NULLABLE_TEXT,
     heldName: TEXT,
     state: { type: String, required: true, enum: SANDBOX_STATES },
     phase: { type: String, default: null, enum: [...SANDBOX_PHASES, null] },
     spec: { type: specPart(), required: true },
-    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    createdBy: { type: actorPart(), required: true },
     hostId: NULLABLE_TEXT,
     installationId: NULLABLE_TEXT,
     askedHosts: { type: [strictPart({ hostId: NAME, installationId: NULLABLE_TEXT })], default: undefined },
+    size: { type: sizePart(), default: undefined },
     parentSnapshotId: NULLABLE_TEXT,
     ssh: { type: strictPart({ address: NAME, port: NUMBER, user: NAME, hostKey: NAME }), default: null },
     macAddress: NULLABLE_TEXT,
@@ -76,9 +99,9 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     runningAt: NULLABLE_TEXT,
     expiresAt: NAME,
     stopReason: NULLABLE_TEXT,
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
     stalledBy: NULLABLE_TEXT,
-    waitingFor: NULLABLE_TEXT,
+    waitingFor: SEALED,
     auditFault: TEXT, // without a default: a version that does not know it must be able to end what it finds
     proof: { type: proofPart(), default: null },
     steps: [strictPart({ step: NAME, startedAt: NAME, endedAt: NAME })],
@@ -95,9 +118,9 @@ function specPart(): Schema {
     ttlSeconds: NUMBER,
     idleSeconds: NULLABLE_NUMBER,
     autoResume: { type: Boolean, default: false },
-    metadata: [strictPart({ name: TEXT, value: TEXT })],
+    metadata: SEALED,
     agentId: NULLABLE_TEXT,
-    network: { type: strictPart({ egress: NAME }), required: true },
+    network: { type: strictPart({ egress: NAME, allowed: TEXT }), required: true },
   });
 }
 

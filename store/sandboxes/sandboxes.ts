@@ -5,8 +5,10 @@ import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts
 import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 import type { SandboxDocument } from './sandbox-document.ts';
-import { documentOf, livingDocumentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
+import { documentOf, heldNameOf, livingDocumentOf, recordOf, sandboxSchema, setOf } from './sandbox-document.ts';
 
 export interface SandboxPage {
   items: SandboxRecord[];
@@ -14,7 +16,15 @@ export interface SandboxPage {
   nextCursor: string | null;
 }
 
-type Changes = Partial<Omit<SandboxRecord, 'id' | 'name'>>;
+export interface SandboxQuery {
+  limit: number;
+  cursor?: string;
+  state?: SandboxState;
+  alive?: boolean;
+  project?: string;
+}
+
+type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'project'>>;
 
 /** Newest first; the id settles equal times, so that pages neither repeat nor skip a record. */
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
@@ -29,8 +39,10 @@ const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 export class Sandboxes {
   readonly #alive: Model<SandboxDocument>;
   readonly #ended: Model<SandboxDocument>;
+  readonly #fields: SealedFields;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('sandboxes');
     this.#alive = connection.model<SandboxDocument>('Sandbox', sandboxSchema(), 'sandboxes');
     this.#ended = connection.model<SandboxDocument>('EndedSandbox', sandboxSchema(), 'endedSandboxes');
   }
@@ -50,7 +62,7 @@ export class Sandboxes {
       if (present || record.name === null) {
         throw new MayflyError('internal', `The id ${record.id} was given to two requests.`);
       }
-      if (await this.named(record.name)) {
+      if (await this.named(record.name, record.project)) {
         throw new MayflyError('name_taken', `Another sandbox that lives is named ${record.name}.`);
       }
       // Whoever had the name has just ended.
@@ -63,18 +75,18 @@ export class Sandboxes {
    */
   async put(record: SandboxRecord): Promise<void> {
     checkId(record.id);
-    if (isFinal(record.state)) return move(documentOf(record), this.#alive, this.#ended);
+    if (isFinal(record.state)) return this.#move(documentOf(record), this.#alive, this.#ended);
     try {
-      await move(livingDocumentOf(record), this.#ended, this.#alive);
+      await this.#move(livingDocumentOf(record), this.#ended, this.#alive);
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      await move(documentOf(record), this.#ended, this.#alive);
+      await this.#move(documentOf(record), this.#ended, this.#alive);
     }
   }
 
   /** A late repetition of the request may have put one that has ended among the living. */
   async #afterItsEnd(id: string): Promise<SandboxRecord | null> {
-    const ended = await find(this.#ended, id);
+    const ended = await this.#find(this.#ended, id);
     if (!ended) return null;
     await reaching('remove a record', () => this.#alive.deleteOne({ _id: id, state: 'requested' }));
     return recordOf(ended);
@@ -84,19 +96,24 @@ export class Sandboxes {
   async get(id: string): Promise<SandboxRecord | null> {
     checkId(id);
     // The last look is for one that has just begun to end once more.
-    const found = (await find(this.#alive, id)) ?? (await find(this.#ended, id)) ?? (await find(this.#alive, id));
+    const found = await this.#anywhere(id);
     return found && recordOf(found);
   }
 
-  /** The one that lives and has this name. @throws MayflyError invalid_id */
-  async named(name: string): Promise<SandboxRecord | null> {
+  async #anywhere(id: string): Promise<SandboxDocument | null> {
+    const look = (home: Model<SandboxDocument>) => this.#find(home, id);
+    return (await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive));
+  }
+
+  /** The one of the project that lives and has this name. @throws MayflyError invalid_id */
+  async named(name: string, project: string): Promise<SandboxRecord | null> {
     if (typeof name !== 'string' || !isSandboxName(name)) {
       throw new MayflyError('invalid_id', 'That is not the name of a sandbox.');
     }
     const found = await reaching('find a sandbox by its name', () =>
-      this.#alive.findOne({ heldName: name }).lean<SandboxDocument>(),
+      this.#alive.findOne({ heldName: heldNameOf(project, name) }).lean<SandboxDocument>(),
     );
-    return found && recordOf(found);
+    return found && recordOf(this.#fields.opened(found));
   }
 
   /**
@@ -106,7 +123,7 @@ export class Sandboxes {
   async update(id: string, changes: Changes): Promise<SandboxRecord> {
     checkId(id);
     const isEnd = changes.state !== undefined && isFinal(changes.state);
-    const changed = isEnd ? await this.#end(id, changes) : await change(this.#alive, id, changes);
+    const changed = isEnd ? await this.#end(id, changes) : await this.#change(this.#alive, id, changes);
     const late = changed ?? (await this.#changeEnded(id, changes));
     if (!late) throw new MayflyError('sandbox_not_found', `There is no sandbox ${id} in the store.`);
     return recordOf(late);
@@ -114,19 +131,19 @@ export class Sandboxes {
 
   /** Null when it is not among the living, perhaps because this was done before. */
   async #end(id: string, changes: Changes): Promise<SandboxDocument | null> {
-    const present = await find(this.#alive, id);
+    const present = await this.#find(this.#alive, id);
     if (!present) return null;
     const { heldName: _freed, ...rest } = present;
     const ended = { ...rest, ...setOf(changes) };
-    await move(ended, this.#alive, this.#ended);
+    await this.#move(ended, this.#alive, this.#ended);
     return ended;
   }
 
   /** What has ended stays so: whoever finds it among the ended was late. */
   async #changeEnded(id: string, changes: Changes): Promise<SandboxDocument | null> {
     const { state } = changes;
-    if (state === undefined || isFinal(state)) return change(this.#ended, id, changes);
-    const ended = await find(this.#ended, id);
+    if (state === undefined || isFinal(state)) return this.#change(this.#ended, id, changes);
+    const ended = await this.#find(this.#ended, id);
     if (ended)
       throw new MayflyError('sandbox_ended', `${id} is ${ended.state}, and does not become ${state} any more.`);
     return null;
@@ -135,11 +152,16 @@ export class Sandboxes {
   /**
    * One page, newest first. Records made meanwhile do not move the following pages.
    * @param query.alive only those that have not ended
+   * @param query.project only those of it
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
-  async list(query: { limit: number; cursor?: string; state?: SandboxState; alive?: boolean }): Promise<SandboxPage> {
-    const { limit, cursor, state, alive } = query;
-    const filter = { ...(state && { state }), ...(cursor !== undefined && olderThan(cursor)) };
+  async list(query: SandboxQuery): Promise<SandboxPage> {
+    const { limit, cursor, state, alive, project } = query;
+    const filter = {
+      ...(project !== undefined && { project }),
+      ...(state && { state }),
+      ...(cursor !== undefined && olderThan(cursor)),
+    };
     // The living first: one that ends in between is then in both, and not in none.
     const homes = state ? [this.#homeOf(state)] : alive ? [this.#alive] : [this.#alive, this.#ended];
     const found = new Map<string, SandboxDocument>();
@@ -154,7 +176,7 @@ export class Sandboxes {
       for (const document of part) found.set(document._id, document);
     }
     const ordered = [...found.values()].sort(byAge);
-    const items = ordered.slice(0, limit).map(recordOf);
+    const items = ordered.slice(0, limit).map((each) => recordOf(this.#fields.opened(each)));
     const last = items.at(-1);
     return { items, nextCursor: ordered.length > limit && last ? cursorOf({ at: last.createdAt, id: last.id }) : null };
   }
@@ -168,7 +190,7 @@ export class Sandboxes {
       );
       for (const document of part) found.set(document._id, document);
     }
-    return [...found.values()].map(recordOf);
+    return [...found.values()].map((each) => recordOf(this.#fields.opened(each)));
   }
 
   /** How many sandboxes are in each state; states without any are missing. */
@@ -190,7 +212,9 @@ export class Sandboxes {
     const isEnded = isFinal(record.state);
     try {
       await reaching('record a sandbox', () =>
-        isEnded ? this.#ended.create(documentOf(record)) : this.#alive.create(livingDocumentOf(record)),
+        isEnded
+          ? this.#ended.create(this.#fields.sealed(record.id, documentOf(record)))
+          : this.#alive.create(this.#fields.sealed(record.id, livingDocumentOf(record))),
       );
       return true;
     } catch (error) {
@@ -202,31 +226,31 @@ export class Sandboxes {
   #homeOf(state: SandboxState): Model<SandboxDocument> {
     return isFinal(state) ? this.#ended : this.#alive;
   }
-}
 
-async function find(home: Model<SandboxDocument>, id: string): Promise<SandboxDocument | null> {
-  return reaching('read a sandbox', () => home.findById(id).lean<SandboxDocument>());
-}
+  async #find(home: Model<SandboxDocument>, id: string): Promise<SandboxDocument | null> {
+    const found = await reaching('read a sandbox', () => home.findById(id).lean<SandboxDocument>());
+    return found && this.#fields.opened(found);
+  }
 
-async function change(home: Model<SandboxDocument>, id: string, changes: Changes): Promise<SandboxDocument | null> {
-  return reaching('change a sandbox', () =>
-    home
-      .findOneAndUpdate({ _id: id }, { $set: setOf(changes) }, { returnDocument: 'after', runValidators: true })
-      .lean<SandboxDocument>(),
-  );
-}
+  async #change(home: Model<SandboxDocument>, id: string, changes: Changes): Promise<SandboxDocument | null> {
+    const set = this.#fields.sealed(id, setOf(changes));
+    const found = await reaching('change a sandbox', () =>
+      home
+        .findOneAndUpdate({ _id: id }, { $set: set }, { returnDocument: 'after', runValidators: true })
+        .lean<SandboxDocument>(),
+    );
+    return found && this.#fields.opened(found);
+  }
 
-/** Repeating it, after it was cut short, does no harm. */
-async function move(
-  document: SandboxDocument,
-  from: Model<SandboxDocument>,
-  to: Model<SandboxDocument>,
-): Promise<void> {
-  const _id = document._id;
-  await reaching('move a sandbox', async () => {
-    await to.replaceOne({ _id }, document, { upsert: true, runValidators: true });
-    await from.deleteOne({ _id });
-  });
+  /** Repeating it, after it was cut short, does no harm. */
+  async #move(document: SandboxDocument, from: Model<SandboxDocument>, to: Model<SandboxDocument>): Promise<void> {
+    const { _id } = document;
+    const moved = this.#fields.sealed(_id, document);
+    await reaching('move a sandbox', async () => {
+      await to.replaceOne({ _id }, moved, { upsert: true, runValidators: true });
+      await from.deleteOne({ _id });
+    });
+  }
 }
 
 function byAge(a: SandboxDocument, b: SandboxDocument): number {

@@ -1,17 +1,22 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSourceId } from '../../model/ids.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { BAKED_SOURCE_STATES, type BakedSource, type BakedSourceState } from '../../model/snapshots/baked-source.ts';
 import { reaching } from '../mongo/failure.ts';
-import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 type BakedDocument = Omit<BakedSource, 'id'> & { _id: string };
 
 /** Sources that were made of snapshots, `_id` = source id. Each is written by the workflows of its name only. */
 export class BakedSources {
   readonly #model: Model<BakedDocument>;
+  readonly #fields: SealedFields;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('bakedSources');
     this.#model = connection.model<BakedDocument>('BakedSource', bakedSchema(), 'bakedSources');
   }
 
@@ -19,7 +24,7 @@ export class BakedSources {
   async get(id: string): Promise<BakedSource | null> {
     checkId(id);
     const found = await reaching('read a baked source', () => this.#model.findById(id).lean<BakedDocument>());
-    return found && recordOf(found);
+    return found && this.#record(found);
   }
 
   /** All that were ever made under that name, by host. */
@@ -27,7 +32,7 @@ export class BakedSources {
     const found = await reaching('read baked sources', () =>
       this.#model.find({ name: String(name) }).lean<BakedDocument[]>(),
     );
-    return found.map(recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+    return found.map((each) => this.#record(each)).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
   }
 
   /** All that are in one of these states. */
@@ -35,14 +40,18 @@ export class BakedSources {
     const found = await reaching('read baked sources by state', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<BakedDocument[]>(),
     );
-    return found.map(recordOf);
+    return found.map((each) => this.#record(each));
   }
 
   /** Takes the place of an earlier record of that id. */
   async begin({ id, ...fields }: BakedSource): Promise<void> {
     checkId(id);
     await reaching('record a bake', () =>
-      this.#model.findOneAndUpdate({ _id: id }, { $set: fields }, { upsert: true, runValidators: true }),
+      this.#model.findOneAndUpdate(
+        { _id: id },
+        { $set: this.#fields.sealed(id, fields) },
+        { upsert: true, runValidators: true },
+      ),
     );
   }
 
@@ -51,11 +60,19 @@ export class BakedSources {
     checkId(id);
     const changed = await reaching('change a baked source', () =>
       this.#model
-        .findOneAndUpdate({ _id: id }, { $set: changes }, { returnDocument: 'after', runValidators: true })
+        .findOneAndUpdate(
+          { _id: id },
+          { $set: this.#fields.sealed(id, changes) },
+          { returnDocument: 'after', runValidators: true },
+        )
         .lean<BakedDocument>(),
     );
-    if (changed) return recordOf(changed);
+    if (changed) return this.#record(changed);
     throw new MayflyError('source_not_found', `There is no baked source ${id} in the store.`);
+  }
+
+  #record(document: BakedDocument): BakedSource {
+    return recordOf(this.#fields.opened(document));
   }
 }
 
@@ -64,13 +81,14 @@ function checkId(id: string): void {
 }
 
 function recordOf({ _id, ...rest }: BakedDocument): BakedSource {
-  return { id: _id, ...rest };
+  return { id: _id, ...rest, project: rest.project ?? DEFAULT_PROJECT };
 }
 
 function bakedSchema(): Schema<BakedDocument> {
   const disk = strictPart({ target: NAME, sha256: NAME, virtualBytes: NUMBER, storedBytes: NUMBER });
   return strictSchema<BakedDocument>({
     _id: NAME,
+    project: NAME,
     hostId: NAME,
     installationId: NULLABLE_TEXT,
     name: NAME,
@@ -79,12 +97,12 @@ function bakedSchema(): Schema<BakedDocument> {
     snapshotId: NAME,
     sandboxId: NAME,
     builderId: NAME,
-    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    createdBy: { type: actorPart(), required: true },
     createdAt: NAME,
     readyAt: NULLABLE_TEXT,
     image: { type: strictPart({ disks: [disk], sizeBytes: NUMBER }), default: null },
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
-    waitingFor: NULLABLE_TEXT,
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
+    waitingFor: SEALED,
     updatedAt: NAME,
   });
 }

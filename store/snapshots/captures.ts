@@ -1,10 +1,13 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isCaptureId } from '../../model/ids.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { CAPTURE_STATES, type CaptureRecord, type CaptureState } from '../../model/snapshots/capture.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
-import { NAME, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 type CaptureDocument = Omit<CaptureRecord, 'id'> & { _id: string };
 
@@ -19,8 +22,10 @@ const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 /** The records of captures, one document each, `_id` = capture id. None is ever removed. */
 export class Captures {
   readonly #model: Model<CaptureDocument>;
+  readonly #fields: SealedFields;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('captures');
     this.#model = connection.model<CaptureDocument>('Capture', captureSchema(), 'captures');
   }
 
@@ -29,7 +34,7 @@ export class Captures {
     checkId(record.id);
     const { id: _id, ...rest } = record;
     try {
-      await reaching('record a capture', () => this.#model.create({ _id, ...rest }));
+      await reaching('record a capture', () => this.#model.create(this.#fields.sealed(_id, { _id, ...rest })));
       return record;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -43,19 +48,26 @@ export class Captures {
   async get(id: string): Promise<CaptureRecord | null> {
     checkId(id);
     const found = await reaching('read a capture', () => this.#model.findById(id).lean<CaptureDocument>());
-    return found && recordOf(found);
+    return found && this.#record(found);
   }
 
   /** Sets the given fields, each as a whole, and answers with the new record. @throws MayflyError capture_not_found */
-  async update(id: string, changes: Partial<Omit<CaptureRecord, 'id' | 'hostId' | 'source'>>): Promise<CaptureRecord> {
+  async update(
+    id: string,
+    changes: Partial<Omit<CaptureRecord, 'id' | 'hostId' | 'source' | 'project'>>,
+  ): Promise<CaptureRecord> {
     checkId(id);
     const changed = await reaching('change a capture', () =>
       this.#model
-        .findOneAndUpdate({ _id: id }, { $set: changes }, { returnDocument: 'after', runValidators: true })
+        .findOneAndUpdate(
+          { _id: id },
+          { $set: this.#fields.sealed(id, changes) },
+          { returnDocument: 'after', runValidators: true },
+        )
         .lean<CaptureDocument>(),
     );
     if (!changed) throw new MayflyError('capture_not_found', `There is no capture ${id} in the store.`);
-    return recordOf(changed);
+    return this.#record(changed);
   }
 
   /**
@@ -72,7 +84,7 @@ export class Captures {
         .limit(limit + 1)
         .lean<CaptureDocument[]>(),
     );
-    const items = found.slice(0, limit).map(recordOf);
+    const items = found.slice(0, limit).map((each) => this.#record(each));
     const last = items.at(-1);
     const isMore = found.length > limit && last;
     return { items, nextCursor: isMore ? cursorOf({ at: last.createdAt, id: last.id }) : null };
@@ -83,7 +95,7 @@ export class Captures {
     const found = await reaching('read captures by state', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<CaptureDocument[]>(),
     );
-    return found.map(recordOf);
+    return found.map((each) => this.#record(each));
   }
 
   /** Those of the sources of that name that can be cloned, newest first. */
@@ -94,12 +106,24 @@ export class Captures {
         .sort(NEWEST_FIRST)
         .lean<CaptureDocument[]>(),
     );
-    return found.map(recordOf);
+    return found.map((each) => this.#record(each));
+  }
+
+  #record(document: CaptureDocument): CaptureRecord {
+    return recordOf(this.#fields.opened(document));
   }
 }
 
+/** Those from before there were projects are of the first, and their clones may reach what they like. */
 function recordOf({ _id, ...rest }: CaptureDocument): CaptureRecord {
-  return { id: _id, ...rest };
+  const project = rest.project ?? DEFAULT_PROJECT;
+  return {
+    id: _id,
+    ...rest,
+    project,
+    projects: rest.projects ?? [project],
+    allowedEgress: rest.allowedEgress ?? 'internet',
+  };
 }
 
 function checkId(id: string): void {
@@ -123,15 +147,18 @@ function captureSchema(): Schema<CaptureDocument> {
   });
   return strictSchema<CaptureDocument>({
     _id: NAME,
+    project: NAME,
+    projects: { type: [String], default: undefined },
+    allowedEgress: TEXT,
     hostId: NAME,
     installationId: NULLABLE_TEXT,
     source: NAME,
     state: { type: String, required: true, enum: CAPTURE_STATES },
-    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    createdBy: { type: actorPart(), required: true },
     createdAt: NAME,
     readyAt: NULLABLE_TEXT,
     saved: { type: saved, default: null },
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
-    waitingFor: NULLABLE_TEXT,
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
+    waitingFor: SEALED,
   });
 }

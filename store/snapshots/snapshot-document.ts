@@ -1,6 +1,18 @@
 import type { Schema } from 'mongoose';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
 import { SNAPSHOT_KINDS, SNAPSHOT_STATES, type SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, NUMBER, strictPart, strictSchema, TEXT } from '../mongo/schema.ts';
+import {
+  actorPart,
+  NAME,
+  NULLABLE_NUMBER,
+  NULLABLE_TEXT,
+  NUMBER,
+  SEALED,
+  sizePart,
+  strictPart,
+  strictSchema,
+  TEXT,
+} from '../mongo/schema.ts';
 
 export type SnapshotDocument = Omit<SnapshotRecord, 'id'> & {
   _id: string;
@@ -8,13 +20,14 @@ export type SnapshotDocument = Omit<SnapshotRecord, 'id'> & {
   expectedBytes?: number | null;
 };
 
+/** @param record of a life that began before there were projects it has none */
 export function documentOf({ id, ...rest }: SnapshotRecord, expectedBytes: number): SnapshotDocument {
-  return { _id: id, ...rest, expectedBytes };
+  return { _id: id, ...rest, project: rest.project ?? DEFAULT_PROJECT, expectedBytes };
 }
 
 export function recordOf(document: SnapshotDocument): SnapshotRecord {
   const { _id, expectedBytes: _expectedBytes, ...rest } = document;
-  return { id: _id, ...rest };
+  return { id: _id, ...rest, project: rest.project ?? DEFAULT_PROJECT };
 }
 
 export function snapshotSchema(): Schema<SnapshotDocument> {
@@ -24,6 +37,7 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
   const saved = { kind, disks: [disk], memoryBytes: NULLABLE_NUMBER, sizeBytes: NUMBER, quiesced, savedAt: NAME };
   return strictSchema<SnapshotDocument>({
     _id: NAME,
+    project: NAME,
     sandboxId: NAME,
     hostId: NAME,
     installationId: NULLABLE_TEXT,
@@ -33,12 +47,13 @@ export function snapshotSchema(): Schema<SnapshotDocument> {
     state: { type: String, required: true, enum: SNAPSHOT_STATES },
     reason: NAME,
     parentId: NULLABLE_TEXT,
-    network: strictPart({ egress: NAME }),
-    createdBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), required: true },
+    network: strictPart({ egress: NAME, allowed: TEXT }),
+    size: { type: sizePart(), default: undefined },
+    createdBy: { type: actorPart(), required: true },
     createdAt: NAME,
     readyAt: NULLABLE_TEXT,
     saved: { type: strictPart(saved), default: null },
-    failure: { type: strictPart({ code: NAME, step: TEXT, message: TEXT }), default: null },
+    failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
     keptFor: NULLABLE_TEXT,
     expectedBytes: NULLABLE_NUMBER,
   });

@@ -1,11 +1,14 @@
 import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId, isSnapshotId } from '../../model/ids.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { SnapshotReason, SnapshotRecord, SnapshotState } from '../../model/snapshots/snapshot.ts';
 import type { StoredPart } from '../../model/snapshots/storage.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
 import { NAME, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 import { documentOf, recordOf, type SnapshotDocument, snapshotSchema } from './snapshot-document.ts';
 
 export interface SnapshotPage {
@@ -30,9 +33,11 @@ const PASSING: SnapshotReason = 'diff';
 /** The records of snapshots, one document each, `_id` = snapshot id. None is ever removed. */
 export class Snapshots {
   readonly #model: Model<SnapshotDocument>;
+  readonly #fields: SealedFields;
   readonly #names: Model<NameDocument>;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('snapshots');
     this.#model = connection.model<SnapshotDocument>('Snapshot', snapshotSchema(), 'snapshots');
     const names = strictSchema<NameDocument>({ _id: NAME, snapshotId: NAME });
     this.#names = connection.model<NameDocument>('SnapshotName', names, 'snapshotNames');
@@ -47,7 +52,9 @@ export class Snapshots {
     checkId(record.id);
     await this.#claimName(record);
     try {
-      await reaching('record a snapshot', () => this.#model.create(documentOf(record, expectedBytes)));
+      await reaching('record a snapshot', () =>
+        this.#model.create(this.#fields.sealed(record.id, documentOf(record, expectedBytes))),
+      );
       return record;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -61,7 +68,7 @@ export class Snapshots {
   async get(id: string): Promise<SnapshotRecord | null> {
     checkId(id);
     const found = await reaching('read a snapshot', () => this.#model.findById(id).lean<SnapshotDocument>());
-    return found && recordOf(found);
+    return found && this.#record(found);
   }
 
   /**
@@ -71,16 +78,20 @@ export class Snapshots {
    */
   async update(
     id: string,
-    changes: Partial<Omit<SnapshotRecord, 'id' | 'sandboxId' | 'name'>>,
+    changes: Partial<Omit<SnapshotRecord, 'id' | 'sandboxId' | 'name' | 'project'>>,
   ): Promise<SnapshotRecord> {
     checkId(id);
     const changed = await reaching('change a snapshot', () =>
       this.#model
-        .findOneAndUpdate({ _id: id }, { $set: changes }, { returnDocument: 'after', runValidators: true })
+        .findOneAndUpdate(
+          { _id: id },
+          { $set: this.#fields.sealed(id, changes) },
+          { returnDocument: 'after', runValidators: true },
+        )
         .lean<SnapshotDocument>(),
     );
     if (!changed) throw new MayflyError('snapshot_not_found', `There is no snapshot ${id} in the store.`);
-    const record = recordOf(changed);
+    const record = this.#record(changed);
     if (NAMELESS.has(record.state)) await this.#releaseName(record);
     return record;
   }
@@ -100,7 +111,7 @@ export class Snapshots {
         .limit(limit + 1)
         .lean<SnapshotDocument[]>(),
     );
-    const items = found.slice(0, limit).map(recordOf);
+    const items = found.slice(0, limit).map((each) => this.#record(each));
     const last = items.at(-1);
     return {
       items,
@@ -113,7 +124,7 @@ export class Snapshots {
     const found = await reaching('read snapshots by state', () =>
       this.#model.find({ state: { $in: [...states] } }).lean<SnapshotDocument[]>(),
     );
-    return found.map(recordOf);
+    return found.map((each) => this.#record(each));
   }
 
   /** Those of a sandbox that nobody has finished. */
@@ -122,7 +133,7 @@ export class Snapshots {
     const found = await reaching('read snapshots in the making', () =>
       this.#model.find({ sandboxId, state: 'creating' }).lean<SnapshotDocument[]>(),
     );
-    return found.map(recordOf);
+    return found.map((each) => this.#record(each));
   }
 
   /** What counts in quotas: every one that is saved, or begun, and not deleted. */
@@ -130,9 +141,10 @@ export class Snapshots {
     const found = await reaching('read what is stored of snapshots', () =>
       this.#model.find({ state: { $in: ['creating', 'ready', 'deleting'] } }).lean<SnapshotDocument[]>(),
     );
-    return found.map(({ _id, sandboxId, hostId, createdBy, saved, expectedBytes }) => ({
+    return found.map(({ _id, project, sandboxId, hostId, createdBy, saved, expectedBytes }) => ({
       kind: 'snapshot',
       id: _id,
+      project: project ?? DEFAULT_PROJECT,
       sandboxId,
       hostId,
       apiKeyId: createdBy.apiKeyId,
@@ -161,6 +173,10 @@ export class Snapshots {
     await reaching('free the name of a snapshot', () =>
       this.#names.deleteOne({ _id: `${sandboxId}/${name}`, snapshotId: id }),
     );
+  }
+
+  #record(document: SnapshotDocument): SnapshotRecord {
+    return recordOf(this.#fields.opened(document));
   }
 }
 

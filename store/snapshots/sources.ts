@@ -3,15 +3,19 @@ import { MayflyError } from '../../model/errors.ts';
 import { isHostId, isSourceId } from '../../model/ids.ts';
 import type { SourceAccess, SourceAccessState } from '../../model/snapshots/source-access.ts';
 import { reaching } from '../mongo/failure.ts';
-import { NAME, NULLABLE_NUMBER, NULLABLE_TEXT, strictPart, strictSchema } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_NUMBER, NULLABLE_TEXT, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
 
 type SourceDocument = Omit<SourceAccess, 'id'> & { _id: string };
 
 /** Which running sources may be looked at; `_id` = source id. Each is written by its own workflow's activities only. */
 export class Sources {
   readonly #model: Model<SourceDocument>;
+  readonly #fields: SealedFields;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('sources');
     this.#model = connection.model<SourceDocument>('Source', sourceSchema(), 'sources');
   }
 
@@ -19,7 +23,7 @@ export class Sources {
   async get(id: string): Promise<SourceAccess | null> {
     checkId(id);
     const found = await reaching('read a source', () => this.#model.findById(id).lean<SourceDocument>());
-    return found && recordOf(found);
+    return found && this.#record(found);
   }
 
   /** All that were ever asked to be prepared under that name, by host. */
@@ -27,7 +31,7 @@ export class Sources {
     const found = await reaching('read sources', () =>
       this.#model.find({ name: String(name) }).lean<SourceDocument[]>(),
     );
-    return found.map(recordOf).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
+    return found.map((each) => this.#record(each)).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
   }
 
   /** All that can be looked at. */
@@ -37,7 +41,7 @@ export class Sources {
 
   async in(state: SourceAccessState): Promise<SourceAccess[]> {
     const found = await reaching('read sources by state', () => this.#model.find({ state }).lean<SourceDocument[]>());
-    return found.map(recordOf);
+    return found.map((each) => this.#record(each));
   }
 
   /** Changes what is known of a source, and answers with all of it; what is not known yet begins as nothing. */
@@ -51,12 +55,16 @@ export class Sources {
       this.#model
         .findOneAndUpdate(
           { _id: id },
-          { $set: { ...changes, hostId, installationId, name } },
+          { $set: { ...this.#fields.sealed(id, changes), hostId, installationId, name } },
           { upsert: true, returnDocument: 'after', runValidators: true },
         )
         .lean<SourceDocument>(),
     );
-    return recordOf(found);
+    return this.#record(found);
+  }
+
+  #record(document: SourceDocument): SourceAccess {
+    return recordOf(this.#fields.opened(document));
   }
 }
 
@@ -92,9 +100,9 @@ function sourceSchema(): Schema<SourceDocument> {
     gateVersion: NULLABLE_TEXT,
     changes: [String],
     preparedAt: NULLABLE_TEXT,
-    preparedBy: { type: strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT }), default: null },
-    failure: { type: strictPart({ code: NAME, step: NAME, message: NAME }), default: null },
-    waitingFor: NULLABLE_TEXT,
+    preparedBy: { type: actorPart(), default: null },
+    failure: { type: strictPart({ code: NAME, step: NAME, message: SEALED }), default: null },
+    waitingFor: SEALED,
     updatedAt: NAME,
   });
 }

@@ -3,8 +3,9 @@ import { type Backlog, OutputWriter } from '../../commands/output-writer.ts';
 import type { OutputStream } from '../../model/sandbox/command.ts';
 import { OUTPUT_CHUNK_BYTES, type OutputFrame } from '../../model/sandbox/output-frame.ts';
 import { replay } from '../../store/commands/output-replay.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
 import { commandId } from '../store/support.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sweep } from '../support/sweep.ts';
 
@@ -14,7 +15,7 @@ let backlog: Backlog;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
   backlog = { bytes: 0 };
 });
 afterAll(async () => {

@@ -166,3 +166,21 @@ test('an upload may take longer than the 300 s that Node gives a request; its he
   expect(server.requestTimeout).toBe(0);
   expect(server.headersTimeout).toBeGreaterThan(0);
 });
+
+// 0.4 s. Holds: who sends half a body, with a key or without, holds no connection.
+test('a body that stalls is refused, a file may take its time, and the rest of an answered one is not waited for', async () => {
+  const slow = apiServer({ fetch: routes }, pino({ level: 'silent' }), { bodyMs: 100 });
+  slow.listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  const { port } = slow.address() as AddressInfo;
+  const half = async (path: string) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`PUT ${path} HTTP/1.1\r\n${HOST}Content-Length: 10\r\n\r\nabc`);
+    return socket;
+  };
+  expect(await rest(await half('/body'))).toContain('"code":"request_timeout"');
+  const file = await half('/v1/sandboxes/x/files/body');
+  expect(await rest(file)).toContain('answer of /v1/sandboxes/x/files/body'); // and then the connection ends
+  slow.close();
+  slow.closeAllConnections();
+});

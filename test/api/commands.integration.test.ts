@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CommandFollower } from '../../api/commands/command-follower.ts';
-import type { AppDeps } from '../../api/http/context.ts';
+import type { RequestDeps } from '../../api/http/context.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
 import { command, commandId } from '../store/support.ts';
@@ -214,7 +214,11 @@ describe('stored output', () => {
       throw new MayflyError('host_unavailable', 'away');
     };
     const record = (await commands.get(running)) ?? command(31);
-    const deps = { store: door.store, guests: { request }, logger: pino({ level: 'silent' }) } as unknown as AppDeps;
+    const deps = {
+      store: door.store,
+      guests: { request },
+      logger: pino({ level: 'silent' }),
+    } as unknown as RequestDeps;
     const follower = new CommandFollower(deps, record, { stdout: 0, stderr: 0 }, new AbortController().signal);
     const told: unknown[] = [];
     for await (const piece of follower.pieces()) told.push('text' in piece ? piece.text : piece);

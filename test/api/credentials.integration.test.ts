@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
+import { signKey } from '../../sagas/certificates.ts';
 import { useMayfly } from '../support/mayfly.ts';
 import { ended, isAlive, SshCaller } from '../support/ssh-caller.ts';
 import { FULL } from '../support/sweep.ts';
@@ -29,6 +31,7 @@ beforeAll(async () => {
     'sandboxes:write': await make('sandboxes:write'),
     'sources:look': await make('sources:look'),
     admin: await make('admin'),
+    operator: await make('operator'),
     both: await make('sandboxes:read', 'sandboxes:write'),
   };
 });
@@ -251,7 +254,7 @@ describe('with a running sandbox', () => {
 
   test("the platform's own certificate is renewed for the key that it had, and for no other", async () => {
     const ask = (publicKey: string) =>
-      mayfly().sagas.issueCertificate(makeKeyPair('id').publicKey.slice(-20), {
+      signKey(mayfly().client, mayfly().machine().signer, randomUUID(), {
         sandboxId: sandbox.id,
         publicKey,
         purpose: 'host',

@@ -19,7 +19,7 @@ describe('forking', () => {
     const { id: snapshotId } = await taken();
     const response = await fork({ snapshotId, cpus: 2 });
     const spec = { source: 'golden', snapshotId, cpus: 2 };
-    expect([response.status, await response.json()]).toMatchObject([201, { spec, parentSnapshotId: null }]);
+    expect([response.status, await response.json()]).toMatchObject([201, { spec, parentSnapshotId: snapshotId }]);
   });
 
   it('can reach what its snapshot could, unless it asks otherwise, and says so', async () => {

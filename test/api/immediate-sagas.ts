@@ -1,10 +1,11 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import type { Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
+import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { CommandInput } from '../../model/sandbox/command.ts';
-import { isFinal, type SandboxFailure, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxFailure, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import { type BakeSourceInput, type DeleteSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
 import { type CaptureInput, newCapture } from '../../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot.ts';
@@ -12,7 +13,7 @@ import type { SourceInput } from '../../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput, SourcePowerTask } from '../../model/snapshots/source-power.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { Store } from '../../store/connect.ts';
-import { record, snapshot } from '../store/support.ts';
+import { snapshot } from '../store/support.ts';
 
 /** What operations make of a sandbox; `running` otherwise. */
 const STATES: Partial<Record<string, SandboxState>> = { pause: 'paused', hibernate: 'hibernated' };
@@ -66,6 +67,10 @@ export class ImmediateSagas implements Sagas {
     else await aborted(signal);
   }
 
+  async isOpen(id: string): Promise<boolean> {
+    return this.#sagas.has(id);
+  }
+
   async patch(id: string, patch: SandboxPatch): Promise<void> {
     const record = await this.#store.sandboxes.get(id);
     if (!record || isFinal(record.state)) throw new MayflyError('sandbox_ended', `The saga of ${id} has ended.`);
@@ -104,8 +109,18 @@ export class ImmediateSagas implements Sagas {
     this.operations.push(operation);
     if (operation.kind !== 'snapshot') return;
     const { operationId: id, name, snapshotKind: kind, reason = 'requested', actor } = operation;
+    const { project = 'default' } = (await this.#store.sandboxes.get(sandboxId)) ?? {};
     await this.#store.snapshots.create(
-      snapshot(0, { id, sandboxId, name, kind, reason, createdBy: actor, createdAt: new Date().toISOString() }),
+      snapshot(0, {
+        id,
+        project,
+        sandboxId,
+        name,
+        kind,
+        reason,
+        createdBy: actor,
+        createdAt: new Date().toISOString(),
+      }),
     );
   }
 
@@ -242,7 +257,7 @@ export class ImmediateSagas implements Sagas {
 
   async #start(input: SandboxInput): Promise<void> {
     this.started.push(input.id);
-    await this.#store.sandboxes.create(requested(input));
+    await this.#store.sandboxes.create(requestedRecord(input));
   }
 
   async #fail(id: string): Promise<void> {
@@ -256,8 +271,4 @@ function aborted(signal: AbortSignal): Promise<never> {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener('abort', () => reject(signal.reason));
   });
-}
-
-function requested({ id, name, spec, createdBy, requestedAt: at }: SandboxInput): SandboxRecord {
-  return record(0, { id, name: name ?? null, spec, createdBy, createdAt: at, updatedAt: at, expiresAt: at });
 }

@@ -128,7 +128,7 @@ async function sources(): Promise<void> {
   await ask('runSourceCommand', { name }, { body: { command: 'cat /srv/notes.txt | wc -l' } });
   await ask('readSourceFile', { name, path: 'srv/notes.txt' });
   await ask('readSourceFile', { name, path: 'srv' });
-  const { id } = await ask('createCapture', { name }, { body: {} });
+  const { id } = await ask('createCapture', { name }, { body: { allowedEgress: 'internet' } });
   await ask('listCaptures', { name });
   await ask('getCapture', { id });
   await ask('deleteCapture', { id });
@@ -157,6 +157,16 @@ async function keys(): Promise<void> {
   await ask('revokeKey', { id });
 }
 
+async function projects(): Promise<void> {
+  const id = 'team-a';
+  await ask('createProject', {}, { body: { id, sources: ['golden-debian12'], limits: { sandboxes: 20 } } });
+  await ask('updateProject', { id }, { body: { sources: ['golden-debian12', SOURCE], limits: { cpus: 40 } } });
+  await ask('getProject', { id });
+  await ask('getProjectUsage', { id });
+  await ask('deleteProject', { id });
+  await ask('listProjects');
+}
+
 beforeAll(async () => {
   await runningSource();
   door = await TestDoor.open(mayfly());
@@ -164,6 +174,7 @@ beforeAll(async () => {
   await ask('listHosts');
   await hosts();
   await keys();
+  await projects();
   const wish = {
     name: 'web',
     source: 'golden-debian12',

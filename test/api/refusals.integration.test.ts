@@ -107,7 +107,7 @@ describe('a body that is no JSON', () => {
 
   it('is refused when it is not UTF-8', async () => {
     const body = Buffer.concat([Buffer.from('{"source":"gold'), Buffer.from([0xff, 0xfe]), Buffer.from('en"}')]);
-    const key = await door.key('admin');
+    const key = await door.key('operator');
     const headers = { 'X-API-Key': key, 'Content-Type': 'application/json' };
     const response = await door.app.request('/v1/sandboxes', { method: 'POST', headers, body });
     expect((await problemOf(response)).code).toBe('invalid_json');
@@ -128,7 +128,7 @@ describe('a body that is no JSON', () => {
   it('is refused at 10 MB, whether or not it said its length', async () => {
     const body = JSON.stringify({ ...good, agentId: 'x'.repeat(10_000_000) });
     expect((await problemOf(await door.call('POST', '/v1/sandboxes', body))).code).toBe('body_too_large');
-    const headers = { 'X-API-Key': await door.key('admin'), 'Content-Type': 'application/json' };
+    const headers = { 'X-API-Key': await door.key('operator'), 'Content-Type': 'application/json' };
     const chunked = new Request('http://x/v1/sandboxes', {
       method: 'POST',
       headers,
@@ -141,7 +141,7 @@ describe('a body that is no JSON', () => {
 
 describe('keys', () => {
   it('are needed, whole and not revoked', async () => {
-    const secret = await door.key('admin');
+    const secret = await door.key('operator');
     const id = secret.slice(4, 16);
     for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${secret}`, `Bearer ${secret}x`, 'Bearer mfk_']) {
       const response = await door.call('POST', '/v1/sandboxes', good, { Authorization: authorization });

@@ -55,7 +55,7 @@ beforeAll(async () => {
   guests = new RelayClient(store);
   app = createApp({ store, sagas, guests, version: '0', logger: pino({ level: 'silent' }) });
   const key = async (...scopes: Scope[]) => (await store.apiKeys.create({ name: 'test', scopes })).secret;
-  admin = await key('admin');
+  admin = await key('operator');
   looker = await key('sources:look');
   for (const name of [NAME, OTHER]) {
     await hypervisor().runningSources.make(name);

@@ -7,8 +7,9 @@ import type { Problem } from '../../api/http/problem.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRecord } from '../../model/host.ts';
 import type { Scope } from '../../model/scopes.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
 import { hostRecord } from '../support/host-record.ts';
+import { openStore } from '../support/open-store.ts';
 import { startStoreServer } from '../support/store-server.ts';
 import { ImmediateSagas } from './immediate-sagas.ts';
 
@@ -36,9 +37,9 @@ export interface Door {
   app: App;
   store: Store;
   sagas: ImmediateSagas;
-  /** Sends a request with the admin key, or with the one in `key`; an object as body becomes JSON. */
+  /** Sends a request with an operator's key, or with the one in `key`; an object as body becomes JSON. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>, key?: string): Promise<Response>;
-  key(...scopes: Scope[]): Promise<string>;
+  key: { (...scopes: Scope[]): Promise<string>; in(project: string, ...scopes: Scope[]): Promise<string> };
   close(): Promise<void>;
 }
 
@@ -71,19 +72,21 @@ function parameter(_whole: string, name: string): string {
 /** The whole API on a store of its own, with one live host that has the source `golden`. */
 export async function openDoor(guests = noGuests): Promise<Door> {
   const server = await startStoreServer();
-  const store = await connectStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
+  const store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 1) });
   await store.hosts.describe(host('kvm-1'));
   const sagas = new ImmediateSagas(store);
   const app = createApp({ store, sagas, guests, version: '0.0.0', logger: pino({ level: 'silent' }) });
-  const key = async (...scopes: Scope[]) => (await store.apiKeys.create({ name: 'test', scopes })).secret;
-  const admin = await key('admin');
+  const keyIn = async (project: string, ...scopes: Scope[]) =>
+    (await store.apiKeys.create({ name: 'test', project, scopes })).secret;
+  const key = Object.assign((...scopes: Scope[]) => keyIn('default', ...scopes), { in: keyIn });
+  const operator = await key('operator');
   const document = openApiDocument(app, '0.0.0');
   return {
     app,
     store,
     sagas,
     key,
-    call: async (method, path, body, headers = {}, secret = admin) => {
+    call: async (method, path, body, headers = {}, secret = operator) => {
       const response = await app.request(path, {
         method,
         headers: {

@@ -12,6 +12,9 @@ afterAll(() => server.stop());
 const ID = 'cap-0123456789abcdef';
 const capture: Capture = {
   id: ID,
+  project: 'default',
+  projects: ['default'],
+  allowedEgress: 'none',
   hostId: 'kvm-1',
   source: 'web 1\u001b[2J',
   state: 'ready',

@@ -38,6 +38,7 @@ describe('docker-compose.yml', () => {
   it('mounts declared volumes and files that are there', () => {
     for (const [, { volumes = [] }] of services) {
       for (const source of volumes.map((volume) => volume.split(':')[0] ?? '')) {
+        if (source.startsWith('${')) continue; // the operator's, from the environment
         if (source.startsWith('./')) expect(existsSync(fileURLToPath(new URL(source, ROOT))), source).toBe(true);
         else if (!source.startsWith('/')) expect(compose.volumes).toHaveProperty(source);
       }
@@ -52,6 +53,60 @@ describe('docker-compose.yml', () => {
     }
     expect(volumes).not.toContain(`${savedMemoryFolder(leases)}:${savedMemoryFolder(leases)}:ro`); // it is removed there
     expect(pid).toBe('host');
+  });
+
+  it('lets nobody speak to Temporal but who has a certificate, and gives each process its own', () => {
+    const temporal = compose.services['temporal']?.environment ?? {};
+    expect(temporal['TEMPORAL_TLS_REQUIRE_CLIENT_AUTH']).toBe('true');
+    const folder = (name: string, { volumes = [] }: z.infer<typeof service>) =>
+      volumes
+        .map((volume) => /example.env\}\/(.+):\/(?:proxy-)?certificates:ro$/.exec(volume)?.[1])
+        .filter((own) => own !== undefined)
+        .map((own) => [name, own.replace(/\$\{MAYFLY_HOST_ID:.*\}/, '<id>')]);
+    const given = services.flatMap(([name, each]) => folder(name, each));
+    expect(given).toEqual([
+      ['temporal', 'server'],
+      ['temporal-namespace', 'admin'],
+      ['temporal-ui', 'ui'],
+      ['proxy', 'proxy'],
+      ['proxy', 'proxy-server'],
+      ['api', 'api'],
+      ['control', 'control'],
+      ['host', 'host-<id>'],
+    ]);
+    const script = read('deploy/temporal/certificates.sh');
+    expect(script).toContain('set -- server ui admin control proxy proxy-server api');
+  });
+
+  it('has the API and hosts speak to the proxy, and only what may all there to Temporal', () => {
+    const spoken = services.flatMap(([name, { environment = {} }]) => {
+      const address = environment['TEMPORAL_ADDRESS'];
+      return address === undefined ? [] : [[name, address]];
+    });
+    expect(Object.fromEntries(spoken)).toEqual({
+      'temporal-namespace': 'temporal:7233',
+      'temporal-ui': 'temporal:7233',
+      proxy: 'temporal:7233',
+      api: 'proxy:7234',
+      control: 'temporal:7233',
+      host: '127.0.0.1:7234',
+    });
+    expect(compose.services['temporal']?.ports).toBeUndefined();
+    expect(compose.services['proxy']?.ports).toEqual(['127.0.0.1:7234:7234']);
+  });
+
+  it('gives each process a user of its own at the store, who is made before it starts', () => {
+    const makes = compose.services['mongodb-users']?.environment ?? {};
+    for (const name of Object.keys(JSON.parse(read('deploy/mongodb/rights.json')) as object)) {
+      const { environment = {}, depends_on: needs = {} } = compose.services[name] ?? {};
+      const variable = `MONGODB_${name.toUpperCase()}_PASSWORD`;
+      expect(environment['MONGODB_URI']).toMatch(
+        new RegExp(`^mongodb://${name}:\\$\\{${variable}:.*@[a-z0-9.]+:27017/mayfly$`),
+      );
+      expect(JSON.stringify(environment)).not.toContain('MONGODB_PASSWORD');
+      expect(makes).toHaveProperty(variable);
+      expect(needs['mongodb-users']?.condition).toBe('service_completed_successfully');
+    }
   });
 
   it('listens on loopback only, pins every image, and names no registry', () => {
@@ -73,11 +128,12 @@ describe('docker-compose.yml', () => {
       expect(read('deploy/example.env')).toMatch(new RegExp(`^${variable}=$`, 'm'));
   });
 
-  it.each(['api', 'control', 'host'])('gives %s an environment that it takes', (name) => {
+  it.each(['api', 'control', 'host', 'proxy'])('gives %s an environment that it takes', (name) => {
     const { command, environment = {} } = compose.services[name] ?? {};
     expect(command).toEqual(['serve', name]);
     const config = readConfig({ ...environment, ...(environment['MAYFLY_HOST_ID'] && { MAYFLY_HOST_ID: 'kvm-1' }) });
     expect(config.mongodbUri).toBeDefined();
+    expect(config.temporalTls).toMatchObject({ cert: '/certificates/cert.pem', key: '/certificates/key.pem' });
     expect(config.temporalAddress).toBeDefined();
   });
 });

@@ -19,10 +19,12 @@ import { judgeGolden } from '../../worker/doctor/built.ts';
 import { type Check, runProbes } from '../../worker/doctor/check.ts';
 import { judgeDaemons, judgeFirewall, judgeNetwork, judgeVersions } from '../../worker/doctor/libvirt.ts';
 import { judgeStore } from '../../worker/doctor/store.ts';
+import { payloadKeys } from '../../worker/payloads/payload-keys.ts';
 import { host } from '../api/support.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { record, sandboxId } from '../store/support.ts';
 import { eventually } from '../support/eventually.ts';
+import { payloadKeyIn } from '../support/payload-key.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
 /**
@@ -56,6 +58,7 @@ beforeEach(async () => {
     MAYFLY_API_PORT: '0',
     MONGODB_URI: database,
     TEMPORAL_ADDRESS: '',
+    ...(await payloadKeyIn(state.root)),
   };
 });
 afterEach(() => closers.close());
@@ -74,7 +77,8 @@ const withStore = async <T>(
   use: (store: Awaited<ReturnType<typeof connectStore>>) => Promise<T>,
   auditKey?: Uint8Array,
 ) => {
-  const store = await connectStore(database, auditKey ? { auditKey } : {});
+  const keys = await payloadKeys(join(state.root, 'payload.key'));
+  const store = await connectStore(database, { keys, isProcess: true, ...(auditKey && { auditKey }) });
   try {
     return await use(store);
   } finally {
@@ -317,6 +321,17 @@ const FAULTS: [fault: string, check: string, found: RegExp, remedy: RegExp, seed
     },
   ],
   [
+    'others may read the payload key',
+    'payload key',
+    /may be read by others/,
+    /install -m 600 BACKUP\/payload.key/,
+    async () => {
+      await auditKey(join(state.root, 'control', 'audit.key'));
+      await chmod(join(state.root, 'payload.key'), 0o644);
+      return {};
+    },
+  ],
+  [
     'others may read the audit key',
     'audit key',
     /may be read by others/,
@@ -461,7 +476,6 @@ describe('a probe', () => {
 });
 
 describe('as libvirt, nft and a store tell', () => {
-  const isWhole = 'table inet mayfly_mayfly0 { chain input { drop } chain forward { drop } }';
   const telling = (answers: Record<string, string>) => async (program: string, args: readonly string[]) => {
     const line = [program, ...args].join(' ');
     const [, answer] = Object.entries(answers).find(([part]) => line.includes(part)) ?? [];
@@ -475,7 +489,7 @@ describe('as libvirt, nft and a store tell', () => {
     'net-list --name': 'mayfly\n',
     'ip -4': '3: mayfly0    inet 10.213.0.1/20 brd',
   };
-  const store = { layout: 'this', readOnly: null, answersInMs: 2, aheadMs: 3 } as const;
+  const store = { layout: 'this', sealedWith: '00112233aabbccdd', readOnly: null, answersInMs: 2, aheadMs: 3 } as const;
   const both = { own: 'qemu+unix:///system?socket=x', system: true, chosen: undefined };
 
   const CASES: [fault: string, look: () => Check[] | Promise<Check[]>, name: string, remedy: RegExp][] = [
@@ -492,12 +506,11 @@ describe('as libvirt, nft and a store tell', () => {
       /net-start mayfly/,
     ],
     ['the bridge has no address', () => network({ ...up, 'ip -4': '' }), 'network mayfly', /net-destroy mayfly/],
-    ['the firewall is gone', () => judgeFirewall(telling({}), 'mayfly0'), 'firewall', /restart mayfly-host/],
     [
-      'the firewall lacks a chain',
-      () => judgeFirewall(telling({ nft: isWhole.replace('chain input', '') }), 'mayfly0'),
+      'the firewall is not whole',
+      () => judgeFirewall(['bridge mayfly_mayfly0']),
       'firewall',
-      /restart mayfly-host/,
+      /loads it again.*restart mayfly-host/,
     ],
     ['two libvirtds run', () => judgeDaemons(both), 'libvirtd', /MAYFLY_LIBVIRT_URI=private/],
     [
@@ -521,13 +534,22 @@ describe('as libvirt, nft and a store tell', () => {
     expect(faults[0]?.remedy).toMatch(remedy);
   });
 
+  it('says that the store is not encrypted', () => {
+    const said = judgeStore({ ...store, sealedWith: null }).filter(({ ok }) => !ok);
+    expect(said).toMatchObject([{ name: 'store encryption', remedy: expect.stringMatching(/serve control/) }]);
+  });
+
   it('finds nothing wrong with what is right', async () => {
     const told = await Promise.all([
       network(up),
-      judgeFirewall(telling({ nft: isWhole }), 'mayfly0'),
       judgeVersions(telling({ virsh: '9.0.0', 'qemu-img': 'qemu-img version 7.2.17 (Debian)' })),
     ]);
-    const checks = [...told.flat(), ...judgeStore(store), ...judgeDaemons({ ...both, system: false })];
+    const checks = [
+      ...told.flat(),
+      ...judgeFirewall([]),
+      ...judgeStore(store),
+      ...judgeDaemons({ ...both, system: false }),
+    ];
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
   });
 

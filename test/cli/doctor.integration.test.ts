@@ -151,9 +151,8 @@ describe('mayfly doctor', () => {
     const { code, report } = await doctor(['--fix']);
     expect(report.residue?.every(({ removed }) => removed)).toBe(true);
     expect(code).toBe(0);
-    expect((await tree()).filter((path) => !path.startsWith('images') && path !== 'installation.json')).toEqual(
-      expected,
-    );
+    const opened = ['installation.json', 'request.key', 'host.lock']; // by whoever opens the machine to remove something
+    expect((await tree()).filter((path) => !path.startsWith('images') && !opened.includes(path))).toEqual(expected);
     expect(await readFile(join(state.root, 'simulated.leases'), 'utf8')).toBe(
       `${macAddress(ALIVE)} 127.64.0.2 ${ALIVE}\n`,
     );

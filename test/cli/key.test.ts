@@ -24,7 +24,13 @@ async function cli(args: string[], body: object = {}) {
   return { code, out: out.join(''), asked: asked && `${asked.method} ${asked.path} ${asked.body}` };
 }
 
-const limited = { id: KEY, diskBytes: 1.5 * GIB, sandboxDiskBytes: null };
+const limited = {
+  id: KEY,
+  project: 'default',
+  scopes: ['sandboxes:read'],
+  diskBytes: 1.5 * GIB,
+  sandboxDiskBytes: null,
+};
 
 describe('mayfly key', () => {
   it('gives a key that is made its quotas, and none unless asked', async () => {

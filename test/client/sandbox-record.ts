@@ -6,6 +6,7 @@ export const ID = 'sbx-0123456789abcdef';
 export function sandboxRecord(changes: Partial<SandboxRecord> = {}): SandboxRecord {
   return {
     id: ID,
+    project: 'default',
     name: null,
     state: 'running',
     phase: null,

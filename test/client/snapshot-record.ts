@@ -8,6 +8,7 @@ export function snapshotRecord(changes: Partial<SnapshotRecord> = {}): SnapshotR
   const savedAt = '2026-11-21T10:02:00.000Z';
   return {
     id: SNAPSHOT,
+    project: 'default',
     sandboxId: ID,
     hostId: 'host',
     source: 'golden-debian12',

@@ -5,9 +5,10 @@ import type { CommandRunDeps } from '../../commands/command-run.ts';
 import { CommandRuns } from '../../commands/command-runs.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
 import { GuestMachine, readGuestFile } from '../host/guest/machine.ts';
 import { command, commandId, record, sandboxId } from '../store/support.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
 const SANDBOX = sandboxId(1);
@@ -19,7 +20,7 @@ let deps: CommandRunDeps;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
   machine = await GuestMachine.start();
   await machine.boot(SANDBOX);
   await store.sandboxes.create(record(1, { state: 'running' }));

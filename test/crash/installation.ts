@@ -8,6 +8,7 @@ import { MayflyClient } from '../../client/mayfly-client.ts';
 import { storeBinary } from '../../worker/config/artifacts.mjs';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 import { MayflyProcess } from '../support/mayfly-process.ts';
+import { payloadKeyIn } from '../support/payload-key.ts';
 import { Part, type Running } from './part.ts';
 
 /** Each installation has a network namespace to itself, so each has the same ports. */
@@ -49,6 +50,7 @@ export class CrashInstallation {
     this.#env = {
       MONGODB_URI: this.storeUri,
       TEMPORAL_ADDRESS: this.temporalAddress,
+      MAYFLY_PAYLOAD_KEY_FILE: join(root, 'payload.key'),
       MAYFLY_LOG_LEVEL: 'warn',
       MAYFLY_FAILPOINTS: `@${this.failpointsFile}`,
       MAYFLY_ORPHAN_GRACE_SECONDS: '2',
@@ -60,7 +62,7 @@ export class CrashInstallation {
     this.parts = {
       host,
       control: this.#ours('control', { MAYFLY_STATE_DIR: join(root, 'control') }),
-      api: this.#ours('api', { MAYFLY_API_PORT: String(PORTS.api) }),
+      api: this.#ours('api', { MAYFLY_STATE_DIR: join(root, 'api'), MAYFLY_API_PORT: String(PORTS.api) }),
       temporal: new Part('temporal', () => this.#temporal()),
       store: new Part('store', () => this.#store()),
     };
@@ -96,6 +98,7 @@ export class CrashInstallation {
     await mkdir(root, { recursive: true });
     await chmod(root, 0o711); // QEMU runs as another user
     await mkdir(join(root, 'store'), { recursive: true, mode: 0o700 });
+    await payloadKeyIn(root);
     await this.arm('');
     for (const part of this.all) part.up();
     await this.#key();

@@ -34,7 +34,7 @@ test('a disk is full below its reserve, and has room again at twice that', () =>
 
 test('an excess says what is used, and what to delete first', () => {
   const part = (kind: StoredPart['kind'], id: string, bytes: number): StoredPart => {
-    return { kind, id, sandboxId: 'sbx-1', hostId: 'h', apiKeyId: 'k', bytes, measuredAt: null };
+    return { kind, id, project: 'default', sandboxId: 'sbx-1', hostId: 'h', apiKeyId: 'k', bytes, measuredAt: null };
   };
   const parts = [part('workspace', 'sbx-1', GIB), part('snapshot', 'snp-1', GIB), part('snapshot', 'snp-2', 2 * GIB)];
   expect(excessOf('sbx-1', null, parts, 9 * GIB)).toBeNull();

@@ -11,7 +11,8 @@ import { answerJson, type Route } from '../../relay/exchange.ts';
 import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../../relay/server.ts';
 import { IDENTITY, makeRelayKey, TLS } from '../../relay/tls.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
 const MIB = 1_048_576;
@@ -22,7 +23,7 @@ const opened: Relay[] = [];
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
   client = new RelayClient(store);
 });
 afterAll(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CertificateRecord } from '../../model/sandbox/certificate.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sandboxId } from './support.ts';
 
@@ -20,6 +21,8 @@ function certificate(serial: string, change: Partial<CertificateRecord> = {}): C
     revokedAt: null,
     revokedBy: null,
     refusedAt: null,
+    request: null,
+    runId: null,
     ...change,
   };
 }
@@ -29,7 +32,7 @@ describe('certificates in the store', () => {
   let store: Store;
   beforeAll(async () => {
     server = await startStoreServer();
-    store = await connectStore(server.uri);
+    store = await openStore(server.uri);
   });
   afterAll(async () => {
     await store.close();
@@ -39,7 +42,7 @@ describe('certificates in the store', () => {
   test('serials are never given twice: two connections at once (caa-018), and after both were opened anew (caa-017)', async () => {
     const taken: number[] = [];
     for (let restart = 0; restart < 3; restart++) {
-      const replicas = [await connectStore(server.uri), await connectStore(server.uri)];
+      const replicas = [await openStore(server.uri), await openStore(server.uri)];
       const each = replicas.flatMap(({ serials }) => Array.from({ length: 40 }, () => serials.next()));
       taken.push(...(await Promise.all(each)));
       for (const replica of replicas) await replica.close();

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sandboxId } from './support.ts';
 
@@ -31,7 +32,7 @@ beforeAll(async () => {
   relay = createServer((client) => relayed(client, connect(Number(port), hostname))).listen(0, '127.0.0.1');
   await once(relay, 'listening');
   const uri = `mongodb://127.0.0.1:${(relay.address() as AddressInfo).port}${pathname}`;
-  store = await connectStore(uri, { auditKey: new Uint8Array(32) });
+  store = await openStore(uri, { auditKey: new Uint8Array(32) });
 });
 afterAll(async () => {
   await store?.close();

@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import fc from 'fast-check';
 import { mongo } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { connectStore } from '../../store/connect.ts';
 import { storeCachePath } from '../../worker/config/artifacts.mjs';
+import { openStore } from '../support/open-store.ts';
 import { FULL, seedOf } from '../support/sweep.ts';
 import { sandboxId } from './support.ts';
 
@@ -113,7 +113,7 @@ it('keeps every acknowledged insert when it is killed under load', async () => {
 it('has chains that verify, with all that was acknowledged, when it is killed while many append', FULL, async () => {
   const auditKey = Buffer.alloc(32, 7);
   const uri = await start();
-  const store = await connectStore(uri, { auditKey });
+  const store = await openStore(uri, { auditKey });
   const acknowledged = new Map<string, number>();
   const writers = times(30, async (writer) => {
     const id = sandboxId(writer % 10);
@@ -134,7 +134,7 @@ it('has chains that verify, with all that was acknowledged, when it is killed wh
   await writers;
   await store.close();
 
-  const after = await connectStore(await start(), { auditKey });
+  const after = await openStore(await start(), { auditKey });
   for (const [id, count] of acknowledged) {
     const { ok, problems } = await after.audit.verify(id);
     expect({ ok, problems: problems.filter(({ kind }) => kind !== 'time-went-back') }).toEqual({

@@ -1,7 +1,8 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
 import { storedParts } from '../../store/stored-parts.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { FULL } from '../support/sweep.ts';
 import { record, sandboxId, snapshot, snapshotId } from './support.ts';
@@ -15,7 +16,7 @@ let db: mongoose.Connection;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
+  store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
   db = await mongoose.createConnection(server.uri).asPromise();
   for (let n = 1; n <= LIVING; n++) {
     await store.sandboxes.create(record(n, { state: 'running', hostId: 'kvm-1' }));

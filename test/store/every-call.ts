@@ -1,3 +1,4 @@
+import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
@@ -30,6 +31,7 @@ const certificate = {
 } as const;
 const baked: BakedSource = {
   id: sourceId,
+  project: 'default',
   hostId: 'kvm-1',
   name: 'baked',
   state: 'baking',
@@ -45,6 +47,9 @@ const baked: BakedSource = {
   waitingFor: null,
   updatedAt: at,
 };
+const limits = { ...NO_LIMITS, sandboxes: 2 };
+const limited = { id: 'second', sources: null, limits, createdAt: at, deletedAt: null };
+const counted = { sandboxId: sandboxId(4), cpus: 1, memoryMib: 64 };
 const host = hostRecord('kvm-1');
 const event = {
   eventId: 'e',
@@ -65,14 +70,14 @@ const cursorOf = (id: string) => Buffer.from(`${at} ${id}`).toString('base64url'
 export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
-  const { hosts, measuredDisks, serials, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { retention, auditRetention } = store;
+  const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
+  const { retention, auditRetention, projects, admissions } = store;
   return {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
       put: () => sandboxes.put(record(3)),
       get: () => sandboxes.get(sandboxId(9)),
-      named: () => sandboxes.named('web'),
+      named: () => sandboxes.named('web', 'default'),
       update: async () => {
         await sandboxes.update(sandboxId(1), { state: 'running' });
         await sandboxes.update(sandboxId(2), { state: 'destroyed' });
@@ -84,6 +89,9 @@ export function callsOf(store: Store): Calls {
           sandboxes.list({ limit: 5, cursor }),
           sandboxes.list({ limit: 5, cursor, state: 'destroyed' }),
           sandboxes.list({ limit: 5, cursor, state: 'running' }),
+          sandboxes.list({ limit: 5, project: 'default' }),
+          sandboxes.list({ limit: 5, cursor, project: 'default' }),
+          sandboxes.list({ limit: 5, cursor, state: 'running', project: 'default' }),
         ]),
       all: () => Promise.all([sandboxes.all(), sandboxes.all(SANDBOX_STATES.slice(0, 3))]),
       countByState: () => sandboxes.countByState(),
@@ -143,7 +151,14 @@ export function callsOf(store: Store): Calls {
       head: () => audit.head(sandboxId(1)),
       entries: () => audit.entries(sandboxId(1), { limit: 5 }),
       verify: () => audit.verify(sandboxId(1)),
-      verifyAll: () => audit.verifyAll([]),
+      begin: () => audit.begin(),
+      acceptLoss: () => audit.acceptLoss('a test'),
+      noteHeads: () => audit.noteHeads(),
+      noteKeys: async () => audit.noteKeys(await apiKeys.list()),
+      verifyRegister: () => audit.verifyRegister(),
+      exported: () => all(audit.exported([sandboxId(1)])),
+      sealed: async () => audit.sealed(''),
+      verifyAll: async () => audit.verifyAll(new Map(), await audit.verifyRegister()),
     },
     idempotency: {
       claim: async () => {
@@ -169,6 +184,18 @@ export function callsOf(store: Store): Calls {
       revoke: () => apiKeys.revoke(keyId),
       authenticate: () => apiKeys.authenticate(`mfk_0123456789ab_${'x'.repeat(43)}`),
     },
+    projects: {
+      create: () => projects.create('second'),
+      known: () => projects.known(),
+      get: () => projects.get('second'),
+      change: () => projects.change('second', { sources: ['golden'], limits: { cpus: 4 } }),
+      markDeleted: () => projects.markDeleted('second', at),
+    },
+    admissions: {
+      admit: () => admissions.admit(limited, [counted], () => Promise.resolve(true)),
+      useOf: () => admissions.useOf('second'),
+      release: () => admissions.release(limited, [counted.sandboxId]),
+    },
     hosts: {
       claim: () => hosts.claim({ ...host, id: 'kvm-2' }),
       leave: () => hosts.leave({ id: 'kvm-2', epoch: 1 }),
@@ -185,6 +212,12 @@ export function callsOf(store: Store): Calls {
       list: () => measuredDisks.list(),
     },
     serials: { next: () => serials.next() },
+    signers: {
+      addApi: () => signers.addApi('k'),
+      isApi: () => signers.isApi('k'),
+      ofHost: () => signers.ofHost({ hostId: 'kvm-1', installationId: 'ins-0000000000000001' }, 'k'),
+      forgetHost: () => signers.forgetHost('kvm-1'),
+    },
     sources: {
       change: () => sources.change({ id: sourceId, hostId: 'kvm-1', name: 'golden' }, { updatedAt: at }),
       get: () => sources.get(sourceId),
@@ -203,6 +236,7 @@ export function callsOf(store: Store): Calls {
       add: () => certificates.add(certificate),
       get: () => certificates.get('7'),
       of: () => certificates.of(sandboxId(1)),
+      ofRequest: () => certificates.ofRequest('f'.repeat(64)),
       revoke: () => certificates.revoke(['7'], at, null),
       refused: () => certificates.refused(['7'], at),
       prune: () => certificates.prune('2025-01-01T00:00:00.000Z'),

@@ -1,7 +1,8 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { record, sandboxId } from './support.ts';
 
@@ -13,7 +14,7 @@ let db: mongoose.Connection;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  [store, other] = await Promise.all([connectStore(server.uri), connectStore(server.uri)]);
+  [store, other] = await Promise.all([openStore(server.uri), openStore(server.uri)]);
   db = await mongoose.createConnection(server.uri).asPromise();
 });
 afterAll(async () => {
@@ -36,7 +37,7 @@ describe('a name', () => {
     const [winner, ...more] = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(more).toEqual([]);
     for (const one of asked) if (one.status === 'rejected') expect(one.reason).toMatchObject(taken);
-    expect(await other.sandboxes.named('race')).toEqual(winner);
+    expect(await other.sandboxes.named('race', 'default')).toEqual(winner);
     // Of those that were refused nothing is there.
     const ids = Array.from({ length: 24 }, (_, n) => sandboxId(n));
     const found = await Promise.all(ids.map((id) => store.sandboxes.get(id)));
@@ -65,12 +66,12 @@ describe('a name', () => {
     for (const before of ['creating', 'running', 'paused', 'hibernated', 'restoring', 'destroying'] as const) {
       await store.sandboxes.update(sandboxId(first), { state: before });
       await expect(other.sandboxes.create(named(second, name))).rejects.toMatchObject(taken);
-      expect((await other.sandboxes.named(name))?.id).toBe(sandboxId(first));
+      expect((await other.sandboxes.named(name, 'default'))?.id).toBe(sandboxId(first));
     }
     await store.sandboxes.update(sandboxId(first), { state, ...(state === 'failed' && { failure }) });
-    expect(await other.sandboxes.named(name)).toBeNull();
+    expect(await other.sandboxes.named(name, 'default')).toBeNull();
     expect(await other.sandboxes.create(named(second, name))).toEqual(named(second, name));
-    expect((await store.sandboxes.named(name))?.id).toBe(sandboxId(second));
+    expect((await store.sandboxes.named(name, 'default'))?.id).toBe(sandboxId(second));
   });
 
   it('passes from hand to hand, with never two that have it', async () => {
@@ -81,7 +82,7 @@ describe('a name', () => {
         store.sandboxes.update(id(n), { state: 'destroyed' }),
         other.sandboxes.create(named(n + 1_000, 'handed')),
       ]);
-      const holder = await store.sandboxes.named('handed');
+      const holder = await store.sandboxes.named('handed', 'default');
       expect(holder?.id ?? null).toBe(next.status === 'fulfilled' ? id(n + 1_000) : null);
       if (next.status === 'rejected') expect(next.reason).toMatchObject(taken);
       else await store.sandboxes.update(id(n + 1_000), { state: 'destroyed' });
@@ -102,10 +103,10 @@ describe('a name', () => {
     await store.sandboxes.create(named(160, 'late'));
     await store.sandboxes.update(sandboxId(160), { state: 'destroyed' });
     expect((await store.sandboxes.create(named(160, 'late'))).state).toBe('destroyed');
-    expect(await store.sandboxes.named('late')).toBeNull();
+    expect(await store.sandboxes.named('late', 'default')).toBeNull();
     await store.sandboxes.create(named(161, 'late'));
     expect((await store.sandboxes.create(named(160, 'late'))).state).toBe('destroyed');
-    expect((await store.sandboxes.named('late'))?.id).toBe(sandboxId(161));
+    expect((await store.sandboxes.named('late', 'default'))?.id).toBe(sandboxId(161));
   });
 
   it('is not taken back by one that has ended, and is told so once more', async () => {
@@ -114,7 +115,7 @@ describe('a name', () => {
     await store.sandboxes.create(named(171, 'twice'));
     await expect(store.sandboxes.update(sandboxId(170), { state: 'destroying' })).rejects.toThrow(/any more/);
     await store.sandboxes.update(sandboxId(170), { state: 'destroyed' });
-    expect((await store.sandboxes.named('twice'))?.id).toBe(sandboxId(171));
+    expect((await store.sandboxes.named('twice', 'default'))?.id).toBe(sandboxId(171));
   });
 
   it('is free after an end that was cut short and is repeated', async () => {
@@ -146,7 +147,7 @@ describe('a name', () => {
       '1a',
     ];
     for (const name of [...hostile, 'a\n', 'a'.repeat(64), 'ä', '../etc']) {
-      await expect(store.sandboxes.named(name as string)).rejects.toMatchObject({ code: 'invalid_id' });
+      await expect(store.sandboxes.named(name as string, 'default')).rejects.toMatchObject({ code: 'invalid_id' });
     }
   });
 });

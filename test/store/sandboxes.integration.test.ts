@@ -1,8 +1,9 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
 import { documentOf } from '../../store/sandboxes/sandbox-document.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { record, sandboxId } from './support.ts';
 
@@ -12,7 +13,7 @@ let db: mongoose.Connection;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
   db = await mongoose.createConnection(server.uri).asPromise();
 });
 afterAll(async () => {

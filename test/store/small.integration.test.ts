@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HostRecord } from '../../model/host.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sandboxId } from './support.ts';
 
@@ -9,7 +10,7 @@ let store: Store;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
 });
 afterAll(async () => {
   await store?.close();
@@ -174,14 +175,14 @@ describe('a host id', () => {
 
 describe('a store that is away', () => {
   it('is named as such, soon, and never with its password', async () => {
-    const wrong = connectStore('mongodb://user:hunter2@127.0.0.1:1/x', { absenceMs: 300 });
+    const wrong = openStore('mongodb://user:hunter2@127.0.0.1:1/x', { absenceMs: 300 });
     await expect(wrong).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(wrong).rejects.not.toThrow(/hunter2/);
   });
 
   it('fails each call with store_unavailable when it dies', async () => {
     const mortal = await startStoreServer();
-    const calls = await connectStore(mortal.uri);
+    const calls = await openStore(mortal.uri);
     try {
       await calls.ping();
       await mortal.kill?.();

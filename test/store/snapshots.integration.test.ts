@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { SavedSnapshot, SnapshotRecord } from '../../model/snapshots/snapshot.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 import { sandboxId } from './support.ts';
 
@@ -9,7 +10,7 @@ let store: Store;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
 });
 afterAll(async () => {
   await store?.close();
@@ -21,6 +22,7 @@ function record(n: number, changes: Partial<SnapshotRecord> = {}): SnapshotRecor
   const id = `snp-${String(n).padStart(16, '0')}`;
   return {
     id,
+    project: 'default',
     sandboxId: sandboxId(1),
     hostId: 'kvm-1',
     installationId: null,

@@ -12,6 +12,7 @@ export function record(n: number, changes: Partial<SandboxRecord> = {}): Sandbox
   const createdAt = new Date(Date.UTC(2026, 0, 1) + n).toISOString();
   return {
     id: sandboxId(n),
+    project: 'default',
     name: null,
     state: 'requested',
     phase: null,
@@ -95,6 +96,7 @@ export function snapshotId(n: number): string {
 export function snapshot(n: number, changes: Partial<SnapshotRecord> = {}): SnapshotRecord {
   return {
     id: snapshotId(n),
+    project: 'default',
     sandboxId: sandboxId(1),
     hostId: 'kvm-1',
     installationId: null,

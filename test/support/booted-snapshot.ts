@@ -37,7 +37,15 @@ export async function addBootedSnapshot({ hostId, stateDir, snapshots }: Host): 
     const { savedAt } = saved;
     const whose = { id, sandboxId, hostId, source, createdBy: { apiKeyId: 'test', agentId: null } };
     const is = { name: 'booted', kind: 'full', state: 'ready', reason: 'requested' } as const;
-    const rest = { parentId: null, createdAt: savedAt, readyAt: savedAt, saved, failure: null, keptFor: null };
+    const rest = {
+      project: 'default',
+      parentId: null,
+      createdAt: savedAt,
+      readyAt: savedAt,
+      saved,
+      failure: null,
+      keptFor: null,
+    };
     const record: SnapshotRecord = { ...whose, ...is, ...rest };
     await snapshots.create(record);
     return id;

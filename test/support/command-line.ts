@@ -15,7 +15,7 @@ export function useCommandLine(mayfly: () => TestMayfly) {
   beforeAll(async () => {
     const door = await TestDoor.open(mayfly());
     const http = await serveHttp(door.app);
-    const { secret } = await mayfly().store.apiKeys.create({ name: 'cli', scopes: ['admin'] });
+    const { secret } = await mayfly().store.apiKeys.create({ name: 'cli', scopes: ['operator'] });
     opened = { door, http, env: { MAYFLY_URL: http.url, MAYFLY_API_KEY: secret } };
   });
   afterAll(() => {

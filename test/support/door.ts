@@ -19,11 +19,11 @@ export class TestDoor {
     private readonly secret: string,
   ) {}
 
-  static async open({ store, sagas }: TestMayfly): Promise<TestDoor> {
+  static async open({ store, sagas }: Pick<TestMayfly, 'store' | 'sagas'>): Promise<TestDoor> {
     const guests = new RelayClient(store);
     const logger = pino({ level: process.env['MAYFLY_LOG_LEVEL'] ?? 'silent' });
     const app = createApp({ store, sagas, guests, version: '0.0.0', logger });
-    const { secret } = await store.apiKeys.create({ name: 'test', scopes: ['admin'] });
+    const { secret } = await store.apiKeys.create({ name: 'test', scopes: ['operator'] });
     return new TestDoor(app, guests, secret);
   }
 

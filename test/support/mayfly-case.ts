@@ -2,8 +2,10 @@ import { expect } from 'vitest';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
 import type { HostProposals } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxRecord, type SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { SignedEvent } from '../../model/sandbox/signed-request.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { TestMayfly } from './mayfly.ts';
 
@@ -68,6 +70,12 @@ export class MayflyCase {
   arm(text: string | undefined, id: string): void {
     this.#armed.add(id);
     this.all.failpoints.arm(text, id);
+  }
+
+  /** As the API has an event recorded. */
+  signed(sandboxId: string, event: AuditEvent): SignedEvent {
+    const signer = this.all.requestKey.signer({ process: 'api' });
+    return { ...event, signature: signer.sign('event', { sandboxId, event }) };
   }
 
   /** Starts a create and waits until it is running or at its end. */

@@ -3,11 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { DefaultLogger, type NativeConnection, Runtime } from '@temporalio/worker';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
+import { RequestKey } from '../../ca/signed-request.ts';
 import { UserCa } from '../../ca/user-ca.ts';
 import { Failpoints } from '../../host/failpoints.ts';
 import type { Mark } from '../../host/hypervisor.ts';
@@ -26,6 +28,7 @@ import { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { createControlWorker } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/machine/host-machine.ts';
+import { dataConverterOf, installationKeys, temporalClient } from '../../worker/payloads/data-converter.ts';
 import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
@@ -51,11 +54,14 @@ export class TestMayfly {
     public client: Client,
     readonly config: Config,
     private readonly connection: NativeConnection,
+    readonly dataConverter: DataConverter,
     private readonly closers: Closers,
     /** The machine of a host in memory; null: the host is another. */
     readonly memory: InMemoryMachine | null,
+    /** The API's. */
+    readonly requestKey: RequestKey,
   ) {
-    this.sagas = new TemporalSagas(client);
+    this.sagas = new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) });
   }
 
   static async start(env: NodeJS.ProcessEnv = {}, kind: TestHostKind = 'simulated'): Promise<TestMayfly> {
@@ -64,8 +70,6 @@ export class TestMayfly {
     closers.add('state folder', () => rm(root, { recursive: true, force: true }));
     const server = await startStoreServer();
     closers.add('store server', () => server.stop());
-    const store = await connectStore(server.uri, { auditKey: randomBytes(32) });
-    closers.add('store', () => store.close());
     const address = env['TEMPORAL_ADDRESS'] ?? inject('temporalAddress');
     const servers = { MONGODB_URI: server.uri, TEMPORAL_ADDRESS: address };
     const host = { MAYFLY_HOST: 'simulated', MAYFLY_HOST_ID: 'test', MAYFLY_STATE_DIR: root };
@@ -73,14 +77,22 @@ export class TestMayfly {
     const connection = await connectTemporal(address);
     closers.add('temporal', () => connection.close());
     await registerSearchAttributes(connection, 'default');
+    const keys = await installationKeys(config, true);
+    const store = await connectStore(server.uri, { auditKey: randomBytes(32), keys, isProcess: true });
+    closers.add('store', () => store.close());
+    const requestKey = await RequestKey.open(join(root, 'api'));
+    await store.signers.addApi(requestKey.publicKey);
+    const dataConverter = dataConverterOf(keys);
     const memory = kind === 'in-memory' ? new InMemoryMachine() : null;
     const mayfly = new TestMayfly(
       store,
-      new Client({ connection, interceptors: { workflow: [requestIdOfClient()] } }),
+      temporalClient({ connection, dataConverter, interceptors: { workflow: [requestIdOfClient()] } }),
       config,
       connection,
+      dataConverter,
       closers,
       memory,
+      requestKey,
     );
     closers.add('control worker', async () => mayfly.#control?.stop());
     await mayfly.startControl();
@@ -91,11 +103,11 @@ export class TestMayfly {
   /** Starts the control worker; again when one runs, as after a restart of its process. */
   async startControl(): Promise<void> {
     await this.#control?.stop();
-    const { connection, store, failpoints, config } = this;
+    const { connection, dataConverter, store, failpoints, config } = this;
     const ca = await UserCa.open(join(config.stateDir, 'control', 'ca'));
     const workflowBundle = await bundleWorkflows(new DefaultLogger('ERROR'));
     const { namespace } = this.client.options;
-    const options = { connection, namespace, store, ca, failpoints, workflowBundle };
+    const options = { connection, namespace, dataConverter, store, ca, failpoints, workflowBundle };
     this.#control = runWorker(await createControlWorker(options));
   }
 
@@ -104,7 +116,7 @@ export class TestMayfly {
     await this.host?.stop();
     await this.#control?.stop();
     this.#control = null;
-    const { connection } = this;
+    const { connection, dataConverter } = this;
     const namespace = `lost-${randomBytes(4).toString('hex')}`;
     const workflowExecutionRetentionPeriod = msToTs('1d');
     await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
@@ -116,17 +128,17 @@ export class TestMayfly {
         ),
       (failure) => failure === null,
     );
-    this.client = new Client({ connection, namespace });
-    this.sagas = new TemporalSagas(this.client);
+    this.client = temporalClient({ connection, dataConverter, namespace });
+    this.sagas = new TemporalSagas(this.client, { signer: this.requestKey.signer({ process: 'api' }) });
     await this.startControl();
     await this.startHost();
   }
 
   /** Starts the host worker, as after a boot whose id is in that file; after {@link HostPart.stop} it can be started again on the same machine. */
   async startHost(bootIdFile?: string): Promise<HostPart> {
-    const { connection, store, failpoints, config, client, memory } = this;
+    const { connection, dataConverter, store, failpoints, config, client, memory } = this;
     const where = { config, memory, ...(bootIdFile !== undefined && { bootIdFile }) };
-    const running = await startTestHost({ connection, store, failpoints, client, ...where });
+    const running = await startTestHost({ connection, dataConverter, store, failpoints, client, ...where });
     const stop = async () => {
       this.host = null;
       await running.stop();
@@ -137,9 +149,9 @@ export class TestMayfly {
 
   /** Starts another host worker, on a machine in memory. What it needs stays until all is stopped. */
   async startOtherHost(changes: Pick<Config, 'hostId' | 'stateDir'>, memory: InMemoryMachine): Promise<HostPart> {
-    const { connection, store, failpoints, client } = this;
+    const { connection, dataConverter, store, failpoints, client } = this;
     const config = { ...this.config, ...changes };
-    return startTestHost({ connection, store, failpoints, config, client, memory });
+    return startTestHost({ connection, dataConverter, store, failpoints, config, client, memory });
   }
 
   input(spec: Partial<SandboxSpec> = {}, timeouts: Partial<Timeouts> = {}): SandboxInput {

@@ -9,6 +9,7 @@ import { Closers } from '../../worker/config/closers.ts';
 import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { MayflyProcess, noProcessOf } from './mayfly-process.ts';
+import { payloadKeyIn } from './payload-key.ts';
 import { startStoreServer } from './store-server.ts';
 
 /** Of its host worker. */
@@ -35,6 +36,8 @@ export class ServedMayfly {
     closers: Closers,
     env: NodeJS.ProcessEnv,
     hostEnv: NodeJS.ProcessEnv,
+    /** Where the files of its store are; null when it is not ours. */
+    readonly storeFolder: string | null,
   ) {
     this.#apiKey = apiKey;
     this.#closers = closers;
@@ -50,6 +53,10 @@ export class ServedMayfly {
 
   get storeUri(): string {
     return this.#env['MONGODB_URI'] ?? '';
+  }
+
+  get temporalAddress(): string {
+    return this.#env['TEMPORAL_ADDRESS'] ?? '';
   }
 
   /** @param hostEnv of the host worker, beside what it needs */
@@ -78,12 +85,13 @@ export class ServedMayfly {
         return server;
       }),
     );
-    const env = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
+    const servers = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address };
+    const env = { ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0' };
 
     const key = new MayflyProcess(['key', 'create', 'first', '--scope', 'admin', '--local', '--json'], env);
     closers.add('the making of a key', async () => void (await key.end('SIGKILL')));
     const apiKey = key.line('"secret"').then((line) => made.parse(JSON.parse(line)).secret);
-    const served = new ServedMayfly(state, apiKey, closers, env, hostEnv);
+    const served = new ServedMayfly(state, apiKey, closers, env, hostEnv, store.folder);
     closers.add('API, control worker and host worker', async () => {
       for (const part of [served.host, served.control, served.api]) await part?.end('SIGKILL');
     });
@@ -96,8 +104,8 @@ export class ServedMayfly {
    * @param hostEnv as of {@link startHost}
    */
   async startAll(hostEnv: NodeJS.ProcessEnv = {}): Promise<void> {
-    this.api = new MayflyProcess(['serve', 'api'], this.#env);
     const stateDir = join(this.state.root, 'control');
+    this.api = new MayflyProcess(['serve', 'api'], { ...this.#env, MAYFLY_STATE_DIR: join(this.state.root, 'api') });
     this.control = new MayflyProcess(['serve', 'control'], { ...this.#env, MAYFLY_STATE_DIR: stateDir });
     this.startHost(hostEnv);
     const [line, apiKey] = await Promise.all([this.api.line('the API listens'), this.#apiKey]);

@@ -10,6 +10,8 @@ import { storeBinary } from '../../worker/config/artifacts.mjs';
 export interface StoreServer {
   /** With a database of its own, so that test files can share one real MongoDB. */
   uri: string;
+  /** Where its files are; null when it is not ours. */
+  folder: string | null;
   /** Ends the server as a power cut would; null when it is not ours to end. */
   kill: (() => Promise<void>) | null;
   stop(): Promise<void>;
@@ -19,7 +21,7 @@ export interface StoreServer {
 export async function startStoreServer(): Promise<StoreServer> {
   const database = `test-${process.pid}-${Date.now()}`;
   const given = process.env['MONGODB_URI'];
-  if (given) return { uri: withDatabase(given, database), kill: null, stop: async () => {} };
+  if (given) return { uri: withDatabase(given, database), folder: null, kill: null, stop: async () => {} };
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-store-'));
   const child = await start(folder);
   const kill = () => end(child);
@@ -28,7 +30,7 @@ export async function startStoreServer(): Promise<StoreServer> {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    return { uri: withDatabase(await announced(child), database), kill, stop };
+    return { uri: withDatabase(await announced(child), database), folder, kill, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 import { pino } from 'pino';
 import { StorageRoom } from '../../activities/snapshot/storage-room.ts';
@@ -34,6 +35,7 @@ export interface HostPart {
 
 export interface TestHostOptions {
   connection: NativeConnection;
+  dataConverter: DataConverter;
   client: Client;
   store: Store;
   failpoints: Failpoints;
@@ -46,7 +48,7 @@ export interface TestHostOptions {
 
 /** Starts a host worker; after {@link HostPart.stop} another can be started on the same machine. */
 export async function startTestHost(options: TestHostOptions): Promise<HostPart> {
-  const { connection, store, failpoints, config, client, memory, bootIdFile } = options;
+  const { connection, dataConverter, store, failpoints, config, client, memory, bootIdFile } = options;
   const machine = memory
     ? await openHostMachine(config, failpoints, () => openInMemory(memory, failpoints))
     : await openHostMachine(config, failpoints);
@@ -70,6 +72,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
   const worker = runWorkers(
     await createHostWorkers({
       connection,
+      dataConverter,
       namespace: client.options.namespace,
       servesUnnamed: machine.installation.servesUnnamed,
       failpoints,
@@ -115,5 +118,5 @@ async function openInMemory(memory: InMemoryMachine, failpoints: Failpoints) {
   const hypervisor = new InMemoryHypervisor(memory, failpoints);
   await hypervisor.open();
   const found = { kind: hypervisor.kind, libvirtd: null, hostUuid: null, mayChange: false, machineId: null } as const;
-  return { hypervisor, found, isNew: false, revive: async () => {}, end: async () => {} };
+  return { hypervisor, found, isNew: false, revive: async () => {}, mendRules: async () => [], end: async () => {} };
 }

@@ -10,6 +10,7 @@ import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import { type Installation, startInstallation } from '../../worker/installation.ts';
 import { temporaryState } from '../host/temporary-state.ts';
+import { readableByNobody } from '../support/local-user.ts';
 import { FULL } from '../support/sweep.ts';
 
 const SOURCE = 'golden-debian12';
@@ -83,6 +84,7 @@ test('one sandbox: made, seen by plain tools, destroyed and proved', async () =>
     workspaces: [running.id],
     credentials: [running.id],
   });
+  expect(await readableByNobody(installation.stateDir)).toEqual([]);
   const destroyed = await mayfly.destroySandbox(running.id, WAIT);
   expect(destroyed).toMatchObject({ state: 'destroyed' });
   expectProved(destroyed);

@@ -1,9 +1,10 @@
 // @module-tag full
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { killHolder, killLibvirtd } from '../host/libvirt/killed-libvirtd.ts';
 import { eventually } from '../support/eventually.ts';
+import { qemuOf } from '../support/qemu-of.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
@@ -17,14 +18,6 @@ beforeAll(async () => {
 afterAll(() => {
   process.stderr.write(`from death to record: ${figures.join(', ')}\n`);
 });
-
-async function qemuOf(sandboxId: string): Promise<number> {
-  for (const name of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {
-    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => ''); // it has ended meanwhile
-    if (command.includes(`guest=${sandboxId},`)) return Number(name);
-  }
-  throw new Error(`no QEMU of ${sandboxId}`);
-}
 
 /** Waits for the record to say so; the figure is printed, and bounds nothing on a busy machine. */
 async function ends(sandboxId: string, code: string, died: number): Promise<void> {

@@ -1,9 +1,10 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CommandRuns } from '../../commands/command-runs.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
 import { OpenCommands, type OpenCommandsDeps } from '../../worker/machine/open-commands.ts';
 import { command, commandId, sandboxId } from '../store/support.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
 const SANDBOX = sandboxId(1);
@@ -13,7 +14,7 @@ let deps: OpenCommandsDeps;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
   const noGuest = { whereabouts: () => Promise.reject(new Error('nobody asks for a machine')) };
   const guests = { agent: () => Promise.reject(new Error('nobody asks for a guest')) };
   const logger = pino({ level: 'silent' });

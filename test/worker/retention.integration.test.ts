@@ -6,18 +6,19 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
 import { Closers } from '../../worker/config/closers.ts';
 import type { RetentionSettings } from '../../worker/config/config.ts';
 import { RetentionPass } from '../../worker/upkeep/retention.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
+import { openStore } from '../support/open-store.ts';
 import { startStoreServer } from '../support/store-server.ts';
 import { sweep } from '../support/sweep.ts';
 
 const ENDED = '2026-01-01T00:00:00.000Z';
 /** Of a pass with one sandbox: what it removes, what it counts of that, and its audit. */
-const WRITES = Array.from({ length: 18 }, (_, nth) => nth);
+const WRITES = Array.from({ length: 19 }, (_, nth) => nth);
 const closers = new Closers();
 let store: Store;
 let db: mongoose.Connection;
@@ -28,7 +29,7 @@ beforeAll(async () => {
   const server = await startStoreServer();
   uri = server.uri;
   closers.add('store server', () => server.stop());
-  store = await connectStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
+  store = await openStore(server.uri, { auditKey: Buffer.alloc(32, 7) });
   closers.add('store', () => store.close());
   db = await mongoose.createConnection(server.uri).asPromise();
   closers.add('db', () => db.close());
@@ -223,7 +224,7 @@ describe.sequential('an audit trail that is past', () => {
     await pass({ exportDir, auditDays: 90 });
     expect(await stored(id)).toEqual({});
     expect((await store.audit.head(id))?.count).toBe(3);
-    const fresh = await connectStore(uri, { auditKey: Buffer.alloc(32, 7) });
+    const fresh = await openStore(uri, { auditKey: Buffer.alloc(32, 7) });
     onTestFinished(() => fresh.close());
     await fresh.audit.append(id, event(9));
     expect(await store.audit.verify(id)).toEqual({ ok: true, entries: 1, expired: 3, problems: [] });

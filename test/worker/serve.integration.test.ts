@@ -11,6 +11,7 @@ import { startTemporalServer } from '../../worker/servers/temporal-server.ts';
 import { temporaryState } from '../host/temporary-state.ts';
 import { Collector } from '../support/collector.ts';
 import { MayflyProcess, noProcessOf } from '../support/mayfly-process.ts';
+import { payloadKeyIn } from '../support/payload-key.ts';
 import { startStoreServer } from '../support/store-server.ts';
 
 const closers = new Closers();
@@ -30,7 +31,8 @@ beforeAll(async () => {
   closers.add('Temporal', () => temporal.stop());
   collector = await Collector.start();
   closers.add('collector', () => collector.stop());
-  env = { ...collector.env, MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address, MAYFLY_API_PORT: '0' };
+  const servers = { MONGODB_URI: store.uri, TEMPORAL_ADDRESS: temporal.address };
+  env = { ...collector.env, ...servers, ...(await payloadKeyIn(state.root)), MAYFLY_API_PORT: '0' };
 });
 afterAll(() => closers.close());
 
@@ -56,7 +58,7 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
   const { secret } = JSON.parse(await key.line('"secret"')) as { secret: string };
   expect(await key.end()).toBe(0);
 
-  const api = serve('api');
+  const api = serve('api', { MAYFLY_STATE_DIR: join(state.root, 'c') });
   const control = serve('control', { MAYFLY_STATE_DIR: join(state.root, 'a') });
   const hostState = join(state.root, 'b');
   const host = serve('host', {
@@ -108,6 +110,7 @@ it('three processes make a sandbox, prove its end, and stop when asked to', { ti
 
   // What must stay apart: no process but the control worker has the CA and the audit key.
   expect(await readdir(hostState)).not.toContain('control');
+  expect(await readdir(join(state.root, 'c'))).toEqual(['api']);
 
   for (const child of [api, host, control]) expect(await child.end('SIGTERM')).toBe(0);
 

@@ -43,6 +43,7 @@ class Machine {
           describe: async (disk: MeasuredDisk) => void this.told.push(disk),
         },
         apiKeys: { limited: async () => this.limited },
+        projects: { known: async () => new Map() },
       },
       sagas: {},
       logger: pino({ level: 'silent' }),

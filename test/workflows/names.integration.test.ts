@@ -28,7 +28,7 @@ test('of many sagas that begin with one name at once one goes on, and the others
   const asked = await Promise.allSettled(inputs.map((input, n) => ask(mayfly, input, n % 2)));
   const winners = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   expect(winners).toHaveLength(1);
-  const holder = await mayfly.store.sandboxes.named('race');
+  const holder = await mayfly.store.sandboxes.named('race', 'default');
   expect(winners).toEqual([holder?.id]);
   for (const [n, input] of inputs.entries()) {
     if (input.id === holder?.id) continue;
@@ -66,7 +66,7 @@ test('a name is told by the record and the audit, and is free when its sandbox i
   expect(await mayfly.end(first.id)).toMatchObject({ name: 'web', state: 'destroyed' });
   const third = named(mayfly, 'web');
   expect(await mayfly.create(third)).toMatchObject({ name: 'web', state: 'running' });
-  expect((await mayfly.store.sandboxes.named('web'))?.id).toBe(third.id);
+  expect((await mayfly.store.sandboxes.named('web', 'default'))?.id).toBe(third.id);
   await mayfly.destroy(third);
   await mayfly.keepHistory('named', third.id);
 });
@@ -75,7 +75,7 @@ test('a name is free when its create has failed, and its cleanup was proved', as
   const first = named(mayfly, 'unlucky');
   mayfly.arm('bootDomain.before=error', first.id);
   expect(await mayfly.create(first)).toMatchObject({ name: 'unlucky', state: 'failed' });
-  expect(await mayfly.store.sandboxes.named('unlucky')).toBeNull();
+  expect(await mayfly.store.sandboxes.named('unlucky', 'default')).toBeNull();
   expect(await mayfly.create(named(mayfly, 'unlucky'))).toMatchObject({ name: 'unlucky', state: 'running' });
 });
 

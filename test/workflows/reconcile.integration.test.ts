@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { RECONCILE_SCHEDULE } from '../../model/sagas/reconcile.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
 import { ensureReconcileSchedule, reconcileNow } from '../../sagas/reconcile-schedule.ts';
+import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestMayfly } from '../support/mayfly.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -29,9 +30,17 @@ async function reconcile({ client }: Pick<TestMayfly, 'client'> = all()): Promis
   await client.workflow.getHandle('reconcile/test').result();
 }
 
-/** Takes a running sandbox's saga away, as if Temporal had never heard of it. */
+/**
+ * Takes a running sandbox's saga away, as if Temporal had never heard of it. Its list of runs follows by a moment, on a busy
+ * machine by seconds, and a round believes it.
+ */
 async function loseSaga(id: string): Promise<void> {
   await all().client.workflow.getHandle(`sandbox/${id}`).terminate('lost by a test');
+  const open = new Reconciliation(all().client);
+  await eventually(
+    () => open.openSandboxes(),
+    (runs) => !runs.some(({ sandboxId }) => sandboxId === id),
+  );
 }
 
 /** Takes its record out of the store, as a backup that was made before it does. */

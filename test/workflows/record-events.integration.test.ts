@@ -37,7 +37,7 @@ function recorderOf(mayfly: MayflyCase, input: RecordEventsInput) {
         taskQueue: CONTROL_QUEUE,
         args: [input],
         signal: EVENT_HAPPENED,
-        signalArgs: [event],
+        signalArgs: [mayfly.signed(input.sandboxId, event)],
       }),
     runs: async () => {
       const found = [];

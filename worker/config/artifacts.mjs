@@ -28,9 +28,6 @@ import { fileURLToPath } from 'node:url';
 /** The repository's root folder. */
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** The Temporal CLI that is built: the newest that the Go module proxy can install (later ones carry replace directives). */
-export const temporalVersion = '1.5.1';
-
 /** The images that `images/build.sh` can make, by their names as sources; the first is made by set-up. */
 export const imageNames = /** @type {const} */ (['golden-debian12', 'golden-agent']);
 
@@ -75,7 +72,12 @@ export function cacheDir() {
 
 /** @returns {string} where the Temporal CLI is, or will be, built */
 export function temporalCachePath() {
-  return join(cacheDir(), 'temporal', temporalVersion, 'temporal');
+  return join(
+    cacheDir(),
+    'temporal',
+    sourceDigest(join(repository, 'worker', 'servers', 'dev-server'), /_test\.go$/),
+    'temporal',
+  );
 }
 
 /** @returns {string} where the embedded store is, or will be, built */
@@ -147,11 +149,11 @@ export function workflowBundlePath(interceptorModules = []) {
 }
 
 /**
- * The Temporal CLI to run a development server with: the one on PATH, else the one in the cache.
+ * The Temporal CLI to run a development server with. One that is on PATH won't do: worker/servers/dev-server/patches.json.
  * @returns {string | null} null when set-up has not run
  */
 export function temporalBinary() {
-  return onPath('temporal') ?? ifThere(temporalCachePath());
+  return ifThere(temporalCachePath());
 }
 
 /**

@@ -7,6 +7,7 @@ const optional = z
   .string()
   .optional()
   .transform((text) => text || undefined);
+const absolute = optional.refine((path) => path === undefined || path.startsWith('/'), 'give an absolute path');
 /** A hundred years. */
 const MAX_DAYS = 36_500;
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
@@ -39,7 +40,8 @@ const environment = z.object({
   MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
   MAYFLY_RETENTION_DAYS: days('90'),
   MAYFLY_AUDIT_RETENTION_DAYS: days('forever'),
-  MAYFLY_EXPORT_DIR: optional.refine((path) => path === undefined || path.startsWith('/'), 'give an absolute path'),
+  MAYFLY_PAYLOAD_KEY_FILE: absolute,
+  MAYFLY_EXPORT_DIR: absolute,
   MAYFLY_FAILPOINTS: optional,
   MAYFLY_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   MONGODB_URI: optional,
@@ -47,6 +49,16 @@ const environment = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: optional,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional,
   TEMPORAL_NAMESPACE: z.string().default('default'),
+  TEMPORAL_TLS_CA: absolute,
+  TEMPORAL_TLS_CERT: absolute,
+  TEMPORAL_TLS_KEY: absolute,
+  TEMPORAL_TLS_SERVER_NAME: optional,
+  MAYFLY_PROXY_ADDRESS: z.string().default('127.0.0.1'),
+  MAYFLY_PROXY_PORT: port(7234),
+  MAYFLY_PROXY_TLS_CA: absolute,
+  MAYFLY_PROXY_TLS_CERT: absolute,
+  MAYFLY_PROXY_TLS_KEY: absolute,
+  CREDENTIALS_DIRECTORY: absolute,
 });
 
 /** What is removed how long after the end of a sandbox. */
@@ -57,6 +69,18 @@ export interface RetentionSettings {
   auditDays: number | null;
   /** Where what is removed is written before, absolute; null: nowhere, and no audit is removed. `@default` null */
   exportDir: string | null;
+}
+
+/** Files in PEM format, absolute. A process has a certificate and its key, or neither. */
+export interface TemporalTls {
+  /** Of the CA that Temporal's certificate is of. `@default` those that the system trusts */
+  ca: string | undefined;
+  cert: string | undefined;
+  key: string | undefined;
+  /** What Temporal's certificate is for. `@default` the host of its address */
+  serverName: string | undefined;
+  /** Where systemd puts what it reads to this unit alone (LoadCredential=). Undefined: it gave nothing. */
+  credentialsDir: string | undefined;
 }
 
 /** Everything that the environment decides; docs/operations.md has the table. */
@@ -78,6 +102,8 @@ export interface Config {
   /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s each */
   reconcile: { everyMs: number; graceMs: number };
   retention: RetentionSettings;
+  /** The keys with which payloads in Temporal are encrypted, absolute. Undefined: `<stateDir>/control/payload.key`. */
+  payloadKeyFile: string | undefined;
   failpoints: string | undefined;
   logLevel: string;
   /** Undefined: a store of our own. */
@@ -85,6 +111,10 @@ export interface Config {
   /** Undefined: a Temporal dev server of our own. */
   temporalAddress: string | undefined;
   temporalNamespace: string;
+  /** Null: Temporal is reached in the clear, as our own dev server is. */
+  temporalTls: TemporalTls | null;
+  /** Where `mayfly serve proxy` listens, and what it shows its callers; their certificates are of its CA. */
+  proxy: { address: string; port: number; tls: TemporalTls };
   /** Where traces go, by OTLP over HTTP. Undefined: there are none. */
   otlpEndpoint: string | undefined;
 }
@@ -111,13 +141,39 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,
     },
     retention: retentionOf(values),
+    payloadKeyFile: values.MAYFLY_PAYLOAD_KEY_FILE,
     failpoints: values.MAYFLY_FAILPOINTS,
     logLevel: values.MAYFLY_LOG_LEVEL,
     mongodbUri: values.MONGODB_URI,
     temporalAddress: values.TEMPORAL_ADDRESS,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
+    temporalTls: temporalTlsOf(values),
+    proxy: {
+      address: values.MAYFLY_PROXY_ADDRESS,
+      port: values.MAYFLY_PROXY_PORT,
+      tls: {
+        ca: values.MAYFLY_PROXY_TLS_CA,
+        cert: values.MAYFLY_PROXY_TLS_CERT,
+        key: values.MAYFLY_PROXY_TLS_KEY,
+        serverName: undefined,
+        credentialsDir: values.CREDENTIALS_DIRECTORY,
+      },
+    },
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT,
   };
+}
+
+/** @throws MayflyError invalid_request */
+function temporalTlsOf(values: z.infer<typeof environment>): TemporalTls | null {
+  const { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = values;
+  if (ca === undefined && cert === undefined && key === undefined) return null;
+  const problem =
+    values.TEMPORAL_ADDRESS === undefined
+      ? 'TEMPORAL_TLS_CA: our own Temporal has no TLS; set TEMPORAL_ADDRESS, too'
+      : (cert === undefined) !== (key === undefined) && 'TEMPORAL_TLS_CERT: it goes with TEMPORAL_TLS_KEY; set both';
+  if (problem) throw new MayflyError('invalid_request', `The environment is not valid: ${problem}`);
+  const { TEMPORAL_TLS_SERVER_NAME: serverName, CREDENTIALS_DIRECTORY: credentialsDir } = values;
+  return { ca, cert, key, serverName, credentialsDir };
 }
 
 /** @throws MayflyError invalid_request */

@@ -1,9 +1,7 @@
 import { Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
+import { redact, redactText } from '../../model/redaction/redact.ts';
 import { currentRequestId } from '../../telemetry/request-id.ts';
-
-/** Names of fields that never reach a log. */
-const SECRETS = ['*.apiKey', '*.secret', '*.password', '*.token', '*.authorization', 'headers.authorization'];
 
 /** What the SDK warns of and we mean: a host worker runs activities alone. */
 const BY_DESIGN = new Set(['No workflows registered, not polling for workflow tasks']);
@@ -14,9 +12,33 @@ function requestOf(): object {
   return requestId === undefined ? {} : { requestId };
 }
 
-/** JSON lines on standard error; standard output belongs to the CLI. */
-export function createLogger(level: string): Logger {
-  return pino({ name: 'mayfly', level, redact: SECRETS, mixin: requestOf }, pino.destination(2));
+/**
+ * JSON lines on standard error; standard output belongs to the CLI.
+ * @param to `@default` standard error
+ */
+export function createLogger(level: string, to: DestinationStream = pino.destination(2)): Logger {
+  return pino({ name: 'mayfly', level, mixin: requestOf, ...WITHOUT_SECRETS }, to);
+}
+
+/** What is logged quotes guests, callers and programs: all of it is redacted, also the causes of errors. */
+const WITHOUT_SECRETS: Pick<LoggerOptions, 'formatters' | 'serializers' | 'hooks'> = {
+  formatters: { log: redactFields },
+  serializers: { err: (error: unknown) => redact(error instanceof Error ? stdSerializers.err(error) : error) },
+  hooks: {
+    logMethod(args, method) {
+      const [first, ...rest] = args.map((each) => (typeof each === 'string' ? redactText(each) : each));
+      // Without a message pino takes the error's.
+      const error = first instanceof Error ? first : Object(first).err;
+      const message = rest.length === 0 && error instanceof Error ? [redactText(error.message)] : rest;
+      method.apply(this, [first, ...message] as typeof args);
+    },
+  },
+};
+
+/** Errors are left to their serializer. */
+function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
+  const errors = Object.entries(fields).filter(([, value]) => value instanceof Error);
+  return { ...redact(fields), ...Object.fromEntries(errors) };
 }
 
 /** Temporal's own messages through the same logger. Once a process, before anything else of Temporal's. */

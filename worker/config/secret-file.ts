@@ -1,26 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { writeFileAtomic } from '../../host/os/atomic-file.ts';
+import { ensureKey } from '../../ca/key-file.ts';
 import { MayflyError } from '../../model/errors.ts';
 
 const BYTES = 32;
 
+/** The key of the audit chain, see {@link secretKey}. */
+export function auditKey(path: string): Promise<Uint8Array> {
+  return secretKey(path, 'audit key');
+}
+
 /**
- * The key of the audit chain: 256 random bits, made at the first start, readable by us alone.
+ * A key of 256 random bits, made at the first start, readable by us alone.
+ * @param what it is, for who reads the error
  * @throws MayflyError internal when others may read it, or when it is not a key
  */
-export async function auditKey(path: string): Promise<Uint8Array> {
+export async function secretKey(path: string, what: string): Promise<Uint8Array> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const present = await readSecret(path);
+  const present = await readSecret(path, what);
   if (present) return present;
-  await writeFileAtomic(path, `${randomBytes(BYTES).toString('hex')}\n`, 0o600);
-  const made = await readSecret(path);
-  if (!made) throw new MayflyError('internal', `the audit key ${path} vanished while it was made`);
+  await ensureKey(dirname(path), path, () => `${randomBytes(BYTES).toString('hex')}\n`);
+  const made = await readSecret(path, what);
+  if (!made) throw new MayflyError('internal', `the ${what} ${path} vanished while it was made`);
   return made;
 }
 
-async function readSecret(path: string): Promise<Uint8Array | null> {
+async function readSecret(path: string, what: string): Promise<Uint8Array | null> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
     file = await open(path, 'r');
@@ -31,10 +37,9 @@ async function readSecret(path: string): Promise<Uint8Array | null> {
   try {
     const { mode } = await file.stat();
     if ((mode & 0o077) !== 0)
-      throw new MayflyError('internal', `the audit key ${path} may be read by others; chmod 600 it`);
+      throw new MayflyError('internal', `the ${what} ${path} may be read by others; chmod 600 it`);
     const key = Buffer.from((await readFile(file, 'utf8')).trim(), 'hex');
-    if (key.length !== BYTES)
-      throw new MayflyError('internal', `${path} is not an audit key; restore it from your backup`);
+    if (key.length !== BYTES) throw new MayflyError('internal', `${path} is no ${what}; restore it from your backup`);
     return key;
   } finally {
     await file.close();

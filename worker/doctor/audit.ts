@@ -3,43 +3,67 @@ import { join } from 'node:path';
 import { isNotFound } from '../../host/os/directory.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { connectStore } from '../../store/connect.ts';
+import { auditReading } from '../audit/audit-access.ts';
 import type { Config } from '../config/config.ts';
-import { auditKey } from '../config/secret-file.ts';
-import { type Check, fault, fine, type Probe } from './check.ts';
+import { judged, type RegisterVerification } from '../upkeep/audit.ts';
+import { type Check, fault, fine, note, type Probe } from './check.ts';
 
 /** Chains that are verified: those of the living, and of the latest others up to so many. */
 const MOST = 300;
+const REGISTER = 'register of the audit';
 
 /** The audit trail, where this is the machine that has its key. `mayfly audit verify` verifies all of it. */
-export function auditProbe({ stateDir, mongodbUri }: Config): Probe {
-  const path = join(stateDir, 'control', 'audit.key');
+export function auditProbe(config: Config): Probe {
+  const path = join(config.stateDir, 'control', 'audit.key');
   return {
     name: 'audit',
     remedy: 'mayfly audit verify',
     look: async (): Promise<Check[]> => {
-      if (mongodbUri === undefined || !(await isThere(path))) return [];
-      const store = await connectStore(mongodbUri, { auditKey: await auditKey(path) });
+      if (config.mongodbUri === undefined || !(await isThere(path))) return [];
+      const store = await connectStore(config.mongodbUri, await auditReading(config));
       try {
         const { items } = await store.sandboxes.list({ limit: MOST });
         const alive = await store.sandboxes.all(
           SANDBOX_STATES.filter((state) => state !== 'destroyed' && state !== 'failed'),
         );
         const ids = [...new Set([...alive, ...items].map(({ id }) => id))];
+        const walk = await store.audit.verifyRegister();
         const found: Check[] = [];
         for (const id of ids) {
-          const { ok, problems } = await store.audit.verify(id);
+          const { ok, problems } = await store.audit.verify(id, walk);
           if (ok) continue;
           const [first] = problems.filter(({ kind }) => kind !== 'time-went-back');
           const what = `entry ${first?.seq ?? '-'} ${first?.kind}: ${first?.detail}`;
           const remedy = `mayfly audit verify ${id}; keep a copy of the collection \`audit\` as evidence before you change it.`;
           found.push(fault(`audit of ${id}`, what, remedy));
         }
-        return found.length > 0 ? found : [fine('audit', `the chains of ${ids.length} sandboxes are whole`)];
+        const chains = found.length > 0 ? found : [fine('audit', `the chains of ${ids.length} sandboxes are whole`)];
+        return [...chains, registerCheck(await judged(walk, store))];
       } finally {
         await store.close();
       }
     },
   };
+}
+
+/** The register and its anchor, by the first of what is wrong with it. */
+function registerCheck({ since, entries, problems, notes }: RegisterVerification): Check {
+  const [first] = problems;
+  if (first) {
+    const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+    const where = first.number === null ? '' : `entry ${first.number}: `;
+    const remedy = 'mayfly audit verify; docs/operations.md, "When the register of the audit is not whole"';
+    return fault(REGISTER, `${where}${first.detail}${more}`, remedy);
+  }
+  if (since === null) {
+    return note(
+      REGISTER,
+      'it has not begun',
+      'It begins when the control worker starts: mayfly up, mayfly serve control',
+    );
+  }
+  const told = notes.length > 0 ? `; ${notes.join('; ')}` : '';
+  return fine(REGISTER, `${entries} entries, anchored; knows every chain since ${since}${told}`);
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -1,4 +1,6 @@
+import { allRules } from '../../host/libvirt/network/firewall.ts';
 import { ExecError, exec } from '../../host/os/exec.ts';
+import { changedTables, listingOf } from '../../host/os/nft.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import type { Config } from '../config/config.ts';
 import { networkPlans, ownLibvirt, runningLibvirt } from '../machine/hypervisor.ts';
@@ -7,7 +9,7 @@ import { type Check, fault, fine, NothingThere, note, type Probe } from './check
 /** Prints what a program prints. @throws ExecError */
 export type Run = (program: string, args: readonly string[]) => Promise<string>;
 
-const run: Run = async (program, args) => (await exec(program, args, { timeoutMs: 7_000 })).stdout;
+export const run: Run = async (program, args) => (await exec(program, args, { timeoutMs: 7_000 })).stdout;
 
 /** Of Debian 12, and what is tried here: incremental backups of disks, and `virsh --domain=` throughout. */
 const OLDEST: Readonly<Record<string, readonly [number, number]>> = { virsh: [9, 0], 'qemu-img': [7, 2] };
@@ -83,13 +85,11 @@ export async function judgeNetwork(
   return [fine(`network ${name}`, `active, on ${bridge}`)];
 }
 
-/** What keeps guests from the host and from one another. @param bridge of the network without egress, after which the table is named */
-export async function judgeFirewall(tell: Run, bridge: string): Promise<Check[]> {
-  const table = `mayfly_${bridge}`;
-  const rules = await tell('nft', ['list', 'table', 'inet', table]).catch(why);
-  const isWhole = ['chain input', 'chain forward', 'drop'].every((part) => rules.includes(part));
-  if (isWhole) return [fine('firewall', `the rules of nft table ${table} are there`)];
-  return [fault('firewall', `the nft table inet ${table} is not whole: guests reach services of this host`, RESTART)];
+/** What keeps guests from the host and from one another. @param changed tables that are not as they should be */
+export function judgeFirewall(changed: readonly string[]): Check[] {
+  if (changed.length === 0) return [fine('firewall', 'its rules are as they were loaded')];
+  const found = `not as Mayfly loads it: nft table ${changed.join(', ')}; guests may reach each other and services of this host`;
+  return [fault('firewall', found, `A host worker that runs loads it again within a minute; else ${RESTART}`)];
 }
 
 export function firewallProbe(config: Config): Probe {
@@ -97,10 +97,11 @@ export function firewallProbe(config: Config): Probe {
     name: 'firewall',
     remedy: 'Run it as root, where the host worker runs.',
     look: async () => {
-      const { isolated } = networkPlans(config);
-      const link = await run('ip', ['-o', 'link', 'show', 'dev', isolated.bridge]).catch(why);
-      if (!link.includes(isolated.bridge) || /does not exist/.test(link)) return [];
-      return judgeFirewall(run, isolated.bridge);
+      const plans = networkPlans(config);
+      const { bridge } = plans.isolated;
+      const link = await run('ip', ['-o', 'link', 'show', 'dev', bridge]).catch(why);
+      if (!link.includes(bridge) || /does not exist/.test(link)) return [];
+      return judgeFirewall(await changedTables(await listingOf(allRules(plans))));
     },
   };
 }
@@ -136,7 +137,7 @@ async function answers(tell: Run, uri: string): Promise<boolean> {
   );
 }
 
-function linesOf(text: string): string[] {
+export function linesOf(text: string): string[] {
   return text.split('\n').map((line) => line.trim());
 }
 

@@ -5,11 +5,13 @@ import { auditProbe } from './audit.ts';
 import { goldenProbe, guestProgramsProbe } from './built.ts';
 import { type Check, type Probe, runProbes } from './check.ts';
 import { daemonsProbe, firewallProbe, networksProbe, versionsProbe } from './libvirt.ts';
+import { localUsersProbe } from './local-users.ts';
 import { runsProbe } from './runs.ts';
 import { keysProbe, stateFolderProbe } from './secrets.ts';
 import { hostsProbe, storeProbe, waitingProbe } from './store.ts';
 import { Surroundings } from './surroundings.ts';
 import { temporalProbe } from './temporal.ts';
+import { throttlesProbe } from './throttles.ts';
 
 /** The store, looked at before anybody connects to it in the way that brings it up to date. */
 export async function checkStore({ mongodbUri, stateDir }: Config): Promise<Check[]> {
@@ -31,7 +33,8 @@ function probesOf(surroundings: Surroundings): Probe[] {
   const { config, isServed } = surroundings;
   return [
     stateFolderProbe(config.stateDir),
-    keysProbe(config.stateDir),
+    localUsersProbe(surroundings),
+    keysProbe(config),
     guestProgramsProbe(),
     ...(config.hostKind === 'libvirt'
       ? [
@@ -39,6 +42,7 @@ function probesOf(surroundings: Surroundings): Probe[] {
           daemonsProbe(config),
           networksProbe(config, isServed),
           firewallProbe(config),
+          throttlesProbe(config),
           goldenProbe(config),
         ]
       : []),

@@ -1,6 +1,7 @@
-import { Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { temporalClient } from '../payloads/data-converter.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -22,7 +23,11 @@ export function runsProbe(surroundings: Surroundings): Probe {
     remedy: 'First mend Temporal and the store.',
     look: async () => {
       const [connection, store] = await Promise.all([surroundings.temporal(), surroundings.store()]);
-      const client = new Client({ connection, namespace: surroundings.config.temporalNamespace });
+      const client = temporalClient({
+        connection,
+        dataConverter: {}, // it looks at states alone, also where the key of payloads is not
+        namespace: surroundings.config.temporalNamespace,
+      });
       const alive = (await store.sandboxes.all(LIVING)).filter(
         ({ createdAt }) => Date.now() - Date.parse(createdAt) > YOUNG_MS,
       );

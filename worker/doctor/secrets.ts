@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { checkPrivate } from '../../ca/key-file.ts';
 import { readKeys, signingKeyPath } from '../../ca/rotation.ts';
 import { isNotFound } from '../../host/os/directory.ts';
+import type { Config } from '../config/config.ts';
 import { auditKey } from '../config/secret-file.ts';
+import { payloadKeyPath } from '../payloads/data-converter.ts';
+import { payloadKeys } from '../payloads/payload-keys.ts';
 import { type Check, fault, fine, type Probe } from './check.ts';
 
 /** A rotation's steps take minutes each; one that stands for a day was forgotten. Milliseconds. */
@@ -33,14 +36,19 @@ export function stateFolderProbe(stateDir: string): Probe {
 }
 
 /** The keys of the control worker, where this is its machine. */
-export function keysProbe(stateDir: string): Probe {
+export function keysProbe(config: Pick<Config, 'stateDir' | 'payloadKeyFile'>): Probe {
+  const { stateDir } = config;
   const control = join(stateDir, 'control');
   return {
     name: 'keys',
     remedy: `ls -l ${control}`,
     look: async () => {
       if (!(await ifThere(lstat(control)))) return [];
-      return [...(await auditKeyCheck(join(control, 'audit.key'))), ...(await caCheck(join(control, 'ca')))];
+      return [
+        ...(await auditKeyCheck(join(control, 'audit.key'))),
+        ...(await caCheck(join(control, 'ca'))),
+        await payloadKeyCheck(payloadKeyPath(config)),
+      ];
     },
   };
 }
@@ -60,6 +68,19 @@ async function auditKeyCheck(path: string): Promise<Check[]> {
     return [fine('audit key', path)];
   } catch (error) {
     return [fault('audit key', messageOf(error), `chmod 600 ${path}, or restore it from your backup.`)];
+  }
+}
+
+async function payloadKeyCheck(path: string): Promise<Check> {
+  try {
+    const [{ id }, ...others] = await payloadKeys(path);
+    return fine('payload key', `${path}: ${id} encrypts, ${others.length} more decrypt`);
+  } catch (error) {
+    return fault(
+      'payload key',
+      messageOf(error),
+      `Restore it from your backup: install -m 600 BACKUP/payload.key ${path}`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { isLive } from '../../model/host.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { lookAtStore, type StoreLook } from '../../store/look.ts';
-import { type Check, fault, fine, NothingThere, type Probe } from './check.ts';
+import { type Check, fault, fine, NothingThere, note, type Probe } from './check.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** A read of the API takes 10 ms: a store that is slower than this for nothing at all is what sagas wait for. Milliseconds. */
@@ -33,7 +33,7 @@ export function storeProbe(uri: string | undefined, isNamed: boolean): Probe {
   };
 }
 
-export function judgeStore({ layout, readOnly, answersInMs, aheadMs }: StoreLook): Check[] {
+export function judgeStore({ layout, readOnly, sealedWith, answersInMs, aheadMs }: StoreLook): Check[] {
   return [
     readOnly === null
       ? fine('store is fit', `it takes writes, and answers in ${answersInMs} ms`)
@@ -60,8 +60,16 @@ export function judgeStore({ layout, readOnly, answersInMs, aheadMs }: StoreLook
           ),
         ]
       : []),
+    ...(layout === 'none' ? [] : [encryption(sealedWith)]),
     ...(aheadMs === null ? [] : [clock('the store', aheadMs)]),
   ];
+}
+
+function encryption(keyId: string | null): Check {
+  const name = 'store encryption';
+  if (keyId !== null) return fine(name, `what callers say and guests print is written with the key ${keyId}`);
+  const found = 'off: no control worker of this version has started with it, and what it has is in the clear';
+  return note(name, found, 'Start it: mayfly up, mayfly serve control');
 }
 
 function clock(whose: string, aheadMs: number): Check {

@@ -1,12 +1,12 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { Connection } from '@temporalio/client';
 import { MayflyError } from '../../model/errors.ts';
 import type { Store } from '../../store/connect.ts';
 import { connectStore } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
-import { hostLockOf } from '../machine/host-lock.ts';
+import { HostLock } from '../machine/host-lock.ts';
+import { keysHere } from '../payloads/keys-here.ts';
 import { recallServers } from '../servers/remembered-servers.ts';
+import { readTemporalTls, whyNoTls } from '../servers/temporal-tls.ts';
 import { NothingThere } from './check.ts';
 
 /** How long a server may take to accept a connection. Milliseconds. */
@@ -30,7 +30,7 @@ export class Surroundings {
 
   /** @param config names the store, where there is one to be asked */
   static async of(config: Config): Promise<Surroundings> {
-    const isHere = await isServed(config);
+    const isHere = await HostLock.isHeld(config.stateDir);
     const remembered = isHere ? (await recallServers(config.stateDir))?.temporalAddress : undefined;
     return new Surroundings(config, isHere, config.temporalAddress ?? remembered);
   }
@@ -39,7 +39,7 @@ export class Surroundings {
   store(): Promise<Store> {
     const { mongodbUri } = this.config;
     if (mongodbUri === undefined) return Promise.reject(new NothingThere('there is no store here yet'));
-    this.#store ??= connectStore(mongodbUri);
+    this.#store ??= keysHere(this.config).then((keys) => connectStore(mongodbUri, keys));
     return this.#store;
   }
 
@@ -48,27 +48,25 @@ export class Surroundings {
     const address = this.temporalAddress;
     if (address === undefined)
       return Promise.reject(new NothingThere('`mayfly up`, which has a Temporal, does not run'));
-    this.#temporal ??= Connection.connect({ address, connectTimeout: CONNECT_MS }).catch((cause: unknown) => {
-      throw new MayflyError('temporal_unavailable', `Temporal does not answer at ${address}`, { cause });
-    });
+    this.#temporal ??= this.#connect(address);
     return this.#temporal;
+  }
+
+  async #connect(address: string): Promise<Connection> {
+    const { temporalTls } = this.config;
+    const tls = temporalTls && (await readTemporalTls(temporalTls));
+    try {
+      return await Connection.connect({ address, tls, connectTimeout: CONNECT_MS });
+    } catch (cause) {
+      const why = await whyNoTls(address, tls);
+      throw new MayflyError('temporal_unavailable', `Temporal does not answer at ${address}${why ? `: ${why}` : ''}`, {
+        cause,
+      });
+    }
   }
 
   async close(): Promise<void> {
     const opened = await Promise.allSettled([this.#store, this.#temporal]);
     for (const one of opened) if (one.status === 'fulfilled') await one.value?.close();
-  }
-}
-
-/** Whether a host worker serves the state folder at this moment. */
-export async function isServed({ stateDir }: Config): Promise<boolean> {
-  const socket = connect({ path: hostLockOf(stateDir) });
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });
-    return true;
-  } catch {
-    return false; // refused: nobody holds it
-  } finally {
-    socket.destroy();
   }
 }

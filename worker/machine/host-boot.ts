@@ -28,7 +28,7 @@ export class HostBoot {
 
   /** Whatever ended with the boot before has been told: what ends from now on has another reason. */
   async settle(): Promise<void> {
-    await writeFileAtomic(this.file, `${this.bootId}\n`, 0o644);
+    await writeFileAtomic(this.file, `${this.bootId}\n`, 0o600);
     this.isNew = false;
   }
 }

@@ -100,7 +100,7 @@ export class HostGuests {
   /** The CA is the control worker's, so Temporal carries the wish. */
   async #certify(sandboxId: string, publicKey: string): Promise<string> {
     const input: CertificateInput = { sandboxId, publicKey, purpose: 'host', actor: null, ttlSeconds: null };
-    const { certificate } = await signKey(this.#deps.client, randomUUID(), input);
+    const { certificate } = await signKey(this.#deps.client, this.#deps.machine.signer, randomUUID(), input);
     return certificate;
   }
 }

@@ -1,7 +1,55 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { orAbsent } from '../../host/os/absent.ts';
+import { MayflyError } from '../../model/errors.ts';
+
+/** Who only looks whether it is held, holds it for a moment. Seconds. */
+const WAIT_SECONDS = 2;
+/** flock(1): the lock was held by another throughout. */
+const HELD = 1;
+
 /**
- * The abstract Unix socket that the host worker of a state folder holds. The kernel lets go of it the moment its holder
- * dies, so nothing stale is ever left (unix(7)).
+ * What the one host worker of a state folder holds: an flock(2) on a file that no other user can open. The kernel lets go of it
+ * the moment its holder dies, so nothing stale is ever left.
  */
-export function hostLockOf(stateDir: string): string {
-  return `\0mayfly-host:${stateDir}`;
+export class HostLock {
+  private constructor(private readonly file: FileHandle) {}
+
+  /** @throws MayflyError host_unavailable when another process holds it */
+  static async take(stateDir: string): Promise<HostLock> {
+    const file = await open(fileOf(stateDir), 'a', 0o600);
+    if (await locked(file, ['--exclusive', '--wait', String(WAIT_SECONDS)])) return new HostLock(file);
+    await file.close();
+    const why = `another host worker serves ${stateDir}; stop it, or use another MAYFLY_STATE_DIR`;
+    throw new MayflyError('host_unavailable', why);
+  }
+
+  /** Whether a host worker serves the state folder at this moment. */
+  static async isHeld(stateDir: string): Promise<boolean> {
+    const file = await orAbsent(open(fileOf(stateDir), 'r'));
+    if (file === null) return false;
+    try {
+      return !(await locked(file, ['--shared', '--nonblock']));
+    } finally {
+      await file.close();
+    }
+  }
+
+  async release(): Promise<void> {
+    await this.file.close();
+  }
+}
+
+function fileOf(stateDir: string): string {
+  return join(stateDir, 'host.lock');
+}
+
+/** Locks what `file` has open, by the program that util-linux has for it: the lock stays with us when it has ended. */
+async function locked(file: FileHandle, how: readonly string[]): Promise<boolean> {
+  const child = spawn('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'ignore', file.fd] });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0 && code !== HELD) throw new MayflyError('host_unavailable', `flock(1) ended with ${code}.`);
+  return code === 0;
 }

@@ -1,21 +1,20 @@
-import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { RequestKey } from '../../ca/signed-request.ts';
 import type { Failpoints } from '../../host/failpoints.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import { type Installation, keepInstallation, readInstallation } from '../../host/installation.ts';
 import { Ledger } from '../../host/ledger.ts';
-import { entriesOf } from '../../host/os/directory.ts';
+import { entriesOf, makeSearchable } from '../../host/os/directory.ts';
 import { type Gate, readGate } from '../../host/source/gate.ts';
 import { SourceReads } from '../../host/source/source-reads.ts';
 import { Credentials } from '../../host/ssh/credentials.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Observer } from '../../model/host.ts';
+import type { RequestSigner } from '../../model/sandbox/signed-request.ts';
 import { guestBinaries } from '../config/artifacts.mjs';
 import type { Config } from '../config/config.ts';
-import { hostLockOf } from './host-lock.ts';
-import { openHypervisor } from './hypervisor.ts';
+import { HostLock } from './host-lock.ts';
+import { type OpenHypervisor, openHypervisor } from './hypervisor.ts';
 
 /** What one machine's worker holds: its hypervisor, what it has promised, and its keys to its sandboxes. */
 export interface HostMachine {
@@ -29,12 +28,15 @@ export interface HostMachine {
   state: StateDir;
   /** What ties this folder to this machine. */
   installation: Installation;
-  /** How what it sees is signed. */
+  /** In whose name it says what it sees. */
   observer: Observer;
+  /** Signs what it asks the control worker for. */
+  signer: RequestSigner;
   /** Whether a libvirtd of our own had to be started to open it: then it ran nothing before. */
   isNew: boolean;
   /** Starts a libvirtd of our own once more where it has died. @throws MayflyError host_unavailable */
   revive(): Promise<void>;
+  mendRules: OpenHypervisor['mendRules'];
   /** Lets go of the machine; sandboxes, and a libvirtd of our own, run on. */
   close(): Promise<void>;
   /** What was started for this installation alone ends with {@link close}, with all that it runs: nobody watches it then, and starts it once more. */
@@ -53,13 +55,16 @@ export async function openHostMachine(
   open: typeof openHypervisor = openHypervisor,
 ): Promise<HostMachine> {
   const state = new StateDir(config.stateDir);
-  await mkdir(state.root, { recursive: true, mode: 0o711 });
-  const lock = await lockFolder(state.root);
+  await makeSearchable(state.root);
+  const lock = await HostLock.take(state.root); // admission is counted by one process a folder
   try {
     const known = await readInstallation(state);
     const wasUsed = (await entriesOf(state.reservations)) !== null;
     const { hypervisor, found, ...opened } = await open(config, state, failpoints, known);
-    const installation = await keepInstallation(state, known, found, wasUsed);
+    const requestKey = await RequestKey.open(state.root);
+    const installation = await keepInstallation(state, known, found, wasUsed, requestKey.publicKey);
+    const observer = observerOf(config, installation);
+    const { hostId, installationId } = observer;
     const ledger = new Ledger(state, config.diskOvercommit);
     const credentials = new Credentials(state);
     await ledger.open();
@@ -74,9 +79,11 @@ export async function openHostMachine(
       gate: builtGate,
       state,
       installation,
-      observer: observerOf(config, installation),
+      observer,
+      signer: requestKey.signer({ process: 'host', hostId, installationId }),
       isNew: opened.isNew,
       revive: () => opened.revive(),
+      mendRules: () => opened.mendRules(),
       endOnClose: () => {
         isToEnd = true;
       },
@@ -86,12 +93,12 @@ export async function openHostMachine(
           if (isToEnd) await opened.end();
           await hypervisor.close();
         } finally {
-          await unlock(lock);
+          await lock.release();
         }
       },
     };
   } catch (error) {
-    await unlock(lock);
+    await lock.release();
     throw error;
   }
 }
@@ -104,25 +111,4 @@ async function builtGate(): Promise<Gate> {
   const path = guestBinaries()?.gate;
   if (path) return readGate(path);
   throw new MayflyError('host_unavailable', 'The gate for sources is not built on this host; run `npm run setup`.');
-}
-
-/** Admission is counted by one process a folder. */
-async function lockFolder(root: string): Promise<Server> {
-  const lock = createServer();
-  lock.listen(hostLockOf(root));
-  try {
-    await once(lock, 'listening');
-  } catch (cause) {
-    throw new MayflyError(
-      'host_unavailable',
-      `another host worker serves ${root}; stop it, or use another MAYFLY_STATE_DIR`,
-      { cause },
-    );
-  }
-  return lock;
-}
-
-async function unlock(lock: Server): Promise<void> {
-  lock.close();
-  await once(lock, 'close');
 }

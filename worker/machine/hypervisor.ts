@@ -19,7 +19,6 @@ import { defineGolden, isPlaced, registeredGolden, registerGolden } from '../../
 import { marksAtRest } from '../../host/libvirt/marks-at-rest.ts';
 import { SavedMemory, savedMemoryFolder } from '../../host/libvirt/memory/saved-memory.ts';
 import { Leases } from '../../host/libvirt/network/leases.ts';
-import { ensureNetworks } from '../../host/libvirt/network/network.ts';
 import { DEFAULT_NETWORKS, type NetworkPlans } from '../../host/libvirt/network/network-plan.ts';
 import {
   definitionsOf,
@@ -44,6 +43,8 @@ export interface OpenHypervisor {
   isNew: boolean;
   /** Starts what was started for it once more where it has died: a private libvirtd. @throws MayflyError host_unavailable */
   revive(): Promise<void>;
+  /** Loads the rules that keep guests apart anew where somebody has changed them, and says which. @throws ExecError */
+  mendRules(): Promise<string[]>;
   /** Ends what was started for this installation alone: a private libvirtd with all it runs. */
   end(): Promise<void>;
 }
@@ -112,7 +113,7 @@ async function openSimulated(
   refuseAnotherMachine(state, known, found);
   const hypervisor = new SimulatedHypervisor({ state, failpoints, agentFolder: dirname(guest.agent) });
   await hypervisor.open();
-  return { hypervisor, found, isNew: false, revive: async () => {}, end: async () => {} };
+  return { hypervisor, found, isNew: false, revive: async () => {}, mendRules: async () => [], end: async () => {} };
 }
 
 async function openLibvirt(config: Config, state: StateDir, known: Installation | null): Promise<OpenHypervisor> {
@@ -128,7 +129,7 @@ async function openLibvirt(config: Config, state: StateDir, known: Installation 
       uri,
       state,
       networks,
-      ...(own && { leaseFolder: own.leaseFolder }),
+      ...(own && { leaseFolder: own.leaseFolder, cgroups: false }),
       ...(diffProgram !== null && { diffProgram }),
     });
     await hypervisor.open();
@@ -138,8 +139,9 @@ async function openLibvirt(config: Config, state: StateDir, known: Installation 
       found,
       isNew: own?.isNew ?? false,
       revive: async () => {
-        if (own) await revivePrivate(state, networks);
+        if (own) await revivePrivate(state, hypervisor);
       },
+      mendRules: () => hypervisor.mendRules(),
       end: async () => own?.stop({ machines: true }),
     };
   } catch (error) {
@@ -149,9 +151,9 @@ async function openLibvirt(config: Config, state: StateDir, known: Installation 
 }
 
 /** Machines outlive the daemon, but not the namespaces that hold it: with those their networks are gone too. */
-async function revivePrivate(state: StateDir, networks: NetworkPlans): Promise<void> {
-  const { uri, isNew } = await startPrivateLibvirtd(privateFolder(state));
-  if (isNew) await ensureNetworks(new Virsh(uri), networks);
+async function revivePrivate(state: StateDir, hypervisor: LibvirtHypervisor): Promise<void> {
+  const { isNew } = await startPrivateLibvirtd(privateFolder(state));
+  if (isNew) await hypervisor.openNetworks();
 }
 
 /** The image of set-up always; another where it was pulled, unless a source that is none of ours has its name. */

@@ -1,6 +1,7 @@
-import { mkdir, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { Virsh } from '../../host/libvirt/client/virsh.ts';
 import { defineGolden, isPlaced, placeGolden, registeredGolden } from '../../host/libvirt/golden.ts';
+import { makeSearchable } from '../../host/os/directory.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { sizeText } from '../../model/snapshots/storage.ts';
@@ -59,7 +60,7 @@ export async function offerImage(
   { signal, copying }: { signal: AbortSignal; copying: (folder: string) => void },
 ): Promise<boolean> {
   const state = new StateDir(config.stateDir);
-  await mkdir(state.images, { recursive: true, mode: 0o711 }); // QEMU is another user
+  await makeSearchable(state.images); // a host worker closes it to all but QEMU
   if (!(await isPlaced(state, image.dir))) {
     await refuseFull(state, image);
     copying(state.images);

@@ -4,6 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { connectStore, type Store, type StoreOptions } from '../../store/connect.ts';
 import { Closers } from '../config/closers.ts';
 import type { Config } from '../config/config.ts';
+import { keysHere } from '../payloads/keys-here.ts';
 import { recallServers } from './remembered-servers.ts';
 import { startStoreServer } from './store-server.ts';
 
@@ -60,7 +61,7 @@ export async function withPresentStore<T>(config: Config, use: (store: Store) =>
     const why = `There is no store in ${own} to ask which sandboxes are alive`;
     throw new MayflyError('store_unavailable', `${why}; set MONGODB_URI to the one that this host's worker uses.`);
   }
-  return withStore(config, {}, use);
+  return withStore(config, await keysHere(config), use);
 }
 
 /** Of the store that is named, of the one that runs, or of one that is started. */

@@ -45,13 +45,13 @@ export function serverProcess(child: ChildProcess, address: string, name: string
   };
 }
 
-/** A TCP port of 127.0.0.1 that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
+/** A TCP port of a loopback address that was free a moment ago. */
+export async function freePort(address: string): Promise<number> {
+  const server = createServer().listen(0, address);
   await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('a TCP server has no port');
   server.close();
   await once(server, 'close');
-  return address.port;
+  return bound.port;
 }

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import { allEnded } from '../../host/all-ended.ts';
+import { ExecError } from '../../host/os/exec.ts';
+import { MayflyError } from '../../model/errors.ts';
 import type { Closers } from '../config/closers.ts';
 import type { Config } from '../config/config.ts';
+import { guardAddress, OPEN_ADDRESS, ownAddress, unguard } from './loopback-guard.ts';
 import { freePort } from './server-process.ts';
 import { startStoreServer } from './store-server.ts';
 import { startTemporalServer } from './temporal-server.ts';
@@ -25,13 +28,17 @@ export async function ensureServers(
   const timed = progress(onProgress);
   const temporal = async () => {
     if (config.temporalAddress) return { temporalAddress: config.temporalAddress, temporalUiUrl: null };
-    const uiPort = await freePort();
+    const ip = await guardedAddress(config, onProgress);
+    const uiPort = await freePort(ip);
     const server = await timed('Temporal server', () =>
-      startTemporalServer({ dir: join(config.stateDir, 'temporal'), uiPort }),
+      startTemporalServer({ dir: join(config.stateDir, 'temporal'), ip, uiPort }),
     );
-    closers.add('Temporal server', () => server.stop());
+    closers.add('Temporal server', async () => {
+      await server.stop();
+      await unguard(ip);
+    });
     deaths.push(server.died);
-    return { temporalAddress: server.address, temporalUiUrl: `http://127.0.0.1:${uiPort}` };
+    return { temporalAddress: server.address, temporalUiUrl: `http://${ip}:${uiPort}` };
   };
   const store = async () => {
     if (config.mongodbUri) return { storeUri: config.mongodbUri };
@@ -42,6 +49,25 @@ export async function ensureServers(
   };
   const [first, second] = await allEnded(temporal(), store());
   return { ...first, ...second, died: Promise.race([...deaths, new Promise<string>(() => {})]) };
+}
+
+/**
+ * An address that no other user of this machine reaches. Where there are virtual machines it must be so; where guests are
+ * processes of this machine and we are not root, it cannot, and that is said.
+ * @throws MayflyError temporal_unavailable
+ */
+async function guardedAddress({ stateDir, hostKind }: Config, onProgress: (line: string) => void): Promise<string> {
+  const ip = ownAddress(stateDir);
+  try {
+    await guardAddress(ip);
+    return ip;
+  } catch (error) {
+    if (!(error instanceof ExecError)) throw error;
+    const why = `Temporal cannot be closed to the other users of this machine: ${error.message}`;
+    if (hostKind !== 'simulated') throw new MayflyError('temporal_unavailable', why, { cause: error });
+    onProgress(`${why}; whoever has a login here is an admin`);
+    return OPEN_ADDRESS;
+  }
 }
 
 /** Says how long a part of the start took. */

@@ -27,6 +27,8 @@ const SETTINGS = [
 export interface TemporalServerOptions {
   /** Folder for its database and log. */
   dir: string;
+  /** The loopback address that all of its ports are on. `@default` 127.0.0.1 */
+  ip?: string;
   /** `@default` a free one */
   port?: number;
   /** Port of the web UI; without one there is none. */
@@ -41,6 +43,7 @@ export interface TemporalServerOptions {
  */
 export async function startTemporalServer({
   dir,
+  ip = '127.0.0.1',
   port,
   uiPort,
   limits = {},
@@ -49,11 +52,11 @@ export async function startTemporalServer({
   if (!program)
     throw new MayflyError('temporal_unavailable', 'There is no Temporal server on this machine; run `npm run setup`.');
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const chosen = port ?? (await freePort());
-  const address = `127.0.0.1:${chosen}`;
+  const chosen = port ?? (await freePort(ip));
+  const address = `${ip}:${chosen}`;
   const attributes = Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
   const ui = uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)];
-  const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(chosen), '--log-level', 'warn', ...ui];
+  const args = ['server', 'start-dev', '--ip', ip, '--port', String(chosen), '--log-level', 'warn', ...ui];
   const limited = Object.entries(limits).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]);
   const logFile = join(dir, 'temporal.log');
   const child = startServer(

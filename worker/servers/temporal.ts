@@ -1,18 +1,28 @@
 import { NativeConnection } from '@temporalio/worker';
 import { MayflyError } from '../../model/errors.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
+import type { TemporalTls } from '../config/config.ts';
+import { readTemporalTls, whyNoTls } from './temporal-tls.ts';
 
 /** temporal.api.enums.v1.IndexedValueType. */
 const INDEXED_VALUE_TYPE_KEYWORD = 2;
 /** gRPC status code. */
 const ALREADY_EXISTS = 6;
 
-/** One connection a process, shared by its workers and its client. @throws MayflyError temporal_unavailable */
-export async function connectTemporal(address: string): Promise<NativeConnection> {
+/**
+ * One connection a process, shared by its workers and its client.
+ * @param tlsFiles null: in the clear
+ * @throws MayflyError temporal_unavailable
+ */
+export async function connectTemporal(address: string, tlsFiles: TemporalTls | null = null): Promise<NativeConnection> {
+  const tls = tlsFiles && (await readTemporalTls(tlsFiles));
   try {
-    return await NativeConnection.connect({ address, grpcCompression: { codec: 'none' } });
+    return await NativeConnection.connect({ address, tls, grpcCompression: { codec: 'none' } });
   } catch (cause) {
-    throw new MayflyError('temporal_unavailable', `Temporal does not answer at ${address}`, { cause });
+    const why = await whyNoTls(address, tls);
+    throw new MayflyError('temporal_unavailable', `Temporal does not answer at ${address}${why ? `: ${why}` : ''}`, {
+      cause,
+    });
   }
 }
 

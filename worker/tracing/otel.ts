@@ -79,7 +79,7 @@ function tracePrograms(): void {
     const span = tracer.startSpan(program, {
       attributes: {
         'process.executable.name': program,
-        'process.command_args': shownArguments(args),
+        'process.command_args': shownArguments(program, args),
         ...(requestId !== undefined && { 'mayfly.request_id': requestId }),
       },
     });

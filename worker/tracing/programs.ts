@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { redact } from '../../store/audit/redact.ts';
+import { redactArgv, redactText } from '../../model/redaction/redact.ts';
 import { observePrograms } from '../../telemetry/programs.ts';
 
 /** Longer arguments are documents. Characters. */
@@ -12,18 +12,19 @@ export function logPrograms(logger: Logger): void {
     const began = performance.now();
     return (failure) => {
       const ms = Math.round(performance.now() - began);
-      const how = failure ? { failure: shownText(failure.message) } : {};
-      logger.debug({ program, args: shownArguments(args), ms, ...how }, 'ran a program');
+      const how = failure ? { failure: short(redactText(failure.message)) } : {};
+      logger.debug({ program, args: shownArguments(program, args), ms, ...how }, 'ran a program');
     };
   });
 }
 
 /** Arguments as a log or a trace may have them: short, and without what looks like a secret. */
-export function shownArguments(args: readonly string[]): string[] {
-  return args.map(shownText);
+export function shownArguments(program: string, args: readonly string[]): string[] {
+  return redactArgv([program, ...args])
+    .slice(1)
+    .map(short);
 }
 
-function shownText(text: string): string {
-  const hidden = String(redact(text));
-  return hidden.length > SHOWN ? `${hidden.slice(0, SHOWN)}…` : hidden;
+function short(text: string): string {
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
 }

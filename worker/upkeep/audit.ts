@@ -2,22 +2,66 @@ import { join } from 'node:path';
 import { entriesOf } from '../../host/os/directory.ts';
 import type { AuditFault } from '../../store/audit/audit-queue.ts';
 import type { Verification } from '../../store/audit/audit-verification.ts';
+import type { Store } from '../../store/connect.ts';
+import { keyChanges, type RegisterProblem, type RegisterWalk } from '../../store/register/register-walk.ts';
+import { auditReading } from '../audit/audit-access.ts';
+import { expectedChains } from '../audit/expected-chains.ts';
 import type { Config } from '../config/config.ts';
-import { auditKey } from '../config/secret-file.ts';
 import { withPresentStore, withStore } from '../servers/local-store.ts';
 
+/** What a look at the register found. */
+export interface RegisterVerification {
+  ok: boolean;
+  /** How many genuine entries it has. */
+  entries: number;
+  /** From when on it knows every chain, ISO 8601; null while it has not begun. */
+  since: string | null;
+  problems: RegisterProblem[];
+  /** What is worth knowing, and breaks nothing. */
+  notes: string[];
+}
+
+export interface AuditVerification {
+  register: RegisterVerification;
+  /** By sandbox or source. */
+  chains: Map<string, Verification>;
+}
+
 /**
- * Verifies the chains of the sandboxes named, or of all: also of those whose record is gone. Needs the audit key, so it
- * runs where the control worker does.
+ * Verifies the register, and the chains of the sandboxes named, or of all: also of those whose record is gone. Needs the audit
+ * key, so it runs where the control worker does.
  */
-export async function verifyAudit(config: Config, ids: string[]): Promise<Map<string, Verification>> {
-  const key = await auditKey(join(config.stateDir, 'control', 'audit.key'));
-  return withStore(config, { auditKey: key }, async (store) => {
-    if (ids.length === 0) return store.audit.verifyAll((await store.sandboxes.all()).map(({ id }) => id));
-    const results = new Map<string, Verification>();
-    for (const id of ids) results.set(id, await store.audit.verify(id));
-    return results;
+export async function verifyAudit(config: Config, ids: string[]): Promise<AuditVerification> {
+  return withStore(config, await auditReading(config), async (store) => {
+    const expected = ids.length === 0 ? await expectedChains(store) : null;
+    const walk = await store.audit.verifyRegister();
+    const register = await judged(walk, store);
+    if (expected) return { register, chains: await store.audit.verifyAll(expected, walk) };
+    const chains = new Map<string, Verification>();
+    for (const id of ids) chains.set(id, await store.audit.verify(id, walk));
+    return { register, chains };
   });
+}
+
+/**
+ * Has the register say that what is missing in it is lost, and why.
+ * @returns how many gaps that were
+ */
+export async function acceptLoss(config: Config, reason: string): Promise<number> {
+  return withStore(config, await auditReading(config), ({ audit }) => audit.acceptLoss(reason));
+}
+
+/** Holds the API keys that there are against those that the register has seen. */
+export async function judged(walk: RegisterWalk, { apiKeys }: Pick<Store, 'apiKeys'>): Promise<RegisterVerification> {
+  const { entries, since, notes } = walk;
+  const present = new Map((await apiKeys.list()).map((key) => [key.id, key]));
+  const changed = [...walk.keys].flatMap(([id, before]): RegisterProblem[] => {
+    const now = present.get(id);
+    const changes = now ? keyChanges(before, now) : ['is gone'];
+    return changes.map((change) => ({ number: null, kind: 'key', detail: `API key ${id} ${change}` }));
+  });
+  const problems = [...walk.problems, ...changed];
+  return { ok: problems.length === 0, entries, since, problems, notes };
 }
 
 /**

@@ -1,6 +1,5 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client } from '@temporalio/client';
 import { checkPrivate } from '../../ca/key-file.ts';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import {
@@ -15,6 +14,7 @@ import { isNotFound } from '../../host/os/directory.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { Store } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
+import { dataConverterOf, installationKeys, temporalClient } from '../payloads/data-converter.ts';
 import { withStore } from '../servers/local-store.ts';
 import { recallServers } from '../servers/remembered-servers.ts';
 import { connectTemporal } from '../servers/temporal.ts';
@@ -50,10 +50,12 @@ export async function showCa(config: Config): Promise<CaState> {
  */
 export async function rotateCa(config: Config, step: RotationStep, options: TellOptions): Promise<RotationResult> {
   const folder = await folderOf(config);
-  return withStore(config, {}, async (store) => {
-    const connection = await connectTemporal(await temporalAddress(config));
+  const keys = await installationKeys(config);
+  return withStore(config, { keys }, async (store) => {
+    const connection = await connectTemporal(await temporalAddress(config), config.temporalTls);
     try {
-      const client = new Client({ connection, namespace: config.temporalNamespace });
+      const dataConverter = dataConverterOf(keys);
+      const client = temporalClient({ connection, dataConverter, namespace: config.temporalNamespace });
       const tell = () => tellAudience(client, store, options);
       const outcome = await STEPS[step](folder, store, tell);
       return { ...stateOf(await readKeys(folder)), ...outcome };

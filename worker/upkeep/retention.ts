@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Store } from '../../store/connect.ts';
+import type { RegisterWalk } from '../../store/register/register-walk.ts';
 import type { Exported } from '../../store/retention/retained.ts';
 import type { EndedSandbox, Removed } from '../../store/retention/retention.ts';
 import type { RetentionSettings } from '../config/config.ts';
@@ -65,11 +66,14 @@ export class RetentionPass {
 
   async #chains(past: string, signal: AbortSignal): Promise<void> {
     const { auditRetention } = this.deps.store;
+    let register: RegisterWalk | null = null;
     await this.#batches(
       (after, limit) => auditRetention.due({ before: past, after, limit }),
       signal,
       async (page) => {
-        const due = await filtered(page, ({ id }) => this.#isPast(id, past));
+        register ??= await this.deps.store.audit.verifyRegister();
+        const known = register;
+        const due = await filtered(page, ({ id }) => this.#isPast(id, past, known));
         const path = await this.#export(due, ({ id }) => auditRetention.documents(id));
         for (const { id } of due) {
           if (!signal.aborted) await this.#count({ audit: await auditRetention.remove(id) });
@@ -79,11 +83,11 @@ export class RetentionPass {
     );
   }
 
-  /** Whether a chain is whole, and as old as its head says: a broken one is evidence. */
-  async #isPast(id: string, past: string): Promise<boolean> {
+  /** Whether a chain is whole, also by the register, and as old as its head says: a broken one is evidence. */
+  async #isPast(id: string, past: string, register: RegisterWalk): Promise<boolean> {
     const { audit, auditRetention, sandboxes } = this.deps.store;
     if ((await sandboxes.get(id)) !== null || (await this.deps.isOpen(id))) return false;
-    const { ok, waiting, expired } = await audit.verify(id);
+    const { ok, waiting, expired } = await audit.verify(id, register);
     if (!ok || waiting) {
       this.deps.logger.warn({ id }, 'an audit trail is past, but broken: it is kept. Run `mayfly audit verify`');
       return false;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { excessOfKey, excessOfSandbox, type StorageRoom } from '../../activities/snapshot/storage-room.ts';
+import { everyQuota, excessOfSandbox, excessOfShared } from '../../activities/snapshot/disk-quotas.ts';
+import type { StorageRoom } from '../../activities/snapshot/storage-room.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
 import type { Ledger } from '../../host/ledger.ts';
 import { MayflyError } from '../../model/errors.ts';
@@ -12,7 +13,6 @@ import type { Operation } from '../../model/sagas/messages.ts';
 import type { SpaceSuspensionCause } from '../../model/sandbox/sandbox.ts';
 import { fullness, type HostDisk, hasRoomAgain, isFull } from '../../model/snapshots/storage.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
-import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
 import type { MeasuredDisk } from '../../store/sandboxes/measured-disks.ts';
 import { storedParts } from '../../store/stored-parts.ts';
@@ -44,6 +44,8 @@ interface Measured {
   bytes: number;
   at: number;
 }
+
+type Limited = Awaited<ReturnType<typeof everyQuota>>;
 
 /** Why a sandbox is to be stopped. */
 interface Trouble {
@@ -103,9 +105,9 @@ export class StorageWatch {
   async #look(): Promise<void> {
     const { hypervisor, store, logger } = this.#deps;
     try {
-      const limited = await store.apiKeys.limited();
+      const limited = await everyQuota(store);
       const disk = await hypervisor.disk();
-      const sizes = await this.#measure(limited.length > 0 || !hasRoomAgain(disk));
+      const sizes = await this.#measure(limited.keys.length + limited.shared.length > 0 || !hasRoomAgain(disk));
       const troubles = await this.#troubles(sizes, disk, limited);
       for (const [sandboxId, trouble] of troubles) await this.#suspend(sandboxId, trouble);
       if (!hasRoomAgain(disk)) return;
@@ -171,11 +173,7 @@ export class StorageWatch {
     return due.slice(0, MEASURED_AT_ONCE);
   }
 
-  async #troubles(
-    sizes: ReadonlyMap<string, number>,
-    disk: HostDisk,
-    limited: readonly ApiKey[],
-  ): Promise<Map<string, Trouble>> {
+  async #troubles(sizes: ReadonlyMap<string, number>, disk: HostDisk, limited: Limited): Promise<Map<string, Trouble>> {
     const { hypervisor } = this.#deps;
     const troubles = await this.#overQuota(sizes, limited);
     const isLow = !hasRoomAgain(disk);
@@ -187,23 +185,23 @@ export class StorageWatch {
     return troubles;
   }
 
-  async #overQuota(sizes: ReadonlyMap<string, number>, limited: readonly ApiKey[]): Promise<Map<string, Trouble>> {
+  async #overQuota(sizes: ReadonlyMap<string, number>, { keys, shared }: Limited): Promise<Map<string, Trouble>> {
     const { store } = this.#deps;
     const troubles = new Map<string, Trouble>();
-    if (limited.length === 0) return troubles;
+    if (keys.length + shared.length === 0) return troubles;
     const parts = await storedParts(store);
     const exceed = (id: string, excess: string) =>
       troubles.set(id, { cause: 'quota_exceeded', why: `room in a quota: ${excess}; it goes on by itself then` });
-    for (const key of limited) {
-      const own = parts.filter(
-        ({ kind, apiKeyId, id }) => kind === 'workspace' && apiKeyId === key.id && sizes.has(id),
-      );
-      const ofKey = excessOfKey(key, parts);
-      if (ofKey === null) this.#growth.over(key.id);
-      const ownSizes = new Map(own.map(({ id }) => [id, sizes.get(id) ?? 0]));
-      for (const id of ofKey === null ? [] : this.#growth.during(key.id, ownSizes)) exceed(id, ofKey ?? '');
-      for (const { id } of own) {
-        const excess = excessOfSandbox(key, id, parts);
+    const here = parts.filter(({ kind, id }) => kind === 'workspace' && sizes.has(id));
+    for (const quota of shared) {
+      const excess = excessOfShared(quota, parts);
+      const ownSizes = new Map(here.filter(quota.counts).map(({ id }) => [id, sizes.get(id) ?? 0]));
+      if (excess === null) this.#growth.over(quota.holder);
+      else for (const id of this.#growth.during(quota.holder, ownSizes)) exceed(id, excess);
+    }
+    for (const { id: keyId, sandboxDiskBytes } of keys) {
+      for (const { id } of here.filter(({ apiKeyId }) => apiKeyId === keyId)) {
+        const excess = excessOfSandbox(sandboxDiskBytes, id, parts);
         if (excess !== null) exceed(id, excess);
       }
     }

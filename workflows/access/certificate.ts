@@ -17,7 +17,7 @@ export async function certificate(input: CertificateInput): Promise<IssuedCertif
 }
 
 async function sign(input: CertificateInput): Promise<IssuedCertificate> {
-  const { sandboxId, publicKey, purpose, actor, ttlSeconds } = input;
+  const { sandboxId, publicKey, purpose, actor, ttlSeconds, signature } = input;
   const { source, createdBy } = await certifiable({ sandboxId, publicKey, purpose });
   return signCertificate({
     sandboxId,
@@ -25,6 +25,7 @@ async function sign(input: CertificateInput): Promise<IssuedCertificate> {
     actor: actor ?? createdBy,
     publicKey,
     purpose,
+    signature,
     ...(ttlSeconds !== null && { ttlSeconds }),
   });
 }

@@ -8,6 +8,7 @@ import {
   ParentClosePolicy,
   startChild,
 } from '@temporalio/workflow';
+import { readable } from '../../model/sagas/readable.ts';
 import { TRUST_CHANGED, TRUST_WORKFLOW, trustWorkflowIdOf } from '../../model/sandbox/certificate.ts';
 import type { Life } from '../life/life.ts';
 import type { trust } from './trust.ts';
@@ -29,7 +30,7 @@ export async function renewTrust({ id }: Life): Promise<void> {
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         parentClosePolicy: ParentClosePolicy.ABANDON,
         cancellationType: ChildWorkflowCancellationType.ABANDON,
-        staticSummary: `what ${id} trusts`,
+        staticSummary: readable(`what ${id} trusts`),
       });
       await told(run, id);
       return;

@@ -13,6 +13,7 @@ import {
 import type { GuestTrust } from '../../activities/access/revocation.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import { type Revocation, TRUST_CHANGED, type TrustInput } from '../../model/sandbox/certificate.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
@@ -59,7 +60,7 @@ async function pushToGuest(sandboxId: string, guest: GuestTrust): Promise<boolea
   const { hostId, userCaKeys, revokedKeys, revokedSerials } = guest;
   const host = proxyActivities<HostActivities>({
     taskQueue: hostQueue(guest),
-    summary: `${sandboxId} · ${hostId}`,
+    summary: readable(`${sandboxId} · ${hostId}`),
     scheduleToStartTimeout: '30s',
     startToCloseTimeout: '2m',
     heartbeatTimeout: '10s',
@@ -86,7 +87,7 @@ async function resignOwn(
   host: Pick<HostActivities, 'ownPublicKey' | 'storeOwnCertificate'>,
   sandboxId: string,
 ): Promise<void> {
-  const { publicKey } = await host.ownPublicKey({ sandboxId });
+  const { publicKey, signature } = await host.ownPublicKey({ sandboxId });
   if (publicKey === null) return;
   const { source, createdBy } = await controlUntilDone.certifiable({ sandboxId, publicKey, purpose: 'host' });
   const signed = await controlUntilDone.signCertificate({
@@ -95,6 +96,7 @@ async function resignOwn(
     actor: createdBy,
     publicKey,
     purpose: 'host',
+    signature,
   });
   await host.storeOwnCertificate({ sandboxId, certificate: signed.certificate });
 }

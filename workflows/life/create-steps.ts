@@ -13,6 +13,7 @@ import type { StepUnderWay } from '../../model/sagas/messages.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { isMultiStepFailure, isMultiStepHeartbeat } from '../../model/sandbox/multi-step.ts';
 import type { StepTiming } from '../../model/sandbox/sandbox.ts';
+import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import { control } from '../saga/control.ts';
 import { atStep } from '../saga/messages.ts';
 import type { Life } from './life.ts';
@@ -39,9 +40,9 @@ export function createSteps(life: Life, ref: HostRef) {
       const input = { ...target, ...disk, ...(content !== undefined && { content }), withinMs, shownAfterMs };
       return reportingSteps(life, 'reserve', () => host(withinMs, summary).prepare(input));
     },
-    signCertificate: (publicKey: string) =>
+    signCertificate: (key: KeyToCertify) =>
       life.measured('signCertificate', () =>
-        control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, publicKey }),
+        control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, ...key }),
       ),
     /** bootDomain, awaitIp, verifySsh */
     start: ({ user, hostKey }: Prepared['clone'], certificate: string) => {

@@ -1,6 +1,7 @@
 import { condition, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import {
   describeMachineEnd,
   isMachineEnd,
@@ -98,7 +99,7 @@ export class MachineDeath {
     if (host === null) return null;
     const { lookAtMachine } = proxyActivities<HostActivities>({
       taskQueue: hostQueue(host),
-      summary: `${sandboxId}: is its machine dead?`,
+      summary: readable(`${sandboxId}: is its machine dead?`),
       scheduleToStartTimeout: timeouts.hostDownMs,
       startToCloseTimeout: LOOK_MS,
       retry: { initialInterval: '200ms', maximumAttempts: 3 },

@@ -2,7 +2,9 @@ import { ActivityCancellationType, ActivityFailure, ApplicationFailure, proxyAct
 import type { HostActivities } from '../../activities/host.ts';
 import type { HostRef } from '../../model/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
+import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import type { SnapshotKind } from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';
 import type { Life } from './life.ts';
@@ -49,7 +51,7 @@ function operationSteps(life: Life, host: HostRef, generation: number) {
     flatten: () =>
       proxyActivities<HostActivities>({
         taskQueue: hostQueue(host),
-        summary: `${id} on ${hostId}`,
+        summary: readable(`${id} on ${hostId}`),
         startToCloseTimeout: timeouts.flattenMs,
         heartbeatTimeout: timeouts.heartbeatMs,
         cancellationType: ActivityCancellationType.TRY_CANCEL,
@@ -60,7 +62,7 @@ function operationSteps(life: Life, host: HostRef, generation: number) {
     findMachine: () =>
       proxyActivities<HostActivities>({
         taskQueue: hostQueue(host),
-        summary: `${id} on ${hostId}`,
+        summary: readable(`${id} on ${hostId}`),
         scheduleToStartTimeout: timeouts.hostDownMs,
         startToCloseTimeout: timeouts.reserveMs,
         retry: { maximumAttempts: 3 },
@@ -71,9 +73,9 @@ function operationSteps(life: Life, host: HostRef, generation: number) {
     revertDisk: ({ snapshotId, restoreId }: { snapshotId: string; restoreId: string }) =>
       step(timeouts.revertDiskMs, `${snapshotId} → ${id}`).revertDisk({ ...target, snapshotId, restoreId }),
     /** The host's own key to the sandbox; null when it has been removed. */
-    ownPublicKey: async (): Promise<string | null> => {
-      const { publicKey } = await step(timeouts.reserveMs, id).ownPublicKey({ sandboxId: id });
-      return publicKey;
+    ownKey: async (): Promise<KeyToCertify | null> => {
+      const { publicKey, signature } = await step(timeouts.reserveMs, id).ownPublicKey({ sandboxId: id });
+      return publicKey === null ? null : { publicKey, signature };
     },
 
     pause: () => step(timeouts.pauseMs, id).pause(target),

@@ -5,8 +5,10 @@ import type { HostActivities } from '../../activities/host.ts';
 import type { LookResult } from '../../activities/step/steps.ts';
 import type { HostRef } from '../../model/host.ts';
 import { CLEANUP_GENERATION } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import { foreignLook } from '../../model/sandbox/proof.ts';
 import type { SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import { control } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
@@ -33,7 +35,7 @@ export const placement = proxyActivities<ControlActivities>({
  */
 export function stepOptions(life: Life, withinMs: number, summary: string): ActivityOptions {
   return {
-    summary,
+    summary: readable(summary),
     scheduleToStartTimeout: life.timeouts.hostDownMs,
     startToCloseTimeout: withinMs,
     scheduleToCloseTimeout: withinMs + life.timeouts.hostDownMs,
@@ -69,7 +71,7 @@ export function stepsUntilDone(
 ): HostActivities {
   return hostActivities(host, (name, execute) =>
     life.timed(name, () =>
-      retry(life, `${name} on host ${host.hostId}`, (options) => execute({ ...options, summary })),
+      retry(life, `${name} on host ${host.hostId}`, (options) => execute({ ...options, summary: readable(summary) })),
     ),
   );
 }
@@ -83,9 +85,9 @@ export function startSteps(life: Life, host: HostRef, generation = CREATE_GENERA
   const step = stepsWithin(life, host);
   return {
     bootDomain: () => step(bootMs(life, generation), `${id} on ${hostId}`).bootDomain(target),
-    signCertificate: (publicKey: string): Promise<SignedCertificate> =>
+    signCertificate: (key: KeyToCertify): Promise<SignedCertificate> =>
       life.timed('signCertificate', () =>
-        control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, publicKey }),
+        control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, ...key }),
       ),
     awaitIp: () => step(timeouts.awaitIpMs, `DHCP lease of ${id}`).awaitIp(target),
     verifySsh: (endpoint: SshEndpoint, certificate: string) =>
@@ -107,7 +109,9 @@ export function cleanupSteps(life: Life, host: HostRef) {
   const cleanup = stepsUntilDone(life, host, `${id} · ${hostId}`, retry);
   const look = (options: ActivityOptions): Promise<LookResult> => {
     const summary = `${id} · ${hostId}: is anything left?`;
-    return hostActivities(host, (_name, execute) => execute({ ...options, summary })).lookAgain(gone);
+    return hostActivities(host, (_name, execute) => execute({ ...options, summary: readable(summary) })).lookAgain(
+      gone,
+    );
   };
   return {
     host,
@@ -140,7 +144,7 @@ export function quietCleanupSteps(life: Life, host: HostRef) {
   const { cleanupMs, heartbeatMs, cleanupPauseMs } = life.timeouts;
   const options = {
     ...optionsUntilDone(cleanupMs, heartbeatMs),
-    summary: `${life.id} · ${host.hostId}, which refused it`,
+    summary: readable(`${life.id} · ${host.hostId}, which refused it`),
   };
   const undo = hostActivities(host, (name, execute) => {
     const onFailure = (error: unknown) => {

@@ -1,4 +1,5 @@
 import { workflowInfo } from '@temporalio/workflow';
+import { redact } from '../../model/redaction/redact.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { now } from './now.ts';
 
@@ -7,10 +8,11 @@ export function eventIdOf(unique: number | string): string {
   return `${workflowInfo().runId}/${unique}`;
 }
 
-/** What happened in this run, for an audit trail. A replay gives it the same id, which makes a repeated append harmless. */
+/** What happened in this run, redacted, for an audit trail. A replay gives it the same id, which makes a repeated append harmless. */
 export function auditEvent(
   unique: number | string,
   event: Pick<AuditEvent, 'kind' | 'actor' | 'hostId' | 'detail'>,
 ): AuditEvent {
-  return { eventId: eventIdOf(unique), runId: workflowInfo().runId, at: now(), ...event };
+  const { runId } = workflowInfo();
+  return { eventId: eventIdOf(unique), runId, at: now(), ...event, detail: redact(event.detail) };
 }

@@ -32,11 +32,11 @@ export async function startAgain(
   start: () => Promise<void> = host.bootDomain,
 ): Promise<SshEndpoint> {
   const { ssh } = life.record;
-  const publicKey = await host.ownPublicKey();
-  if (!ssh || publicKey === null) throw refusal('internal', `${life.id} ran, but has no key or no address.`);
+  const key = await host.ownKey();
+  if (!ssh || key === null) throw refusal('internal', `${life.id} ran, but has no key or no address.`);
   await start();
   const { address, port } = await host.awaitIp();
-  const { certificate } = await host.signCertificate(publicKey);
+  const { certificate } = await host.signCertificate(key);
   const endpoint = { ...ssh, address, port };
   await host.verifySsh(endpoint, certificate);
   return endpoint;

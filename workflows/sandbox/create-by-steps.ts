@@ -21,7 +21,7 @@ export async function createBySteps(life: Life, beforeUndo: (cause: unknown) => 
     undo('cloneDisk', host.removeCredentials);
     undo('cloneDisk', host.removeWorkspace);
     const clone = await host.cloneDisk(userCaKeys);
-    const { certificate } = await host.signCertificate(clone.loginKey);
+    const { certificate } = await host.signCertificate({ publicKey: clone.loginKey, signature: clone.loginSignature });
 
     life.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted

@@ -25,7 +25,7 @@ export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => 
     const { keys: userCaKeys } = await control.userCaKeys();
     const { host, clone } = await prepareSomewhere(life, userCaKeys, undo);
 
-    const { certificate } = await host.signCertificate(clone.loginKey);
+    const { certificate } = await host.signCertificate({ publicKey: clone.loginKey, signature: clone.loginSignature });
 
     life.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted

@@ -66,6 +66,7 @@ function creating(
 ): SnapshotRecord {
   return {
     id,
+    project: life.record.project,
     sandboxId: life.id,
     hostId,
     installationId,
@@ -76,6 +77,7 @@ function creating(
     reason,
     parentId: life.record.parentSnapshotId ?? null,
     network: life.record.spec.network,
+    ...(life.record.size && { size: life.record.size }),
     createdBy: actor,
     createdAt: now(),
     readyAt: null,

@@ -10,6 +10,7 @@ import {
 import type { ControlActivities } from '../../activities/control.ts';
 import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput, type StopRequest } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import type { BakeSourceInput } from '../../model/snapshots/baked-source.ts';
 import { refusal } from '../saga/failure.ts';
@@ -35,7 +36,7 @@ export class Builder {
   #child: Sandbox | null = null;
   readonly #input: SandboxInput;
 
-  constructor({ builderId: id, snapshot, name, actor, requestedAt, timeouts }: BakeSourceInput) {
+  constructor({ builderId: id, snapshot, name, actor, requestedAt, timeouts, size }: BakeSourceInput) {
     this.#input = {
       id,
       spec: {
@@ -50,6 +51,7 @@ export class Builder {
         agentId: null,
         network: { egress: 'none' },
       },
+      ...(size && { size }),
       createdBy: actor,
       requestedAt,
       begin: 'create',
@@ -61,7 +63,7 @@ export class Builder {
   /** @throws ApplicationFailure with the code of why it does not run */
   async start(): Promise<void> {
     this.#child = await this.#begin(this.#input);
-    const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: this.#input.id }, [
+    const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(this.#input.id) }, [
       { sandboxId: this.#input.id },
     ]);
     if (failure) throw refusal(failure.code, failure.message);
@@ -95,7 +97,7 @@ export class Builder {
         workflowId: workflowIdOf(input.id),
         args: [input],
         parentClosePolicy: ParentClosePolicy.ABANDON,
-        staticSummary: `${input.id} from ${input.spec.snapshotId ?? input.spec.source}`,
+        staticSummary: readable(`${input.id} from ${input.spec.snapshotId ?? input.spec.source}`),
       }),
     );
   }

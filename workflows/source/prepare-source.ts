@@ -44,8 +44,7 @@ export async function prepareSource(life: SourceLife): Promise<void> {
         undo('admitReader', step.excludeReader);
         await step.admitReader(inspection);
         undo('makeSourceKey', step.forgetSource);
-        const { publicKey } = await step.makeSourceKey();
-        const { certificate } = await step.signCertificate(publicKey);
+        const { certificate } = await step.signCertificate(await step.makeSourceKey());
         await step.verifyReader(certificate, inspection.sshd);
         return gateVersion;
       },

@@ -10,6 +10,7 @@ import {
 import type { ControlActivities } from '../../activities/control.ts';
 import type { HostActivities } from '../../activities/host.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
@@ -93,7 +94,7 @@ function stepsOf(input: SourcePowerInput, stepMs: number) {
       maximumAttempts: 5,
       nonRetryableErrorTypes: ['source_in_use'],
     },
-    summary: `${name} on ${hostId}`,
+    summary: readable(`${name} on ${hostId}`),
   };
   const host = proxyActivities<HostActivities>({ ...options, taskQueue: hostQueue(input) });
   const generation = workflowInfo().startTime.getTime();

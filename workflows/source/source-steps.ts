@@ -1,5 +1,6 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 import type { SignedCertificate } from '../../activities/access/certificate.ts';
+import type { KeyToCertify } from '../../model/sandbox/signed-request.ts';
 import type { SourceInspection, SourceSshd } from '../../model/snapshots/source-access.ts';
 import { optionsUntilDone } from '../life/retry-until-done.ts';
 import { control } from '../saga/control.ts';
@@ -32,10 +33,8 @@ export function sourceSteps(life: SourceLife) {
     trustUserCa: (caKeys: string[]) => step.trustUserCa({ ...target, caKeys }),
     admitReader: (inspection: SourceInspection) => step.admitReader({ ...target, inspection }),
     makeSourceKey: () => step.makeSourceKey(target),
-    signCertificate: (publicKey: string): Promise<SignedCertificate> =>
-      life.step('signCertificate', () =>
-        control.signCertificate({ sandboxId: sourceId, source: name, actor, publicKey }),
-      ),
+    signCertificate: (key: KeyToCertify): Promise<SignedCertificate> =>
+      life.step('signCertificate', () => control.signCertificate({ sandboxId: sourceId, source: name, actor, ...key })),
     verifyReader: (certificate: string, sshd: SourceSshd) => step.verifyReader({ ...target, certificate, sshd }),
 
     /** All undos in the guest, as steps: each is tried a few times, and gives up. */

@@ -1,6 +1,7 @@
 import { type ActivityOptions, CancellationScope, patched, workflowInfo } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import type { HostRef } from '../../model/host.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import { brieflyFirst } from '../life/retry-until-done.ts';
 import { failureOf } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
@@ -57,7 +58,7 @@ export function taskSteps(
   host: HostRef,
   options: { step: ActivityOptions; undo: ActivityOptions; summary: string },
 ): { step: HostActivities; undo: HostActivities } {
-  const { summary } = options;
+  const summary = readable(options.summary);
   return {
     step: hostActivities(host, (name, execute) => life.step(name, () => execute({ ...options.step, summary }))),
     undo: hostActivities(host, (name, execute) =>

@@ -94,6 +94,11 @@ export class Virsh {
     await this.#withFile(xml, (file) => [command, '--file', file]);
   }
 
+  /** Starts a domain that does not run yet and ends with this connection, so at once. Throws as {@link run}. */
+  async tryStart(xml: string): Promise<void> {
+    await this.#withFile(xml, (file) => ['create', '--paused', '--autodestroy', '--file', file]);
+  }
+
   /** Gives the memory that libvirt has saved of a domain another description. Throws as {@link run}. */
   async defineSaved(domain: string, xml: string): Promise<void> {
     await this.#withFile(xml, (file) => ['managedsave-define', '--domain', domain, '--xml', file]);

@@ -37,6 +37,7 @@ export function bakedXml(
     network: null,
     mac: (nic) => macAddress(sourceId, nic),
     accelerator: null,
+    limitsCpus: false, // a source runs for nobody but who prepares it
     bases: new Map(),
   });
   const domain = parseDomain(xml);

@@ -1,4 +1,5 @@
 import { child, childElements, type Element, element } from '../client/xml.ts';
+import { portName } from '../network/ports.ts';
 
 /** What of an interface belongs to the guest's hardware; all else (addresses, filters, host devices) is the source's. */
 const KEPT = ['model', 'driver', 'mtu', 'bandwidth', 'boot', 'rom', 'link'];
@@ -9,7 +10,7 @@ const LIKE_A_NETWORK = ['network', 'bridge', 'ethernet'];
 
 /**
  * Puts every interface on `network`, whatever it was on before (a bridge, a host device, user-mode NAT), with its own
- * MAC, and apart from the other ports of that bridge. A source without an interface gets one.
+ * MAC and port, apart from the other ports of that bridge. A source without an interface gets one.
  * @param network null keeps each interface where it is, with a new MAC.
  */
 export function replaceInterfaces(devices: Element, network: string | null, mac: (nic: number) => string): void {
@@ -33,6 +34,7 @@ function replaceInterface(node: Element, network: string | null, mac: string): v
     return;
   }
   node.attributes = { type: 'network' };
-  node.children = [address, element('source', { network }), ...kept, element('port', { isolated: 'yes' })];
+  const port = [element('target', { dev: portName(mac) }), element('port', { isolated: 'yes' })];
+  node.children = [address, element('source', { network }), ...kept, ...port];
   if (!child(node, 'model')) node.children.push(element('model', { type: 'virtio' }));
 }

@@ -16,6 +16,7 @@ import { planDisks, replaceDisks } from './clone-disks.ts';
 import { replaceInterfaces } from './clone-interfaces.ts';
 import { setCpus, setMemory } from './clone-resources.ts';
 import { attachSeed } from './clone-seed.ts';
+import { throttleCpus, throttleDisks } from './clone-throttles.ts';
 
 /** The namespace of our mark in a domain's metadata. */
 export const MARK_NAMESPACE = 'urn:mayfly:sandbox:1';
@@ -36,6 +37,8 @@ export interface CloneParams {
   mac: (nic: number) => string;
   /** What this host runs guests with; null keeps the source's domain type. */
   accelerator: 'kvm' | 'tcg' | null;
+  /** Whether this host's libvirt has a cgroup for CPUs; without one it starts no domain that has limits on them. */
+  limitsCpus: boolean;
   /**
    * The files below each overlay by target, top first. When given, they are written down, and libvirt leaves their
    * owner as it is; otherwise it would give them to QEMU's user, who could then make them writable again.
@@ -55,11 +58,13 @@ export function cloneXml(sourceXml: string, params: CloneParams): string {
   setIdentity(domain, params);
   if (params.accelerator !== null) setAccelerator(domain, params.accelerator);
   setCpus(domain, params.cpus);
+  if (params.limitsCpus) throttleCpus(domain);
   setMemory(domain, params.memoryMib);
   closeDevices(devices);
   replaceDisks(devices, plans, params.bases);
   replaceInterfaces(devices, params.network, params.mac);
   if (params.seed !== null) attachSeed(devices, params.seed);
+  throttleDisks(devices);
   return buildXml(domain);
 }
 

@@ -1,7 +1,7 @@
 import { buildXml, child, childElements, type Element, parseXml } from '../client/xml.ts';
 
-/** What of a disk says where its content lies; the rest (its address, its bus) is hardware that the guest has seen. */
-const CONTENT = ['driver', 'source', 'backingStore'];
+/** What of a disk says where its content lies and how fast it is; the rest (its address, its bus) is hardware that the guest has seen. */
+const CONTENT = ['driver', 'source', 'backingStore', 'iotune'];
 
 /**
  * The domain that saved memory wakes up in: the hardware that it has seen, to the last address, with the name, disks and
@@ -12,7 +12,7 @@ const CONTENT = ['driver', 'source', 'backingStore'];
  */
 export function wakingXml(saved: string, own: Element): string {
   const domain = parseXml(saved);
-  for (const name of ['name', 'uuid', 'metadata', 'sysinfo']) takeOver(domain, own, name);
+  for (const name of ['name', 'uuid', 'metadata', 'sysinfo', 'cputune']) takeOver(domain, own, name);
   const [os, ownOs] = [child(domain, 'os'), child(own, 'os')];
   if (os && ownOs) takeOver(os, ownOs, 'nvram');
   domain.children = domain.children.filter((c) => typeof c === 'string' || c.name !== 'seclabel');
@@ -63,7 +63,6 @@ function takeInterfaces(devices: Element, ownDevices: Element): void {
     const theirs = own[nth];
     if (!theirs) continue;
     nic.attributes = theirs.attributes;
-    nic.children = nic.children.filter((c) => typeof c === 'string' || c.name !== 'target');
-    for (const name of ['mac', 'source', 'port']) takeOver(nic, theirs, name);
+    for (const name of ['mac', 'source', 'port', 'target']) takeOver(nic, theirs, name);
   }
 }

@@ -79,11 +79,19 @@ export class Hibernation {
   /** @throws MayflyError sandbox_not_running, wake_failed */
   async wake(sandboxId: string, wished: 'running' | 'paused', context: StepContext): Promise<void> {
     await this.#bringBack(sandboxId, context);
+    if (wished === 'paused') return await this.deps.domains.bring(sandboxId, 'paused');
+    await this.goOn(sandboxId);
+  }
+
+  /**
+   * Lets a domain go on that was paused, with the right time. Somebody else may have its address by now: the guest asks for one
+   * anew when its link comes back.
+   * @throws MayflyError sandbox_not_running
+   */
+  async goOn(sandboxId: string): Promise<void> {
     const { domains, leases, agent } = this.deps;
-    if (wished === 'paused') return await domains.bring(sandboxId, 'paused');
     const mac = macAddress(sandboxId);
-    // Somebody else may have the address by now: the guest asks for one anew when its link comes back.
-    const isLost = (await leases.current(mac)) === null;
+    const isLost = (await leases.current(mac)) === null && (await domains.describe(sandboxId))?.state === 'paused';
     if (isLost) await domains.setLink(sandboxId, mac, 'down');
     await domains.bring(sandboxId, 'running');
     await agent.setClock(sandboxId);

@@ -17,8 +17,9 @@ export class SavedMemory {
   /** @param folder libvirt's own, `/var/lib/libvirt/qemu/save` */
   constructor(readonly folder: string) {}
 
-  /** The file of one sandbox, whether it is there or not. */
+  /** The file of one sandbox, whether it is there or not. @throws RangeError of what is no sandbox id */
   of(sandboxId: string): string {
+    if (!isSandboxId(sandboxId)) throw new RangeError(`not a sandbox id: ${JSON.stringify(sandboxId)}`);
     return join(this.folder, `${sandboxId}.save`);
   }
 

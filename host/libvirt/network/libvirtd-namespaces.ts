@@ -17,6 +17,7 @@ import { kvmUsable } from '../client/accel.ts';
  * The text is fixed; the folder is $1.
  */
 const HOLD = `set -e
+umask 022
 read -r pid rest < /proc/self/stat
 start=$(cut -d ' ' -f 22 "/proc/$pid/stat")
 mount --bind "$1/run" /run/libvirt
@@ -77,9 +78,13 @@ export async function namespacesOf(folder: string): Promise<number | null> {
   return holder !== null && isFor(folder, await argumentsOf(holder.pid)) ? holder.pid : null;
 }
 
-/** Runs a program inside. @throws ExecError when it fails or takes more than 30 s */
+/**
+ * Runs a program inside, with a daemon's usual umask: what it makes is read by programs that have left root, such as dnsmasq.
+ * @throws ExecError when it fails or takes more than 30 s
+ */
 export async function runInside(holder: number, argv: readonly string[]): Promise<void> {
-  await exec('nsenter', ['--mount', '--pid', '--target', String(holder), '--', ...argv], { timeoutMs: TIMEOUT_MS });
+  const inside = ['--mount', '--pid', '--target', String(holder), '--', 'sh', '-c', 'umask 022; exec "$@"', 'sh'];
+  await exec('nsenter', [...inside, ...argv], { timeoutMs: TIMEOUT_MS });
 }
 
 /**

@@ -4,8 +4,8 @@ import { type Virsh, VirshError } from '../client/virsh.ts';
 import { buildXml, child, element, parseXml } from '../client/xml.ts';
 import { startFailure } from '../output/failures.ts';
 import { names } from '../output/tables.ts';
-import { closeOff } from './firewall.ts';
 import { type NetworkPlan, type NetworkPlans, subnetOf } from './network-plan.ts';
+import type { PortFilter } from './port-filter.ts';
 
 /**
  * A guest configures its address some ms after the DHCPACK, so the first ARP request often gets no answer; the
@@ -18,8 +18,8 @@ const DNSMASQ_NAMESPACE = 'http://libvirt.org/schemas/network/dnsmasq/1.0';
  * Brings both networks up: defined, active, closed off by the firewall.
  * @throws MayflyError host_unavailable when a network of that name is another, or can't be started.
  */
-export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans): Promise<void> {
-  await closeOff(plans); // before there is a bridge to come in by
+export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans, filter: PortFilter): Promise<void> {
+  await filter.load(); // before there is a bridge to come in by
   const defined = names(await virsh.run(['net-list', '--all', '--name']));
   const active = names(await virsh.run(['net-list', '--name']));
   for (const plan of [plans.isolated, plans.internet]) {
@@ -27,8 +27,14 @@ export async function ensureNetworks(virsh: Virsh, plans: NetworkPlans): Promise
     if (!defined.includes(plan.name)) await virsh.define('net-define', xml);
     else await checkSame(virsh, plan);
     if (!active.includes(plan.name)) await start(virsh, plan);
-    await writeFile(`/proc/sys/net/ipv4/neigh/${plan.bridge}/retrans_time_ms`, String(ARP_RETRY_MS));
+    await setBridge(plan.bridge);
   }
+}
+
+/** What libvirt cannot say of a bridge. Frames for the bridge alone pass no rule, and would be learned from. */
+export async function setBridge(bridge: string): Promise<void> {
+  await writeFile(`/proc/sys/net/ipv4/neigh/${bridge}/retrans_time_ms`, String(ARP_RETRY_MS));
+  await writeFile(`/sys/class/net/${bridge}/bridge/no_linklocal_learn`, '1');
 }
 
 /**

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { access, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../../model/errors.ts';
 import { machineId } from '../../installation.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
+import { makeClosed } from '../../os/directory.ts';
 import { exec } from '../../os/exec.ts';
 import { Virsh } from '../client/virsh.ts';
 import { child, parseXml } from '../client/xml.ts';
@@ -31,7 +32,7 @@ export interface PrivateLibvirtd {
 const FOLDERS = ['run', 'etc', 'lib', 'log', 'cache'] as const;
 
 /**
- * No cgroup controllers: on a machine without systemd there is none to ask for a scope. QEMU's log is a file, since
+ * No cgroup controllers: on a machine without systemd there is none to ask for a scope, and with it libvirt would name another process. QEMU's log is a file, since
  * virtlogd would be one more daemon to keep.
  */
 const QEMU_CONF = `
@@ -44,12 +45,13 @@ const TIMEOUT_MS = 30_000;
 /**
  * Starts a private libvirtd in the caller's network namespace, or finds the one that runs on `folder` already. Its
  * domains, networks and leases are its own; they outlive the process that started it, and leave no mount behind.
- * @param folder absolute path, searchable by everybody on the way (QEMU runs as another user), at most 80 characters
- *   (a socket's path has 107 at most, `unix(7)`)
+ * @param folder absolute path, at most 80 characters (a socket's path has 107 at most, `unix(7)`); only our user may enter
+ *   it then: what runs inside sees its parts where libvirt's usual folders are
  * @throws MayflyError host_unavailable when it does not come up.
  */
 export async function startPrivateLibvirtd(folder: string): Promise<PrivateLibvirtd> {
   const virsh = new Virsh(uriOf(folder));
+  await makeClosed(folder);
   const present = await namespacesOf(folder);
   const isNew = present === null || !(await bringUp(folder, present, virsh));
   if (isNew && !(await bringUp(folder, await prepare(folder), virsh))) {
@@ -90,7 +92,7 @@ function uriOf(folder: string): string {
  * @returns false when its namespaces have ended meanwhile: a killed holder takes a moment to
  */
 async function bringUp(folder: string, holder: number, virsh: Virsh): Promise<boolean> {
-  await nameMachine(folder);
+  await configure(folder);
   const deadline = Date.now() + TIMEOUT_MS;
   const answers = () =>
     virsh.run(['uri']).then(
@@ -110,7 +112,7 @@ async function bringUp(folder: string, holder: number, virsh: Virsh): Promise<bo
 }
 
 async function prepare(folder: string): Promise<number> {
-  for (const part of FOLDERS) await mkdir(join(folder, part), { recursive: true, mode: 0o755 });
+  for (const part of FOLDERS) await makeOpen(join(folder, part));
   for (const over of ['/run/libvirt', '/var/lib/libvirt', '/var/log/libvirt', '/var/cache/libvirt']) {
     await mkdir(over, { recursive: true });
   }
@@ -126,21 +128,33 @@ async function prepare(folder: string): Promise<number> {
   await endNamespaces(folder); // a killed holder's, which are still ending
   // a runtime folder without its processes (a killed holder, a reboot) would make libvirtd believe in them
   for (const part of ['run', 'holder.pid']) await rm(join(folder, part), { recursive: true, force: true });
-  await mkdir(join(folder, 'run'), { mode: 0o755 });
+  await makeOpen(join(folder, 'run'));
   await removeBridges(folder);
   return startNamespaces(folder);
 }
 
+/** Daemons inside have left root, and pass through it; nobody outside comes this far. */
+async function makeOpen(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o755);
+}
+
+/** Whoever may open its sockets is root, so nobody but root may. */
+const SOCKET_PERMS = ['unix_sock_ro_perms', 'unix_sock_rw_perms', 'unix_sock_admin_perms'];
+
 /**
- * Where a machine's firmware has no UUID, libvirt makes one up at each start. Its next start takes the machine's own id, or
- * where there is none, one that is made up once.
+ * What its next start goes by. Where a machine's firmware has no UUID, libvirt makes one up at each start: it takes the
+ * machine's own id, or where there is none, one that is made up once.
  */
-async function nameMachine(folder: string): Promise<void> {
+async function configure(folder: string): Promise<void> {
   const path = join(folder, 'etc', 'libvirtd.conf');
-  const settings = (await orAbsent(readFile(path, 'utf8'))) ?? '';
-  if (/^host_uuid/m.test(settings)) return;
+  const before = (await orAbsent(readFile(path, 'utf8'))) ?? '';
+  const kept = before.split('\n').filter((line) => !SOCKET_PERMS.some((name) => line.startsWith(name)));
+  const closed = SOCKET_PERMS.map((name) => `${name} = "0700"`);
   const named = (await machineId()) === null ? `host_uuid = "${randomUUID()}"` : 'host_uuid_source = "machine-id"';
-  await writeFileAtomic(path, `${settings}\n${named}\n`, 0o644);
+  const isNamed = kept.some((line) => line.startsWith('host_uuid'));
+  const settings = [...kept, ...(isNamed ? [] : [named]), ...closed];
+  await writeFileAtomic(path, `${settings.join('\n').trim()}\n`, 0o644);
 }
 
 async function stopDaemon(folder: string): Promise<void> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MayflyError } from '../../../model/errors.ts';
 import type { SourceInfo } from '../../../model/host.ts';
-import { isNotFound } from '../../os/directory.ts';
+import { isNotFound, makeClosed } from '../../os/directory.ts';
 import { digestOfTree } from '../disk/tree.ts';
 
 /** The source that every simulated host has. */
@@ -60,7 +60,7 @@ export function imageRoot(images: string, name: string): string {
 
 /** Makes {@link DEFAULT_IMAGE} when it is missing. It appears as a whole or not at all. */
 export async function ensureDefaultImage(images: string): Promise<void> {
-  await mkdir(images, { recursive: true, mode: 0o755 });
+  await makeClosed(images);
   if ((await readdir(images)).includes(DEFAULT_IMAGE)) return;
   const staging = join(images, `.${DEFAULT_IMAGE}.new`);
   await rm(staging, { recursive: true, force: true });

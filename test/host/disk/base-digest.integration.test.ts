@@ -18,7 +18,7 @@ test('a disk becomes read-only, its digest is remembered, and a change is seen',
   const digests = new BaseDigests(folder);
   const first = await digests.protect(disk);
   expect(first).toBe('2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824');
-  expect((await stat(disk)).mode & 0o777).toBe(0o444);
+  expect((await stat(disk)).mode & 0o777).toBe(0o440);
   expect(await new BaseDigests(folder).protect(disk)).toBe(first);
   await chmod(disk, 0o644);
   await appendFile(disk, '!');

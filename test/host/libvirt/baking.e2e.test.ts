@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import type { BakeRequest } from '../../../host/baking.ts';
 import { imageChain } from '../../../host/disk/image.ts';
 import { ID_BYTES, operationIdFrom, sourceIdOf } from '../../../model/ids.ts';
+import { readableByNobody } from '../../support/local-user.ts';
 import { LivingGuest, stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
 
@@ -55,7 +56,8 @@ test('a source baked of a snapshot has its files, refers to nothing, and knows n
   expect((await readdir(join(baked(), NAME))).sort()).toEqual(['baked.json', 'disk.qcow2', 'initrd', 'kernel']);
   const disk = join(baked(), NAME, 'disk.qcow2');
   expect((await imageChain(disk, 'qcow2')).map(({ path }) => path)).toEqual([disk]);
-  expect([(await stat(disk)).mode & 0o777, (await stat(disk)).uid]).toEqual([0o444, 0]);
+  expect([(await stat(disk)).mode & 0o777, (await stat(disk)).uid]).toEqual([0o440, 0]);
+  expect(await readableByNobody(machine().state.root)).toEqual([]);
   await builder.remove();
   expect(await host.snapshots.remove(snapshotId)).toEqual({ keptFor: null });
   expect(await host.source(NAME)).toMatchObject({ cloneable: true, problem: null, cpus: 1, memoryMib: 512 });

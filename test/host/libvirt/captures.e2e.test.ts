@@ -9,6 +9,7 @@ import { DEFAULT_NETWORKS } from '../../../host/libvirt/network/network-plan.ts'
 import { exec } from '../../../host/os/exec.ts';
 import { captureIdFrom, ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
 import type { SavedCapture } from '../../../model/snapshots/capture.ts';
+import { readableByNobody } from '../../support/local-user.ts';
 import { sweep } from '../../support/sweep.ts';
 import { killedAfter } from './killed-step.ts';
 import { stepContext } from './living-guest.ts';
@@ -122,7 +123,8 @@ test('a source that writes is captured at one moment, then again by what changed
   );
   expect((await exec('sha256sum', [image])).stdout.split(' ')[0]).toBe(disk?.sha256);
   const { mode, uid } = await stat(image);
-  expect([mode & 0o777, uid]).toEqual([0o444, 0]);
+  expect([mode & 0o777, uid]).toEqual([0o440, 0]);
+  expect(await readableByNobody(machine().state.captures)).toEqual([]);
   const lines = await linesIn(image);
   expect(lines.length).toBeGreaterThanOrEqual(had);
   expect(lines).toEqual(lines.map((_, n) => `line-${n + 1}`));

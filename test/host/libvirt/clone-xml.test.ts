@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { child, childElements, type Element, parseXml, textOf } from '../../../host/libvirt/client/xml.ts';
 import { planDisks } from '../../../host/libvirt/domain-xml/clone-disks.ts';
 import { type CloneParams, cloneXml, parseDomain } from '../../../host/libvirt/domain-xml/clone-xml.ts';
+import { portName } from '../../../host/libvirt/network/ports.ts';
 import { domainUuid, macAddress } from '../../../model/ids.ts';
 import { HOSTILE_SOURCE, SHARED_TRACES } from './hostile-source.ts';
 
@@ -16,6 +17,7 @@ const PARAMS: CloneParams = {
   network: 'mayfly',
   mac: (nic) => macAddress(ID, nic),
   accelerator: 'tcg',
+  limitsCpus: false,
   bases: new Map(),
 };
 const clone = (xml: string, params: Partial<CloneParams> = {}) => cloneXml(xml, { ...PARAMS, ...params });
@@ -59,6 +61,7 @@ test('the seed is the only CD, on a virtio-scsi controller that is not the one a
 test('every interface is on our network with a MAC of its own, apart from other guests', () => {
   const nics = devices(clone(HOSTILE_SOURCE), 'interface');
   expect(nics.map((n) => attribute(n, 'mac', 'address'))).toEqual([0, 1, 2].map((nic) => macAddress(ID, nic)));
+  expect(nics.map((n) => attribute(n, 'target', 'dev'))).toEqual([0, 1, 2].map((nic) => portName(macAddress(ID, nic))));
   expect(
     new Set(
       nics.map((n) =>

@@ -19,6 +19,7 @@ const clone = (source: string) =>
       network: 'mayfly',
       mac: () => '52:54:00:00:00:00',
       accelerator: 'tcg',
+      limitsCpus: false,
       bases: new Map([
         ['sda', [raw]],
         ['sdb', [golden, raw]],

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { portName } from '../../../host/libvirt/network/ports.ts';
 import { exec } from '../../../host/os/exec.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
+import { readableByNobody } from '../../support/local-user.ts';
 import { FULL } from '../../support/sweep.ts';
 import { useMachine } from './machine.ts';
 
@@ -45,6 +47,8 @@ test('a clone gets its own lease, host key and principal, reaches nothing of the
   const lease = await host.awaitLease(id, context());
   expect(lease.macAddress).toBe(macAddress(id));
 
+  expect(await portsBeside(portName(lease.macAddress))).toEqual([true, true]);
+  await host.open(); // a worker that starts again closes nobody off
   const { stdout } = await machine().ca.ssh(lease.address, clone.hostKey, id, 'hostname; id -un; sudo id -u');
   expect(stdout.split('\n').slice(0, 3)).toEqual([id, 'sandbox', '0']);
   await expect(machine().ca.ssh(lease.address, clone.hostKey, newId(), 'true')).rejects.toThrow(/Permission denied/);
@@ -64,6 +68,7 @@ test('a clone gets its own lease, host key and principal, reaches nothing of the
   const destroy = performance.now() - ending;
   expect(await remove(id)).toEqual([true, true, true]);
   expect(await host.marks()).toEqual([]);
+  expect(await portsBeside(portName(lease.macAddress))).toEqual([false, false]);
   process.stderr.write(`host side of create ${hostSide.toFixed(0)} ms, destroy ${destroy.toFixed(0)} ms\n`);
 });
 
@@ -75,7 +80,9 @@ test('the source keeps its owner and cannot be written while it has clones', asy
   const { stdout } = await exec('qemu-img', ['info', '--force-share', '--output=json', overlayOf(id)]);
   const info: { 'full-backing-filename': string } = JSON.parse(stdout);
   const base = await stat(info['full-backing-filename']);
-  expect([base.uid, base.mode & 0o777]).toEqual([0, 0o444]);
+  expect([base.uid, base.mode & 0o777]).toEqual([0, 0o440]);
+  for (const folder of [machine().state.root, machine().libvirtFolder])
+    expect(await readableByNobody(folder)).toEqual([]);
   expect(await virsh.run(['domstate', id])).toContain('running');
   expect(await remove(id)).toEqual([true, true, true]);
   expect((await stat(info['full-backing-filename'])).uid).toBe(0);
@@ -133,7 +140,7 @@ test('a running source is not cloned, one that is leaned upon not started; an un
     expect(started()).rejects.toMatchObject({ code: 'source_in_use', message: expect.stringContaining(user) });
   await host.cloneDisk({ ...request(id), source: 'busy' }, context());
   await refused(`sandbox ${id}`);
-  expect((await stat(disk)).mode & 0o777).toBe(0o444);
+  expect((await stat(disk)).mode & 0o777).toBe(0o440);
   expect(await remove(id)).toEqual([true, true, true]);
   const another = join(state.root, 'another.qcow2');
   const link = join(state.root, 'link.qcow2');
@@ -158,6 +165,13 @@ test('a running source is not cloned, one that is leaned upon not started; an un
   });
   await virsh.run(['undefine', 'golden']);
 }, 60_000);
+
+/** Whether a port is plugged in, and whether the rules know it. */
+async function portsBeside(name: string): Promise<boolean[]> {
+  const { stdout: plugged } = await exec('ip', ['-brief', 'link', 'show', 'master', 'mayfly0']);
+  const { stdout: rules } = await exec('nft', ['list', 'set', 'bridge', 'mayfly_mayfly0', 'ports']);
+  return [plugged, rules].map((text) => text.includes(name));
+}
 
 /** A machine without a system on a disk. */
 function bare(name: string, disk: string): string {

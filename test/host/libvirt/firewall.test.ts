@@ -33,8 +33,8 @@ describe('the rules of the firewall', () => {
     const rules = chain(firewallRules({ ...DEFAULT_NETWORKS, dnsServers: ['192.168.1.1', '10.0.0.2'] }), 'forward');
     const asking = (server: string) =>
       `iifname "mayfly1" ip daddr ${server} meta l4proto { tcp, udp } th dport 53 accept`;
-    expect(rules.slice(3, 5)).toEqual([asking('192.168.1.1'), asking('10.0.0.2')]);
-    expect(rules[5]).toContain('ip daddr !=');
+    expect(rules.slice(4, 6)).toEqual([asking('192.168.1.1'), asking('10.0.0.2')]);
+    expect(rules[6]).toContain('ip daddr !=');
   });
 
   it('replace the table of this installation, and touch no other', () => {

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ExecResult, exec } from '../../../host/os/exec.ts';
 
@@ -17,16 +17,22 @@ export class TestCa {
     return new TestCa(folder, stdout.trim());
   }
 
-  /** Runs a command in the guest as a user whose certificate names `principal`, with the host key pinned. */
+  /**
+   * Runs a command in the guest as a user whose certificate names `principal`, with the host key pinned. Each login has files of
+   * its own: another one at the same time writes its own.
+   */
   async ssh(address: string, hostKey: string, principal: string, command: string): Promise<ExecResult> {
     const { folder } = this;
+    const login = await mkdtemp(join(folder, 'login-'));
+    await copyFile(join(folder, 'user.pub'), join(login, 'user.pub'));
     const sign = ['-q', '-s', join(folder, 'ca'), '-I', 'test', '-n', principal, '-V', '-1m:+5m'];
-    await exec('ssh-keygen', [...sign, join(folder, 'user.pub')]);
-    await writeFile(join(folder, 'known_hosts'), `${address} ${hostKey}\n`);
+    await exec('ssh-keygen', [...sign, join(login, 'user.pub')]);
+    await writeFile(join(login, 'known_hosts'), `${address} ${hostKey}\n`);
     const options = {
       BatchMode: 'yes',
       StrictHostKeyChecking: 'yes',
-      UserKnownHostsFile: join(folder, 'known_hosts'),
+      UserKnownHostsFile: join(login, 'known_hosts'),
+      CertificateFile: join(login, 'user-cert.pub'),
       IdentityFile: join(folder, 'user'),
       IdentitiesOnly: 'yes',
       ConnectionAttempts: '30',

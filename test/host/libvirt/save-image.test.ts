@@ -25,7 +25,7 @@ const own =
 <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/own/disk.qcow2'/><target dev='vda' bus='virtio'/>
 <backingStore type='file'><format type='qcow2'/><source file='/below'/><backingStore/></backingStore></disk>
 <disk type='file' device='cdrom'><source file='/own/seed.iso'/><target dev='sda' bus='scsi'/></disk>
-<interface type='network'><mac address='52:54:00:00:00:01'/><source network='mayfly-internet'/><port isolated='yes'/></interface>
+<interface type='network'><mac address='52:54:00:00:00:01'/><source network='mayfly-internet'/><target dev='mayfly-000001'/><port isolated='yes'/></interface>
 </devices></domain>`);
 
 test('a real image is read, gets another domain, and its stream stays where it is', async () => {
@@ -61,6 +61,7 @@ test('what wakes up has the hardware that it has seen, and the disks and network
   expect(seed && child(seed, 'source')?.attributes).toEqual({ file: '/own/seed.iso' });
   const [nic] = childElements(child(domain, 'devices') ?? domain, 'interface');
   expect(nic && child(nic, 'source')?.attributes).toEqual({ network: 'mayfly-internet' });
+  expect(nic && child(nic, 'target')?.attributes).toEqual({ dev: 'mayfly-000001' });
 });
 
 test.each(['"vda"', '52:54:00:00:00:01'])('memory does not wake up in a machine without %s', async (what) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { exec } from '../../../host/os/exec.ts';
+import { readableByNobody } from '../../support/local-user.ts';
 import { FULL } from '../../support/sweep.ts';
 import { expectRightTime, LivingGuest, newSnapshotId, stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
@@ -55,7 +56,8 @@ test('what was written without sync is in a snapshot, what came later is not; fo
   expect(saved.sizeBytes).toBeGreaterThan(1_000_000);
   expect(await guest.save(first)).toEqual([first, saved]);
   const layer = await stat(join(state.snapshot(first), 'vda.qcow2'));
-  expect([layer.uid, layer.mode & 0o777, layer.nlink]).toEqual([0, 0o444, 1]);
+  expect([layer.uid, layer.mode & 0o777, layer.nlink]).toEqual([0, 0o440, 1]);
+  expect(await readableByNobody(state.root)).toEqual([]);
   expect(await layersOf(guest)).toEqual(['disk-vdc.qcow2', `vda.${first}.qcow2`, `vdb.${first}.qcow2`]);
 
   await guest.run(`echo second > second; rm first; ${toDisk('block-2')}`);

@@ -10,7 +10,7 @@ type Keys = Model<ApiKeyDocument>;
 const CUT_OFF_MS = 60_000;
 
 /**
- * Revokes an admin key, unless no other that lasts would stay. There are no transactions, so it marks its key first, then
+ * Revokes an operator key, unless no other that lasts would stay. There are no transactions, so it marks its key first, then
  * looks for one that nobody has marked, then ends its own, each a write to one document. Two that revoke each other's keys
  * see each other's marks, and neither ends; of any number at once, the key that was marked last stays. A mark that was left
  * behind is taken away by whoever is in need of it, and whoever made it cannot go on without it.
@@ -21,7 +21,7 @@ export async function endUnlessLast(keys: Keys, id: string): Promise<void> {
   if ((await takeAwayLeftMarks(keys)) && (await endMarked(keys, id))) return;
   throw new MayflyError(
     'last_admin_key',
-    `Without the key ${id} no admin key would stay, or another one is being revoked at this moment.`,
+    `Without the key ${id} no operator key would stay, or another one is being revoked at this moment.`,
   );
 }
 
@@ -33,7 +33,7 @@ async function endMarked(keys: Keys, id: string): Promise<boolean> {
     return present?.revokedAt !== null;
   }
   const own = { _id: id, revokedAt: null, revocation };
-  const others = (await livingAdmins(keys)).filter((key) => key._id !== id && !key.endsWithRun && !key.revocation);
+  const others = (await livingOperators(keys)).filter((key) => key._id !== id && !key.endsWithRun && !key.revocation);
   if (others.length > 0) {
     return change(keys, own, { $set: { revokedAt: new Date().toISOString() }, $unset: { revocation: 1 } });
   }
@@ -44,7 +44,7 @@ async function endMarked(keys: Keys, id: string): Promise<boolean> {
 /** Whether there was one. */
 async function takeAwayLeftMarks(keys: Keys): Promise<boolean> {
   let taken = false;
-  for (const { _id, revocation = '' } of await livingAdmins(keys)) {
+  for (const { _id, revocation = '' } of await livingOperators(keys)) {
     const [since = ''] = revocation.split('/');
     if (revocation === '' || Date.now() - Date.parse(since) < CUT_OFF_MS) continue;
     taken = (await change(keys, { _id, revokedAt: null, revocation }, { $unset: { revocation: 1 } })) || taken;
@@ -52,9 +52,9 @@ async function takeAwayLeftMarks(keys: Keys): Promise<boolean> {
   return taken;
 }
 
-async function livingAdmins(keys: Keys): Promise<ApiKeyDocument[]> {
+async function livingOperators(keys: Keys): Promise<ApiKeyDocument[]> {
   const found = await reaching('list API keys', () => keys.find({ revokedAt: null }).lean<ApiKeyDocument[]>());
-  return found.filter(({ scopes }) => scopes.includes('admin'));
+  return found.filter(({ scopes }) => scopes.includes('operator'));
 }
 
 /** Whether there was a key to change. */

@@ -1,6 +1,7 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { connectStore, type Store } from '../../store/connect.ts';
+import type { Store } from '../../store/connect.ts';
+import { openStore } from '../support/open-store.ts';
 import { type StoreServer, startStoreServer } from '../support/store-server.ts';
 
 let server: StoreServer;
@@ -10,7 +11,7 @@ let raw: mongoose.Connection;
 
 beforeAll(async () => {
   server = await startStoreServer();
-  store = await connectStore(server.uri);
+  store = await openStore(server.uri);
   raw = await mongoose.createConnection(server.uri).asPromise();
 });
 afterAll(async () => {
@@ -23,7 +24,7 @@ beforeEach(async () => {
 });
 
 async function admins(count: number): Promise<string[]> {
-  const made = Array.from({ length: count }, () => store.apiKeys.create({ name: 'a', scopes: ['admin'] }));
+  const made = Array.from({ length: count }, () => store.apiKeys.create({ name: 'a', scopes: ['operator'] }));
   return (await Promise.all(made)).map(({ key }) => key.id);
 }
 
@@ -50,7 +51,7 @@ describe('the last admin key', () => {
 
   it('is not that of a run, which ends with it, nor one of other scopes', async () => {
     const [lasting] = await admins(1);
-    const run = await store.apiKeys.create({ name: 'mayfly up', scopes: ['admin'], endsWithRun: true });
+    const run = await store.apiKeys.create({ name: 'mayfly up', scopes: ['operator'], endsWithRun: true });
     const reader = await store.apiKeys.create({ name: 'reader', scopes: ['sandboxes:read'] });
     await expect(revoke(lasting)).rejects.toMatchObject(LAST);
     expect((await revoke(reader.key.id))?.revokedAt).toBeTruthy();

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { Context, log } from '@temporalio/activity';
+import { z } from 'zod';
+import { isSignedBy } from '../../ca/signed-request.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { installationIdOf, isHostId, isInstallationId, isOfKey } from '../../model/ids.ts';
+import {
+  ACCESS_KINDS,
+  type Asker,
+  REQUEST_COUNTS_MS,
+  type RequestKind,
+  type RequestSignature,
+  type SignedRequests,
+} from '../../model/sandbox/signed-request.ts';
+import type { Store } from '../../store/connect.ts';
+
+/** Whoever reaches Temporal may have written it. */
+const signatureSchema = z.strictObject({
+  by: z.union([
+    z.strictObject({ process: z.literal('api') }),
+    z.strictObject({
+      process: z.literal('host'),
+      hostId: z.string().refine(isHostId),
+      installationId: z.string().refine(isInstallationId),
+    }),
+  ]),
+  publicKey: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+  at: z.iso.datetime(),
+  nonce: z.string().max(64),
+  value: z.string().regex(/^[A-Za-z0-9_-]{86}$/),
+});
+
+/** Who asks for what only the control worker can do. Temporal does not say: whoever reaches it starts any workflow and answers for any worker. */
+export class Askers {
+  constructor(private readonly store: Pick<Store, 'signers' | 'certificates'>) {}
+
+  /** @throws MayflyError request_refused, which the log of the control worker tells too */
+  async verified<Kind extends RequestKind>(
+    kind: Kind,
+    asked: SignedRequests[Kind],
+    signature: RequestSignature | undefined,
+  ): Promise<Asker> {
+    const about = asked.sandboxId;
+    if (signature === undefined) throw refused(kind, about, null, 'nobody has signed it');
+    const { success } = signatureSchema.safeParse(signature);
+    if (!success) throw refused(kind, about, null, 'its signature is none');
+    const { by, at, publicKey } = signature;
+    if (Math.abs(Date.now() - Date.parse(at)) > REQUEST_COUNTS_MS) throw refused(kind, about, by, `it is of ${at}`);
+    if (!isSignedBy(signature, kind, asked)) throw refused(kind, about, by, 'its signature is not of what it asks for');
+    if (!(await this.#isKeyOf(by, publicKey))) throw refused(kind, about, by, `the key ${publicKey} is not its own`);
+    return by;
+  }
+
+  /** The API alone has something recorded, of accesses, and in somebody's name. @throws MayflyError request_refused */
+  async mayRecord(asked: SignedRequests['event'], signature: RequestSignature | undefined): Promise<void> {
+    const by = await this.verified('event', asked, signature);
+    const { kind, actor } = asked.event;
+    if (by.process === 'api' && ACCESS_KINDS.has(kind) && actor !== null) return;
+    throw refused('event', asked.sandboxId, by, `an event ${kind} is not for it to have recorded`);
+  }
+
+  /**
+   * That a request has been granted before: what somebody copied from a history gets no second certificate. The same run may
+   * repeat it. @returns by what it is known
+   * @throws MayflyError request_refused
+   */
+  async onlyHere(
+    { by, value }: RequestSignature,
+    sandboxId: string,
+  ): Promise<{ request: string; runId: string | null }> {
+    const runId = Context.current().info.workflowExecution?.runId ?? null;
+    const request = createHash('sha256').update(value).digest('hex');
+    const before = await this.store.certificates.ofRequest(request);
+    if (before.every((record) => record.runId === runId)) return { request, runId };
+    throw refused('certificate', sandboxId, by, 'it was granted before');
+  }
+
+  async #isKeyOf(by: Asker, publicKey: string): Promise<boolean> {
+    if (by.process === 'api') return this.store.signers.isApi(publicKey);
+    if (isOfKey(by.installationId)) return by.installationId === installationIdOf(publicKey);
+    return (await this.store.signers.ofHost(by, publicKey)) === publicKey;
+  }
+}
+
+/** Says so in the log, where the operator sees who tried what. */
+export function refused(kind: RequestKind, about: string, by: Asker | null, why: string): MayflyError {
+  const { workflowId } = Context.current().info.workflowExecution ?? {};
+  log.warn('a request was refused', { request: kind, about, by, why, workflowId });
+  return new MayflyError('request_refused', `The request of ${nameOf(by)} (${kind}, ${about}) is refused: ${why}.`);
+}
+
+function nameOf(by: Asker | null): string {
+  if (by === null) return 'somebody';
+  return by.process === 'api' ? 'an API process' : `the host ${by.hostId} (${by.installationId})`;
+}

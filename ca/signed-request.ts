@@ -1,0 +1,85 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+  sign,
+  verify,
+} from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type {
+  Asker,
+  RequestKind,
+  RequestSignature,
+  RequestSigner,
+  SignedRequests,
+} from '../model/sandbox/signed-request.ts';
+import { canonicalJson } from '../store/audit/canonical-json.ts';
+import { checkPrivate, ensureKey } from './key-file.ts';
+
+/** What the signed text begins with, so that the signature of nothing else passes for one of a request. */
+const FORMAT = 'mayfly-request-1';
+const KEY_FILE = 'request.key';
+
+/** The Ed25519 key with which a process signs what it asks the control worker for. It never leaves the process's own folder. */
+export class RequestKey {
+  /** Its 32 bytes, base64url. */
+  readonly publicKey: string;
+
+  private constructor(private readonly key: KeyObject) {
+    this.publicKey = createPublicKey(key).export({ format: 'jwk' }).x ?? '';
+  }
+
+  /**
+   * Reads the key of a folder (`request.key`, 0600); makes one when there is none.
+   * @throws Error when others may read it, or it is not an Ed25519 key
+   */
+  static async open(folder: string): Promise<RequestKey> {
+    const path = join(folder, KEY_FILE);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await ensureKey(folder, path, newKey);
+    await checkPrivate(path, 'request key');
+    const key = createPrivateKey(await readFile(path));
+    if (key.asymmetricKeyType === 'ed25519') return new RequestKey(key);
+    throw new Error(`${path} is not an Ed25519 private key. Restore it from a backup.`);
+  }
+
+  /** @param by which process signs with it */
+  signer(by: Asker): RequestSigner {
+    const { key, publicKey } = this;
+    return {
+      sign(kind, asked) {
+        const said = { by, publicKey, at: new Date().toISOString(), nonce: randomUUID() };
+        return { ...said, value: sign(null, signedText(kind, asked, said), key).toString('base64url') };
+      },
+    };
+  }
+}
+
+/** Whether the owner of the key that a signature names has asked for exactly this. */
+export function isSignedBy<Kind extends RequestKind>(
+  { value, ...said }: RequestSignature,
+  kind: Kind,
+  asked: SignedRequests[Kind],
+): boolean {
+  try {
+    const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: said.publicKey } });
+    return verify(null, signedText(kind, asked, said), key, Buffer.from(value, 'base64url'));
+  } catch {
+    return false; // it names no key
+  }
+}
+
+function signedText<Kind extends RequestKind>(
+  kind: Kind,
+  asked: SignedRequests[Kind],
+  { by, publicKey, at, nonce }: Omit<RequestSignature, 'value'>,
+): Buffer {
+  return Buffer.from(canonicalJson({ format: FORMAT, kind, asked, by, publicKey, at, nonce }));
+}
+
+function newKey(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+}

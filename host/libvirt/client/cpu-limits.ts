@@ -1,0 +1,29 @@
+import { randomUUID } from 'node:crypto';
+import { type Virsh, VirshError } from './virsh.ts';
+import { buildXml, element } from './xml.ts';
+
+/** What libvirt says where it has no cgroup for CPUs (virCgroupSetupVcpuBW, qemuProcessSetupPid). */
+const NO_CGROUP = /\bcgroup\b/i;
+
+/**
+ * Whether libvirt limits the CPU time of a domain here, found out by starting one without disks for a moment, which ends with
+ * this connection: what libvirt asks for (a cgroup of its own, made by systemd or by itself) can't be seen from outside.
+ * @throws VirshError when it starts none at all
+ */
+export async function limitsCpus(virsh: Pick<Virsh, 'tryStart'>, accelerator: 'kvm' | 'tcg'): Promise<boolean> {
+  const domain = element(
+    'domain',
+    { type: accelerator === 'kvm' ? 'kvm' : 'qemu' },
+    element('name', {}, `mayfly-probe-${randomUUID()}`),
+    element('memory', { unit: 'MiB' }, '16'),
+    element('os', {}, element('type', {}, 'hvm')),
+    element('cputune', {}, element('emulator_period', {}, '100000'), element('emulator_quota', {}, '100000')),
+  );
+  try {
+    await virsh.tryStart(buildXml(domain));
+    return true;
+  } catch (error) {
+    if (error instanceof VirshError && NO_CGROUP.test(error.stderr)) return false;
+    throw error;
+  }
+}

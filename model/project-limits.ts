@@ -1,0 +1,170 @@
+/** How much a project may have at once, or do. Null: no limit. */
+export interface ProjectLimits {
+  /** Sandboxes that have not ended, whatever their state. */
+  sandboxes: number | null;
+  /** Virtual CPUs of those. */
+  cpus: number | null;
+  /** Memory of those, MiB. What is paused or hibernated counts: it may go on at any time. */
+  memoryMib: number | null;
+  /** What its sandboxes and snapshots take of disks, bytes. */
+  diskBytes: number | null;
+  /** Sandboxes that are asked for within 60 s. */
+  createsPerMinute: number | null;
+  /** Event streams that are open at once at one API process. */
+  streams: number | null;
+}
+
+export const NO_LIMITS: ProjectLimits = {
+  sandboxes: null,
+  cpus: null,
+  memoryMib: null,
+  diskBytes: null,
+  createsPerMinute: null,
+  streams: null,
+};
+
+/** How large a sandbox is. */
+export interface Size {
+  cpus: number;
+  memoryMib: number;
+}
+
+/** A sandbox as it counts. */
+export interface Counted extends Size {
+  sandboxId: string;
+}
+
+/** A sandbox that has not ended. */
+export interface CountedLife extends Counted {
+  /** When its TTL ends it, ISO 8601. */
+  expiresAt: string;
+}
+
+/** A sandbox that may be made, and has no record yet. */
+export interface Pending extends Counted {
+  /** Milliseconds since the epoch, by the store's clock. */
+  admittedAt: number;
+}
+
+/** Of one second, by the store's clock. */
+export interface CreatesOfSecond {
+  /** Seconds since the epoch. */
+  second: number;
+  count: number;
+}
+
+/** What is known of a project beside the records of its sandboxes. */
+export interface Admissions {
+  pending: Pending[];
+  creates: CreatesOfSecond[];
+}
+
+/** What a project has now. */
+export interface ProjectUse extends Size {
+  sandboxes: number;
+  createsLastMinute: number;
+}
+
+/** Why something more is refused. */
+export interface Excess {
+  message: string;
+  /** When asking again may help, at most a minute; null: it is more than the project may ever have. */
+  retryAfterSeconds: number | null;
+}
+
+const MINUTE_SECONDS = 60;
+
+/** Whether a create must be counted before it begins. */
+export function limitsCreates({ sandboxes, cpus, memoryMib, createsPerMinute }: ProjectLimits): boolean {
+  return [sandboxes, cpus, memoryMib, createsPerMinute].some((limit) => limit !== null);
+}
+
+/** Those of the last 60 s; none of later, when the clock was set back. @param now milliseconds since the epoch */
+function lately(creates: readonly CreatesOfSecond[], now: number): CreatesOfSecond[] {
+  const current = secondOf(now);
+  return creates.filter(({ second }) => second > current - MINUTE_SECONDS && second <= current);
+}
+
+/** @param living those with a record; one that is pending as well counts once */
+export function useOf({ pending, creates }: Admissions, living: readonly Counted[], now: number): ProjectUse {
+  const recorded = new Set(living.map(({ sandboxId }) => sandboxId));
+  const all = [...living, ...pending.filter(({ sandboxId }) => !recorded.has(sandboxId))];
+  return {
+    sandboxes: all.length,
+    cpus: sum(all, ({ cpus }) => cpus),
+    memoryMib: sum(all, ({ memoryMib }) => memoryMib),
+    createsLastMinute: sum(lately(creates, now), ({ count }) => count),
+  };
+}
+
+/** Why the project may not have these too; null: it may. All of them, or none. */
+export function excessOfCreates(
+  limits: ProjectLimits,
+  { admissions, living, now }: { admissions: Admissions; living: readonly CountedLife[]; now: number },
+  wanted: readonly Counted[],
+): Excess | null {
+  const used = useOf(admissions, living, now);
+  const wish = { sandboxes: wanted.length, cpus: sum(wanted, (one) => one.cpus), memoryMib: sum(wanted, memoryOf) };
+  const until = untilOneEnds(living, now);
+  const excesses = [
+    excess('sandboxes at once', limits.sandboxes, used.sandboxes, wish.sandboxes, until),
+    excess('virtual CPUs at once', limits.cpus, used.cpus, wish.cpus, until),
+    excess('MiB of memory at once', limits.memoryMib, used.memoryMib, wish.memoryMib, until),
+    excess('new sandboxes within a minute', limits.createsPerMinute, used.createsLastMinute, wish.sandboxes, () =>
+      untilFreed(lately(admissions.creates, now), used.createsLastMinute + wish.sandboxes, limits, now),
+    ),
+  ];
+  return excesses.find((one) => one !== null) ?? null;
+}
+
+/** With what has been admitted now. */
+export function withAdmitted({ pending, creates }: Admissions, wanted: readonly Counted[], now: number): Admissions {
+  const second = secondOf(now);
+  const before = lately(creates, now);
+  const count = wanted.length + (before.find((one) => one.second === second)?.count ?? 0);
+  return {
+    pending: [...pending, ...wanted.map((one) => ({ ...one, admittedAt: now }))],
+    creates: [...before.filter((one) => one.second !== second), { second, count }],
+  };
+}
+
+function excess(what: string, limit: number | null, used: number, wanted: number, until: () => number): Excess | null {
+  if (limit === null || used + wanted <= limit) return null;
+  const message = `may have ${limit} ${what} and has ${used}; this is ${wanted} more`;
+  return { message, retryAfterSeconds: wanted > limit ? null : until() };
+}
+
+/** Seconds until the first of them ends by itself; whoever destroys one makes room earlier. */
+function untilOneEnds(living: readonly CountedLife[], now: number): () => number {
+  return () => {
+    const ends = living.map(({ expiresAt }) => (Date.parse(expiresAt) - now) / 1_000);
+    return Math.ceil(Math.min(MINUTE_SECONDS, Math.max(1, Math.min(...ends))));
+  };
+}
+
+/** Seconds until as many creates are more than a minute ago as are too many. */
+function untilFreed(
+  creates: readonly CreatesOfSecond[],
+  wanted: number,
+  { createsPerMinute }: ProjectLimits,
+  now: number,
+): number {
+  let tooMany = wanted - (createsPerMinute ?? wanted);
+  for (const { second, count } of creates.toSorted((a, b) => a.second - b.second)) {
+    tooMany -= count;
+    if (tooMany <= 0) return Math.max(1, second + MINUTE_SECONDS - secondOf(now));
+  }
+  return MINUTE_SECONDS;
+}
+
+function secondOf(milliseconds: number): number {
+  return Math.floor(milliseconds / 1_000);
+}
+
+function memoryOf({ memoryMib }: Size): number {
+  return memoryMib;
+}
+
+function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}

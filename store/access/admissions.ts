@@ -1,0 +1,161 @@
+import type { Connection, Model } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import type { Project } from '../../model/project.ts';
+import {
+  type Admissions as Admitted,
+  type Counted,
+  type CountedLife,
+  excessOfCreates,
+  limitsCreates,
+  type ProjectUse,
+  useOf,
+  withAdmitted,
+} from '../../model/project-limits.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { GroupCommit } from '../mongo/group-commit.ts';
+import { NAME, NUMBER, strictPart, strictSchema } from '../mongo/schema.ts';
+import { storeTime } from '../mongo/store-clock.ts';
+import { endedAmong, livingOf } from '../sandboxes/counted-sandboxes.ts';
+
+interface AdmissionDocument extends Admitted {
+  /** Of the project. */
+  _id: string;
+  /** Raised by every change: who has read an older one reads again. */
+  version: number;
+}
+
+/** Creates of one project, all of them or none. */
+interface Wish {
+  limits: Project['limits'];
+  wanted: readonly Counted[];
+  /** Whether a saga of it runs. */
+  isOpen: (sandboxId: string) => Promise<boolean>;
+}
+
+/** A process that was to begin it has begun it by then, or never will; a saga that runs is asked for. Milliseconds. */
+const PENDING_MS = 600_000;
+
+const NONE: Admitted = { pending: [], creates: [] };
+
+/**
+ * Which creates the quotas of a project let begin. What counts is read anew each time: the records of its living sandboxes,
+ * and what was let begin and has no record yet. That is in one document of the project, which is changed only by who has seen
+ * its latest version, so that of two at once, in whatever processes, one counts the other.
+ */
+export class Admissions {
+  readonly #connection: Connection;
+  readonly #model: Model<AdmissionDocument>;
+  readonly #queues = new Map<string, GroupCommit<Wish, MayflyError | null>>();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    const counted = { sandboxId: NAME, cpus: NUMBER, memoryMib: NUMBER };
+    const schema = strictSchema<AdmissionDocument>({
+      _id: NAME,
+      version: NUMBER,
+      pending: [strictPart({ ...counted, admittedAt: NUMBER })],
+      creates: [strictPart({ second: NUMBER, count: NUMBER })],
+    });
+    this.#model = connection.model<AdmissionDocument>('Admission', schema, 'admissions');
+  }
+
+  /**
+   * Counts what is to be made, before anything of it is. The same again counts once.
+   * @throws MayflyError project_quota_exceeded, quota_exceeded
+   */
+  async admit({ id, limits }: Project, wanted: readonly Counted[], isOpen: Wish['isOpen']): Promise<void> {
+    if (!limitsCreates(limits)) return;
+    const queue = this.#queues.get(id) ?? new GroupCommit((wishes: Wish[]) => this.#admitAll(id, wishes));
+    this.#queues.set(id, queue);
+    const refusal = await queue.add({ limits, wanted, isOpen });
+    if (refusal) throw refusal;
+  }
+
+  /** Of these it is certain that nothing was begun. */
+  async release({ id, limits }: Project, sandboxIds: readonly string[]): Promise<void> {
+    if (!limitsCreates(limits)) return;
+    const isKept = ({ sandboxId }: Counted) => !sandboxIds.includes(sandboxId);
+    await this.#change(id, ({ pending, ...rest }) => ({ ...rest, pending: pending.filter(isKept) }));
+  }
+
+  async useOf(project: string): Promise<ProjectUse> {
+    const { admitted, living, now } = await this.#read(project, () => Promise.resolve(true));
+    return useOf(admitted, living, now);
+  }
+
+  async #admitAll(project: string, wishes: Wish[]): Promise<(MayflyError | null)[]> {
+    for (;;) {
+      const isOpen = (sandboxId: string) => wishes[0]?.isOpen(sandboxId) ?? Promise.resolve(true);
+      const { admitted, living, now, version } = await this.#read(project, isOpen);
+      const results: (MayflyError | null)[] = [];
+      let next = admitted;
+      for (const { limits, wanted } of wishes) {
+        const fresh = wanted.filter(({ sandboxId }) => !isCounted(sandboxId, next, living));
+        const excess = excessOfCreates(limits, { admissions: next, living, now }, fresh);
+        results.push(excess && refusalOf(project, excess));
+        if (!excess && fresh.length > 0) next = withAdmitted(next, fresh, now);
+      }
+      if (next === admitted || (await this.#write(project, version, next))) return results;
+    }
+  }
+
+  /** The document first, then the records: what gets its record in between is seen in both, and not in none. */
+  async #read(project: string, isOpen: Wish['isOpen']) {
+    const [document, time] = await Promise.all([this.#find(project), storeTime(this.#connection)]);
+    const now = time.getTime();
+    const { version, pending, creates } = document ?? { version: 0, ...NONE };
+    const living = await livingOf(this.#connection, project);
+    const recorded = new Set(living.map(({ sandboxId }) => sandboxId));
+    const unrecorded = pending.filter(({ sandboxId }) => !recorded.has(sandboxId));
+    const ended = await endedAmong(
+      this.#connection,
+      unrecorded.map(({ sandboxId }) => sandboxId),
+    );
+    const left: typeof pending = [];
+    for (const one of unrecorded) {
+      if (ended.has(one.sandboxId)) continue;
+      if (now - one.admittedAt < PENDING_MS || (await isOpen(one.sandboxId))) left.push(one);
+    }
+    return { admitted: { pending: left, creates }, living, now, version };
+  }
+
+  async #change(project: string, change: (admitted: Admitted) => Admitted): Promise<void> {
+    for (;;) {
+      const document = await this.#find(project);
+      if (!document) return;
+      if (await this.#write(project, document.version, change(document))) return;
+    }
+  }
+
+  #find(project: string): Promise<AdmissionDocument | null> {
+    return reaching('read what a project may begin', () => this.#model.findById(project).lean<AdmissionDocument>());
+  }
+
+  /** False: somebody else has changed it since. */
+  async #write(project: string, version: number, { pending, creates }: Admitted): Promise<boolean> {
+    const set = { version: version + 1, pending, creates };
+    try {
+      const { matchedCount, upsertedCount } = await reaching('count what a project begins', () =>
+        this.#model.updateOne(
+          { _id: project, version: version === 0 ? { $exists: false } : version },
+          { $set: set },
+          { upsert: version === 0, runValidators: true },
+        ),
+      );
+      return matchedCount + upsertedCount > 0;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+}
+
+function isCounted(id: string, { pending }: Admitted, living: readonly CountedLife[]): boolean {
+  return [...pending, ...living].some(({ sandboxId }) => sandboxId === id);
+}
+
+function refusalOf(project: string, { message, retryAfterSeconds }: NonNullable<ReturnType<typeof excessOfCreates>>) {
+  const text = `The project ${project} ${message}.`;
+  if (retryAfterSeconds === null) return new MayflyError('quota_exceeded', text);
+  return new MayflyError('project_quota_exceeded', text, { retryAfterSeconds });
+}

@@ -1,0 +1,64 @@
+import type { AuditEntry } from '../../model/sandbox/audit.ts';
+import type { KnownChain, RegisterWalk } from '../register/register-walk.ts';
+import type { AuditHead, ExpiredEnd } from './audit-chain.ts';
+import type { AuditProblem } from './audit-verification.ts';
+
+/** What was found of a chain by itself. */
+export interface FoundChain {
+  head: AuditHead | null;
+  expired: ExpiredEnd | null;
+  /** Up to where there are entries, or should be by its head. */
+  length: number;
+  /** Entries by their numbers. */
+  genuine: ReadonlyMap<number, AuditEntry>;
+}
+
+/** What is wrong with a chain of which nothing at all is stored; null when all of it was removed by retention. */
+export function absence(subject: string, register: RegisterWalk | undefined): AuditProblem | null {
+  const known = register?.chains.get(subject);
+  if (!known) return { seq: null, kind: 'no-chain', detail: 'neither entries nor a head are stored' };
+  if (known.removed > 0 && known.removed >= (known.head?.count ?? 0)) return null;
+  const count = known.head?.count ?? 1;
+  const detail = `the register knows it with ${count} entries or more, and neither entries nor a head are stored`;
+  return { seq: null, kind: 'gone', detail };
+}
+
+/** Holds a chain against what the register knows of it. */
+export function birthProblems(subject: string, chain: FoundChain, register: RegisterWalk): AuditProblem[] {
+  const known = register.chains.get(subject);
+  if (known) return [...beginningProblems(known, chain), ...furthestProblems(known, chain)];
+  if (register.since === null || (chain.head?.count ?? 0) === 0) return [];
+  return [
+    { seq: null, kind: 'unborn', detail: `the register, which knows all since ${register.since}, has no birth of it` },
+  ];
+}
+
+function beginningProblems({ first, isRestarted }: KnownChain, { genuine }: FoundChain): AuditProblem[] {
+  const own = genuine.get(0)?.hash;
+  if (isRestarted) return [{ seq: 0, kind: 'restarted', detail: 'the register knows two first entries of it' }];
+  if (own === undefined || first === null || own === first) return [];
+  return [{ seq: 0, kind: 'restarted', detail: 'it is not the first entry that the register knows' }];
+}
+
+/** A birth is told when the first entry is there: a chain that was born has one. */
+function furthestProblems({ first, head }: KnownChain, { expired, length, genuine }: FoundChain): AuditProblem[] {
+  const count = head?.count ?? (first === null ? 0 : 1);
+  if (expired && expired.count > count) return [];
+  if (length < count) {
+    const detail = `the register knows ${count} entries, and there are ${length}: it was set back`;
+    return [{ seq: length, kind: 'rolled-back', detail }];
+  }
+  if (!head) return [];
+  const own = expired?.count === head.count ? expired.hash : genuine.get(head.count - 1)?.hash;
+  if (own === undefined || own === head.hash) return []; // a missing entry is named for that
+  return [{ seq: head.count - 1, kind: 'restarted', detail: 'it is not the entry that the register knows' }];
+}
+
+/** Records that the chain must tell of, and does not. What was removed may have told of them. */
+export function untold({ expired, genuine }: FoundChain, told: readonly string[]): AuditProblem[] {
+  if (expired || told.length === 0) return [];
+  const bodies = [...genuine.values()].map(({ body }) => body);
+  return told
+    .filter((id) => !bodies.some((body) => body.includes(id)))
+    .map((id) => ({ seq: null, kind: 'unrecorded', detail: `${id} is in the store, and no entry tells of it` }));
+}

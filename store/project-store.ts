@@ -1,0 +1,157 @@
+import { MayflyError } from '../model/errors.ts';
+import type { HostRecord, KnownHost } from '../model/host.ts';
+import { mayUseSource, type Project } from '../model/project.ts';
+import type { Counted } from '../model/project-limits.ts';
+import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
+import type { CaptureRecord } from '../model/snapshots/capture.ts';
+import type { StoredPart } from '../model/snapshots/storage.ts';
+import type { ApiKey } from './access/api-keys.ts';
+import type { Store } from './connect.ts';
+import { cursorOf } from './mongo/page-cursor.ts';
+import type { SandboxPage, SandboxQuery } from './sandboxes/sandboxes.ts';
+import type { CapturePage } from './snapshots/captures.ts';
+import { storedParts } from './stored-parts.ts';
+
+/** Whose eyes: those of a key's project, or of an operator, who sees all projects. */
+export interface Viewer {
+  project: string;
+  isOperator: boolean;
+}
+
+/** What is read by the id of a sandbox, or of a command of one: whoever has the sandbox has it. */
+type OfSandbox = 'commands' | 'commandInputs' | 'output' | 'audit' | 'certificates' | 'activity';
+
+interface CaptureQuery {
+  source: string;
+  limit: number;
+  cursor?: string;
+}
+
+/**
+ * The store as one project sees it: what belongs to another is answered as what never was. All that is asked for by a
+ * caller goes through here; only what operators alone may do has the store itself.
+ */
+export function storeOf(store: Store, { project, isOperator }: Viewer) {
+  const isOwn = (record: { project: string }) => isOperator || record.project === project;
+  const own = <T extends { project: string }>(record: T | null) => (record && isOwn(record) ? record : null);
+  /** The keys of operators are the installation's. */
+  const ownKey = (key: ApiKey | null) => (isOperator || !key?.scopes.includes('operator') ? own(key) : null);
+  const { sandboxes, snapshots, captures, hosts, sources, bakedSources, apiKeys } = store;
+
+  /** Whether a source may be used, and is known to be there at all. */
+  async function sight(): Promise<(name: string) => boolean> {
+    if (isOperator) return () => true;
+    const [known, own] = await Promise.all([store.projects.known(), self()]);
+    return (name) => mayUseSource(own, name, (id) => known.has(id));
+  }
+
+  /** @throws MayflyError project_not_found when it was deleted since its key was looked at */
+  async function self(): Promise<Project> {
+    const found = (await store.projects.known()).get(project);
+    if (found) return found;
+    throw new MayflyError('project_not_found', `There is no project ${project}.`);
+  }
+
+  const mayClone = ({ projects }: { projects: string[] }) => isOperator || projects.includes(project);
+  const ofSandbox: Pick<Store, OfSandbox> = store;
+  return {
+    ...pick(ofSandbox),
+    idempotency: store.idempotency,
+    viewer: { project, isOperator },
+    sandboxes: {
+      create: (record: SandboxRecord) => sandboxes.create(record),
+      get: async (id: string) => own(await sandboxes.get(id)),
+      /** The one of this project, or of another that is named by who may see it. */
+      named: async (name: string, of = project) => (isOperator || of === project ? sandboxes.named(name, of) : null),
+      list: (query: SandboxQuery): Promise<SandboxPage> => {
+        if (isOperator) return sandboxes.list(query);
+        if (query.project !== undefined && query.project !== project) {
+          return Promise.resolve({ items: [], nextCursor: null });
+        }
+        return sandboxes.list({ ...query, project });
+      },
+    },
+    snapshots: {
+      get: async (id: string) => own(await snapshots.get(id)),
+      list: snapshots.list.bind(snapshots),
+    },
+    captures: {
+      /** Also one of another project that lets this one clone it. */
+      get: async (id: string) => {
+        const record = await captures.get(id);
+        return record && (isOwn(record) || mayClone(record)) ? record : null;
+      },
+      /** As far as they may be cloned, or are its own. */
+      list: (query: CaptureQuery) => listed(captures, query, (record) => isOwn(record) || mayClone(record)),
+      ready: async (source: string) => (await captures.ready(source)).filter(mayClone),
+    },
+    hosts: {
+      /** With the sources that may be used, and no others. */
+      list: async (): Promise<KnownHost[]> => {
+        const [all, sees] = await Promise.all([hosts.list(), sight()]);
+        return isOperator ? all : all.map((host) => seen(host, sees));
+      },
+    },
+    sources: {
+      get: (id: string) => sources.get(id),
+      named: async (name: string) => ((await sight())(name) ? sources.named(name) : []),
+    },
+    bakedSources: {
+      get: async (id: string) => own(await bakedSources.get(id)),
+      named: async (name: string) => (await bakedSources.named(name)).filter(isOwn),
+    },
+    apiKeys: {
+      create: apiKeys.create.bind(apiKeys),
+      ensure: apiKeys.ensure.bind(apiKeys),
+      get: async (id: string) => ownKey(await apiKeys.get(id)),
+      list: async () => (await apiKeys.list()).filter(ownKey),
+      limit: async (id: string, quota: Parameters<typeof apiKeys.limit>[1]) =>
+        ownKey(await apiKeys.get(id)) && apiKeys.limit(id, quota),
+      revokeUnlessLast: async (id: string) => ownKey(await apiKeys.get(id)) && apiKeys.revokeUnlessLast(id),
+    },
+    /** Of the project whose key asks, also of operators. */
+    admissions: {
+      admit: async (wanted: readonly Counted[], isOpen: (sandboxId: string) => Promise<boolean>) =>
+        store.admissions.admit(await self(), wanted, isOpen),
+      release: async (sandboxIds: readonly string[]) => store.admissions.release(await self(), sandboxIds),
+    },
+    /** How many event streams it may have open; whether no other project is there to want some. */
+    streamShare: async () => ({
+      limit: (await self()).limits.streams,
+      isAlone: (await store.projects.known()).size === 1,
+    }),
+    /** Whether it has a limit of bytes, which is looked at where it is placed. */
+    isDiskLimited: async () => (await self()).limits.diskBytes !== null,
+    /** Whether there is such a project, for those who may know. */
+    hasProject: async (id: string) => id === project || (isOperator && (await store.projects.get(id)) !== null),
+    storedParts: async (): Promise<StoredPart[]> => (await storedParts(store)).filter(isOwn),
+  };
+}
+
+export type ProjectStore = ReturnType<typeof storeOf>;
+
+function pick({ commands, commandInputs, output, audit, certificates, activity }: Pick<Store, OfSandbox>) {
+  return { commands, commandInputs, output, audit, certificates, activity };
+}
+
+/** A page of those that may be seen. Its cursor says nothing of the others. */
+async function listed(
+  captures: Store['captures'],
+  { cursor, ...query }: CaptureQuery,
+  sees: (record: CaptureRecord) => boolean,
+): Promise<CapturePage> {
+  const found: CaptureRecord[] = [];
+  for (let from: string | null | undefined = cursor; from !== null && found.length <= query.limit; ) {
+    const page: CapturePage = await captures.list({ ...query, ...(from !== undefined && { cursor: from }) });
+    found.push(...page.items.filter(sees));
+    from = page.nextCursor;
+  }
+  const items = found.slice(0, query.limit);
+  const last = items.at(-1);
+  const isMore = found.length > query.limit && last;
+  return { items, nextCursor: isMore ? cursorOf({ at: last.createdAt, id: last.id }) : null };
+}
+
+function seen<H extends HostRecord>(host: H, sees: (name: string) => boolean): H {
+  return { ...host, sources: host.sources.filter(({ name }) => sees(name)) };
+}

@@ -1,0 +1,70 @@
+import type { Connection, Model } from 'mongoose';
+import { reaching } from '../mongo/failure.ts';
+import { GroupCommit } from '../mongo/group-commit.ts';
+import type { BirthDocument } from './facts.ts';
+import { birthSchema } from './facts.ts';
+
+/** Chains of which this process remembers that they are known; the longest unused are forgotten first. */
+const REMEMBERED = 10_000;
+
+/**
+ * Finds in one read what the register says of a chain or an API key. Hints: they have no keyed hash, and one that is missing
+ * has a birth told once more.
+ */
+export class Births {
+  readonly #model: Model<BirthDocument>;
+  readonly #marks = new GroupCommit((births: BirthDocument[]) => this.#markAll(births));
+  readonly #known = new Set<string>();
+
+  constructor(private readonly connection: Connection) {
+    this.#model = connection.model<BirthDocument>('Birth', birthSchema(), 'auditBirths');
+  }
+
+  /** Whether this process has seen the birth of a chain written. */
+  knows(subject: string): boolean {
+    if (!this.#known.delete(subject)) return false;
+    this.#known.add(subject);
+    return true;
+  }
+
+  remember(subject: string): void {
+    this.#known.add(subject);
+    const [oldest] = this.#known;
+    if (this.#known.size > REMEMBERED && oldest) this.#known.delete(oldest);
+  }
+
+  /** What was marked of it; null when nothing was. */
+  async of(id: string): Promise<string | null> {
+    const found = await reaching('look for the birth of an audit', () =>
+      this.#model.findById(id).lean<BirthDocument>(),
+    );
+    return found?.first ?? null;
+  }
+
+  /** Which of these are marked. */
+  async among(subjects: readonly string[]): Promise<Set<string>> {
+    const found = await reaching('look for births of audits', () =>
+      this.#model.find({ _id: { $in: [...subjects] } }, { _id: 1 }).lean<{ _id: string }[]>(),
+    );
+    return new Set(found.map(({ _id }) => _id));
+  }
+
+  /** Unless it is marked. @param first null where the chain's first entry is not there any more */
+  async mark(subject: string, first: string | null): Promise<void> {
+    await this.#marks.add({ _id: subject, first: first ?? '' });
+  }
+
+  /** In the place of what was marked before. */
+  async replace(id: string, first: string): Promise<void> {
+    await reaching('mark an API key', () => this.#model.updateOne({ _id: id }, { $set: { first } }, { upsert: true }));
+  }
+
+  async #markAll(births: BirthDocument[]): Promise<null[]> {
+    const updates = births.map(({ _id, first }) => ({
+      updateOne: { filter: { _id }, update: { $setOnInsert: { first } }, upsert: true },
+    }));
+    const stored = this.connection.collection<BirthDocument>('auditBirths');
+    await reaching('mark births of audits', () => stored.bulkWrite(updates, { ordered: false }));
+    return births.map(() => null);
+  }
+}

@@ -1,0 +1,28 @@
+import type { Connection } from 'mongoose';
+import type { CountedLife } from '../../model/project-limits.ts';
+import { reaching } from '../mongo/failure.ts';
+import type { SandboxDocument } from './sandbox-document.ts';
+
+/** The living sandboxes of a project, as they count in its quotas: those of before that was kept with what they asked for. */
+export async function livingOf(connection: Connection, project: string): Promise<CountedLife[]> {
+  const projection = { size: 1, 'spec.cpus': 1, 'spec.memoryMib': 1, expiresAt: 1 } as const;
+  const found = await reaching('count the sandboxes of a project', () =>
+    connection.collection<SandboxDocument>('sandboxes').find({ project }, { projection }).toArray(),
+  );
+  return found.map(({ _id: sandboxId, size, spec, expiresAt }) => {
+    const { cpus, memoryMib } = size ?? { cpus: spec.cpus ?? 1, memoryMib: spec.memoryMib ?? 0 };
+    return { sandboxId, cpus, memoryMib, expiresAt };
+  });
+}
+
+/** Those of them that have ended. */
+export async function endedAmong(connection: Connection, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const found = await reaching('look for sandboxes that have ended', () =>
+    connection
+      .collection<SandboxDocument>('endedSandboxes')
+      .find({ _id: { $in: [...ids] } }, { projection: { _id: 1 } })
+      .toArray(),
+  );
+  return new Set(found.map(({ _id }) => _id));
+}

@@ -1,0 +1,105 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import mongoose from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+
+const { Binary, BSON } = mongoose.mongo;
+type Bytes = InstanceType<typeof Binary>;
+
+/** A key of the installation: 32 bytes, and 16 hex digits under which what is sealed says whose it is. */
+export interface StoreKey {
+  id: string;
+  key: Uint8Array;
+}
+
+/** The first seals, all open. */
+export type StoreKeys = readonly [StoreKey, ...StoreKey[]];
+
+/** Where a value stands. It opens nowhere else. */
+export interface Place {
+  collection: string;
+  id: string;
+  field: string;
+}
+
+/** A subtype of BSON's binary that is left to users (bsonspec.org): what was never sealed has another, or another type. */
+const SUBTYPE = 0x80;
+const CIPHER = 'aes-256-gcm';
+const KEY_BYTES = 32;
+const KEY_ID_BYTES = 8;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEADER_BYTES = KEY_ID_BYTES + NONCE_BYTES;
+
+/**
+ * Encrypts values for the store: id of the key, nonce, ciphertext of the value as BSON, tag. Each document has a key of its
+ * own, derived from the installation's, so that random nonces suffice for any number of writes (NIST SP 800-38D §8.3
+ * allows 2³² a key), and collection, document and field are authenticated with each value.
+ */
+export class Seal {
+  readonly #first: StoreKey;
+  readonly #keys: ReadonlyMap<string, Uint8Array>;
+
+  constructor(keys: StoreKeys) {
+    this.#first = keys[0];
+    this.#keys = new Map(keys.map(({ id, key }) => [id, storeKey(key)]));
+  }
+
+  seal(place: Place, value: unknown): Bytes {
+    const { id } = this.#first;
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#keyOf(id, place), nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(boundTo(id, place));
+    const ciphertext = [cipher.update(BSON.serialize({ value })), cipher.final()];
+    return new Binary(Buffer.concat([Buffer.from(id, 'hex'), nonce, ...ciphertext, cipher.getAuthTag()]), SUBTYPE);
+  }
+
+  /** @throws MayflyError payload_key_unusable when its key is not among ours; record_damaged when it was changed, or stood elsewhere */
+  open(place: Place, sealed: Bytes): unknown {
+    const bytes = sealed.buffer.subarray(0, sealed.position);
+    const id = keyIdOf(sealed);
+    const key = this.#keyOf(id, place);
+    try {
+      const nonce = bytes.subarray(KEY_ID_BYTES, HEADER_BYTES);
+      const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(boundTo(id, place));
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+      const plain = [decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES)), decipher.final()];
+      return BSON.deserialize(Buffer.concat(plain))['value'];
+    } catch (cause) {
+      const { collection, id: document, field } = place;
+      const why = `\`${field}\` of ${document} in the collection \`${collection}\` was changed, or written elsewhere`;
+      throw new MayflyError('record_damaged', `The store cannot be understood: ${why}.`, { cause });
+    }
+  }
+
+  /** Whether a value is sealed with the key that seals now. */
+  isCurrent(stored: unknown): boolean {
+    return isSealed(stored) && keyIdOf(stored) === this.#first.id;
+  }
+
+  #keyOf(id: string, { collection, id: document }: Place): Buffer {
+    const key = this.#keys.get(id);
+    if (key) return createHmac('sha256', key).update(`${collection}\n${document}`).digest();
+    const ours = [...this.#keys.keys()].join();
+    const why = `${document} in the collection \`${collection}\` is encrypted with the key ${id}, and this process has ${ours}`;
+    throw new MayflyError('payload_key_unusable', `The store cannot be read: ${why}.`);
+  }
+}
+
+/** Whether a value was sealed, with whichever key. */
+export function isSealed(stored: unknown): stored is Bytes {
+  return stored instanceof Binary && stored.sub_type === SUBTYPE;
+}
+
+export function keyIdOf(sealed: Bytes): string {
+  return Buffer.from(sealed.buffer.subarray(0, KEY_ID_BYTES)).toString('hex');
+}
+
+/** RFC 5869: a key for the store, which says nothing of the one that encrypts for Temporal. */
+function storeKey(key: Uint8Array): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', key, '', 'mayfly store', KEY_BYTES));
+}
+
+function boundTo(keyId: string, { collection, id, field }: Place): Buffer {
+  return Buffer.from(JSON.stringify(['mayfly store', keyId, collection, id, field]));
+}

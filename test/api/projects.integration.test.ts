@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openApiDocument } from '../../api/description/openapi.ts';
+import { ID_PATTERNS } from '../../model/ids.ts';
+import { Described, type DescribedOperation } from '../support/described.ts';
+import { type Door, jsonOf, openDoor } from './support.ts';
+import { ALPHA, ALPHAS_SOURCE, BETA, HOST, SECRET_SOURCE, twoProjects, type World } from './two-projects.ts';
+
+/** One request that names something of the first project, and the same of what never was. */
+interface Pair {
+  path: string;
+  never: string;
+  body?: unknown;
+  neverBody?: unknown;
+  /** What the requests themselves say, and an answer may repeat. */
+  said: string[];
+}
+
+/**
+ * How each operation is asked for another project's things. `own` has no way to name them: its answers are searched.
+ * `operator` is refused whatever is named. An operation that is not here fails the test.
+ */
+const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
+  ...every(
+    'getSandbox updateSandbox destroySandbox watchSandbox pauseSandbox hibernateSandbox resumeSandbox createSnapshot listSnapshots issueCredential listCredentials revokeCredentials runCommand listCommands getSandboxUsage getSandboxAudit',
+    ({ sandboxes, names }) => [...sandboxes, ...names].map((id) => one({ id }, { id: neverLike(id) })),
+  ),
+  ...every('getSnapshot deleteSnapshot', ({ snapshots }) => snapshots.map((id) => one({ id }, { id: neverLike(id) }))),
+  ...every(
+    'getCommand getCommandOutput cancelCommand writeCommandStdin followCommand',
+    ({ commands, sandboxes, own }) =>
+      commands.flatMap((commandId, n) => [
+        one({ id: sandboxes[n] ?? '', commandId }, { id: NEVER.sandbox, commandId: NEVER.command }),
+        one({ id: own.sandbox, commandId }, { id: own.sandbox, commandId: NEVER.command }),
+      ]),
+  ),
+  revokeCredential: ({ serials, sandboxes, own }) =>
+    serials.flatMap((credential, n) => [
+      one({ id: sandboxes[n] ?? '', credential }, { id: NEVER.sandbox, credential: '6000000' }),
+      one({ id: own.sandbox, credential }, { id: own.sandbox, credential: '6000000' }),
+    ]),
+  ...every('readFile writeFile deleteFile', ({ sandboxes }) =>
+    sandboxes.map((id) => one({ id, path: 'etc/hosts' }, { id: NEVER.sandbox, path: 'etc/hosts' })),
+  ),
+  restoreSandbox: ({ sandboxes, snapshots, own }) => [
+    ...sandboxes.map((id) => one({ id }, { id: NEVER.sandbox })),
+    ...snapshots.map((snapshotId) => withBody({ id: own.sandbox }, { snapshotId }, { snapshotId: NEVER.snapshot })),
+  ],
+  diffSnapshots: ({ snapshots, own }) =>
+    snapshots.flatMap((id) => [
+      one({ a: id, b: own.snapshot }, { a: NEVER.snapshot, b: own.snapshot }),
+      one({ a: own.snapshot, b: id }, { a: own.snapshot, b: NEVER.snapshot }),
+      one({ a: id, b: 'current' }, { a: NEVER.snapshot, b: 'current' }),
+    ]),
+  createSandbox: ({ snapshots, captures }) => [
+    ...snapshots.map((snapshotId) => withBody({}, { snapshotId }, { snapshotId: NEVER.snapshot })),
+    ...snapshots.map((snapshotId) => withBody({}, { snapshotId, count: 3 }, { snapshotId: NEVER.snapshot, count: 3 })),
+    ...captures.map((captureId) =>
+      withBody({}, { source: 'open', captureId }, { source: 'open', captureId: NEVER.capture }),
+    ),
+    ...[ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) => withBody({}, { source }, { source: 'never-was' })),
+  ],
+  bakeSource: ({ snapshots }) =>
+    snapshots.map((fromSnapshot) =>
+      withBody({}, { name: 'beta.x', fromSnapshot }, { name: 'beta.x', fromSnapshot: NEVER.snapshot }),
+    ),
+  ...every('getSource deleteSource runSourceCommand listCaptures', () =>
+    [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((name) => one({ name }, { name: 'never-was' })),
+  ),
+  readSourceFile: () =>
+    [ALPHAS_SOURCE, SECRET_SOURCE].map((name) =>
+      one({ name, path: 'etc/hosts' }, { name: 'never-was', path: 'etc/hosts' }),
+    ),
+  getCapture: ({ captures }) => captures.map((id) => one({ id }, { id: NEVER.capture })),
+  ...every('revokeKey updateKey', ({ keys }) => keys.map((id) => one({ id }, { id: '000000000000' }))),
+  createKey: () => {
+    const wish = (project: string) => ({ name: 'x', scopes: ['sandboxes:read'], project });
+    return [withBody({}, wish(ALPHA), wish('never-was'))];
+  },
+  ...every('getProject getProjectUsage', () => [one({ id: ALPHA }, { id: 'never-was' })]),
+  ...every('listSandboxes getUsage listSources listKeys', 'own'),
+  ...every(
+    'getAudit updateHost forgetHost listHosts startSource stopSource prepareSource unprepareSource getSourceAudit createCapture deleteCapture listProjects createProject updateProject deleteProject',
+    'operator',
+  ),
+};
+
+const NEVER = {
+  sandbox: 'sbx-zzzzzzzzzzzzzzzz',
+  command: 'cmd-zzzzzzzzzzzzzzzz',
+  snapshot: 'snp-zzzzzzzzzzzzzzzz',
+  capture: 'cap-zzzzzzzzzzzzzzzz',
+};
+
+function every<T>(names: string, how: T): Record<string, T> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, how]));
+}
+
+function neverLike(id: string): string {
+  if (new RegExp(ID_PATTERNS.sandbox).test(id)) return NEVER.sandbox;
+  return new RegExp(ID_PATTERNS.snapshot).test(id) ? NEVER.snapshot : 'never-was';
+}
+
+type Parameters = Record<string, string>;
+const query = (parameters: Parameters) => JSON.stringify(parameters);
+
+function one(parameters: Parameters, never: Parameters): Pair {
+  return {
+    path: query(parameters),
+    never: query(never),
+    said: [...Object.values(parameters), ...Object.values(never)],
+  };
+}
+
+function withBody(parameters: Parameters, body: object, neverBody: object): Pair {
+  const said = [body, neverBody].flatMap((each) => Object.values(each).filter((value) => typeof value === 'string'));
+  return { ...one(parameters, parameters), body, neverBody, said };
+}
+
+let door: Door;
+let world: World;
+let operations: DescribedOperation[];
+
+beforeAll(async () => {
+  door = await openDoor();
+  world = await twoProjects(door);
+  operations = new Described(openApiDocument(door.app, '0')).operations;
+});
+afterAll(() => door?.close());
+
+interface Asked {
+  status: number;
+  code: string | null;
+  /** As it is without what the request said. */
+  text: string;
+}
+
+async function ask(
+  { method, path, requestBody }: DescribedOperation,
+  parameters: string,
+  { body, said }: Pick<Pair, 'body' | 'said'>,
+  key: string,
+): Promise<Asked> {
+  const given = JSON.parse(parameters) as Parameters;
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => given[name] ?? '');
+  const url = path === '/v1/sandboxes/{id}/commands/{commandId}/output' ? `${filled}?stream=stdout` : filled;
+  const json = requestBody?.content['application/json'];
+  const bytes = requestBody && !json ? 'x' : undefined;
+  const type = json ? {} : { 'Content-Type': 'application/octet-stream' };
+  const response = await door.call(method.toUpperCase(), url, body ?? json?.example ?? (json ? {} : bytes), type, key);
+  const headers = [...response.headers].filter(([name]) => name !== 'x-request-id');
+  const told = `${JSON.stringify(headers)}\n${await response.text()}`.replaceAll(/"requestId":"[^"]+"/g, '');
+  return { status: response.status, code: response.headers.get('X-Mayfly-Code'), text: without(said, told) };
+}
+
+/** What it is answered of one that never was, by what it was asked. */
+const nevers = new Map<string, Promise<Asked>>();
+
+/** Null: it is answered as if it never had been. */
+async function differenceOf(
+  operation: DescribedOperation,
+  pair: Pair,
+  role: (typeof ROLES)[number],
+): Promise<string | null> {
+  const key = world.beta[role];
+  const body = pair.neverBody ?? pair.body;
+  const question = JSON.stringify([operation.operationId, pair.never, body, role]);
+  const never = nevers.get(question) ?? ask(operation, pair.never, { body, said: [] }, key);
+  nevers.set(question, never);
+  const [its, others] = await Promise.all([ask(operation, pair.path, pair, key), never]);
+  const isRefused =
+    its.status === 404 ||
+    its.text.includes('"items":[]') ||
+    (its.status === 403 && (role !== 'admin' || operation.operationId === 'createKey'));
+  const isSame = JSON.stringify(its) === JSON.stringify({ ...others, text: without(pair.said, others.text) });
+  const isSilent = !world.secrets.some((secret) => its.text.includes(secret));
+  if (isRefused && isSame && isSilent) return null;
+  return `${role} ${operation.operationId} ${pair.path} ${JSON.stringify(pair.body)}: ${JSON.stringify([its, await never])}`;
+}
+
+function without(said: string[], text: string): string {
+  return [...said].sort((a, b) => b.length - a.length).reduce((rest, word) => rest.replaceAll(word, '…'), text);
+}
+
+const ROLES = ['sandboxes:read', 'sandboxes:write', 'sources:look', 'admin'] as const;
+
+// Promise: docs/security.md, "Projects": nothing of one is seen or touched from another, on any route. Costs 20 s.
+describe('a second project', () => {
+  it('every operation of the description has a row here, and every row an operation', () => {
+    const named = operations.map(({ operationId }) => operationId);
+    expect(Object.keys(ASKED).sort()).toEqual(named.sort());
+    const { secrets: _all, names: _names, beta: _keys, own: _own, ...things } = world;
+    expect(Object.values(things).flat().length).toBeGreaterThanOrEqual(200);
+  });
+
+  it('is answered of what is the first one’s as of what never was, whoever asks, in the same words', async () => {
+    const differences: string[] = [];
+    for (const operation of operations) {
+      const how = ASKED[operation.operationId];
+      if (typeof how !== 'function') continue;
+      const pairs = how(world);
+      await Promise.all(
+        ROLES.map(async (role) => {
+          for (const pair of role === 'admin' ? pairs : pairs.slice(0, 2)) {
+            const difference = await differenceOf(operation, pair, role);
+            if (difference) differences.push(difference);
+          }
+        }),
+      );
+    }
+    expect(differences).toEqual([]);
+  }, 120_000);
+
+  it('sees nothing of it in its lists, and is refused what is the installation’s', async () => {
+    for (const operation of operations) {
+      const how = ASKED[operation.operationId];
+      if (typeof how === 'function') continue;
+      for (const role of ROLES) {
+        const parameters = query({
+          id: how === 'own' ? '' : operation.path.includes('hosts') ? 'kvm-1' : ALPHA,
+          name: SECRET_SOURCE,
+        });
+        const given = operation.operationId === 'deleteCapture' ? query({ id: world.captures[0] ?? '' }) : parameters;
+        const asked = await ask(
+          operation,
+          given,
+          { said: [SECRET_SOURCE, ALPHA, world.captures[0] ?? ''] },
+          world.beta[role],
+        );
+        expect(how === 'own' ? [200, 403] : [403], `${role} ${operation.operationId} ${asked.text}`).toContain(
+          asked.status,
+        );
+        for (const secret of world.secrets)
+          expect(asked.text, `${role} ${operation.operationId}`).not.toContain(secret);
+      }
+    }
+    const metrics = await door.call('GET', '/metrics', undefined, {}, world.beta.admin);
+    expect(metrics.status).toBe(403);
+  });
+
+  it('left all of it as it was', async () => {
+    for (const id of world.sandboxes) expect((await door.store.sandboxes.get(id))?.state).toMatch(/running|destroyed/);
+    for (const id of world.snapshots) expect((await door.store.snapshots.get(id))?.state).toBe('ready');
+    for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();
+    expect([door.sagas.operations, door.sagas.cancelled, door.sagas.commands]).toEqual([[], [], []]);
+  });
+});
+
+// Promise: what a key makes is its project's, and nobody else's. Costs 1 s.
+it('what a key makes by the API is of its project, and another sees none of it', async () => {
+  const { admin } = world.beta;
+  const asAdmin = async (path: string, body: object) => {
+    const response = await door.call('POST', path, body, {}, admin);
+    expect([response.status, await response.clone().text()]).toEqual([201, expect.any(String)]);
+    return jsonOf<Made>(response);
+  };
+  const made = await asAdmin('/v1/sandboxes', { source: 'open', name: 'betas-own' });
+  const snapshot = await asAdmin(`/v1/sandboxes/${made.id}/snapshots`, { name: 'betas-save' });
+  await door.store.snapshots.update(snapshot.id, { state: 'ready', hostId: HOST });
+  const forks = await asAdmin('/v1/sandboxes', { snapshotId: snapshot.id, count: 2 });
+  const key = await asAdmin('/v1/keys', { name: 'betas-key', scopes: ['sandboxes:read'] });
+  const forked = (forks.items ?? []).map(({ sandbox }) => sandbox);
+  for (const one of [made, ...forked, snapshot]) expect(one).toMatchObject({ project: BETA });
+  expect(forked).toHaveLength(2);
+  expect((await door.store.apiKeys.get(key.id))?.project).toBe(BETA);
+  const stranger = await door.key.in(ALPHA, 'admin');
+  for (const { id } of [made, ...forked]) {
+    expect((await door.call('GET', `/v1/sandboxes/${id}`, undefined, {}, admin)).status).toBe(200);
+    expect((await door.call('GET', `/v1/sandboxes/${id}`, undefined, {}, stranger)).status).toBe(404);
+    expect(await door.store.sandboxes.get(id)).toMatchObject({ project: BETA, createdBy: { project: BETA } });
+  }
+});
+
+interface Made {
+  id: string;
+  project: string;
+  items?: { sandbox: Made }[];
+}

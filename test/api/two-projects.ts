@@ -1,0 +1,164 @@
+import { sourceIdOf } from '../../model/ids.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Scope } from '../../model/scopes.ts';
+import { requestedBake } from '../../model/snapshots/baked-source.ts';
+import { newCapture } from '../../model/snapshots/capture.ts';
+import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
+import { type Door, host } from './support.ts';
+
+/** The one whose things nobody else may see. */
+export const ALPHA = 'alpha';
+export const BETA = 'beta';
+/** Sources: the installation's, what the first project was allowed, and what it made. */
+export const SECRET_SOURCE = 'payroll-production';
+export const ALPHAS_SOURCE = 'alpha.tools';
+
+const AT = '2026-01-01T00:00:00.000Z';
+export const HOST = 'kvm-1';
+const source = (name: string, cloneable = true) => {
+  return { name, cloneable, problem: null, cpus: 1, memoryMib: 64, diskBytes: 1 };
+};
+const captureIdOf = (n: number) => `cap-${String(n).padStart(16, '0')}`;
+export const nameOf = (n: number) => `alphas-${n}`;
+export const serialOf = (n: number) => String(7_000_000 + n);
+
+export interface World {
+  /** Two hundred things of the first project, by what they are. */
+  sandboxes: string[];
+  names: string[];
+  commands: string[];
+  snapshots: string[];
+  captures: string[];
+  serials: string[];
+  keys: string[];
+  /** All of it that an answer to somebody else may not have. */
+  secrets: string[];
+  /** Secrets of keys of the second project, by scope. */
+  beta: Record<Scope, string>;
+  /** A sandbox of it, and a snapshot of that. */
+  own: { sandbox: string; snapshot: string };
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+/** Two projects on one installation: the first has two hundred things, the second one of each. */
+export async function twoProjects({ store, key }: Door): Promise<World> {
+  const runs = source(SECRET_SOURCE, false);
+  await store.hosts.describe(host(HOST, { sources: [source('golden'), source('open'), runs, source(ALPHAS_SOURCE)] }));
+  await store.projects.create(ALPHA, { sources: [SECRET_SOURCE] });
+  await store.projects.create(BETA, { sources: ['open'] });
+  const keys = await Promise.all(
+    range(20).map((n) => store.apiKeys.create({ name: `alphas-key-${n}`, project: ALPHA, scopes: ['admin'] })),
+  );
+  const [first] = keys;
+  const actor = { apiKeyId: first?.key.id ?? '', agentId: 'alphas-agent', project: ALPHA };
+  const sandboxes = range(40).map((n) => sandboxOf(n, actor));
+  const commands = range(40).map((n) => command(n, { sandboxId: sandboxId(n), createdBy: actor }));
+  const snapshots = range(50).map((n) =>
+    snapshot(n, {
+      project: ALPHA,
+      sandboxId: sandboxId(n % 40),
+      name: `alphas-save-${n}`,
+      state: 'ready',
+      createdBy: actor,
+    }),
+  );
+  const captures = range(20).map((n) => captureOf(n, actor));
+  for (const one of sandboxes) await store.sandboxes.create(one);
+  for (const one of commands) await store.commands.create(one);
+  for (const one of snapshots) await store.snapshots.create(one);
+  for (const one of captures) await store.captures.create(one);
+  for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
+  await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
+  await store.audit.append(sandboxId(0), {
+    eventId: 'e',
+    kind: 'sandbox.requested',
+    actor,
+    runId: null,
+    hostId: HOST,
+    at: AT,
+    detail: {},
+  });
+  const prepared = { state: 'prepared', preparedBy: actor, updatedAt: AT } as const;
+  await store.sources.change({ id: sourceIdOf(HOST, SECRET_SOURCE), hostId: HOST, name: SECRET_SOURCE }, prepared);
+  await store.bakedSources.begin({ ...bakedOf(actor), state: 'ready' });
+  const own = { sandbox: sandboxId(900), snapshot: snapshotId(900) };
+  const beta = { apiKeyId: '0123456789ab', agentId: null, project: BETA };
+  await store.sandboxes.create({ ...record(900, { state: 'running', hostId: HOST, createdBy: beta }), project: BETA });
+  await store.snapshots.create(
+    snapshot(900, { project: BETA, sandboxId: own.sandbox, state: 'ready', createdBy: beta }),
+  );
+  const names = sandboxes.flatMap(({ name }) => (name === null ? [] : [name]));
+  const ids = [sandboxes, commands, snapshots, captures].map((some) => some.map(({ id }) => id));
+  const [sandboxIds = [], commandIds = [], snapshotIds = [], captureIds = []] = ids;
+  const keyIds = keys.map(({ key: made }) => made.id);
+  const serials = range(30).map(serialOf);
+  return {
+    sandboxes: sandboxIds,
+    names,
+    commands: commandIds,
+    snapshots: snapshotIds,
+    captures: captureIds,
+    serials,
+    keys: keyIds,
+    secrets: [...ids.flat(), ...keyIds, ...serials, 'alphas-', ALPHAS_SOURCE, SECRET_SOURCE, 'alpha'],
+    beta: {
+      'sandboxes:read': await key.in(BETA, 'sandboxes:read'),
+      'sandboxes:write': await key.in(BETA, 'sandboxes:write'),
+      'sources:look': await key.in(BETA, 'sources:look'),
+      admin: await key.in(BETA, 'admin'),
+      operator: await key.in(BETA, 'operator'),
+    },
+    own,
+  };
+}
+
+type Whose = { apiKeyId: string; agentId: string; project: string };
+
+/** Half of them have a name, and a quarter has ended. */
+function sandboxOf(n: number, createdBy: Whose): SandboxRecord {
+  const state = n % 4 === 3 ? 'destroyed' : 'running';
+  const changes = { project: ALPHA, state, hostId: HOST, createdBy } as const;
+  return record(n, { ...changes, name: n % 2 === 0 ? nameOf(n) : null });
+}
+
+function captureOf(n: number, actor: Whose) {
+  const sourceId = sourceIdOf(HOST, SECRET_SOURCE);
+  const input = {
+    task: 'create',
+    captureId: captureIdOf(n),
+    sourceId,
+    hostId: HOST,
+    source: SECRET_SOURCE,
+    actor,
+    at: AT,
+  } as const;
+  return { ...newCapture(input), state: 'ready' } as const;
+}
+
+function certificateOf(n: number, actor: Whose) {
+  const dates = { validAfter: AT, validBefore: AT, revokedAt: null, revokedBy: null, refusedAt: null };
+  const what = {
+    keyId: `alphas-certificate=${serialOf(n)}`,
+    purpose: 'caller',
+    fingerprint: 'alphas-print',
+    signedBy: 's',
+  } as const;
+  return { serial: serialOf(n), sandboxId: sandboxId(n), actor, ...what, ...dates };
+}
+
+function bakedOf(actor: Whose) {
+  const input = {
+    bakeId: 'opn-0000000000000000',
+    sourceId: sourceIdOf(HOST, ALPHAS_SOURCE),
+    hostId: HOST,
+    name: ALPHAS_SOURCE,
+    builderId: sandboxId(1),
+  };
+  return requestedBake({
+    ...input,
+    snapshot: { id: snapshotId(0), sandboxId: sandboxId(0), source: 'golden' },
+    actor,
+    requestedAt: AT,
+  });
+}

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runCli } from '../../cli/main.ts';
+import { Io } from '../../cli/terminal/io.ts';
+import { connectStore } from '../../store/connect.ts';
+import { Closers } from '../../worker/config/closers.ts';
+import { payloadKeys } from '../../worker/payloads/payload-keys.ts';
+import { temporaryState } from '../host/temporary-state.ts';
+import { command, commandId } from '../store/support.ts';
+import { startStoreServer } from '../support/store-server.ts';
+
+const closers = new Closers();
+let env: NodeJS.ProcessEnv;
+let db: mongoose.Connection;
+
+beforeAll(async () => {
+  const { state, remove } = await temporaryState();
+  closers.add('state folder', remove);
+  const server = await startStoreServer();
+  closers.add('store server', () => server.stop());
+  env = { MAYFLY_STATE_DIR: state.root, MONGODB_URI: server.uri };
+  const keys = await payloadKeys(join(state.root, 'control', 'payload.key'), true);
+  await (await connectStore(server.uri, { keys, isProcess: true })).close();
+  db = await mongoose.createConnection(server.uri).asPromise();
+  closers.add('connection', () => db.close());
+});
+afterAll(() => closers.close());
+
+async function encrypt(): Promise<{ code: unknown; said: string }> {
+  const said: string[] = [];
+  const { signal } = new AbortController();
+  const out = { write: (text: string | Uint8Array) => said.push(String(text)) };
+  const io = new Io({ stdout: out, stderr: out, env: { ...process.env, ...env }, signal, force: signal });
+  const code = await runCli(['store', 'encrypt'], io);
+  return { code, said: said.join('') };
+}
+
+it('`mayfly store encrypt` encrypts what is in the clear, once, and says what it could not read', async () => {
+  const { id: _id, ...rest } = command(1);
+  const commands = db.collection<Record<string, unknown> & { _id: string }>('commands');
+  await commands.insertOne({ _id, ...rest });
+  expect(await encrypt()).toMatchObject({ code: 0, said: expect.stringContaining('1 documents') });
+  expect(JSON.stringify(await commands.findOne({ _id }))).not.toContain('timeoutSeconds');
+  expect(await encrypt()).toMatchObject({ code: 0, said: expect.stringContaining('all was encrypted') });
+  await commands.insertOne({ _id: commandId(2), spec: new mongoose.mongo.Binary(Buffer.alloc(60), 0x80) });
+  expect(await encrypt()).toMatchObject({ code: 1, said: expect.stringContaining(`left as it is`) });
+});

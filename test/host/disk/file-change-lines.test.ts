@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { linesOf } from '../../../host/disk/file-change-lines.ts';
+
+async function* piecesOf(text: string, size: number): AsyncGenerator<string> {
+  for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+}
+
+async function read(text: string, size: number): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of linesOf(piecesOf(text, size))) lines.push(line);
+  return lines;
+}
+
+/** Milliseconds of this thread's processor, which a busy machine does not change. */
+async function processorMs(act: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await act();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+// 0.3 s. Holds: what a guest names its files makes no comparison slow.
+describe('the lines of the diff program', () => {
+  it('are those of the text, however it comes, without one that is not whole', async () => {
+    const text = fc.array(fc.constantFrom('a', '\n', 'é', 'bc')).map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(text, fc.integer({ min: 1, max: 5 }), async (whole, size) => {
+        expect(await read(whole, size)).toEqual(whole.split('\n').slice(0, -1));
+      }),
+    );
+  });
+
+  it('cost as much a character when they are long as when they are short', async () => {
+    const size = 4_096;
+    const short = `${'x'.repeat(8_191)}\n`.repeat(1_024);
+    const long = `${'x'.repeat(8 * 1_024 * 1_024 - 1)}\n`;
+    await read(short, size);
+    const ofShort = await processorMs(() => read(short, size));
+    const ofLong = await processorMs(() => read(long, size));
+    expect(ofLong).toBeLessThan(20 * Math.max(ofShort, 5));
+  });
+
+  it('that have no end are refused', async () => {
+    await expect(read('x'.repeat(9 * 1_024 * 1_024), 65_536)).rejects.toMatchObject({ code: 'internal' });
+  });
+});

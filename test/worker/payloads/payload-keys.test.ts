@@ -1,0 +1,57 @@
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { payloadKeys } from '../../../worker/payloads/payload-keys.ts';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-keys-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+test('it is made once, also by several at once, and readable by us alone', async () => {
+  const path = join(folder, 'control', 'payload.key');
+  const made = await Promise.all(Array.from({ length: 8 }, () => payloadKeys(path, true)));
+  expect(new Set(made.map(([{ id }]) => id)).size).toBe(1);
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect((await stat(join(folder, 'control'))).mode & 0o777).toBe(0o700);
+  expect(await readdir(join(folder, 'control'))).toEqual(['payload.key']);
+  expect((await readFile(path, 'utf8')).trim()).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('who does not make it is told where it is missing', async () => {
+  const path = join(folder, 'payload.key');
+  await expect(payloadKeys(path)).rejects.toMatchObject({
+    code: 'payload_key_unusable',
+    message: expect.stringContaining(path),
+  });
+});
+
+test.each([0o640, 0o604, 0o644])('one that others may read is refused: mode %o', async (mode) => {
+  const path = join(folder, 'payload.key');
+  await payloadKeys(path, true);
+  await chmod(path, mode);
+  await expect(payloadKeys(path)).rejects.toMatchObject({
+    code: 'payload_key_unusable',
+    message: expect.stringContaining('others'),
+  });
+});
+
+test('several keys: one a line, the first first', async () => {
+  const path = join(folder, 'payload.key');
+  await writeFile(path, `# new\n${'ab'.repeat(32)}\n\n${'cd'.repeat(32)}\n`, { mode: 0o600 });
+  const keys = await payloadKeys(path);
+  expect(keys.map(({ key }) => Buffer.from(key).toString('hex').slice(0, 2))).toEqual(['ab', 'cd']);
+});
+
+test.each(['', 'xyz', 'ab'.repeat(31), `${'ab'.repeat(32)}\nhunter2`])(
+  'what is no key is refused: %j',
+  async (text) => {
+    const path = join(folder, 'payload.key');
+    await writeFile(path, text, { mode: 0o600 });
+    const refused = payloadKeys(path, true);
+    await expect(refused).rejects.toMatchObject({ code: 'payload_key_unusable' });
+    await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining('hunter2') });
+  },
+);

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { syncDirectory, writeFileSynced } from '../../host/os/atomic-file.ts';
+import { isNotFound } from '../../host/os/directory.ts';
+import type { Anchor, AnchorTip } from '../../store/register/anchor.ts';
+import { numberText } from '../../store/register/facts.ts';
+
+const NAME = /^\d{12}\.json$/;
+
+/**
+ * The anchor as a folder beside the audit key (0700), with a file named by the entry's number (0600). The greatest name
+ * counts, and only lower ones are removed: several control workers with one folder need no lock, and none turns it back.
+ */
+export class AnchorFiles implements Anchor {
+  /** What this process has put last. */
+  #own: string | null = null;
+
+  constructor(private readonly folder: string) {}
+
+  async read(): Promise<AnchorTip | null> {
+    for (;;) {
+      const name = (await this.#names()).at(-1);
+      if (name === undefined) return null;
+      const text = await this.#text(name);
+      if (text !== null) return tipOf(text, join(this.folder, name));
+    }
+  }
+
+  async put(tip: AnchorTip): Promise<void> {
+    const name = nameOf(tip);
+    const part = join(this.folder, `${name}.${randomBytes(4).toString('hex')}.part`);
+    try {
+      await this.#write(part, `${JSON.stringify(tip)}\n`);
+      await rename(part, join(this.folder, name));
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
+    await syncDirectory(this.folder);
+    await this.#removeBelow(name);
+  }
+
+  async #write(path: string, text: string): Promise<void> {
+    try {
+      await writeFileSynced(path, text, 0o600, 'wx');
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await mkdir(this.folder, { recursive: true, mode: 0o700 });
+      await syncDirectory(dirname(this.folder));
+      await writeFileSynced(path, text, 0o600, 'wx');
+    }
+  }
+
+  /** Looks for those of others once: from then on each removes its own. */
+  async #removeBelow(name: string): Promise<void> {
+    const lower = this.#own === null ? (await this.#names()).filter((other) => other < name) : [this.#own];
+    this.#own = name;
+    for (const other of lower) if (other < name) await rm(join(this.folder, other), { force: true });
+  }
+
+  /** Lowest first. */
+  async #names(): Promise<string[]> {
+    try {
+      return (await readdir(this.folder)).filter((name) => NAME.test(name)).toSorted();
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  }
+
+  /** Null when it was removed just now: then there is a greater one. */
+  async #text(name: string): Promise<string | null> {
+    try {
+      return await readFile(join(this.folder, name), 'utf8');
+    } catch (error) {
+      if (isNotFound(error)) return null;
+      throw error;
+    }
+  }
+}
+
+function nameOf({ number }: AnchorTip): string {
+  return `${numberText(number)}.json`;
+}
+
+/** @throws Error when it is not one of ours */
+function tipOf(text: string, path: string): AnchorTip {
+  const { number, hash, at } = JSON.parse(text) as Partial<AnchorTip>;
+  if (typeof number !== 'number' || typeof hash !== 'string' || typeof at !== 'string')
+    throw new Error(`${path} is not an anchor of Mayfly's`);
+  return { number, hash, at };
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import type { Config } from '../config/config.ts';
+import { withStore } from '../servers/local-store.ts';
+import { auditReading } from './audit-access.ts';
+
+/** Everything but printable ASCII: a line is the same bytes in every encoding, and safe on a terminal. */
+const OTHERS = /[^\x20-\x7e]/g;
+
+/**
+ * Writes the audit trail as JSON lines that another tool can verify with the key (docs/audit-export.md). The last line has a
+ * keyed hash of all before it. Needs the audit key, so it runs where the control worker does.
+ * @param subjects sandboxes and sources; null: all
+ * @param write resolves when there is room for more
+ */
+export async function exportAudit(
+  config: Config,
+  subjects: string[] | null,
+  write: (line: string) => Promise<void>,
+): Promise<void> {
+  await withStore(config, await auditReading(config), async ({ audit }) => {
+    const digest = createHash('sha256');
+    let lines = 0;
+    for await (const one of audit.exported(subjects)) {
+      const line = `${asciiJson(one)}\n`;
+      digest.update(line);
+      lines++;
+      await write(line);
+    }
+    const sha256 = digest.digest('hex');
+    await write(`${asciiJson({ kind: 'end', lines, sha256, mac: audit.sealed(sha256) })}\n`);
+  });
+}
+
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(OTHERS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, type ClientOptions } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
+import type { Config } from '../config/config.ts';
+import { EncryptedPayloads } from './payload-codec.ts';
+import { type PayloadKeys, payloadKeys } from './payload-keys.ts';
+
+/** For the bundle of workflows too. */
+export const FAILURE_CONVERTER = fileURLToPath(new URL('../../workflows/saga/failure-converter.cjs', import.meta.url));
+
+/** Where the keys of payloads are: beside the CA's, unless the environment names another file. */
+export function payloadKeyPath({ payloadKeyFile, stateDir }: Pick<Config, 'payloadKeyFile' | 'stateDir'>): string {
+  return payloadKeyFile ?? join(stateDir, 'control', 'payload.key');
+}
+
+/**
+ * The keys of the installation, for what Temporal and the store keep.
+ * @param makes one is made where there is none
+ * @throws MayflyError payload_key_unusable
+ */
+export function installationKeys(
+  config: Pick<Config, 'payloadKeyFile' | 'stateDir'>,
+  makes = false,
+): Promise<PayloadKeys> {
+  return payloadKeys(payloadKeyPath(config), makes);
+}
+
+/** How everything that is sent to Temporal is written and read. */
+export function dataConverterOf(keys: PayloadKeys): DataConverter {
+  return { payloadCodecs: [new EncryptedPayloads(keys)], failureConverterPath: FAILURE_CONVERTER };
+}
+
+/** The one way to a client of Temporal, so that none writes in the clear. */
+export function temporalClient(options: ClientOptions & { dataConverter: DataConverter }): Client {
+  return new Client(options);
+}

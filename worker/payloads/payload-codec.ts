@@ -1,0 +1,82 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { Payload, PayloadCodec } from '@temporalio/common';
+import proto from '@temporalio/proto';
+import { MayflyError } from '../../model/errors.ts';
+import { isReadable } from '../../model/sagas/readable.ts';
+import type { PayloadKey, PayloadKeys } from './payload-keys.ts';
+
+/** The names in Temporal's encryption samples, so that other tools know what they see. */
+const ENCODING = 'encoding';
+const ENCRYPTED = Buffer.from('binary/encrypted');
+const KEY_ID = 'encryption-key-id';
+
+const CIPHER = 'aes-256-gcm';
+/** NIST SP 800-38D §8.2.2: random, for at most 2³² payloads a key. Bytes. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Encrypts what Temporal keeps of arguments, results, signals, heartbeats, memos and failures: nonce, ciphertext of the whole
+ * payload, tag. Lines for people stay readable. What was never encrypted is decoded as it is: runs from before go on.
+ */
+export class EncryptedPayloads implements PayloadCodec {
+  readonly #first: PayloadKey;
+  readonly #keys: ReadonlyMap<string, Uint8Array>;
+
+  constructor(keys: PayloadKeys) {
+    this.#first = keys[0];
+    this.#keys = new Map(keys.map(({ id, key }) => [id, key]));
+  }
+
+  async encode(payloads: Payload[]): Promise<Payload[]> {
+    return payloads.map((payload) => (isReadable(payload.data) ? payload : this.#encrypted(payload)));
+  }
+
+  /** @throws MayflyError payload_key_unusable when its key is not among ours, or it was changed */
+  async decode(payloads: Payload[]): Promise<Payload[]> {
+    return payloads.map((payload) => (isEncrypted(payload) ? this.#decrypted(payload) : payload));
+  }
+
+  #encrypted(payload: Payload): Payload {
+    const { id, key } = this.#first;
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(boundTo(id));
+    const plain = proto.temporal.api.common.v1.Payload.encode(payload).finish();
+    const data = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+    return { metadata: { [ENCODING]: ENCRYPTED, [KEY_ID]: Buffer.from(id) }, data };
+  }
+
+  #decrypted({ metadata, data }: Payload): Payload {
+    const id = Buffer.from(metadata?.[KEY_ID] ?? []).toString();
+    const key = this.#keys.get(id);
+    if (!key)
+      throw unreadable(
+        `a payload is encrypted with the key ${id}, and this process has ${[...this.#keys.keys()].join()}`,
+      );
+    const bytes = data ?? new Uint8Array();
+    try {
+      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+      decipher.setAAD(boundTo(id));
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+      const plain = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+      return proto.temporal.api.common.v1.Payload.decode(plain);
+    } catch (cause) {
+      throw unreadable(`a payload that says it is encrypted with the key ${id} is not, or was changed`, cause);
+    }
+  }
+}
+
+function isEncrypted({ metadata }: Payload): boolean {
+  const encoding = metadata?.[ENCODING];
+  return encoding !== undefined && encoding !== null && ENCRYPTED.equals(encoding);
+}
+
+/** What is encrypted for Temporal is for nothing else, and under no other key. */
+function boundTo(keyId: string): Buffer {
+  return Buffer.from(`mayfly payload\n${keyId}`);
+}
+
+function unreadable(why: string, cause?: unknown): MayflyError {
+  return new MayflyError('payload_key_unusable', `Temporal cannot be understood: ${why}.`, { cause });
+}

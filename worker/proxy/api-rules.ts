@@ -1,0 +1,89 @@
+import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
+import {
+  ACCEPTED,
+  DESTROY,
+  EVENT_HAPPENED,
+  OPERATE,
+  OPERATED,
+  PATCH,
+  RECORD_EVENTS_WORKFLOW,
+  RESTORE_RECORD,
+  recordEventsWorkflowIdOf,
+  SANDBOX_WORKFLOW,
+  SETTLED,
+} from '../../model/sagas/messages.ts';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
+import {
+  CERTIFICATE_WORKFLOW,
+  TRUST_CHANGED,
+  TRUST_WORKFLOW,
+  trustWorkflowIdOf,
+} from '../../model/sandbox/certificate.ts';
+import { CANCEL_COMMAND, COMMAND_WORKFLOW, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf, DELETE_SOURCE_WORKFLOW } from '../../model/snapshots/baked-source.ts';
+import { CAPTURE_WORKFLOW, captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
+import {
+  DELETE_SNAPSHOT_WORKFLOW,
+  EPHEMERAL_SNAPSHOT_WORKFLOW,
+  ephemeralSnapshotWorkflowIdOf,
+  RELEASED,
+  snapshotWorkflowIdOf,
+} from '../../model/snapshots/snapshot.ts';
+import { SOURCE_WORKFLOW, sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
+import { FORCE_STOP, SOURCE_POWER_WORKFLOW, sourcePowerWorkflowIdOf } from '../../model/snapshots/source-power.ts';
+import { endOf, LOOKING, type Rules } from './rules.ts';
+import { whyNotStarted } from './starts.ts';
+
+/** A source on a host; the ids of its workflows begin with what comes before both. */
+const NO_SOURCE = { hostId: '', name: '', source: '' };
+
+/** What requests of the API begin, and how the ids of it start. */
+const STARTS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    [SANDBOX_WORKFLOW]: workflowIdOf(''),
+    [COMMAND_WORKFLOW]: commandWorkflowIdOf(''),
+    [CERTIFICATE_WORKFLOW]: 'certificate/',
+    [TRUST_WORKFLOW]: trustWorkflowIdOf(''),
+    [RECORD_EVENTS_WORKFLOW]: recordEventsWorkflowIdOf(''),
+    [DELETE_SNAPSHOT_WORKFLOW]: snapshotWorkflowIdOf(''),
+    [EPHEMERAL_SNAPSHOT_WORKFLOW]: ephemeralSnapshotWorkflowIdOf(''),
+    [BAKE_SOURCE_WORKFLOW]: withoutSource(bakeWorkflowIdOf('', '')),
+    [DELETE_SOURCE_WORKFLOW]: withoutSource(bakeWorkflowIdOf('', '')),
+    [CAPTURE_WORKFLOW]: withoutSource(captureWorkflowIdOf(NO_SOURCE)),
+    [SOURCE_WORKFLOW]: withoutSource(sourceWorkflowIdOf('', '')),
+    [SOURCE_POWER_WORKFLOW]: withoutSource(sourcePowerWorkflowIdOf(NO_SOURCE)),
+    [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
+  }),
+);
+const SIGNALS = new Set([DESTROY, EVENT_HAPPENED, TRUST_CHANGED, CANCEL_COMMAND, FORCE_STOP, RELEASED]);
+const UPDATES = new Set([ACCEPTED, SETTLED, PATCH, OPERATE, OPERATED, RESTORE_RECORD]);
+
+function withoutSource(workflowId: string): string {
+  return workflowId.slice(0, workflowId.indexOf('/') + 1);
+}
+
+const signalled = (name: string | null | undefined) =>
+  SIGNALS.has(name ?? '') ? null : `the signal ${name} is not for it to send`;
+const updated = (name: string | null | undefined) =>
+  UPDATES.has(name ?? '') ? null : `the update ${name} is not for it to ask for`;
+
+/** The API begins sagas and asks of them what its callers ask for. It runs none, and ends none but by its own story. */
+export const API_RULES: Rules = {
+  ...LOOKING,
+  StartWorkflowExecution: (request) => whyNotStarted(request, STARTS),
+  SignalWithStartWorkflowExecution: (request) => whyNotStarted(request, STARTS) ?? signalled(request.signalName),
+  SignalWorkflowExecution: ({ signalName }) => signalled(signalName),
+  UpdateWorkflowExecution: ({ request }) => updated(request?.input?.name),
+  PollWorkflowExecutionUpdate: () => null,
+  GetWorkflowExecutionHistory: (request) => endOf(request, () => null),
+  ExecuteMultiOperation: ({ namespace, operations = [] }) => {
+    for (const { startWorkflow, updateWorkflow } of operations) {
+      const why =
+        (startWorkflow && whyNotStarted(startWorkflow, STARTS)) ??
+        (updateWorkflow && updated(updateWorkflow.request?.input?.name));
+      if (why) return why;
+      if ((startWorkflow ?? updateWorkflow)?.namespace !== namespace) return 'the namespace is another';
+    }
+    return null;
+  },
+};

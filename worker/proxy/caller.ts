@@ -1,0 +1,49 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { isHostId } from '../../model/ids.ts';
+
+/** Who is let in by the proxy. The control worker is not: it speaks to Temporal itself. */
+export type Caller = { process: 'api' } | { process: 'host'; hostId: string };
+
+const HOST = 'host-';
+
+/** Whose certificate has this common name: `api`, or `host-<host id>`; null when it is nobody's of ours. */
+export function callerOf(commonName: unknown): Caller | null {
+  if (commonName === 'api') return { process: 'api' };
+  if (typeof commonName !== 'string' || !commonName.startsWith(HOST)) return null;
+  const hostId = commonName.slice(HOST.length);
+  return isHostId(hostId) ? { process: 'host', hostId } : null;
+}
+
+export function nameOf(caller: Caller): string {
+  return caller.process === 'api' ? 'api' : `${HOST}${caller.hostId}`;
+}
+
+/** HMAC-SHA256. Bytes. */
+const SEAL_BYTES = 32;
+
+/**
+ * Binds a task's token to who was given the task. Temporal's own is made of ids that anybody can put together, and who has
+ * one answers for the worker.
+ */
+export class TaskTokens {
+  /** @param key 256 random bits, which callers have not */
+  constructor(private readonly key: Uint8Array) {}
+
+  sealed(token: Uint8Array, caller: Caller): Uint8Array {
+    return Buffer.concat([token, this.#seal(token, caller)]);
+  }
+
+  /** Temporal's token; null when it was not given to this caller. */
+  opened(sealed: Uint8Array, caller: Caller): Uint8Array | null {
+    if (sealed.length < SEAL_BYTES) return null;
+    const token = sealed.subarray(0, -SEAL_BYTES);
+    return timingSafeEqual(sealed.subarray(-SEAL_BYTES), this.#seal(token, caller)) ? token : null;
+  }
+
+  #seal(token: Uint8Array, caller: Caller): Buffer {
+    return createHmac('sha256', this.key)
+      .update(`mayfly task token\n${nameOf(caller)}\n`)
+      .update(token)
+      .digest();
+  }
+}

@@ -1,0 +1,144 @@
+import {
+  type ChannelCredentials,
+  Client,
+  Metadata,
+  Server,
+  type ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
+import type { Logger } from 'pino';
+import { type Caller, callerOf, nameOf, type TaskTokens } from './caller.ts';
+import { type MessageType, type Method, temporalMethods } from './methods.ts';
+import type { Answer, Rules } from './rules.ts';
+
+/** A history, or what was polled, may be as long as Temporal allows. */
+const LARGEST = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 };
+/** What a caller says of itself, that Temporal asks for. */
+const HEADERS = ['client-name', 'client-version', 'supported-server-versions', 'temporal-namespace'];
+
+export interface TemporalProxyDeps {
+  /** Of Temporal's frontend. */
+  address: string;
+  namespace: string;
+  credentials: ChannelCredentials;
+  /** `@default` those of the certificate that Temporal shows */
+  options?: object;
+  tokens: TaskTokens;
+  rulesOf: (caller: Caller) => Rules;
+  logger: Logger;
+}
+
+type Call = ServerUnaryCall<object, object>;
+
+/**
+ * Temporal's frontend as a process that was taken over finds it: it passes on what is of the caller's row in
+ * docs/security.md, and nothing else. Temporal itself knows no rights on queues, workflows or messages.
+ */
+export class TemporalProxy {
+  readonly #deps: TemporalProxyDeps;
+  readonly #server = new Server(LARGEST);
+  readonly #temporal: Client;
+  readonly #rules = new Map<string, Rules>();
+
+  constructor(deps: TemporalProxyDeps) {
+    this.#deps = deps;
+    this.#temporal = new Client(deps.address, deps.credentials, { ...LARGEST, ...deps.options });
+    for (const method of temporalMethods()) {
+      const { path, request, response } = method;
+      const handle = (call: Call, answer: sendUnaryData<object>) => void this.#handle(method, call, answer);
+      this.#server.register(path, handle, bytes(response), message(request), 'unary');
+    }
+  }
+
+  /** @returns the port that it listens at */
+  listen(address: string, credentials: ServerCredentials): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.bindAsync(address, credentials, (error, port) => (error ? reject(error) : resolve(port)));
+    });
+  }
+
+  close(): void {
+    this.#server.forceShutdown();
+    this.#temporal.close();
+  }
+
+  async #handle(method: Method, call: Call, answer: sendUnaryData<object>): Promise<void> {
+    const caller = callerOf(call.getAuthContext()?.sslPeerCertificate?.subject.CN);
+    try {
+      const why =
+        caller === null ? 'its certificate is of no caller' : await this.#whyNot(method, caller, call.request);
+      if (caller === null || why !== null) return this.#refuse(method, caller, why, answer);
+      this.#forward(method, caller, call, answer);
+    } catch (cause) {
+      this.#deps.logger.warn({ err: cause, method: method.name }, 'a request to Temporal could not be judged');
+      answer({ code: status.UNAVAILABLE, details: 'The proxy could not tell whether this may be asked for.' });
+    }
+  }
+
+  async #whyNot({ name }: Method, caller: Caller, request: Fields): Promise<string | null> {
+    const rules = this.#rulesOf(caller) as Record<string, ((request: object) => Answer) | undefined>;
+    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+    if (!rule) return `${name} is not for it to call`;
+    if (request.namespace && request.namespace !== this.#deps.namespace) return 'the namespace is another';
+    if (request.taskToken) {
+      const token = this.#deps.tokens.opened(request.taskToken, caller);
+      if (token === null) return 'the task was not given to it';
+      request.taskToken = token;
+    }
+    return rule(request);
+  }
+
+  #rulesOf(caller: Caller): Rules {
+    const known = this.#rules.get(nameOf(caller)) ?? this.#deps.rulesOf(caller);
+    this.#rules.set(nameOf(caller), known);
+    return known;
+  }
+
+  #refuse({ name }: Method, caller: Caller | null, why: string | null, answer: sendUnaryData<object>): void {
+    const by = caller && nameOf(caller);
+    this.#deps.logger.warn({ by, method: name, why }, 'a request was refused');
+    answer({ code: status.PERMISSION_DENIED, details: `${name} is refused to ${by ?? 'somebody'}: ${why}.` });
+  }
+
+  #forward({ path, request, response }: Method, caller: Caller, call: Call, answer: sendUnaryData<object>): void {
+    const headers = new Metadata();
+    for (const name of HEADERS) for (const value of call.metadata.get(name)) headers.add(name, value);
+    const options = { deadline: call.getDeadline() };
+    const sent = this.#temporal.makeUnaryRequest<object, object>(
+      path,
+      bytes(request),
+      message(response),
+      call.request,
+      headers,
+      options,
+      (error, value) => {
+        if (error) return answer({ code: error.code, details: error.details, metadata: error.metadata });
+        return answer(null, value && this.#given(value, caller));
+      },
+    );
+    call.on('cancelled', () => sent.cancel());
+  }
+
+  /** A task that is handed out is this caller's to answer for, and nobody else's. */
+  #given(answer: Fields, caller: Caller): object {
+    if (answer.taskToken?.length) answer.taskToken = this.#deps.tokens.sealed(answer.taskToken, caller);
+    return answer;
+  }
+}
+
+/** Fields that mean the same in all messages. */
+interface Fields {
+  namespace?: string;
+  taskToken?: Uint8Array;
+}
+
+/** What is passed on is written anew: of what is not known here nothing comes through. */
+function bytes(type: MessageType): (message: object) => Buffer {
+  return (value) => Buffer.from(type.encode(value).finish());
+}
+
+function message(type: MessageType): (bytes: Buffer) => object {
+  return (value) => type.decode(value);
+}

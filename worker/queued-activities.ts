@@ -1,0 +1,50 @@
+import { type Context, log } from '@temporalio/activity';
+import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
+import type { ControlActivities } from '../activities/control.ts';
+import { MayflyError } from '../model/errors.ts';
+import { activityFailure } from './activity-failure.ts';
+
+/** What sagas have the control worker do by its queue. None of it writes an audit event that it was given, or signs. */
+const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
+  'awaitListed',
+  'awaitPower',
+  'awaitRunning',
+  'compareRecords',
+  'destroyStrangers',
+  'endRuns',
+  'endUnproved',
+  'forgetThingsOn',
+  'giveHostUp',
+  'hostsToReconcile',
+  'knownHosts',
+  'leaveAskedHost',
+  'proposeHosts',
+  'readmitHost',
+  'recordSnapshot',
+  'restorable',
+  'restoreRecords',
+  'resumeCaptures',
+  'resumeCommands',
+  'resumeSnapshots',
+  'resumeSources',
+  'sandboxesOn',
+  'stateOf',
+  'strangersAmong',
+  'takeOverSandboxes',
+]);
+
+/**
+ * Refuses what a workflow that is not ours has scheduled: whoever reaches Temporal can have a workflow of its own schedule any
+ * activity on any queue. What is local was scheduled by the workflows of this worker.
+ */
+export class QueuedActivities implements ActivityInboundCallsInterceptor {
+  constructor(private readonly context: Context) {}
+
+  async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
+    const { isLocal, activityType, workflowExecution, workflowType } = this.context.info;
+    if (isLocal || QUEUED.has(activityType)) return next(input);
+    log.warn('an activity was refused', { activityType, workflowType, workflowId: workflowExecution?.workflowId });
+    const why = `${activityType} is for the workflows of the control worker alone, and ${workflowType} is none of them here.`;
+    throw activityFailure(new MayflyError('request_refused', why));
+  }
+}
