@@ -55,7 +55,11 @@ export class Installation {
       TEMPORAL_ADDRESS: '',
     };
     const up = new MayflyProcess(['up', '--json'], env);
-    const served = await up.serves();
+    const served = await up.serves().catch(async (error: unknown) => {
+      await up.end('SIGKILL');
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    });
     const typed = { ...env, HOME: folder, NO_COLOR: '1', MAYFLY_URL: served.baseUrl, MAYFLY_API_KEY: served.apiKey };
     return new Installation(folder, up, new MayflyClient(served), served.baseUrl, typed);
   }

@@ -156,7 +156,10 @@ test('each process does with the store what its row says, and nothing else', { t
   expect(refused).toEqual([]);
   expect(logs.get('proxy')?.output).not.toContain('a request was refused');
   await expect(reportEndOf(id)).rejects.toMatchObject({ code: 'temporal_unavailable' });
-  expect(logs.get('proxy')?.output).toContain('is not of a sandbox on it');
+  await eventually(
+    async () => logs.get('proxy')?.output ?? '',
+    (output) => output.includes('is not of a sandbox on it'),
+  );
 });
 
 /** The host's word that a machine has died, by the proxy. */

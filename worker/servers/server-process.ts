@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 
 /** A server of somebody else's that we run: Temporal's dev server, the store. */
@@ -54,4 +55,25 @@ export async function freePort(address: string): Promise<number> {
   server.close();
   await once(server, 'close');
   return bound.port;
+}
+
+/** Bytes at the end of a log that are looked at for the error about an end. */
+const LAST_BYTES = 500;
+
+/** What a server said last. @param from where its log began, bytes: what is before is of an earlier server */
+export async function lastLineOf(logFile: string, from: number): Promise<string> {
+  const log = await open(logFile);
+  try {
+    const { size } = await log.stat();
+    const start = Math.max(from, size - LAST_BYTES);
+    const { buffer, bytesRead } = await log.read(Buffer.alloc(LAST_BYTES), 0, LAST_BYTES, start);
+    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').at(-1) || 'it said nothing';
+  } finally {
+    await log.close();
+  }
+}
+
+/** Bytes of a log; 0: there is none yet. */
+export function sizeOf(logFile: string): number {
+  return statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -5,7 +5,6 @@ import { MayflyError } from '../../model/errors.ts';
 import type { Closers } from '../config/closers.ts';
 import type { Config } from '../config/config.ts';
 import { guardAddress, OPEN_ADDRESS, ownAddress, unguard } from './loopback-guard.ts';
-import { freePort } from './server-process.ts';
 import { startStoreServer } from './store-server.ts';
 import { startTemporalServer } from './temporal-server.ts';
 
@@ -29,16 +28,15 @@ export async function ensureServers(
   const temporal = async () => {
     if (config.temporalAddress) return { temporalAddress: config.temporalAddress, temporalUiUrl: null };
     const ip = await guardedAddress(config, onProgress);
-    const uiPort = await freePort(ip);
     const server = await timed('Temporal server', () =>
-      startTemporalServer({ dir: join(config.stateDir, 'temporal'), ip, uiPort }),
+      startTemporalServer({ dir: join(config.stateDir, 'temporal'), ip, ui: true }),
     );
     closers.add('Temporal server', async () => {
       await server.stop();
       await unguard(ip);
     });
     deaths.push(server.died);
-    return { temporalAddress: server.address, temporalUiUrl: `http://${ip}:${uiPort}` };
+    return { temporalAddress: server.address, temporalUiUrl: server.uiUrl };
   };
   const store = async () => {
     if (config.mongodbUri) return { storeUri: config.mongodbUri };

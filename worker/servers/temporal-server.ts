@@ -4,7 +4,7 @@ import { Connection } from '@temporalio/client';
 import { MayflyError } from '../../model/errors.ts';
 import { SEARCH_ATTRIBUTES } from '../../model/sagas/messages.ts';
 import { temporalBinary } from '../config/artifacts.mjs';
-import { freePort, type ServerProcess, serverProcess, startServer } from './server-process.ts';
+import { freePort, lastLineOf, type ServerProcess, serverProcess, sizeOf, startServer } from './server-process.ts';
 
 /** How long a dev server may take on a busy machine until it answers. Milliseconds. */
 const READY_MS = 60_000;
@@ -31,48 +31,64 @@ export interface TemporalServerOptions {
   ip?: string;
   /** `@default` a free one */
   port?: number;
-  /** Port of the web UI; without one there is none. */
-  uiPort?: number;
+  /** Whether it has its web UI too, on a free port. `@default` false */
+  ui?: boolean;
   /** Dynamic configuration of the server, for tests of its limits. `@default` its own */
   limits?: Readonly<Record<string, number>>;
 }
+
+/** The dev server, and where its web UI is; null: it has none. */
+export interface TemporalServer extends ServerProcess {
+  uiUrl: string | null;
+}
+
+/** A port that was free a moment ago may be somebody's when the server, which listens on six, comes to it. */
+const STARTS = 3;
+const IS_TAKEN = /address already in use/;
 
 /**
  * Starts Temporal's dev server on loopback and waits until it answers.
  * @throws MayflyError temporal_unavailable
  */
-export async function startTemporalServer({
-  dir,
-  ip = '127.0.0.1',
-  port,
-  uiPort,
-  limits = {},
-}: TemporalServerOptions): Promise<ServerProcess> {
+export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
   const program = temporalBinary();
   if (!program)
     throw new MayflyError('temporal_unavailable', 'There is no Temporal server on this machine; run `npm run setup`.');
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await mkdir(options.dir, { recursive: true, mode: 0o700 });
+  for (let left = STARTS - 1; ; left--) {
+    try {
+      return await start(program, options);
+    } catch (error) {
+      if (left === 0 || !(error instanceof MayflyError) || !IS_TAKEN.test(error.message)) throw error;
+    }
+  }
+}
+
+async function start(program: string, { dir, ip = '127.0.0.1', port, ui, limits = {} }: TemporalServerOptions) {
   const chosen = port ?? (await freePort(ip));
+  const uiPort = ui ? await freePort(ip) : null;
   const address = `${ip}:${chosen}`;
   const attributes = Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
-  const ui = uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)];
-  const args = ['server', 'start-dev', '--ip', ip, '--port', String(chosen), '--log-level', 'warn', ...ui];
+  const args = ['server', 'start-dev', '--ip', ip, '--port', String(chosen), '--log-level', 'warn'];
+  const shown = uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)];
   const limited = Object.entries(limits).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]);
   const logFile = join(dir, 'temporal.log');
+  const begin = sizeOf(logFile);
   const child = startServer(
     program,
-    [...args, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...limited, ...attributes],
+    [...args, ...shown, '--db-filename', join(dir, 'temporal.db'), ...SETTINGS, ...limited, ...attributes],
     logFile,
   );
   child.stdout?.resume();
   const server = serverProcess(child, address, 'the Temporal server');
   await Promise.race([
     answers(address),
-    server.died.then((why) => {
-      throw new MayflyError('temporal_unavailable', `${why} before it answered; its log is ${logFile}`);
+    server.died.then(async (why) => {
+      const said = await lastLineOf(logFile, begin);
+      throw new MayflyError('temporal_unavailable', `${why} before it answered: ${said}; its log is ${logFile}`);
     }),
   ]);
-  return server;
+  return { ...server, uiUrl: uiPort === null ? null : `http://${ip}:${uiPort}` };
 }
 
 async function answers(address: string): Promise<void> {

@@ -1,14 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { Residue } from '../../../host/libvirt/residue.ts';
 import { QemuProcesses, qemuIn } from '../../../host/libvirt/watch/qemu-processes.ts';
 import { StateDir } from '../../../host/state-dir.ts';
-import { domainUuid, macAddress } from '../../../model/ids.ts';
-import { sandboxId } from '../../store/support.ts';
+import { domainUuid, ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
 import { eventually } from '../../support/eventually.ts';
 
-const ID = sandboxId(1);
+/** Nobody else's: a test beside this one may end the QEMUs of the ids that it knows. */
+const newId = () => sandboxIdFrom(randomBytes(ID_BYTES));
+const ID = newId();
 const children: ChildProcess[] = [];
 afterEach(async () => {
   for (const child of children.splice(0)) {
@@ -44,7 +46,7 @@ test('a QEMU that libvirt does not know is found by its arguments, and ended; ot
   const named = stand('/usr/bin/qemu-system-x86_64', '-name', `guest=${ID},debug-threads=on`);
   const byUuid = stand('qemu-system-x86_64', '-name', 'guest=x', '-uuid', domainUuid(ID));
   const others = [
-    stand('/usr/bin/qemu-system-x86_64', '-name', `guest=${sandboxId(2)},debug-threads=on`),
+    stand('/usr/bin/qemu-system-x86_64', '-name', `guest=${newId()},debug-threads=on`),
     stand('/usr/bin/qemu-system-x86_64', '-name', `guest=${ID}x`),
     stand('/usr/bin/vim', '-name', `guest=${ID}`),
     stand('grep', `guest=${ID}`, 'qemu-system-x86_64'),
@@ -62,7 +64,7 @@ test('a QEMU that libvirt does not know is found by its arguments, and ended; ot
 /** The QEMUs of every libvirtd on a machine are seen: the machines of another installation were taken for nobody's, and ended. */
 test('a QEMU of another installation carries no mark of ours', async () => {
   stand('/usr/sbin/libvirtd');
-  const [ours, theirs, unnamed] = [sandboxId(3), sandboxId(4), sandboxId(5)];
+  const [ours, theirs, unnamed] = [newId(), newId(), newId()];
   const start = (id: string, ...files: string[]) => {
     const disks = files.flatMap((file) => ['-blockdev', JSON.stringify({ driver: 'file', filename: file })]);
     return stand('/usr/bin/qemu-system-x86_64', '-name', `guest=${id},debug-threads=on`, ...disks);
