@@ -12,6 +12,7 @@ import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 import { LIST_OPTION, printList } from './terminal/list.ts';
 import { printable } from './terminal/printable.ts';
+import { limit } from './terminal/quantities.ts';
 
 const QUOTA = {
   'disk-gib': {
@@ -122,11 +123,7 @@ function quotaFrom({
 }
 
 function bytesFrom(name: string, text: string): number | null {
-  if (text === 'none') return null;
-  const bytes = /^\d{1,7}(\.\d{1,3})?$/.test(text) ? Math.round(Number(text) * GIB) : Number.NaN;
-  const { min, max } = LIMITS.quotaBytes;
-  if (bytes >= min && bytes <= max) return bytes;
-  throw usageError(`--${name} must be a number of GiB from ${min / GIB} to ${max / GIB}, or none`);
+  return limit(name, text, GIB, LIMITS.quotaBytes, ' of GiB');
 }
 
 function limitText(bytes: number | null): string {

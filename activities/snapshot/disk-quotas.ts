@@ -20,13 +20,13 @@ export interface DiskQuotas {
   shared: SharedQuota[];
 }
 
-/** @param of the key that made it, or takes a snapshot of it; the project that it counts in */
+/** @param of the key that made it, or takes a snapshot of it; the project that it counts in. `@default` the key's */
 export async function diskQuotas(
   { apiKeys, projects }: QuotaStore,
-  { apiKeyId, project }: { apiKeyId: string; project: string },
+  { apiKeyId, project }: { apiKeyId: string; project?: string },
 ): Promise<DiskQuotas> {
   const [key, known] = await Promise.all([apiKeys.get(apiKeyId), projects.known()]);
-  const shared = [key && quotaOfKey(key), quotaOfProject(known.get(project))];
+  const shared = [key && quotaOfKey(key), quotaOfProject(known.get(project ?? key?.project ?? ''))];
   return { ofEach: key?.sandboxDiskBytes ?? null, shared: shared.filter((one) => one !== null) };
 }
 

@@ -22,9 +22,7 @@ export class StorageAdmission {
 
   /** @throws MayflyError quota_exceeded */
   async sandbox(sandboxId: string, apiKeyId: string): Promise<void> {
-    const key = await this.store.apiKeys.get(apiKeyId);
-    if (!key) return;
-    const quotas = await diskQuotas(this.store, { apiKeyId, project: key.project });
+    const quotas = await diskQuotas(this.store, { apiKeyId });
     if (isUnlimited(quotas)) return;
     await this.#mutex.runExclusive(async () => {
       this.#forgetPlaced();

@@ -1,6 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { Size } from '../../model/project-limits.ts';
 import type { RequestDeps } from '../http/context.ts';
+import type { Attempt } from '../http/idempotency.ts';
 
 type Deps = Pick<RequestDeps, 'store' | 'sagas'>;
 
@@ -13,17 +14,27 @@ export function admit({ store, sagas }: Deps, sandboxIds: readonly string[], siz
   return store.admissions.admit(wanted, (id) => sagas.isOpen(id));
 }
 
-/** Begins one that was admitted. Where it is certain that nothing of it began, it does not count any more. */
-export async function uncountedWhenRefused<T>({ store }: Deps, sandboxId: string, begin: () => Promise<T>): Promise<T> {
+/**
+ * Begins one that was admitted. Where it is certain that nothing of it begins, it does not count any more. With an
+ * Idempotency-Key it goes on counting while Temporal is away: another request of that key may have been let begin by this
+ * very count.
+ */
+export async function uncountedWhenRefused<T>(
+  { store }: Deps,
+  { claim }: Pick<Attempt, 'claim'>,
+  sandboxId: string,
+  begin: () => Promise<T>,
+): Promise<T> {
   try {
     return await begin();
   } catch (error) {
-    if (isRefusal(error)) await store.admissions.release([sandboxId]);
+    if (isRefusal(error, claim === null)) await store.admissions.release([sandboxId]);
     throw error;
   }
 }
 
-function isRefusal(error: unknown): boolean {
+function isRefusal(error: unknown, isAlone: boolean): boolean {
   if (!(error instanceof MayflyError)) return false;
-  return error.code === 'name_taken' || (error.code === 'temporal_unavailable' && error.options.mayHaveBegun !== true);
+  const { code, options } = error;
+  return code === 'name_taken' || (code === 'temporal_unavailable' && isAlone && options.mayHaveBegun !== true);
 }

@@ -34,7 +34,7 @@ export async function answerCreate(
     const preference = preferenceOf(headers.prefer);
     const record = await tellingWhoHasIt(c, deps, attempt, request.name, async () => {
       const input = await inputOfNew(c, deps, attempt, request);
-      return uncountedWhenRefused(deps, attempt.subjectId, async () => {
+      return uncountedWhenRefused(deps, attempt, attempt.subjectId, async () => {
         const begun = input && (await beginSaga(deps, input, preference));
         await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
         return begun && preference.seconds === 0 ? begun : recorded(deps, attempt.subjectId, input, begun);

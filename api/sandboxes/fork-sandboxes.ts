@@ -80,7 +80,7 @@ async function startAll(
   const begin = async (id: string) => {
     try {
       const input = inputOf(c, id, request, origin);
-      await uncountedWhenRefused(deps, id, () => beginSaga(deps, input, preference));
+      await uncountedWhenRefused(deps, attempt, id, () => beginSaga(deps, input, preference));
       inputs.set(id, input);
     } catch (error) {
       if (!(error instanceof MayflyError)) throw error;

@@ -3,7 +3,7 @@ import type { ProjectUsage } from '../../client/projects.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { ProjectLimits } from '../../model/project-limits.ts';
 import { GIB, sizeText } from '../../model/snapshots/storage.ts';
-import { usageError } from '../terminal/cli-error.ts';
+import { limit } from '../terminal/quantities.ts';
 
 const MIB_A_GIB = 1_024;
 
@@ -55,7 +55,7 @@ export const LIMIT_OPTIONS = Object.fromEntries(
 export function limitsFrom(args: Readonly<Record<string, unknown>>): Partial<ProjectLimits> {
   const named = Object.entries(OPTIONS).flatMap(([name, option]) => {
     const text = args[name];
-    return typeof text !== 'string' ? [] : [[option.field, limitFrom(name, option, text)] as const];
+    return typeof text !== 'string' ? [] : [[option.field, limit(name, text, option.unit, option)] as const];
   });
   return Object.fromEntries(named);
 }
@@ -65,25 +65,17 @@ export function usageLines(usage: ProjectUsage): string[][] {
   const { sandboxes, cpus, memoryMib, diskBytes, createsLastMinute } = usage;
   const used = { sandboxes, cpus, memoryMib, diskBytes, createsPerMinute: createsLastMinute };
   return Object.entries(OPTIONS).map(([name, { field, text }]) => {
-    const limit = usage.limits[field];
+    const most = usage.limits[field];
     const has = field === 'streams' ? '-' : text(used[field]);
-    return [name, has, limit === null ? 'no limit' : text(limit)];
+    return [name, has, most === null ? 'no limit' : text(most)];
   });
 }
 
 /** In words: what is limited. */
 export function limitsText(limits: ProjectLimits): string {
   const named = Object.entries(OPTIONS).flatMap(([name, { field, text }]) => {
-    const limit = limits[field];
-    return limit === null ? [] : [`${name} ${text(limit)}`];
+    const most = limits[field];
+    return most === null ? [] : [`${name} ${text(most)}`];
   });
   return named.length > 0 ? named.join(', ') : '-';
-}
-
-function limitFrom(name: string, { unit, min: least, max: most }: LimitOption, text: string): number | null {
-  if (text === 'none') return null;
-  const isNumber = unit === 1 ? /^\d{1,7}$/.test(text) : /^\d{1,7}(\.\d{1,3})?$/.test(text);
-  const value = isNumber ? Math.round(Number(text) * unit) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw usageError(`--${name} must be a number from ${least / unit} to ${most / unit}, or none`);
 }

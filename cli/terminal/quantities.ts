@@ -37,3 +37,16 @@ export function mebibytes(name: string, text: string, { min, max }: Bounds): num
   if (value >= min && value <= max) return value;
   throw usageError(`--${name} must be from ${min}M to ${max}M, such as 512M or 2G, not ${JSON.stringify(text)}`);
 }
+
+/**
+ * A limit from `20`, `0.5` or `none`, in units of so many.
+ * @returns null: no limit
+ * @throws CliError when `text` is neither, or out of bounds; a limit of what is counted one by one has no fraction
+ */
+export function limit(name: string, text: string, unit: number, { min, max }: Bounds, of = ''): number | null {
+  if (text === 'none') return null;
+  const isNumber = unit === 1 ? /^\d{1,7}$/.test(text) : /^\d{1,7}(\.\d{1,3})?$/.test(text);
+  const value = isNumber ? Math.round(Number(text) * unit) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw usageError(`--${name} must be a number${of} from ${min / unit} to ${max / unit}, or none`);
+}

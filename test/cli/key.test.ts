@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
 import { usageLine } from '../../cli/sandbox/sandbox-text.ts';
-import { Io } from '../../cli/terminal/io.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { StandIn } from '../client/stand-in.ts';
+import { askedBy } from './run-line.ts';
 
 const GIB = 1_073_741_824;
 const KEY = '0123456789ab';
@@ -13,16 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function cli(args: string[], body: object = {}) {
-  const out: string[] = [];
-  server.answers((_request, response) => answerJson(response, 200, body));
-  const { signal } = new AbortController();
-  const write = (text: string | Uint8Array) => out.push(String(text));
-  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const code = await runCli(args, new Io({ stdout: { write }, stderr: { write }, env, signal, force: signal }));
-  const [asked] = server.seen;
-  return { code, out: out.join(''), asked: asked && `${asked.method} ${asked.path} ${asked.body}` };
-}
+const cli = (args: string[], body: object = {}) => askedBy(server, args, body);
 
 const limited = {
   id: KEY,

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../cli/main.ts';
-import { Io } from '../../cli/terminal/io.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
-import { answerJson, StandIn } from '../client/stand-in.ts';
+import { StandIn } from '../client/stand-in.ts';
+import { askedBy } from './run-line.ts';
 
 const GIB = 1_073_741_824;
 const ALPHA = {
@@ -19,16 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function cli(args: string[], body: object = ALPHA) {
-  const out: string[] = [];
-  server.answers((_request, response) => answerJson(response, 200, body));
-  const { signal } = new AbortController();
-  const write = (text: string | Uint8Array) => out.push(String(text));
-  const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret' };
-  const code = await runCli(args, new Io({ stdout: { write }, stderr: { write }, env, signal, force: signal }));
-  const [asked] = server.seen;
-  return { code, out: out.join(''), asked: asked && `${asked.method} ${asked.path} ${asked.body}` };
-}
+const cli = (args: string[], body: object = ALPHA) => askedBy(server, args, body);
 
 // Promise: the limits of a project are set, lifted and shown as they were given. Costs nothing.
 describe('mayfly project', () => {

@@ -1,6 +1,6 @@
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import type { StandIn } from '../client/stand-in.ts';
+import { answerJson, type StandIn } from '../client/stand-in.ts';
 
 export interface LineOptions {
   /** `@default` the way to the stand-in */
@@ -21,4 +21,12 @@ export async function runLine(server: StandIn, args: string[], options: LineOpti
   const code = await runCli(args, new Io({ stdout, stderr, env, signal, force: signal }));
   const bytes = Buffer.concat(out);
   return { code, bytes, out: bytes.toString(), err: Buffer.concat(err).toString() };
+}
+
+/** Runs a command line whose one request is answered with this. @returns also what it asked; undefined: nothing */
+export async function askedBy(server: StandIn, args: string[], body: object) {
+  server.answers((_request, response) => answerJson(response, 200, body));
+  const { code, out } = await runLine(server, args);
+  const [asked] = server.seen;
+  return { code, out, asked: asked && `${asked.method} ${asked.path} ${asked.body}` };
 }
