@@ -115,7 +115,8 @@ async function resumeAgain(deps: RequestDeps, sandboxId: string, actor: Actor): 
 
 /** The host of a sandbox that runs; or is about to, when the wait is over first: then the command starts later. */
 async function awakeHost(c: Context<Env>, deps: RequestDeps, sandboxId: string, seconds: number): Promise<HostRef> {
-  const record = await resumedSandbox(c, deps, sandboxId, seconds);
+  const found = c.get('found');
+  const record = found?.state === 'running' ? found : await resumedSandbox(c, deps, sandboxId, seconds);
   const asleep = isResumable(record) ? hostOf(record) : null;
   return asleep ?? usable(record);
 }

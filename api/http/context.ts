@@ -2,6 +2,7 @@ import type { OpenAPIHono, OpenAPIHonoOptions } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
@@ -34,6 +35,8 @@ export interface Env {
     requestId: string;
     apiKey: ApiKey;
     deps: RequestDeps;
+    /** The sandbox of the path, as it was when the request was complete. */
+    found?: SandboxRecord;
     /** The path with the id of a sandbox in the place of its name, where it was asked for by that. */
     pathById?: string;
   };

@@ -63,7 +63,7 @@ async function idOf({ sandboxes }: RequestDeps['store'], text: string): Promise<
 async function requireOwn(c: Context<Env>, id: string): Promise<void> {
   const { store } = c.get('deps');
   const mayBeLost = c.req.method === 'DELETE' && store.viewer.isOperator;
-  if (!mayBeLost) await requireSandbox({ store }, id);
+  if (!mayBeLost) c.set('found', await requireSandbox({ store }, id));
 }
 
 /** Spares a saga that would be refused. @param id of who asks @throws MayflyError name_taken */
