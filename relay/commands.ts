@@ -10,7 +10,7 @@ import type { Store } from '../store/connect.ts';
 import { allowMethods, answerJson, type Exchange, type Route, readSmall } from './exchange.ts';
 
 /** From a request of a command to its start on a busy machine; a start takes no longer than the wait for its guest. Milliseconds. */
-const HANDED_OVER_MS = 10_000;
+const HANDED_OVER_MS = 30_000;
 
 export interface CommandsRouteDeps {
   store: Pick<Store, 'commands'>;
