@@ -1,4 +1,5 @@
 import type { Capacity, HostKind, SourceInfo } from '../model/host.ts';
+import type { Boot, BootWish } from '../model/sandbox/boot.ts';
 import type { MachineState } from '../model/sandbox/machine-end.ts';
 import type { Observation } from '../model/sandbox/proof.ts';
 import type { Egress } from '../model/sandbox/sandbox.ts';
@@ -9,6 +10,7 @@ import type { RunningSource } from './console.ts';
 import type { HostSnapshots } from './snapshots.ts';
 import type { SourcePower } from './source-power.ts';
 import type { StepContext } from './step-context.ts';
+import type { HostTemplates } from './templates.ts';
 
 /** What a clone shall be; everything else follows from the id. */
 export interface CloneRequest {
@@ -23,6 +25,12 @@ export interface CloneRequest {
   egress: Egress;
   /** Lines of OpenSSH public keys that the guest's sshd trusts as user CAs. */
   userCaKeys: string[];
+  /** Whether it may wake from a template of the source. `@default` cold */
+  boot?: BootWish;
+  /** Whose templates. `@default` it wakes from none */
+  project?: string;
+  /** It has its cable out from the beginning: the builder of a template. `@default` false */
+  isOffline?: boolean;
 }
 
 /** What the clone became. */
@@ -32,6 +40,8 @@ export interface Clone {
   macAddress: string;
   /** Login user inside the guest. */
   user: string;
+  /** The template that it would have woken from, had there been one; null, or absent: none would do. */
+  templateKey?: string | null;
 }
 
 /** A DHCP lease (or its simulated twin) that was seen for the expected MAC. */
@@ -75,6 +85,8 @@ export interface Hypervisor {
   readonly baking: HostBaking;
   /** Its copies of running sources. */
   readonly captures: HostCaptures;
+  /** Memories that sandboxes of its sources wake from. */
+  readonly templates: HostTemplates;
   /** How its sources are started and stopped. */
   readonly power: SourcePower;
   /** The files in which leases stand, for people and their tools. */
@@ -117,8 +129,14 @@ export interface Hypervisor {
 
   /** @throws MayflyError source_not_found, source_running, source_unsafe, source_changed, clone_failed, snapshot_not_found, capture_not_found */
   cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone>;
-  /** Defines and starts the domain. @throws MayflyError boot_failed, address_conflict, host_disk_full */
+  /**
+   * Defines and starts the domain. One that does not wake from its template boots cold, of fresh disks, unless the caller wants
+   * the template alone.
+   * @throws MayflyError boot_failed, address_conflict, host_disk_full, template_unavailable
+   */
   bootDomain(sandboxId: string, context: StepContext): Promise<void>;
+  /** How it came to its machine; null before {@link bootDomain}, and of what is older than templates. */
+  bootOf(sandboxId: string): Promise<Boot | null>;
   /** Resolves within 100 ms of the lease being there. @throws MayflyError boot_failed when the domain died meanwhile */
   awaitLease(sandboxId: string, context: StepContext): Promise<Lease>;
 

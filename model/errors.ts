@@ -8,6 +8,7 @@ import { SAGA_ERRORS } from './errors/saga-errors.ts';
 import { SANDBOX_ERRORS } from './errors/sandbox-errors.ts';
 import { SNAPSHOT_ERRORS } from './errors/snapshot-errors.ts';
 import { SOURCE_ERRORS } from './errors/source-errors.ts';
+import { TEMPLATE_ERRORS } from './errors/template-errors.ts';
 
 /**
  * The one closed table of errors, by what they are about. The same string is the `code` of a problem+json answer, the
@@ -22,6 +23,7 @@ export const ERRORS_BY_NOUN = {
   Files: FILE_ERRORS,
   Sources: SOURCE_ERRORS,
   Captures: CAPTURE_ERRORS,
+  'Templates and pools': TEMPLATE_ERRORS,
   'Hosts and guests': HOST_ERRORS,
   'Sagas and what Mayfly stands on': SAGA_ERRORS,
 } as const;
@@ -35,6 +37,7 @@ export const ERRORS = {
   ...FILE_ERRORS,
   ...SOURCE_ERRORS,
   ...CAPTURE_ERRORS,
+  ...TEMPLATE_ERRORS,
   ...HOST_ERRORS,
   ...SAGA_ERRORS,
 } as const;

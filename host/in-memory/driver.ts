@@ -10,6 +10,7 @@ import type { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../hypervisor.ts';
 import { makeKeyPair } from '../ssh/key-pair.ts';
 import type { StepContext } from '../step-context.ts';
+import { NO_TEMPLATES } from '../templates.ts';
 import { InMemoryBaking } from './baking.ts';
 import { InMemoryCaptures } from './captures.ts';
 import { describeDisk, type Files, type InMemoryMachine, sizeOf } from './machine.ts';
@@ -38,6 +39,7 @@ export class InMemoryHypervisor implements Hypervisor {
   readonly uri = null;
   readonly snapshots: InMemorySnapshots;
   readonly baking: InMemoryBaking;
+  readonly templates = NO_TEMPLATES;
   readonly captures: InMemoryCaptures;
   readonly power: InMemorySourcePower;
 
@@ -130,6 +132,10 @@ export class InMemoryHypervisor implements Hypervisor {
     const clone = { hostKey, macAddress: macAddress(sandboxId), user: 'sandbox' };
     this.machine.workspaces.set(sandboxId, { ...workspace, clone });
     return clone;
+  }
+
+  bootOf(): Promise<null> {
+    return Promise.resolve(null);
   }
 
   async bootDomain(sandboxId: string, { signal }: StepContext): Promise<void> {

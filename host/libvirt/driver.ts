@@ -12,6 +12,7 @@ import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '
 import { makeClosed, makeSearchable } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
+import { NO_TEMPLATES } from '../templates.ts';
 import type { LibvirtBaking } from './bake/baking.ts';
 import type { LibvirtCaptures } from './capture/captures.ts';
 import { runningSource } from './capture/running-source.ts';
@@ -40,6 +41,7 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly uri: string;
   readonly snapshots: LibvirtSnapshots;
   readonly baking: LibvirtBaking;
+  readonly templates = NO_TEMPLATES;
   readonly captures: LibvirtCaptures;
   readonly power: LibvirtSourcePower;
   readonly #state: StateDir;
@@ -153,6 +155,10 @@ export class LibvirtHypervisor implements Hypervisor {
     if (request.snapshotId !== null) return await clone();
     const { use, rest } = this.#parts;
     return await use.by(request.source, () => (request.captureId ? clone() : rest.by(request.source, clone)));
+  }
+
+  bootOf(): Promise<null> {
+    return Promise.resolve(null);
   }
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {

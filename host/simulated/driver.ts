@@ -12,6 +12,7 @@ import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '
 import { makeClosed } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
+import { NO_TEMPLATES } from '../templates.ts';
 import { measureCapacity } from './capacity.ts';
 import { DiskUsage } from './disk/disk-usage.ts';
 import { consoleTail, startDomain } from './machine/domain.ts';
@@ -54,6 +55,7 @@ export class SimulatedHypervisor implements Hypervisor {
   readonly runningSources: SimulatedSources;
   readonly snapshots: SimulatedSnapshots;
   readonly baking: SimulatedBaking;
+  readonly templates = NO_TEMPLATES;
   readonly captures: SimulatedCaptures;
   readonly power: SimulatedSourcePower;
   readonly #state: StateDir;
@@ -174,6 +176,10 @@ export class SimulatedHypervisor implements Hypervisor {
     const copy = await this.#origins.copierOf(request);
     const onCopied = () => this.#failpoints.hit('cloneDisk', 'during', request.sandboxId, signal);
     return makeWorkspace(workspace, request, { copy, onCopied }, signal);
+  }
+
+  bootOf(): Promise<null> {
+    return Promise.resolve(null);
   }
 
   async bootDomain(sandboxId: string, { signal }: StepContext): Promise<void> {
