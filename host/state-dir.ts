@@ -24,6 +24,10 @@ export class StateDir {
   get snapshots(): string {
     return join(this.root, 'snapshots');
   }
+  /** The list of templates; what they are is among the snapshots. */
+  get templates(): string {
+    return join(this.root, 'templates.json');
+  }
   /** Documents on their way to a program. */
   get scratch(): string {
     return join(this.root, 'scratch');

@@ -64,6 +64,18 @@ export class BaseDigests {
     });
   }
 
+  /** SHA-256 in hex of a file that stays as it is, and whose it is. An ENOENT passes through. */
+  async of(file: string): Promise<string> {
+    return await this.#alone(file, async () => {
+      const known = await this.remembered(file);
+      if (known !== null) return known;
+      const stamp = await stampOf(file);
+      const sha256 = await sha256Of(file);
+      await this.#remember(file, { stamp, sha256 });
+      return sha256;
+    });
+  }
+
   /** What it was hashed to, when it has not been touched since; null: nobody knows. Changes nothing. */
   async remembered(disk: string): Promise<string | null> {
     const found = (await this.#load()).get(disk);

@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import { domainUuid, macAddress } from '../../model/ids.ts';
+import type { Boot, BootReason } from '../../model/sandbox/boot.ts';
 import type { BaseDigests } from '../disk/base-digest.ts';
 import { ensureHostKey } from '../disk/host-key.ts';
 import { type ImageLayer, imageChain } from '../disk/image.ts';
@@ -9,14 +10,16 @@ import type { Clone, CloneRequest } from '../hypervisor.ts';
 import { ExecError } from '../os/exec.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
+import type { HostTemplate } from '../templates.ts';
 import type { LibvirtCaptures } from './capture/captures.ts';
 import { buildXml } from './client/xml.ts';
 import { type DiskPlan, planDisks } from './domain-xml/clone-disks.ts';
-import { cloneXml, parseDomain } from './domain-xml/clone-xml.ts';
+import { type CloneParams, cloneXml, parseDomain } from './domain-xml/clone-xml.ts';
 import type { References } from './layers/references.ts';
 import type { Sources } from './layers/sources.ts';
 import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
 import type { NetworkPlans } from './network/network-plan.ts';
+import type { LibvirtTemplates } from './template/templates.ts';
 
 /** Login user of the guest; images and cloud-config make it. */
 const GUEST_USER = 'sandbox';
@@ -28,6 +31,7 @@ export interface CloningDeps {
   references: References;
   captures: LibvirtCaptures;
   networks: NetworkPlans;
+  templates: LibvirtTemplates;
   accelerator: 'kvm' | 'tcg';
   limitsCpus: boolean;
 }
@@ -39,38 +43,97 @@ interface Origin {
   snapshots: string[];
   /** The snapshot whose memory it wakes up with; null: it boots. */
   wakesFrom: string | null;
+  boot: Boot;
+  /** The template that it would have woken from. `@default` none would do */
+  templateKey?: string | null;
+  isPlugged?: boolean;
 }
 
 /** Makes a clone's workspace: overlays, host key, seed and domain XML. Nothing of it runs yet. */
 export async function cloneDisk(deps: CloningDeps, request: CloneRequest, context: StepContext): Promise<Clone> {
   const finished = await new Workspace(deps.state, request.sandboxId).spec();
   if (finished) return finished.clone;
-  if (request.snapshotId) {
-    return await deps.references.on(request.snapshotId, async ({ snapshotId, domain, spec }) => {
-      const snapshots = [snapshotId, ...spec.snapshots];
-      const wakesFrom = spec.kind === 'full' ? snapshotId : null;
-      return await cloneOrigin(deps, request, { xml: buildXml(domain), snapshots, wakesFrom }, context);
-    });
-  }
+  if (request.snapshotId) return await cloneSnapshot(deps, request, request.snapshotId, context);
   if (request.captureId) {
     return await deps.captures.on(request.captureId, (xml) =>
-      cloneOrigin(deps, request, { xml, snapshots: [], wakesFrom: null }, context),
+      cloneOrigin(deps, request, { xml, snapshots: [], wakesFrom: null, boot: booted('origin') }, context),
     );
   }
   const source = await deps.sources.get(request.source);
   if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);
-  return await cloneOrigin(deps, request, { xml: source.xml, snapshots: [], wakesFrom: null }, context);
+  const choice = await deps.templates.choose(request, source.xml, context);
+  const woken = choice.template && (await cloneTemplate(deps, request, choice.template, context));
+  if (woken) return woken;
+  const boot = booted(choice.template ? 'template_changed' : choice.why);
+  return await cloneOrigin(deps, request, { ...BOOTS, xml: source.xml, boot, templateKey: choice.key }, context);
+}
+
+/**
+ * Gives a clone that did not wake from its template disks of its source instead, as if there had been none. What it is (its
+ * seed, its host key) stays.
+ */
+export async function cloneColdAgain(deps: CloningDeps, spec: CloneSpec, context: StepContext): Promise<void> {
+  const { request } = spec;
+  const source = await deps.sources.get(request.source);
+  if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);
+  await cloneOrigin(deps, request, { ...BOOTS, xml: source.xml, boot: booted('template_failed') }, context, 'cold');
+}
+
+const BOOTS = { snapshots: [], wakesFrom: null };
+
+function booted(why: BootReason): Boot {
+  return { way: 'cold', why, templateId: null, ageSeconds: null };
+}
+
+async function cloneSnapshot(
+  deps: CloningDeps,
+  request: CloneRequest,
+  id: string,
+  context: StepContext,
+  isPlugged?: boolean,
+): Promise<Clone> {
+  return await deps.references.on(id, async ({ snapshotId, domain, spec }) => {
+    const snapshots = [snapshotId, ...spec.snapshots];
+    const isWoken = spec.kind === 'full';
+    const ageSeconds = Math.round((Date.now() - Date.parse(spec.savedAt)) / 1_000);
+    const boot: Boot = isWoken ? { way: 'template', why: null, templateId: snapshotId, ageSeconds } : booted('origin');
+    const wakesFrom = isWoken ? snapshotId : null;
+    const origin = { xml: buildXml(domain), snapshots, wakesFrom, boot, ...(isPlugged !== undefined && { isPlugged }) };
+    return await cloneOrigin(deps, request, origin, context);
+  });
+}
+
+/** @returns null when what was saved is not there as it was: nobody wakes from it any more */
+async function cloneTemplate(
+  deps: CloningDeps,
+  request: CloneRequest,
+  { templateId }: HostTemplate,
+  context: StepContext,
+): Promise<Clone | null> {
+  try {
+    return await cloneSnapshot(deps, request, templateId, context, true);
+  } catch (error) {
+    const isSpoiled =
+      error instanceof MayflyError &&
+      ['source_changed', 'snapshot_not_found', 'snapshot_not_ready'].includes(error.code);
+    if (!isSpoiled) throw error;
+    await deps.templates.index.failed(templateId, true);
+    if (request.boot === 'template') throw new MayflyError('template_unavailable', error.message, { cause: error });
+    return null;
+  }
 }
 
 async function cloneOrigin(
   deps: CloningDeps,
   request: CloneRequest,
-  { xml, snapshots, wakesFrom }: Origin,
+  { xml, snapshots, wakesFrom, boot, templateKey = null, isPlugged }: Origin,
   context: StepContext,
+  by?: string,
 ): Promise<Clone> {
   const { sandboxId } = request;
   const workspace = new Workspace(deps.state, sandboxId);
-  const plans = planDisks(parseDomain(xml), workspace.overlay);
+  const overlay = by === undefined ? workspace.overlay : workspace.overlayOf('disk', by);
+  const plans = planDisks(parseDomain(xml), overlay);
   context.signal.throwIfAborted();
   await workspace.make();
   const bases: CloneSpec['bases'] = [];
@@ -88,10 +151,12 @@ async function cloneOrigin(
   const hostKey = await ensureHostKey(workspace.folder, sandboxId);
   const user = GUEST_USER;
   await ensureSeed(workspace.seed, { sandboxId, hostKey, user, userCaKeys: request.userCaKeys });
-  const clone = { hostKey: hostKey.publicKey, macAddress: macAddress(sandboxId), user };
+  const clone = { hostKey: hostKey.publicKey, macAddress: macAddress(sandboxId), user, templateKey };
   context.signal.throwIfAborted();
-  const spec = { request, clone, bases, snapshots, restoreId: null, wakesFrom };
-  await workspace.finish(spec, domainXmlOf(deps, request, xml, chains, workspace));
+  const spec = { request, clone, bases, snapshots, restoreId: null, wakesFrom, boot };
+  const plugged = request.isOffline ? false : isPlugged;
+  const params = { rootOverlay: overlay, ...(plugged !== undefined && { isPlugged: plugged }) };
+  await workspace.change(spec, parseDomain(domainXmlOf(deps, request, xml, chains, workspace, params)));
   return clone;
 }
 
@@ -101,12 +166,12 @@ function domainXmlOf(
   originXml: string,
   bases: ReadonlyMap<string, ImageLayer[]>,
   workspace: Workspace,
+  params: Pick<CloneParams, 'rootOverlay' | 'isPlugged'>,
 ): string {
   const { isolated, internet } = deps.networks;
   return cloneXml(originXml, {
     name: request.sandboxId,
     uuid: domainUuid(request.sandboxId),
-    rootOverlay: workspace.overlay,
     seed: workspace.seed,
     cpus: request.cpus,
     memoryMib: request.memoryMib,
@@ -115,6 +180,7 @@ function domainXmlOf(
     accelerator: deps.accelerator,
     limitsCpus: deps.limitsCpus,
     bases,
+    ...params,
   });
 }
 

@@ -1,8 +1,11 @@
 import { rm, stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
+import { Semaphore } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
 import type { Capacity, SourceInfo } from '../../model/host.ts';
 import { isSandboxId, macAddress } from '../../model/ids.ts';
+import type { Boot } from '../../model/sandbox/boot.ts';
 import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { HostDisk } from '../../model/snapshots/storage.ts';
@@ -12,8 +15,8 @@ import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '
 import { makeClosed, makeSearchable } from '../os/directory.ts';
 import type { StateDir } from '../state-dir.ts';
 import type { StepContext } from '../step-context.ts';
-import { NO_TEMPLATES } from '../templates.ts';
 import type { LibvirtBaking } from './bake/baking.ts';
+import { Booting } from './booting.ts';
 import type { LibvirtCaptures } from './capture/captures.ts';
 import { runningSource } from './capture/running-source.ts';
 import { kvmUsable } from './client/accel.ts';
@@ -21,9 +24,9 @@ import { measureCapacity } from './client/capacity.ts';
 import { limitsCpus } from './client/cpu-limits.ts';
 import { qemuGroup } from './client/qemu-group.ts';
 import { clearScratch } from './client/virsh.ts';
-import { cloneDisk } from './cloning.ts';
+import { type CloningDeps, cloneDisk } from './cloning.ts';
 import { heldBytes } from './layers/held-layers.ts';
-import { Workspace, workspaceIds } from './layers/workspace.ts';
+import { Workspace } from './layers/workspace.ts';
 import { watchForLease } from './network/lease-watch.ts';
 import { ensureNetworks } from './network/network.ts';
 import { macsOf } from './network/ports.ts';
@@ -31,6 +34,7 @@ import { type DomainState, isActive } from './output/domain-state.ts';
 import { type LibvirtOptions, type LibvirtParts, partsOf } from './parts.ts';
 import type { LibvirtSnapshots } from './snapshot/snapshots.ts';
 import type { LibvirtSourcePower } from './source/source-power.ts';
+import { LibvirtTemplates } from './template/templates.ts';
 import { lifecycleEvents } from './watch/lifecycle-events.ts';
 
 const SSH_PORT = 22;
@@ -41,12 +45,14 @@ export class LibvirtHypervisor implements Hypervisor {
   readonly uri: string;
   readonly snapshots: LibvirtSnapshots;
   readonly baking: LibvirtBaking;
-  readonly templates = NO_TEMPLATES;
+  readonly templates: LibvirtTemplates;
   readonly captures: LibvirtCaptures;
   readonly power: LibvirtSourcePower;
   readonly #state: StateDir;
   readonly #parts: LibvirtParts;
   readonly #cgroups: boolean;
+  /** Woken ones need the processors: more at once than there are would all be late. They come in their order. */
+  readonly #wakeTurns = new Semaphore(availableParallelism());
   #accelerator: 'kvm' | 'tcg' = 'tcg';
   #limitsCpus = false;
 
@@ -59,6 +65,8 @@ export class LibvirtHypervisor implements Hypervisor {
     this.baking = this.#parts.baking;
     this.captures = this.#parts.captures;
     this.power = this.#parts.power;
+    const kind = () => ({ accelerator: this.#accelerator, limitsCpus: this.#limitsCpus });
+    this.templates = new LibvirtTemplates(this.#parts, kind);
   }
 
   /** What was found out by {@link open}; `tcg` before. */
@@ -150,32 +158,24 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    const deps = { ...this.#parts, accelerator: this.#accelerator, limitsCpus: this.#limitsCpus };
-    const clone = () => cloneDisk(deps, request, context);
+    const clone = () => cloneDisk(this.#cloning, request, context);
     if (request.snapshotId !== null) return await clone();
     const { use, rest } = this.#parts;
     return await use.by(request.source, () => (request.captureId ? clone() : rest.by(request.source, clone)));
   }
 
-  bootOf(): Promise<null> {
-    return Promise.resolve(null);
+  async bootOf(sandboxId: string): Promise<Boot | null> {
+    return (await new Workspace(this.#state, sandboxId).spec())?.boot ?? null;
   }
 
   async bootDomain(sandboxId: string, context: StepContext): Promise<void> {
-    const workspace = new Workspace(this.#state, sandboxId);
-    const spec = await workspace.spec();
-    if (spec === null) {
-      throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
-    }
-    await this.#parts.flattening.stop(sandboxId);
-    const mine = macsOf(sandboxId);
-    for (const other of await workspaceIds(this.#state)) {
-      if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
-      throw new MayflyError('address_conflict', `${sandboxId} would have a MAC address of ${other}.`);
-    }
-    await this.#parts.filter.sync(); // before there is a port
-    if (spec.wakesFrom !== null) return await this.#parts.waking.wake(workspace, spec, spec.wakesFrom, context.signal);
-    await this.#parts.domains.start(sandboxId, workspace.domainXml, context.signal);
+    const booting = new Booting({ ...this.#parts, ...this.#cloning }, this.#wakeTurns);
+    await booting.boot(sandboxId, context);
+  }
+
+  get #cloning(): CloningDeps {
+    const { templates } = this;
+    return { ...this.#parts, templates, accelerator: this.#accelerator, limitsCpus: this.#limitsCpus };
   }
 
   async awaitLease(sandboxId: string, context: StepContext): Promise<Lease> {

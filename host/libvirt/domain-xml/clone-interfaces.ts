@@ -1,4 +1,4 @@
-import { child, childElements, type Element, element } from '../client/xml.ts';
+import { child, childElements, type Element, element, removeChildren } from '../client/xml.ts';
 import { portName } from '../network/ports.ts';
 
 /** What of an interface belongs to the guest's hardware; all else (addresses, filters, host devices) is the source's. */
@@ -37,4 +37,12 @@ function replaceInterface(node: Element, network: string | null, mac: string): v
   const port = [element('target', { dev: portName(mac) }), element('port', { isolated: 'yes' })];
   node.children = [address, element('source', { network }), ...kept, ...port];
   if (!child(node, 'model')) node.children.push(element('model', { type: 'virtio' }));
+}
+
+/** Plugs the cable of every interface in, or pulls it. */
+export function plug(devices: Element, isPlugged: boolean): void {
+  for (const node of childElements(devices, 'interface')) {
+    removeChildren(node, ['link']);
+    if (!isPlugged) node.children.push(element('link', { state: 'down' }));
+  }
 }

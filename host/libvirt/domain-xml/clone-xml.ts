@@ -13,7 +13,7 @@ import {
 import { setAccelerator } from './clone-accelerator.ts';
 import { closeDevices } from './clone-devices.ts';
 import { planDisks, replaceDisks } from './clone-disks.ts';
-import { replaceInterfaces } from './clone-interfaces.ts';
+import { plug, replaceInterfaces } from './clone-interfaces.ts';
 import { setCpus, setMemory } from './clone-resources.ts';
 import { attachSeed } from './clone-seed.ts';
 import { throttleCpus, throttleDisks } from './clone-throttles.ts';
@@ -37,6 +37,8 @@ export interface CloneParams {
   mac: (nic: number) => string;
   /** What this host runs guests with; null keeps the source's domain type. */
   accelerator: 'kvm' | 'tcg' | null;
+  /** Whether its cables are in. `@default` as the source has them */
+  isPlugged?: boolean;
   /** Whether this host's libvirt has a cgroup for CPUs; without one it starts no domain that has limits on them. */
   limitsCpus: boolean;
   /**
@@ -63,6 +65,7 @@ export function cloneXml(sourceXml: string, params: CloneParams): string {
   closeDevices(devices);
   replaceDisks(devices, plans, params.bases);
   replaceInterfaces(devices, params.network, params.mac);
+  if (params.isPlugged !== undefined) plug(devices, params.isPlugged);
   if (params.seed !== null) attachSeed(devices, params.seed);
   throttleDisks(devices);
   return buildXml(domain);

@@ -21,7 +21,7 @@ const MAY_NOT = /agent may not do/;
  * costs tens of milliseconds. docs: cgroup v2's `cgroup.freeze` and `cgroup.events` in the kernel's
  * admin-guide/cgroup-v2.rst.
  */
-const FREEZE = `set -eu
+export const FREEZE = `set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 umask 077
 root=/sys/fs/cgroup list=${FROZEN_LIST}

@@ -132,8 +132,14 @@ export class Sources {
   async contentOf(name: string, context: StepContext): Promise<string | null> {
     const { xml, busy } = await this.get(name);
     if (busy !== null) throw new MayflyError('source_running', `${name}: ${busy}`);
-    const found: string[] = [];
     this.#disks.delete(xml); // what they are backed by may have changed
+    const found = await this.digestsOf(xml, context);
+    return found && contentOf(found);
+  }
+
+  /** What each file of its disks holds, read-only from here on as for a clone; null when one of them is a block device. */
+  async digestsOf(xml: string, context: StepContext): Promise<string[] | null> {
+    const found: string[] = [];
     for (const file of (await this.#disksOf(xml)).files) {
       context.signal.throwIfAborted();
       context.alive(`reading ${file}`);
@@ -141,7 +147,7 @@ export class Sources {
       if (digest === null) return null;
       found.push(digest);
     }
-    return contentOf(found);
+    return found;
   }
 
   /** Null where nobody has read one of them since it was changed. */

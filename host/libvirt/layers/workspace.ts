@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import { isSandboxId } from '../../../model/ids.ts';
+import type { Boot } from '../../../model/sandbox/boot.ts';
 import { allocatedIn } from '../../disk/host-disk.ts';
 import type { Clone, CloneRequest } from '../../hypervisor.ts';
 import { orAbsent } from '../../os/absent.ts';
@@ -23,6 +24,8 @@ export interface CloneSpec {
   restoreId: string | null;
   /** The snapshot from whose memory it starts the next time; null: it boots. */
   wakesFrom: string | null;
+  /** How it came to its machine, or will when that has started. Absent in what is from before there were templates. */
+  boot?: Boot;
 }
 
 const MEMORY = 'memory.';

@@ -112,6 +112,7 @@ export class Renewal {
   constructor(
     private readonly virsh: Virsh,
     private readonly agent: GuestAgent,
+    private readonly agentMs = AGENT_TIMEOUT_MS,
   ) {}
 
   /** @throws MayflyError boot_failed unless the guest has confirmed all of it */
@@ -130,7 +131,7 @@ export class Renewal {
   }
 
   async #whenAnswering(sandboxId: string, signal: AbortSignal): Promise<void> {
-    const deadline = Date.now() + AGENT_TIMEOUT_MS;
+    const deadline = Date.now() + this.agentMs;
     while (!(await this.agent.answers(sandboxId))) {
       signal.throwIfAborted();
       if (Date.now() > deadline) {

@@ -38,8 +38,17 @@ const RESTORE_TIMEOUT_MS = 300_000;
 export class Waking {
   constructor(private readonly deps: WakingDeps) {}
 
-  /** @throws MayflyError boot_failed, source_changed, host_disk_full */
-  async wake(workspace: Workspace, spec: CloneSpec, snapshotId: string, signal: AbortSignal): Promise<void> {
+  /**
+   * @param agentMs in which the guest has to answer. `@default` 20,000
+   * @throws MayflyError boot_failed, source_changed, host_disk_full
+   */
+  async wake(
+    workspace: Workspace,
+    spec: CloneSpec,
+    snapshotId: string,
+    signal: AbortSignal,
+    agentMs?: number,
+  ): Promise<void> {
     const { sandboxId } = workspace;
     if (await this.deps.domains.find(sandboxId)) await this.deps.domains.remove(sandboxId);
     const image = await workspace.newMemory();
@@ -50,7 +59,7 @@ export class Waking {
       signal.throwIfAborted();
       await this.#restore(workspace, image, wish, signal);
       signal.throwIfAborted();
-      await this.#renew(sandboxId, wish, signal);
+      await this.#renew(sandboxId, wish, signal, agentMs);
     } catch (error) {
       await this.deps.domains.remove(sandboxId);
       if (error instanceof MayflyError && error.code !== 'prepare_failed') throw error;
@@ -94,9 +103,9 @@ export class Waking {
     await virsh.run(['resume', sandboxId]);
   }
 
-  async #renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
+  async #renew(sandboxId: string, wish: Wish, signal: AbortSignal, agentMs?: number): Promise<void> {
     const { virsh, domains, agent } = this.deps;
-    await new Renewal(virsh, agent).renew(sandboxId, wish, signal);
+    await new Renewal(virsh, agent, agentMs).renew(sandboxId, wish, signal);
     for (const { own } of wish.macs) await domains.setLink(sandboxId, own, 'up');
   }
 }

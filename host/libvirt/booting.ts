@@ -1,0 +1,77 @@
+import type { Semaphore } from 'async-mutex';
+import { MayflyError } from '../../model/errors.ts';
+import type { StepContext } from '../step-context.ts';
+import type { Domains } from './client/domains.ts';
+import { type CloningDeps, cloneColdAgain } from './cloning.ts';
+import type { Flattening } from './layers/flattening.ts';
+import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
+import type { Waking } from './memory/waking.ts';
+import type { PortFilter } from './network/port-filter.ts';
+import { macsOf } from './network/ports.ts';
+import type { QemuProcesses } from './watch/qemu-processes.ts';
+
+export interface BootingDeps extends CloningDeps {
+  domains: Domains;
+  processes: QemuProcesses;
+  filter: PortFilter;
+  flattening: Flattening;
+  waking: Waking;
+}
+
+/** Who does not answer by then, woken from a template, boots cold instead. Milliseconds. */
+const MUTE_MS = 10_000;
+
+/** How a sandbox that was cloned comes to run: it boots, or wakes from saved memory. */
+export class Booting {
+  /** @param turns those that wake from templates need the processors: they come in their order */
+  constructor(
+    private readonly deps: BootingDeps,
+    private readonly turns: Semaphore,
+  ) {}
+
+  /** @throws MayflyError boot_failed, address_conflict, host_disk_full */
+  async boot(sandboxId: string, context: StepContext): Promise<void> {
+    const { state, flattening, filter, domains } = this.deps;
+    const workspace = new Workspace(state, sandboxId);
+    const spec = await workspace.spec();
+    if (spec === null) {
+      throw new MayflyError('boot_failed', `${sandboxId} cannot be booted: it has not been cloned on this host.`);
+    }
+    await flattening.stop(sandboxId);
+    await this.#refuseSharedAddress(sandboxId);
+    await filter.sync(); // before there is a port
+    if (spec.wakesFrom !== null && (await this.#wakes(workspace, spec, spec.wakesFrom, context))) return;
+    await domains.start(sandboxId, workspace.domainXml, context.signal);
+  }
+
+  async #refuseSharedAddress(sandboxId: string): Promise<void> {
+    const mine = macsOf(sandboxId);
+    for (const other of await workspaceIds(this.deps.state)) {
+      if (other === sandboxId || ![...macsOf(other)].some((mac) => mine.has(mac))) continue;
+      throw new MayflyError('address_conflict', `${sandboxId} would have a MAC address of ${other}.`);
+    }
+  }
+
+  /** @returns false when it is to boot instead: it was to wake from a template, and that failed */
+  async #wakes(workspace: Workspace, spec: CloneSpec, snapshotId: string, context: StepContext): Promise<boolean> {
+    const { waking, processes, templates } = this.deps;
+    const { signal } = context;
+    if (spec.request.snapshotId !== null || spec.boot?.way !== 'template') {
+      await waking.wake(workspace, spec, snapshotId, signal);
+      return true;
+    }
+    try {
+      await this.turns.runExclusive(() => waking.wake(workspace, spec, snapshotId, signal, MUTE_MS));
+      await templates.index.woke(snapshotId);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof MayflyError)) throw error;
+      await templates.index.failed(snapshotId, error.code === 'source_changed');
+      if (spec.request.boot === 'template') throw error;
+      await processes.end(workspace.sandboxId); // two QEMUs never write to the disks of one sandbox
+      await cloneColdAgain(this.deps, spec, context);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Brings a guest that has booted without a network to the state that is saved as a template; run in it as root, before it is
+ * frozen. Constant text without arguments.
+ *
+ * It waits until the boot is over, reads what a first login and a first command read, and takes from the guest what makes it
+ * that machine. No connection has been made by then, not even to itself: the kernel draws the secrets of its TCP sequence
+ * numbers, timestamps and ports with the first, once.
+ */
+export const SETTLE_GUEST = `set -u
+PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH; LC_ALL=C; export LC_ALL
+umask 022
+state=$(timeout 60 systemctl is-system-running --wait 2>/dev/null)
+case $state in running | degraded) ;; *) echo "its boot does not end: $state" >&2; exit 3 ;; esac
+
+# as a login: sshd with its libraries, PAM, the shell; what comes after it
+/usr/sbin/sshd -i </dev/null >/dev/null 2>&1
+for user in sandbox root; do su - "$user" -c true </dev/null >/dev/null 2>&1; done
+for file in /opt/mayfly/mayfly-agent /usr/bin/sudo /usr/bin/env /bin/ls /bin/cat /bin/uname; do [ ! -f "$file" ] || cat "$file" >/dev/null; done
+for program in perl ip ss date sync sed; do command -v "$program" >/dev/null || { echo "it has no $program" >&2; exit 4; }; done
+perl -e 1; ip link >/dev/null; ss -H -t >/dev/null
+
+failed=
+gone() { for p; do if [ -e "$p" ] || [ -L "$p" ]; then rm -rf --one-file-system -- "$p" || failed="$failed $p"; fi; done; }
+inside() { if [ -d "$1" ] && [ ! -L "$1" ]; then find "$1" -xdev -mindepth 1 -depth -delete 2>/dev/null; fi; }
+# they start anew, with other random numbers, when they are asked for
+systemctl stop mayfly-agent.service systemd-journald.service >/dev/null 2>&1
+gone /etc/ssh/ssh_host_* /var/lib/systemd/random-seed /var/lib/urandom/random-seed /var/lib/systemd/credential.secret
+for name in user_ca.pub principals revoked_keys; do
+  for p in /etc/ssh/mayfly_$name /etc/ssh/mayfly/$name; do [ ! -f "$p" ] || : >"$p"; done
+done
+gone /var/lib/mayfly/instance-id /root/.bash_history /home/*/.bash_history
+inside /var/lib/dhcp; inside /var/lib/dhclient; inside /var/lib/dhcpcd; inside /run/systemd/netif/leases
+inside /var/log/journal; inside /run/log/journal; inside /tmp; inside /var/tmp
+for p in /var/log/wtmp /var/log/btmp /var/log/lastlog /run/utmp; do [ ! -f "$p" ] || : >"$p"; done
+[ -z "$failed" ] || { printf 'could not be removed:%s\\n' "$failed" >&2; exit 1; }
+
+opened=$(awk '$1 == "Tcp:" && $6 ~ /^[0-9]+$/ { print $6 + $7 }' /proc/net/snmp)
+[ "$opened" = 0 ] || { echo "it has made $opened TCP connections" >&2; exit 5; }
+for nic in /sys/class/net/*; do
+  [ "\${nic##*/}" = lo ] || [ "$(cat "$nic/carrier" 2>/dev/null || echo 0)" = 0 ] || { echo "\${nic##*/} has a cable" >&2; exit 6; }
+done
+sync
+echo settled`;

@@ -1,0 +1,88 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Mutex } from 'async-mutex';
+import { z } from 'zod';
+import { isSnapshotId } from '../../../model/ids.ts';
+import { orAbsent } from '../../os/absent.ts';
+import { writeFileAtomic } from '../../os/atomic-file.ts';
+import type { HostTemplate, TemplateUse } from '../../templates.ts';
+
+const Entry = z.strictObject({
+  key: z.string().regex(/^[0-9a-f]{64}$/),
+  templateId: z.string().refine(isSnapshotId),
+  savedAt: z.iso.datetime(),
+  wakes: z.int().nonnegative(),
+  failuresInARow: z.int().nonnegative(),
+  lastUsedAt: z.iso.datetime().nullable(),
+  isReady: z.boolean(),
+});
+type Entry = z.infer<typeof Entry>;
+
+/** So many wakes in a row that fail are not the load of the host. */
+const MAX_FAILURES = 3;
+
+/**
+ * Which templates may be woken from, and what became of each. Read anew each time, so that a worker that begins knows what
+ * the one before knew.
+ */
+export class TemplateIndex {
+  readonly #mutex = new Mutex();
+
+  /** @param file absolute */
+  constructor(private readonly file: string) {}
+
+  /** The template of a key that may be woken from. */
+  async ready(key: string): Promise<HostTemplate | null> {
+    return (await this.#read()).find((entry) => entry.key === key && entry.isReady) ?? null;
+  }
+
+  /** From here on it is the one of its key. */
+  async put(template: HostTemplate): Promise<void> {
+    const fresh = { wakes: 0, failuresInARow: 0, lastUsedAt: null, isReady: true };
+    await this.#change((entries) => {
+      if (entries.some(({ templateId }) => templateId === template.templateId)) return entries;
+      const others = entries.map((entry) => (entry.key === template.key ? { ...entry, isReady: false } : entry));
+      return [...others, { ...template, ...fresh }];
+    });
+  }
+
+  async drop(templateId: string): Promise<void> {
+    await this.#change((entries) => entries.filter((entry) => entry.templateId !== templateId));
+  }
+
+  async woke(id: string): Promise<void> {
+    const lastUsedAt = new Date().toISOString();
+    await this.#changeOne(id, (entry) => ({ ...entry, wakes: entry.wakes + 1, failuresInARow: 0, lastUsedAt }));
+  }
+
+  /** @param isSpoiled what was saved is not there as it was: none wakes from it any more */
+  async failed(id: string, isSpoiled: boolean): Promise<void> {
+    await this.#changeOne(id, (entry) => {
+      const failuresInARow = entry.failuresInARow + 1;
+      return { ...entry, failuresInARow, isReady: entry.isReady && !isSpoiled && failuresInARow < MAX_FAILURES };
+    });
+  }
+
+  async uses(): Promise<TemplateUse[]> {
+    return (await this.#read()).map(({ key: _key, savedAt: _savedAt, ...use }) => use);
+  }
+
+  #changeOne(templateId: string, change: (entry: Entry) => Entry): Promise<void> {
+    return this.#change((entries) => entries.map((entry) => (entry.templateId === templateId ? change(entry) : entry)));
+  }
+
+  async #change(change: (entries: Entry[]) => Entry[]): Promise<void> {
+    await this.#mutex.runExclusive(async () => {
+      const entries = await this.#read();
+      const changed = change(entries);
+      if (changed === entries) return;
+      await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
+      await writeFileAtomic(this.file, JSON.stringify(changed), 0o600);
+    });
+  }
+
+  async #read(): Promise<Entry[]> {
+    const text = await orAbsent(readFile(this.file, 'utf8'));
+    return text === null ? [] : z.array(Entry).parse(JSON.parse(text));
+  }
+}

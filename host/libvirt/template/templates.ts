@@ -1,0 +1,127 @@
+import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MayflyError } from '../../../model/errors.ts';
+import type { BootReason } from '../../../model/sandbox/boot.ts';
+import type { BaseDigests } from '../../disk/base-digest.ts';
+import type { CloneRequest } from '../../hypervisor.ts';
+import { oneLine } from '../../os/one-line.ts';
+import type { StateDir } from '../../state-dir.ts';
+import type { StepContext } from '../../step-context.ts';
+import type { HostTemplate, HostTemplates, TemplateRequest, TemplateUse } from '../../templates.ts';
+import type { Virsh } from '../client/virsh.ts';
+import { buildXml } from '../client/xml.ts';
+import { AgentConsole } from '../guest/agent-console.ts';
+import type { GuestAgent } from '../guest/guest-agent.ts';
+import { SnapshotFolder } from '../layers/snapshot-folder.ts';
+import type { Sources } from '../layers/sources.ts';
+import { SETTLE_GUEST } from './settle-guest.ts';
+import { TemplateIndex } from './template-index.ts';
+import { hardwareOf, programsOf, templateKeyOf } from './template-key.ts';
+
+export interface LibvirtTemplatesDeps {
+  state: StateDir;
+  virsh: Virsh;
+  sources: Sources;
+  digests: BaseDigests;
+  agent: GuestAgent;
+}
+
+/** What this machine gives its sandboxes, as it was found out when it was opened. */
+export interface MachineKind {
+  accelerator: 'kvm' | 'tcg';
+  limitsCpus: boolean;
+}
+
+/** What a clone wakes from, or why from nothing. */
+export type Choice = { template: HostTemplate; key: string } | { template: null; key: string | null; why: BootReason };
+
+/** A guest that boots without a network is there within a minute, or hangs on something. Milliseconds. */
+const AGENT_MS = 60_000;
+const SETTLE_MS = 120_000;
+const LOOK_EVERY_MS = 200;
+const COMPLAINT_CHARACTERS = 300;
+
+/** Templates as snapshots with memory, of guests that nobody has spoken to. */
+export class LibvirtTemplates implements HostTemplates {
+  readonly index: TemplateIndex;
+  #version: Promise<string> | null = null;
+
+  /** @param kind what holds from {@link LibvirtHypervisor.open} on */
+  constructor(
+    private readonly deps: LibvirtTemplatesDeps,
+    private readonly kind: () => MachineKind,
+  ) {
+    this.index = new TemplateIndex(deps.state.templates);
+  }
+
+  async keyOf(request: TemplateRequest, context: StepContext): Promise<string | null> {
+    const { xml } = await this.deps.sources.get(request.source);
+    return await this.#keyOf(request, xml, context);
+  }
+
+  /** What a clone of a source wakes from. @throws MayflyError template_unavailable when it is to wake and cannot */
+  async choose(request: CloneRequest, sourceXml: string, context: StepContext): Promise<Choice> {
+    const { boot = 'cold', project, source, cpus, memoryMib } = request;
+    if (boot === 'cold' || project === undefined) return { template: null, key: null, why: 'asked' };
+    const key = await this.#keyOf({ project, source, cpus, memoryMib }, sourceXml, context);
+    const template = key === null ? null : await this.index.ready(key);
+    if (key !== null && template) return { template, key };
+    if (boot === 'template') {
+      throw new MayflyError('template_unavailable', `No template of ${source} is ready on this host.`);
+    }
+    return { template: null, key, why: key === null ? 'unsupported' : 'no_template' };
+  }
+
+  async settle(builderId: string, context: StepContext): Promise<void> {
+    const { agent, virsh } = this.deps;
+    const { signal } = context;
+    context.alive('waiting for the guest agent');
+    const deadline = Date.now() + AGENT_MS;
+    while (!(await agent.answers(builderId)) && Date.now() < deadline) {
+      await sleep(LOOK_EVERY_MS, undefined, { signal });
+    }
+    context.alive('settling the guest');
+    try {
+      const argv = ['/bin/sh', '-c', SETTLE_GUEST];
+      const said = await new AgentConsole(virsh, builderId).run(argv, { signal, timeoutMs: SETTLE_MS });
+      if (said.exitCode === 0 && said.stdout.trim() === 'settled') return;
+      throw new MayflyError('template_failed', `The guest does not settle: ${complaint(said)}.`);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof MayflyError) || error.code !== 'prepare_failed') throw error;
+      throw new MayflyError('template_failed', `The guest does not settle: ${error.message}`, { cause: error });
+    }
+  }
+
+  async publish(template: HostTemplate): Promise<void> {
+    const spec = await new SnapshotFolder(this.deps.state, template.templateId).spec();
+    if (!spec?.memorySha256) {
+      throw new MayflyError('template_failed', `${template.templateId} has no memory that was checked.`);
+    }
+    await this.index.put(template);
+  }
+
+  async retire(templateId: string): Promise<void> {
+    await this.index.drop(templateId);
+    await rm(new SnapshotFolder(this.deps.state, templateId).memory, { force: true });
+  }
+
+  async uses(): Promise<TemplateUse[]> {
+    return await this.index.uses();
+  }
+
+  async #keyOf(request: TemplateRequest, sourceXml: string, context: StepContext): Promise<string | null> {
+    const { project, cpus, memoryMib } = request;
+    const hardware = hardwareOf({ project, sourceXml, cpus, memoryMib, ...this.kind() });
+    if (hardware === null) return null;
+    const disks = await this.deps.sources.digestsOf(sourceXml, context);
+    if (disks === null) return null;
+    const programs = await Promise.all(programsOf(hardware).map((path) => this.deps.digests.of(path)));
+    this.#version ??= this.deps.virsh.run(['version']);
+    return await templateKeyOf(project, buildXml(hardware), [...disks, ...programs], await this.#version);
+  }
+}
+
+function complaint({ exitCode, stderr }: { exitCode: number | null; stderr: string }): string {
+  return oneLine(stderr.slice(-COMPLAINT_CHARACTERS)) || `exit status ${exitCode}`;
+}
