@@ -26,6 +26,8 @@ export interface TemplateUse {
   wakes: number;
   /** Since the last that woke. */
   failuresInARow: number;
+  /** Why the last that failed did; null: none has. A guest may have written it. */
+  lastFailure: string | null;
   /** ISO 8601; null: never. */
   lastUsedAt: string | null;
   /** Whether it may be woken from: three failures in a row end that, and so does memory that has changed. */

@@ -67,7 +67,7 @@ export class Booting {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof MayflyError)) throw error;
-      await templates.index.failed(snapshotId, error.code === 'source_changed');
+      await templates.index.failed(snapshotId, error.message, error.code === 'source_changed');
       if (spec.request.boot === 'template') throw error;
       await processes.end(workspace.sandboxId); // two QEMUs never write to the disks of one sandbox
       await cloneColdAgain(this.deps, spec, context);

@@ -117,7 +117,7 @@ async function cloneTemplate(
       error instanceof MayflyError &&
       ['source_changed', 'snapshot_not_found', 'snapshot_not_ready'].includes(error.code);
     if (!isSpoiled) throw error;
-    await deps.templates.index.failed(templateId, true);
+    await deps.templates.index.failed(templateId, error.message, true);
     if (request.boot === 'template') throw new MayflyError('template_unavailable', error.message, { cause: error });
     return null;
   }

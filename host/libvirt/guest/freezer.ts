@@ -5,7 +5,7 @@ import type { Virsh } from '../client/virsh.ts';
 import { AgentConsole } from './agent-console.ts';
 
 /** In memory, so that it is in the saved memory too: the cgroups that were frozen, one a line. */
-const FROZEN_LIST = '/run/mayfly-frozen';
+export const FROZEN_LIST = '/run/mayfly-frozen';
 /** The process that freezes, and the last attempt that is over: whichever of the two scripts comes second sees the other. */
 const FREEZER = '/run/mayfly-freezer';
 const OVER = '/run/mayfly-thawed';
@@ -64,26 +64,11 @@ sync
 echo frozen`;
 
 /** Lets go on what {@link FREEZE} stopped, and nothing else: what was frozen before stays so. */
-export const LET_GO = `list=${FROZEN_LIST}
+const LET_GO = `list=${FROZEN_LIST}
 if [ -s $list ]; then
   while read -r group; do [ ! -d "$group" ] || echo 0 >"$group/cgroup.freeze" || exit 1; done <$list
   : >$list || exit 1
 fi`;
-
-/**
- * Defines a function that ends a script in a guest which is not as {@link FREEZE} leaves it: something was frozen, and
- * all of that still is. {@link THAW} lets go first and then empties the list.
- */
-export const REFUSE_UNFROZEN = `refuse_unfrozen() {
-  still=0
-  [ ! -s ${FROZEN_LIST} ] || still=1
-  [ $still = 0 ] || while read -r group; do
-    [ -d "$group" ] || continue
-    read -r now <"$group/cgroup.freeze"
-    [ "$now" = 1 ] || still=0
-  done <${FROZEN_LIST}
-  [ $still = 1 ] || { echo 'what ran in it was not frozen any more when it was saved' >&2; exit 5; }
-}`;
 
 /** Ends the freezing of an attempt, whether it has begun, is under way, is done, or will only begin. */
 const THAW = `umask 077

@@ -92,7 +92,8 @@ export class Waking {
     const macs = macAddresses(own).map((mac, nth) => ({ woke: woke[nth] ?? '', own: mac }));
     if (spec.sandboxId === sandboxId) return { macs, identity: null };
     const hostKey = await ensureHostKey(workspace.folder, sandboxId);
-    return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys } };
+    const isUntouched = request.snapshotId === null;
+    return { macs, identity: { sandboxId, hostKey, userCaKeys: request.userCaKeys }, isUntouched };
   }
 
   async #restore({ sandboxId }: Workspace, image: string, { macs }: Wish, signal: AbortSignal): Promise<void> {

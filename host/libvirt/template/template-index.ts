@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { isSnapshotId } from '../../../model/ids.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
+import { oneLine } from '../../os/one-line.ts';
 import type { HostTemplate, TemplateUse } from '../../templates.ts';
 
 const Entry = z.strictObject({
@@ -13,6 +14,7 @@ const Entry = z.strictObject({
   savedAt: z.iso.datetime(),
   wakes: z.int().nonnegative(),
   failuresInARow: z.int().nonnegative(),
+  lastFailure: z.string().nullable(),
   lastUsedAt: z.iso.datetime().nullable(),
   isReady: z.boolean(),
 });
@@ -38,7 +40,7 @@ export class TemplateIndex {
 
   /** From here on it is the one of its key. */
   async put(template: HostTemplate): Promise<void> {
-    const fresh = { wakes: 0, failuresInARow: 0, lastUsedAt: null, isReady: true };
+    const fresh = { wakes: 0, failuresInARow: 0, lastFailure: null, lastUsedAt: null, isReady: true };
     await this.#change((entries) => {
       if (entries.some(({ templateId }) => templateId === template.templateId)) return entries;
       const others = entries.map((entry) => (entry.key === template.key ? { ...entry, isReady: false } : entry));
@@ -56,10 +58,11 @@ export class TemplateIndex {
   }
 
   /** @param isSpoiled what was saved is not there as it was: none wakes from it any more */
-  async failed(id: string, isSpoiled: boolean): Promise<void> {
+  async failed(id: string, why: string, isSpoiled: boolean): Promise<void> {
     await this.#changeOne(id, (entry) => {
       const failuresInARow = entry.failuresInARow + 1;
-      return { ...entry, failuresInARow, isReady: entry.isReady && !isSpoiled && failuresInARow < MAX_FAILURES };
+      const isReady = entry.isReady && !isSpoiled && failuresInARow < MAX_FAILURES;
+      return { ...entry, failuresInARow, isReady, lastFailure: oneLine(why) };
     });
   }
 

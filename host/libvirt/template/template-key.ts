@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { domainUuid, ID_BYTES, macAddress, sandboxIdFrom } from '../../../model/ids.ts';
-import { child, type Element, parseXml, textOf } from '../client/xml.ts';
+import { child, type Element, parseXml, setText, textOf } from '../client/xml.ts';
 import { cloneXml } from '../domain-xml/clone-xml.ts';
 import { FREEZE } from '../guest/freezer.ts';
 import { SETTLE_GUEST } from './settle-guest.ts';
 
-/** What of a machine decides whether a saved memory fits it. */
+/** Which machine is woken. */
 export interface TemplateMachine {
-  project: string;
   sourceXml: string;
   cpus: number | null;
   memoryMib: number | null;
@@ -42,17 +41,21 @@ export function hardwareOf({ sourceXml, cpus, memoryMib, accelerator, limitsCpus
   return NOT_SAVED.some((name) => new RegExp(`<${name}[\\s/>]`).test(xml)) ? null : parseXml(xml);
 }
 
-/** The files beside its disks that a machine runs: QEMU itself, kernel, firmware. */
-export function programsOf(hardware: Element): string[] {
+/** Takes the files out of it that a machine runs beside its disks (QEMU itself, kernel, firmware): what they hold counts, not where. */
+export function takePrograms(hardware: Element): string[] {
   const os = child(hardware, 'os');
   const devices = child(hardware, 'devices');
-  const emulator = textOf(devices && child(devices, 'emulator'));
-  return [emulator, ...PROGRAMS.map((name) => textOf(os && child(os, name)))].filter((path) => path !== '');
+  const found = [devices && child(devices, 'emulator'), ...PROGRAMS.map((name) => os && child(os, name))];
+  return found.flatMap((program) => {
+    const path = textOf(program);
+    if (program) setText(program, '');
+    return path === '' ? [] : [path];
+  });
 }
 
 /**
  * One name for all that a machine which wakes must find as it was. Names and times of files are no part of it: what they hold is.
- * @param content SHA-256 of each file of the source's disks, and of each of {@link programsOf}, hex
+ * @param content SHA-256 of each file of the source's disks, and of each of {@link takePrograms}, hex
  * @param hypervisor what libvirt says of its version
  */
 export async function templateKeyOf(

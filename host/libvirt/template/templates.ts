@@ -16,7 +16,7 @@ import { SnapshotFolder } from '../layers/snapshot-folder.ts';
 import type { Sources } from '../layers/sources.ts';
 import { SETTLE_GUEST } from './settle-guest.ts';
 import { TemplateIndex } from './template-index.ts';
-import { hardwareOf, programsOf, templateKeyOf } from './template-key.ts';
+import { hardwareOf, takePrograms, templateKeyOf } from './template-key.ts';
 
 export interface LibvirtTemplatesDeps {
   state: StateDir;
@@ -112,11 +112,11 @@ export class LibvirtTemplates implements HostTemplates {
 
   async #keyOf(request: TemplateRequest, sourceXml: string, context: StepContext): Promise<string | null> {
     const { project, cpus, memoryMib } = request;
-    const hardware = hardwareOf({ project, sourceXml, cpus, memoryMib, ...this.kind() });
+    const hardware = hardwareOf({ sourceXml, cpus, memoryMib, ...this.kind() });
     if (hardware === null) return null;
     const disks = await this.deps.sources.digestsOf(sourceXml, context);
     if (disks === null) return null;
-    const programs = await Promise.all(programsOf(hardware).map((path) => this.deps.digests.of(path)));
+    const programs = await Promise.all(takePrograms(hardware).map((path) => this.deps.digests.of(path)));
     this.#version ??= this.deps.virsh.run(['version']);
     return await templateKeyOf(project, buildXml(hardware), [...disks, ...programs], await this.#version);
   }

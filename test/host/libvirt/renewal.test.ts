@@ -11,6 +11,7 @@ test('a fork is told who it is; a sandbox that goes on is not', () => {
   expect(entropy).toMatch(/^entropy [0-9a-f]{128}$/);
   expect(rest).toEqual([
     'nic 52:54:00:00:00:01 52:54:00:00:00:02',
+    'leave network',
     'name sbx-0123456789abcdef',
     'file host-key',
     '| -----BEGIN-----',
@@ -28,5 +29,5 @@ test('a fork is told who it is; a sandbox that goes on is not', () => {
   ]);
   const again = request({ macs, identity: null }, 'abc').split('\n');
   expect(again[1]).not.toBe(entropy);
-  expect(again.slice(2)).toEqual(['nic 52:54:00:00:00:01 52:54:00:00:00:02', 'nonce abc', '']);
+  expect(again.slice(2)).toEqual(['nic 52:54:00:00:00:01 52:54:00:00:00:02', 'leave network', 'nonce abc', '']);
 });

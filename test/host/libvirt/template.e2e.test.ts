@@ -71,7 +71,14 @@ test('a sandbox wakes from a template', async () => {
       return made;
     });
     expect(await host.bootOf(id)).toMatchObject({ way: 'template', templateId });
-    const { stdout } = await timed('ssh', () => ca.ssh(lease.address, clone.hostKey, id, 'hostname; cat /etc/machine-id; date +%s; systemctl --failed --no-legend; ps ax'));
+    const { stdout } = await timed('ssh', () =>
+      ca.ssh(
+        lease.address,
+        clone.hostKey,
+        id,
+        'hostname; cat /etc/machine-id; date +%s; systemctl --failed --no-legend; ps ax',
+      ),
+    );
     process.stderr.write(stdout);
     await remove(id);
   }
