@@ -16,6 +16,7 @@ import { StorageAdmission } from './snapshot/storage-admission.ts';
 import { createBakedSourceActivities } from './source/baked-source.ts';
 import { createCaptureRecordActivities } from './source/capture-record.ts';
 import { createSourceRecordActivities } from './source/source-record.ts';
+import { createTemplateRecordActivities } from './template/template-record.ts';
 
 export interface ControlDeps {
   store: Store;
@@ -37,6 +38,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createBakedSourceActivities(deps),
     ...createSnapshotRecordActivities(deps),
     ...createCaptureRecordActivities(deps),
+    ...createTemplateRecordActivities(deps),
     ...createSandboxReconcileActivities(deps),
     ...createHostReconcileActivities(deps),
     ...createTaskReconcileActivities(deps),

@@ -20,6 +20,7 @@ import { createBakingActivities } from './source/baking.ts';
 import { createCaptureActivities } from './source/capture.ts';
 import { createSourcePowerActivities } from './source/power.ts';
 import { createSourceActivities, type SourceDeps } from './source/source.ts';
+import { createTemplateActivities } from './template/template.ts';
 
 export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   hypervisor: Hypervisor;
@@ -41,7 +42,7 @@ export function createHostActivities(deps: HostDeps) {
   };
   return {
     ...steps,
-    ...createCreateActivities(steps),
+    ...createCreateActivities(steps, deps),
     ...createCredentialActivities(deps),
     ...createProofActivities(deps),
     ...createMachineActivities(deps),
@@ -50,6 +51,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createSourcePowerActivities(deps),
     ...createBakingActivities(deps),
     ...createCaptureActivities(deps),
+    ...createTemplateActivities(deps),
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),
   };

@@ -1,3 +1,4 @@
+import type { BootWish } from '../model/sandbox/boot.ts';
 import type { Egress } from '../model/sandbox/sandbox.ts';
 
 /** A request for a sandbox; what is left out gets the server's default. */
@@ -19,4 +20,6 @@ export interface CreateSandbox {
   metadata?: Record<string, string>;
   agentId?: string;
   network?: { egress: Egress };
+  /** Whether it may wake from a template, or must. `@default` auto */
+  boot?: BootWish;
 }

@@ -9,11 +9,13 @@ import type { DeleteSourceInput } from '../model/snapshots/baked-source.ts';
 import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
+import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import { deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { deleteSnapshot } from './operations.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
 import { startSourceTask } from './source-tasks.ts';
+import { resumeTemplate, wantTemplate } from './templates.ts';
 import { isGone } from './temporal/failure.ts';
 
 /** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */
@@ -106,6 +108,15 @@ export class Reconciliation {
   }
   async sourceTask(input: SourceInput): Promise<void> {
     await startSourceTask(this.client, input);
+  }
+
+  async resumeTemplate(input: TemplateInput): Promise<void> {
+    await resumeTemplate(this.client, input);
+  }
+
+  /** For a sandbox that booted cold, and for whoever asks. */
+  async wantTemplate(input: TemplateInput, wish: TemplateWish): Promise<void> {
+    await wantTemplate(this.client, input, wish);
   }
 
   /** Has a sandbox end without the host that it is on. */

@@ -9,6 +9,7 @@ import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
+import type { MadeTemplate, MakeTemplateInput, TemplateInput } from '../model/templates/template-saga.ts';
 
 /**
  * What the API asks of the sagas. Nothing is answered with data: all that callers are told is read from the store.
@@ -117,6 +118,15 @@ export interface Sagas {
   forgetHost(input: ForgetHostInput): Promise<void>;
   /** Resolves when nothing waits for the host any more. @throws the signal's reason when it fires first */
   hostForgotten(hostId: string, signal: AbortSignal): Promise<void>;
+  /** Begins to ask a host for a template; the same id again joins that. Resolves when Temporal has it. */
+  makeTemplate(input: MakeTemplateInput): Promise<void>;
+  /**
+   * Resolves when it is known which template there is then, or why there is none; undefined when nobody knows any more.
+   * @throws the signal's reason when it fires first
+   */
+  templateMade(templateId: string, signal: AbortSignal): Promise<MadeTemplate | undefined>;
+  /** Has a template go, which none wakes from any more. Resolves when Temporal has it. */
+  removeTemplate(input: TemplateInput, templateId: string): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

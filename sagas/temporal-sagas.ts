@@ -23,6 +23,7 @@ import { type CaptureInput, captureWorkflowIdOf } from '../model/snapshots/captu
 import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
+import type { MadeTemplate, MakeTemplateInput, TemplateInput } from '../model/templates/template-saga.ts';
 import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
@@ -41,6 +42,7 @@ import {
 } from './sandboxes.ts';
 import { sourcePowerEnded, startSourcePower } from './source-power.ts';
 import { sourceTaskEnded, startSourceTask } from './source-tasks.ts';
+import { makeTemplate, removeTemplate, templateMade } from './templates.ts';
 import { rethrow } from './temporal/failure.ts';
 import { ROUND_MS, waitFor } from './temporal/wait.ts';
 
@@ -231,6 +233,18 @@ export class TemporalSagas implements Sagas {
 
   async hostForgotten(hostId: string, signal: AbortSignal): Promise<void> {
     await this.#wait(signal, () => hostForgotten(this.#client, hostId));
+  }
+
+  async makeTemplate(input: MakeTemplateInput): Promise<void> {
+    await this.#call(() => makeTemplate(this.#client, input));
+  }
+
+  templateMade(templateId: string, signal: AbortSignal): Promise<MadeTemplate | undefined> {
+    return this.#wait(signal, () => templateMade(this.#client, templateId));
+  }
+
+  async removeTemplate(input: TemplateInput, templateId: string): Promise<void> {
+    await this.#call(() => removeTemplate(this.#client, input, { templateId }));
   }
 
   async reachable(): Promise<void> {

@@ -31,6 +31,7 @@ import { BakedSources } from './snapshots/baked-sources.ts';
 import { Captures } from './snapshots/captures.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { Sources } from './snapshots/sources.ts';
+import { Templates } from './templates/templates.ts';
 
 export interface Store {
   sandboxes: Sandboxes;
@@ -50,6 +51,7 @@ export interface Store {
   signers: Signers;
   sources: Sources;
   bakedSources: BakedSources;
+  templates: Templates;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -112,6 +114,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     signers: new Signers(connection),
     sources: new Sources(connection, sealing),
     bakedSources: new BakedSources(connection, sealing),
+    templates: new Templates(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -23,6 +23,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   certificates: [{ sandboxId: 1, _id: -1 }, { validBefore: 1 }, { request: 1 }],
   sources: [{ name: 1 }, { state: 1 }],
   bakedSources: [{ name: 1 }, { state: 1 }],
+  templates: [{ state: 1 }],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
   idempotency: [{ expiresAt: 1 }],

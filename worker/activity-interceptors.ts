@@ -8,6 +8,7 @@ import type { MachineActivities } from '../activities/sandbox/machine.ts';
 import type { SnapshotActivities } from '../activities/snapshot/snapshot.ts';
 import { asStep } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
+import type { TemplateActivities } from '../activities/template/template.ts';
 import type { Failpoints } from '../host/failpoints.ts';
 import type { KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { MayflyError } from '../model/errors.ts';
@@ -149,7 +150,11 @@ export function hostInterceptor(
 }
 
 /** They only look: their failures are told as they are. */
-const LOOKING: ReadonlySet<string> = new Set<keyof MachineActivities>(['findMachine', 'markedSandboxes']);
+const LOOKING: ReadonlySet<string> = new Set<keyof MachineActivities | keyof TemplateActivities>([
+  'findMachine',
+  'lookAtTemplate',
+  'markedSandboxes',
+]);
 
 function targetOf(arg: unknown): { sandboxId: string; generation: number } {
   if (typeof arg === 'object' && arg !== null && 'sandboxId' in arg && 'generation' in arg) {

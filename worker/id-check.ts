@@ -16,7 +16,10 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   // whatever steps are kept in line by: sandboxes, and what has steps of its own on a host
   sandboxId: (text) => [isSandboxId, isSourceId, isSnapshotId, isCaptureId].some((is) => is(text)) || isPowerOf(text),
   builderId: isSandboxId,
+  probeId: isSandboxId,
   snapshotId: isSnapshotId,
+  templateId: isSnapshotId,
+  templateKey: (text) => /^[0-9a-f]{64}$/.test(text),
   parentSnapshotId: isSnapshotId,
   captureId: isCaptureId,
   sourceId: isSourceId,

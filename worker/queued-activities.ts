@@ -9,6 +9,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'awaitListed',
   'awaitPower',
   'awaitRunning',
+  'awaitTemplate',
   'compareRecords',
   'destroyStrangers',
   'endRuns',
@@ -31,6 +32,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'stateOf',
   'strangersAmong',
   'takeOverSandboxes',
+  'wantTemplate',
 ]);
 
 /**

@@ -13,3 +13,5 @@ export { bakeSource } from './source/bake-source.ts';
 export { deleteSource } from './source/delete-source.ts';
 export { source } from './source/source.ts';
 export { sourcePower } from './source/source-power.ts';
+export { makeTemplate } from './template/make-template.ts';
+export { template } from './template/template.ts';

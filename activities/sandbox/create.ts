@@ -1,4 +1,5 @@
-import type { Clone } from '../../host/hypervisor.ts';
+import type { Clone, Hypervisor } from '../../host/hypervisor.ts';
+import type { Boot } from '../../model/sandbox/boot.ts';
 import type { SshEndpoint, StepTiming } from '../../model/sandbox/sandbox.ts';
 import { currentStepRunner } from '../step/step-runner.ts';
 import type { CloneDiskInput, StepTarget } from '../step/steps.ts';
@@ -32,6 +33,8 @@ export interface StartInput
 
 export interface Started {
   ssh: SshEndpoint;
+  /** How it came to its machine. Absent from hosts of before that was known. */
+  boot?: Boot | null;
   steps: StepTiming[];
 }
 
@@ -45,7 +48,7 @@ type Steps = Pick<ReservationActivities, 'reserve'> &
  * A create on its host: two activities of several steps. A step in one of them costs nothing but itself, where an activity
  * of its own costs 13 to 34 ms.
  */
-export function createCreateActivities(host: Steps) {
+export function createCreateActivities(host: Steps, { hypervisor }: { hypervisor: Pick<Hypervisor, 'bootOf'> }) {
   return {
     /** All that a sandbox is made of. @throws what `reserve` and `cloneDisk` throw; MayflyError step_timeout */
     async prepare({ withinMs, shownAfterMs, ...input }: PrepareInput): Promise<Prepared> {
@@ -73,7 +76,7 @@ export function createCreateActivities(host: Steps) {
         ssh,
       } as const;
       await runner.step(verifySsh, () => host.verifySsh({ ...target, endpoint: ssh, certificate }));
-      return { ssh, steps: runner.steps };
+      return { ssh, boot: await hypervisor.bootOf(target.sandboxId), steps: runner.steps };
     },
   };
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { MayflyError } from '../../model/errors.ts';
+import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
-import { isSettled, type SandboxFailure, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import { isSettled, type SandboxFailure, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { Store } from '../../store/connect.ts';
 
@@ -12,6 +12,14 @@ export interface BakedRemembrance {
   changes: Partial<Omit<BakedSource, 'id' | 'hostId' | 'name'>>;
   /** Null: not for the audit trail. */
   event: AuditEvent | null;
+}
+
+interface RunningWait {
+  sandboxId: string;
+  /** The code of a failure that has none of its own. `@default` bake_failed */
+  otherwise?: ErrorCode;
+  /** It never runs as others do: it is enough that it boots. `@default` false */
+  isOffline?: boolean;
 }
 
 interface PowerWait {
@@ -53,14 +61,18 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
     },
 
     /** Resolves when the outcome of the sandbox's create can be told. @returns why it does not run; null when it does */
-    async awaitRunning({ sandboxId }: { sandboxId: string }): Promise<Pick<SandboxFailure, 'code' | 'message'> | null> {
-      const { state, failure } = await until(async () => {
-        const found = await store.sandboxes.get(sandboxId);
-        return found && isSettled(found.state) ? found : null;
+    async awaitRunning(wait: RunningWait): Promise<Pick<SandboxFailure, 'code' | 'message'> | null> {
+      const { sandboxId, otherwise = 'bake_failed', isOffline = false } = wait;
+      const hasBooted = ({ state, steps }: SandboxRecord) =>
+        isOffline && state === 'creating' && steps.some(({ step }) => step === 'bootDomain');
+      const found = await until(async () => {
+        const record = await store.sandboxes.get(sandboxId);
+        return record && (isSettled(record.state) || hasBooted(record)) ? record : null;
       });
-      if (state === 'running') return null;
-      const { code, message } = failure ?? { code: 'bake_failed' as const, message: `it is ${state}` };
-      return { code, message: `${sandboxId}, in which the snapshot was to be cleaned: ${message}` };
+      const { state, failure } = found;
+      if (state === 'running' || hasBooted(found)) return null;
+      const { code, message } = failure ?? { code: otherwise, message: `it is ${state}` };
+      return { code, message: `${sandboxId}, which was made for that: ${message}` };
     },
 
     /** What is known of a sandbox; null: nothing. */

@@ -1,3 +1,4 @@
+import type { BootWish } from '../../model/sandbox/boot.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import type { Egress, SshEndpoint } from '../../model/sandbox/sandbox.ts';
 
@@ -23,6 +24,12 @@ export interface CloneDiskInput extends StepTarget {
   memoryMib: number | null;
   egress: Egress;
   userCaKeys: string[];
+  /** Whether it may wake from a template. `@default` cold */
+  boot?: BootWish;
+  /** Whose template. `@default` nobody's */
+  project?: string;
+  /** Its cable is never in. `@default` false */
+  isOffline?: boolean;
   /** What the source must hold, where other hosts have one of its name. `@default` whatever it holds */
   content?: string;
 }

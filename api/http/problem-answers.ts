@@ -54,6 +54,7 @@ export const SOURCE_TASK: Codes = [...BODY, ...KEYED, ...SAGA, ...SOURCE, 'sourc
 /** To what makes a machine: what it is made of, where, and how it went. */
 export const CREATE: Codes = [
   'name_taken',
+  'template_unavailable',
   'project_quota_exceeded',
   ...SAGA,
   ...MACHINE,

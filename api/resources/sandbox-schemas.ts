@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isSandboxId, isSandboxName, SANDBOX_NAME_PATTERNS } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { redactText } from '../../model/redaction/redact.ts';
+import { BOOT_REASONS, BOOT_WAYS, BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import { LAYERS } from '../../model/sandbox/proof.ts';
 import { SANDBOX_PHASES, SANDBOX_STATES, SPACE_SUSPENSION_CAUSES, STOP_REASONS } from '../../model/sandbox/sandbox.ts';
 import {
@@ -99,6 +100,7 @@ export const createSandbox = z
       .refine((id) => redactText(id) === id, 'looks like a secret, and would be in every log')
       .optional(),
     network: z.strictObject({ egress: z.enum(['none', 'internet']) }).optional(),
+    boot: z.enum(BOOT_WISHES).optional(),
   })
   .superRefine(({ name, source, snapshotId: snapshot, captureId: capture, count }, context) => {
     const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
@@ -115,7 +117,7 @@ export const createSandbox = z
       dependentSchemas: { count: { properties: { name: { not: {} } } } },
     }),
     description:
-      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other of the project that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended. `network`: a fork has that of its snapshot unless it asks for another, else `none`; the answer says which, in `spec`.',
+      'From a source (one that runs: from its newest capture, or `captureId`) or, with `snapshotId`, from a snapshot (a fork). With `count` so many are made, and the answer is a list. `name`: of no other of the project that lives; it stands for the id wherever that is asked for, and is free again when the sandbox has ended. `network`: a fork has that of its snapshot unless it asks for another, else `none`; the answer says which, in `spec`. `boot`: the quickest way there is (`auto`, the default), never from a template (`cold`), or from one alone (`template`, refused where none is ready).',
   });
 
 export const patchSandbox = z
@@ -151,6 +153,7 @@ export const sandboxAnswer = z
       metadata: z.record(z.string(), z.string()),
       agentId: z.string().nullable(),
       network: z.object({ egress: z.enum(['none', 'internet']) }),
+      boot: z.enum(BOOT_WISHES),
     }),
     createdBy: actor,
     hostId: z.string().nullable(),
@@ -160,6 +163,15 @@ export const sandboxAnswer = z
     createdAt: instant,
     updatedAt: instant,
     runningAt: instant.nullable(),
+    boot: z
+      .object({
+        way: z.enum(BOOT_WAYS),
+        why: z.enum(BOOT_REASONS).nullable(),
+        templateId: z.string().nullable(),
+        ageSeconds: z.int().nullable(),
+      })
+      .nullable()
+      .openapi({ description: 'How it came to its machine, and why not quicker; null: it has not yet' }),
     expiresAt: instant,
     stopReason: z.enum(STOP_REASONS).nullable(),
     failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),

@@ -11,7 +11,7 @@ export type SandboxView = z.infer<typeof sandboxAnswer>;
 export function sandboxView(record: SandboxRecord): SandboxView {
   const { source, snapshotId, cpus, memoryMib, ttlSeconds, idleSeconds, autoResume, metadata, agentId, network } =
     record.spec;
-  const { captureId = null } = record.spec;
+  const { captureId = null, boot = 'auto' } = record.spec;
   return {
     id: record.id,
     project: record.project,
@@ -30,6 +30,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
       metadata,
       agentId,
       network: { egress: network.egress },
+      boot,
     },
     createdBy: record.createdBy,
     hostId: record.hostId,
@@ -39,6 +40,7 @@ export function sandboxView(record: SandboxRecord): SandboxView {
     createdAt: record.createdAt,
     updatedAt: record.updatedAt,
     runningAt: record.runningAt,
+    boot: record.boot ?? null,
     expiresAt: record.expiresAt,
     stopReason: record.stopReason,
     failure: record.failure,

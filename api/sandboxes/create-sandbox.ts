@@ -58,6 +58,7 @@ function specOf(request: Request, { source, snapshotId, captureId, network }: Or
     metadata: request.metadata ?? {},
     agentId: request.agentId ?? null,
     network,
+    ...(request.boot && { boot: request.boot }),
   };
 }
 

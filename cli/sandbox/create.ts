@@ -3,6 +3,7 @@ import { type ArgsDef, defineCommand } from 'citty';
 import type { CreateSandbox } from '../../client/create-sandbox.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { BOOT_WISHES, type BootWish } from '../../model/sandbox/boot.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import {
   captureId,
@@ -40,6 +41,11 @@ const ARGS = {
     options: ['none', 'internet'],
     description: 'What the guest can reach (server default: none)',
   },
+  boot: {
+    type: 'enum',
+    options: [...BOOT_WISHES],
+    description: 'Wake from a template, boot, or what is quickest (server default: auto)',
+  },
   agent: { type: 'string', description: 'Which agent it is for; kept in the audit' },
   metadata: { type: 'string', valueHint: 'key=value', description: 'May be given more than once' },
   'idempotency-key': { type: 'string', description: 'The same key makes one sandbox, however often it is sent' },
@@ -58,6 +64,7 @@ interface CreateArgs {
   idle?: string | undefined;
   'auto-resume'?: boolean | undefined;
   egress?: 'none' | 'internet' | undefined;
+  boot?: BootWish | undefined;
   agent?: string | undefined;
 }
 
@@ -73,6 +80,7 @@ function requestFrom(args: CreateArgs, metadata: string[]): CreateSandbox {
     ...(args.idle && { idleSeconds: seconds('idle', args.idle, idleSeconds) }),
     ...(args['auto-resume'] && { autoResume: true }),
     ...(args.egress && { network: { egress: args.egress } }),
+    ...(args.boot && { boot: args.boot }),
     ...(args.agent && { agentId: args.agent }),
     ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata.map(pairOf)) }),
   };

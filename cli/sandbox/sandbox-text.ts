@@ -1,5 +1,6 @@
 import type { SandboxUsage } from '../../client/mayfly-client.ts';
 import { ERRORS } from '../../model/errors.ts';
+import type { Boot } from '../../model/sandbox/boot.ts';
 import { LAYERS, type Proof } from '../../model/sandbox/proof.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { sizeText } from '../../model/snapshots/storage.ts';
@@ -20,6 +21,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
     ['egress', spec.network.egress],
     ['host', record.hostId],
     ['address', ssh && `${ssh.user}@${ssh.address} port ${ssh.port}`],
+    ['booted', bootText(record.boot ?? null)],
     ['created', record.createdAt],
     ['expires', record.proof ? null : record.expiresAt],
     ['ended by', record.stopReason],
@@ -31,6 +33,14 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
   ];
   const shown = fields.flatMap(([name, value]) => (value ? [`  ${name.padEnd(10)}${printable(value)}`] : []));
   return [io.paint('bold', record.id), ...shown, ...(record.proof ? proofLines(io, record.proof) : [])];
+}
+
+/** How it came to its machine, and why not quicker. */
+function bootText(boot: Boot | null): string | null {
+  if (boot === null) return null;
+  const age = boot.ageSeconds === null ? '' : `, ${boot.ageSeconds} s old`;
+  const from = boot.templateId === null ? '' : ` from ${boot.templateId}${age}`;
+  return `${boot.way}${from}${boot.why === null ? '' : ` (${boot.why})`}`;
 }
 
 /** What it stores, and when that was measured. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { type Capacity, RUNNING_PROBLEM, type SourceInfo } from '../../model/host.ts';
 import { macAddress } from '../../model/ids.ts';
+import type { Boot } from '../../model/sandbox/boot.ts';
 import type { MachineState } from '../../model/sandbox/machine-end.ts';
 import type { Layer, Observation } from '../../model/sandbox/proof.ts';
 import { GIB, type HostDisk } from '../../model/snapshots/storage.ts';
@@ -10,12 +11,12 @@ import type { Failpoints } from '../failpoints.ts';
 import type { Clone, CloneRequest, Hypervisor, Lease, Mark, Whereabouts } from '../hypervisor.ts';
 import { makeKeyPair } from '../ssh/key-pair.ts';
 import type { StepContext } from '../step-context.ts';
-import { NO_TEMPLATES } from '../templates.ts';
 import { InMemoryBaking } from './baking.ts';
 import { InMemoryCaptures } from './captures.ts';
 import { describeDisk, type Files, type InMemoryMachine, sizeOf } from './machine.ts';
 import { InMemorySnapshots } from './snapshots.ts';
 import { InMemorySourcePower } from './source-power.ts';
+import { InMemoryTemplates } from './templates.ts';
 
 const LOOK_MS = 20;
 const DISK_BYTES = 1_024 * GIB;
@@ -39,7 +40,7 @@ export class InMemoryHypervisor implements Hypervisor {
   readonly uri = null;
   readonly snapshots: InMemorySnapshots;
   readonly baking: InMemoryBaking;
-  readonly templates = NO_TEMPLATES;
+  readonly templates: InMemoryTemplates;
   readonly captures: InMemoryCaptures;
   readonly power: InMemorySourcePower;
 
@@ -50,6 +51,7 @@ export class InMemoryHypervisor implements Hypervisor {
     this.snapshots = new InMemorySnapshots(machine, failpoints);
     this.baking = new InMemoryBaking(machine, failpoints);
     this.captures = new InMemoryCaptures(machine, failpoints);
+    this.templates = new InMemoryTemplates(machine, failpoints);
     this.power = new InMemorySourcePower(machine, failpoints);
   }
 
@@ -125,25 +127,28 @@ export class InMemoryHypervisor implements Hypervisor {
     const present = this.machine.workspaces.get(sandboxId)?.clone;
     if (present) return present;
     const files = await this.#originOf(request);
-    const workspace = { clone: null, files, restoreId: null };
+    const { boot, templateKey } = await this.templates.bootOf(request);
+    const workspace = { clone: null, files, restoreId: null, boot, isOffline: request.isOffline ?? false };
     this.machine.workspaces.set(sandboxId, workspace);
     await this.failpoints.hit('cloneDisk', 'during', sandboxId, signal);
     const hostKey = makeKeyPair(sandboxId).publicKey;
-    const clone = { hostKey, macAddress: macAddress(sandboxId), user: 'sandbox' };
+    const clone = { hostKey, macAddress: macAddress(sandboxId), user: 'sandbox', templateKey };
     this.machine.workspaces.set(sandboxId, { ...workspace, clone });
     return clone;
   }
 
-  bootOf(): Promise<null> {
-    return Promise.resolve(null);
+  async bootOf(sandboxId: string): Promise<Boot | null> {
+    return this.machine.isOn(sandboxId) ? (this.machine.workspaces.get(sandboxId)?.boot ?? null) : null;
   }
 
   async bootDomain(sandboxId: string, { signal }: StepContext): Promise<void> {
     signal.throwIfAborted();
-    if (!this.machine.workspaces.get(sandboxId)?.clone) {
+    const workspace = this.machine.workspaces.get(sandboxId);
+    if (!workspace?.clone) {
       throw new MayflyError('boot_failed', `${sandboxId} has no disk on this host: it was removed, or never made.`);
     }
-    if (!this.machine.leases.has(sandboxId)) this.machine.leases.set(sandboxId, this.#freeLease(sandboxId));
+    if (!workspace.isOffline && !this.machine.leases.has(sandboxId))
+      this.machine.leases.set(sandboxId, this.#freeLease(sandboxId));
     await this.failpoints.hit('bootDomain', 'during', sandboxId, signal);
     if (!this.machine.isOn(sandboxId)) this.machine.domains.set(sandboxId, 'running');
   }

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
+import type { Boot } from '../../model/sandbox/boot.ts';
 import type { MachineEnd, MachineState } from '../../model/sandbox/machine-end.ts';
 import type { BakedImage } from '../../model/snapshots/baked-source.ts';
 import type { SavedDisk } from '../../model/snapshots/snapshot.ts';
 import type { Clone, Lease } from '../hypervisor.ts';
 import { Bell } from '../os/bell.ts';
+import type { TemplateUse } from '../templates.ts';
 
 /** A disk: the content of its files, by their names. Never changed in place, so whoever holds one has a copy. */
 export type Files = ReadonlyMap<string, string>;
@@ -23,6 +25,9 @@ export interface Workspace {
   files: Files;
   /** Which restore put the files there; null: none. */
   restoreId: string | null;
+  boot: Boot;
+  /** Its cable is out. */
+  isOffline: boolean;
 }
 
 export interface StoredSnapshot {
@@ -57,6 +62,10 @@ export class InMemoryMachine {
   readonly leases = new Map<string, Lease>();
   readonly snapshots = new Map<string, StoredSnapshot>();
   readonly captures = new Map<string, StoredCapture>();
+  /** By their keys. */
+  readonly templates = new Map<string, { templateId: string; savedAt: string; use: TemplateUse }>();
+  /** Whether it makes templates: then whoever boots cold has one built. */
+  makesTemplates = false;
   /** Guests, and sources, whose file systems stand still for a copy. */
   readonly frozen = new Set<string>();
 

@@ -18,7 +18,8 @@ export class InMemorySnapshots implements HostSnapshots {
   async save({ snapshotId, sandboxId, kind }: SaveRequest, { signal }: StepContext): Promise<void> {
     const { snapshots, workspaces, frozen } = this.machine;
     signal.throwIfAborted();
-    if (kind !== 'disk') {
+    // Only for a template, whose builder nobody has used: a guest in memory has none of its own.
+    if (kind !== 'disk' && !workspaces.get(sandboxId)?.isOffline) {
       throw new MayflyError('snapshot_unsupported', 'A machine in memory saves no memory: take one of kind `disk`.');
     }
     const present = snapshots.get(snapshotId);

@@ -21,6 +21,12 @@ export const TEMPLATE_ERRORS = {
     title: 'A template could not be made',
     remedy: 'See `reason` of the template; it is tried again at `retryAt`. Sandboxes boot cold meanwhile.',
   },
+  template_unsupported: {
+    status: 422,
+    retryable: false,
+    title: 'No templates are made of that',
+    remedy: 'Sandboxes of it boot cold; `detail` says which host was asked.',
+  },
   pool_not_found: {
     status: 404,
     retryable: false,

@@ -41,6 +41,11 @@ export interface SandboxInput {
   hostIds?: string[];
   /** Whoever has it made shuts its machine down, as a bake does its builder: one that is off does not end. `@default` false */
   mayBeOff?: boolean;
+  /**
+   * It is a template's, so that the host which is proposed makes it, and no other. A builder never has its cable in: it
+   * stays `creating`, so that nobody uses it. `@default` it is its caller's
+   */
+  template?: 'builder' | 'probe';
   /** The installations of those hosts, by host id. */
   installations?: Record<string, string>;
   /** What the source must hold on them; absent: whatever it holds. */

@@ -59,6 +59,11 @@ export type AuditKind =
   | 'source.deleting'
   | 'source.delete-refused'
   | 'source.deleted'
+  | 'template.building'
+  | 'template.ready'
+  | 'template.failed'
+  | 'template.stale'
+  | 'template.gone'
   | 'source.command'
   | 'source.file';
 

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { HostRef } from '../host.ts';
 import type { Size } from '../project-limits.ts';
+import type { Boot, BootWish } from './boot.ts';
 import type { Proof } from './proof.ts';
 
 /**
@@ -84,6 +85,8 @@ export interface SandboxSpec {
   metadata: Record<string, string>;
   agentId: string | null;
   network: Network;
+  /** How it shall come to its machine. Absent in older records. `@default` auto */
+  boot?: BootWish;
 }
 
 /** Who asked: the id of an API key, and the agent it acted for. Never the key itself. */
@@ -164,6 +167,8 @@ export interface SandboxRecord {
   createdAt: string;
   updatedAt: string;
   runningAt: string | null;
+  /** How it came to its machine; null, or absent: it has not, or is older than that is known. */
+  boot?: Boot | null;
   /** When the TTL ends it, ISO 8601. */
   expiresAt: string;
   stopReason: StopReason | null;

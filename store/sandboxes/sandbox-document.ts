@@ -97,6 +97,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     createdAt: NAME,
     updatedAt: NAME,
     runningAt: NULLABLE_TEXT,
+    boot: { type: bootPart(), default: undefined },
     expiresAt: NAME,
     stopReason: NULLABLE_TEXT,
     failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
@@ -121,7 +122,12 @@ function specPart(): Schema {
     metadata: SEALED,
     agentId: NULLABLE_TEXT,
     network: { type: strictPart({ egress: NAME, allowed: TEXT }), required: true },
+    boot: TEXT,
   });
+}
+
+function bootPart(): Schema {
+  return strictPart({ way: NAME, why: NULLABLE_TEXT, templateId: NULLABLE_TEXT, ageSeconds: NULLABLE_NUMBER });
 }
 
 function proofPart(): Schema {

@@ -11,6 +11,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   captures: ['failure.message', 'waitingFor'],
   bakedSources: ['failure.message', 'waitingFor'],
   sources: ['failure.message', 'waitingFor'],
+  templates: ['reason', 'waitingFor'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],

@@ -11,6 +11,12 @@ import { type CaptureInput, newCapture } from '../../model/snapshots/capture.ts'
 import type { DeleteSnapshotInput } from '../../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput, SourcePowerTask } from '../../model/snapshots/source-power.ts';
+import {
+  type MadeTemplate,
+  type MakeTemplateInput,
+  newTemplate,
+  type TemplateInput,
+} from '../../model/templates/template-saga.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { Store } from '../../store/connect.ts';
 import { snapshot } from '../store/support.ts';
@@ -216,6 +222,28 @@ export class ImmediateSagas implements Sagas {
     this.started.push(`${task} ${captureId}`);
     if (task === 'create') await this.#store.captures.create(newCapture({ task, captureId, ...input }));
     else await this.#store.captures.update(captureId, { state: 'deleting' });
+  }
+
+  async makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`template of ${wanted.source} on ${wanted.hostId}`);
+    if (this.outcome === 'failed') return;
+    const ids = { templateId, builderId: 'sbx-0000000000000001', probeIds: [] };
+    await this.#store.templates.put(
+      newTemplate({ ...wanted, templateKey: 'a'.repeat(64) }, ids, new Date().toISOString()),
+    );
+  }
+
+  async templateMade(templateId: string, signal: AbortSignal): Promise<MadeTemplate> {
+    if (this.outcome === 'never') return aborted(signal);
+    if (this.outcome !== 'failed') return { templateId };
+    return { refused: { code: 'template_unsupported', message: 'no' } };
+  }
+
+  async removeTemplate(_input: TemplateInput, templateId: string): Promise<void> {
+    if (this.failing) throw this.failing;
+    const record = await this.#store.templates.get(templateId);
+    if (record && this.outcome !== 'never') await this.#store.templates.put({ ...record, state: 'gone' });
   }
 
   async captureEnded(of: Pick<CaptureInput, 'hostId' | 'source'>, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
+import { newTemplate } from '../../model/templates/template-saga.ts';
 import type { Store } from '../../store/connect.ts';
 import { hostRecord } from '../support/host-record.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from './support.ts';
@@ -47,6 +48,19 @@ const baked: BakedSource = {
   waitingFor: null,
   updatedAt: at,
 };
+const template = newTemplate(
+  {
+    hostId: 'kvm-1',
+    templateKey: 'a'.repeat(64),
+    project: 'default',
+    source: 'golden',
+    cpus: null,
+    memoryMib: null,
+    actor,
+  },
+  { templateId: snapshotId(1), builderId: sandboxId(2), probeIds: [sandboxId(3), sandboxId(4)] },
+  at,
+);
 const limits = { ...NO_LIMITS, sandboxes: 2 };
 const limited = { id: 'second', sources: null, limits, createdAt: at, deletedAt: null };
 const counted = { sandboxId: sandboxId(4), cpus: 1, memoryMib: 64 };
@@ -71,7 +85,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { retention, auditRetention, projects, admissions } = store;
+  const { retention, auditRetention, projects, admissions, templates } = store;
   return {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
@@ -224,6 +238,11 @@ export function callsOf(store: Store): Calls {
       named: () => sources.named('golden'),
       prepared: () => sources.prepared(),
       in: () => sources.in('preparing'),
+    },
+    templates: {
+      put: () => templates.put(template),
+      get: () => templates.get(template.id),
+      all: () => templates.all(['ready']),
     },
     bakedSources: {
       all: () => bakedSources.all(['ready']),

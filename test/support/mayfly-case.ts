@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { KeptSnapshot } from '../../host/snapshots.ts';
+import type { TemplateRequest } from '../../host/templates.ts';
 import type { HostProposals } from '../../model/host.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
@@ -53,6 +54,14 @@ export class MayflyCase {
   get hostRef(): { hostId: string; installationId: string } {
     const { hostId, installationId } = this.all.machine().observer;
     return { hostId, installationId };
+  }
+
+  /** As its host calls a template of that machine. @throws Error where it makes none */
+  async templateKey(request: TemplateRequest): Promise<string> {
+    const context = { signal: new AbortController().signal, alive: () => undefined };
+    const key = await this.all.machine().hypervisor.templates.keyOf(request, context);
+    if (key === null) throw new Error('that host makes no templates');
+    return key;
   }
 
   /** As the API proposes its host. */

@@ -22,6 +22,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'hostSigners find',
       'hostSigners insert',
     ],
+    'templates, which a simulated host makes none of (activities/template/)': ['templates insert', 'templates update'],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {

@@ -34,10 +34,18 @@ export function createSteps(life: Life, ref: HostRef) {
     /** reserve, cloneDisk. @param content what the source must hold; undefined: whatever it holds */
     prepare: (userCaKeys: string[], content: string | undefined) => {
       const withinMs = { reserve: timeouts.reserveMs, cloneDisk: timeouts.cloneDiskMs };
-      const { source, snapshotId, captureId = null, cpus, memoryMib, network } = spec;
+      const { source, snapshotId, captureId = null, cpus, memoryMib, network, boot = 'auto' } = spec;
       const disk = { source, snapshotId, captureId, cpus, memoryMib, egress: network.egress, userCaKeys };
+      const waking = { boot, project: life.record.project, isOffline: life.isOffline };
       const summary = `${snapshotId ?? captureId ?? source} → ${id} on ${hostId}`;
-      const input = { ...target, ...disk, ...(content !== undefined && { content }), withinMs, shownAfterMs };
+      const input = {
+        ...target,
+        ...disk,
+        ...waking,
+        ...(content !== undefined && { content }),
+        withinMs,
+        shownAfterMs,
+      };
       return reportingSteps(life, 'reserve', () => host(withinMs, summary).prepare(input));
     },
     signCertificate: (key: KeyToCertify) =>

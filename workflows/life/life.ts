@@ -35,6 +35,8 @@ export class Life extends RecordedLife {
   isOperatedOn = false;
   /** Its run is about to continue as new: what arrives now is for the next one. */
   isClosing = false;
+  /** The template that it would have woken from; null: none, as far as is known. */
+  templateKey: string | null = null;
   readonly patches: Patches;
   readonly death: MachineDeath;
   #stop: StopRequest | null = null;
@@ -85,6 +87,16 @@ export class Life extends RecordedLife {
   /** Its machine is another's to shut down. */
   get mayBeOff(): boolean {
     return this.input.mayBeOff ?? false;
+  }
+
+  /** Its cable is never in, so nobody can log in to it. */
+  get isOffline(): boolean {
+    return this.input.template === 'builder';
+  }
+
+  /** No other host than the one that was proposed may make it. */
+  get isBound(): boolean {
+    return this.input.template !== undefined;
   }
 
   /** As {@link foundOn}, with its installation. */

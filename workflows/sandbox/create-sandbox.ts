@@ -30,8 +30,9 @@ export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => 
     life.enter('booting', { macAddress: clone.macAddress });
     undo('awaitIp', host.releaseLease); // a guest may hold a lease as soon as it has booted
     undo('bootDomain', host.removeDomain);
-    const { ssh } = await host.start(clone, certificate);
-    life.enter('verifying-ssh', { ssh });
+    const { ssh, boot } = await host.start(clone, certificate);
+    life.enter('verifying-ssh', { ssh, ...(boot !== undefined && { boot }) });
+    life.templateKey = clone.templateKey ?? null;
   }, beforeUndo);
 }
 
@@ -39,14 +40,15 @@ export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => 
  * The API proposes hosts, then placement does; each accepts or refuses, and the next is asked. What one that refused has
  * promised all the same is taken back meanwhile: only the sandbox's end waits for that.
  */
-async function prepareSomewhere(
+export async function prepareSomewhere(
   life: Life,
   userCaKeys: string[],
   undo: Undo,
 ): Promise<{ host: CreateSteps; clone: Prepared['clone'] }> {
   const asked = new Set<string>();
   let refusal: unknown;
-  for (const propose of [async () => life.proposedHosts, () => proposeHosts(life)]) {
+  const proposed = async () => life.proposedHosts;
+  for (const propose of life.isBound ? [proposed] : [proposed, () => proposeHosts(life)]) {
     const { hostIds, installations = {}, content } = await propose();
     for (const hostId of hostIds) {
       if (asked.has(hostId)) continue;

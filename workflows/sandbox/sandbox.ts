@@ -2,6 +2,7 @@ import { allHandlersFinished, CancellationScope, condition, isCancellation, patc
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
+import { askForTemplate } from '../life/ask-for-template.ts';
 import { unprovedFailure } from '../life/forgotten.ts';
 import { Life } from '../life/life.ts';
 import { eventIdOf } from '../saga/audit-event.ts';
@@ -12,6 +13,7 @@ import { now } from '../saga/now.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
 import { abandonSnapshots } from '../snapshot/abandon-snapshots.ts';
 import { createBySteps } from './create-by-steps.ts';
+import { createOffline } from './create-offline.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { destroySandbox, proveUndone } from './destroy-sandbox.ts';
 import { Operations } from './operations.ts';
@@ -54,7 +56,8 @@ export async function sandbox(
   await condition(allHandlersFinished);
   if (!failure) return proof;
   if (life.record.stopReason === 'machine-ended') return { ...proof, died: failure }; // its saga did what it is for
-  return refusedOrFailed(failure, ['proposeHosts', 'reserve'], { ...proof, refused: failure });
+  const asking = failure.code === 'template_unavailable' ? ['cloneDisk'] : ['proposeHosts', 'reserve'];
+  return refusedOrFailed(failure, asking, { ...proof, refused: failure });
 }
 
 /** Until nothing is left but to take away what there is. `isUndone`: its create has failed, and taken it away already. */
@@ -101,7 +104,7 @@ async function provedGone(
 async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown> {
   const creating = new CancellationScope();
   void end.then(() => creating.cancel());
-  const create = life.hasMultiStepCreate ? createSandbox : createBySteps;
+  const create = life.isOffline ? createOffline : life.hasMultiStepCreate ? createSandbox : createBySteps;
   try {
     await creating.run(() =>
       create(life, async (cause) => startEnding(life, isCancellation(cause) ? await end : 'create-failed')),
@@ -109,8 +112,13 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
   } catch (error) {
     return error;
   }
+  if (life.isOffline) {
+    await life.recordChange('sandbox.state');
+    return null;
+  }
   await life.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: now() });
   life.used();
+  askForTemplate(life);
   return null;
 }
 

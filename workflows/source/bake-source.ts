@@ -10,7 +10,7 @@ import { refusedOrFailed } from '../saga/refused.ts';
 import { saga } from '../saga/saga.ts';
 import { BakeLife } from './bake-life.ts';
 import { bakeSteps } from './bake-steps.ts';
-import { Builder } from './builder.ts';
+import { builderOf } from './builder.ts';
 
 /**
  * From a snapshot to a source that refers to nothing of it:
@@ -26,7 +26,7 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   const life = new BakeLife(sourceId, input, name, actor, timeouts);
   const begun = await life.begin(requestedBake(input));
   if (begun.state !== 'baking') return begun;
-  const builder = new Builder(input);
+  const builder = builderOf(input);
   const destroyBuilder = () => life.retryUntilDone('destroyBuilder', () => builder.destroy());
   let image: BakedImage;
   try {

@@ -1,0 +1,100 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { MayflyError } from '../../model/errors.ts';
+import { ID_BYTES, sandboxIdFrom, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { PRESENT_TEMPLATE_STATES, type TemplateRecord } from '../../model/templates/template.ts';
+import type { TemplateIds, TemplateInput, TemplateWish } from '../../model/templates/template-saga.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+
+type OfKey = Pick<TemplateInput, 'hostId' | 'templateKey'>;
+
+/** The store notifies nobody. Milliseconds. */
+const LOOK_EVERY_MS = 200;
+const PROBES = 2;
+
+/** All follow from the template's own. */
+export function templateIdsOf(templateId: string): TemplateIds {
+  const idOf = (what: string) =>
+    sandboxIdFrom(createHash('sha256').update(`${templateId}/${what}`).digest().subarray(0, ID_BYTES));
+  const probeIds = Array.from({ length: PROBES }, (_, nth) => idOf(`probe/${nth}`));
+  return { templateId, builderId: idOf('builder'), probeIds };
+}
+
+/** What is known of templates, and what their workflows ask of the store. */
+export function createTemplateRecordActivities({
+  store,
+  reconciliation,
+}: {
+  store: Store;
+  reconciliation: Reconciliation;
+}) {
+  async function present({ hostId, templateKey }: OfKey): Promise<TemplateRecord[]> {
+    const all = await store.templates.all(PRESENT_TEMPLATE_STATES);
+    return all.filter((each) => each.hostId === hostId && each.key === templateKey);
+  }
+
+  return {
+    /** Those of a wish, unless such a template was begun before; else new ones. */
+    async templateIds({ templateId }: TemplateWish): Promise<TemplateIds> {
+      const isFree = templateId !== undefined && (await store.templates.get(templateId)) === null;
+      return templateIdsOf(isFree ? templateId : snapshotIdFrom(randomBytes(ID_BYTES)));
+    },
+
+    /** Writes all of the record, and appends to the audit trail of its source. The event's id makes a repetition harmless. */
+    async recordTemplate({ record, event }: { record: TemplateRecord; event: AuditEvent | null }): Promise<void> {
+      await store.templates.put(record);
+      if (event) await store.audit.record(sourceIdOf(record.hostId, record.source), event);
+    },
+
+    /** Those of that key that are not gone, the newest first. */
+    async recallTemplates(of: OfKey): Promise<TemplateRecord[]> {
+      return present(of);
+    },
+
+    /** How many sandboxes are being made on a host. */
+    async createsUnderWay({ hostId }: { hostId: string }): Promise<{ count: number }> {
+      const creating = await store.sandboxes.all(['requested', 'creating']);
+      return { count: creating.filter((record) => record.hostId === hostId).length };
+    },
+
+    /** Whether those that woke from one memory are different machines. @throws MayflyError template_failed */
+    async compareProbes({ probeIds }: TemplateIds): Promise<void> {
+      const probes = await Promise.all(probeIds.map((id) => store.sandboxes.get(id)));
+      const said = {
+        'host keys': probes.map((probe) => probe?.ssh?.hostKey),
+        addresses: probes.map((probe) => probe?.ssh && `${probe.ssh.address} ${probe.ssh.port}`),
+        'MAC addresses': probes.map((probe) => probe?.macAddress),
+      };
+      for (const [what, values] of Object.entries(said)) {
+        const known = new Set(values.filter((value) => value));
+        if (known.size === probeIds.length) continue;
+        throw new MayflyError(
+          'template_failed',
+          `${probeIds.join(' and ')} woke with the same ${what}, or without any.`,
+        );
+      }
+    },
+
+    /** Has the workflow of that key hear that a template is wanted; it is begun where there is none. */
+    async wantTemplate({ input, wish }: { input: TemplateInput; wish: TemplateWish }): Promise<void> {
+      await reconciliation.wantTemplate(input, wish);
+    },
+
+    /** Resolves when the store has a template of that key, whatever its state. */
+    async awaitTemplate(of: OfKey): Promise<{ templateId: string }> {
+      const { cancellationSignal: signal, heartbeat } = Context.current();
+      for (;;) {
+        signal.throwIfAborted();
+        const [record] = (await present(of)).filter(({ state }) => state !== 'failed');
+        if (record) return { templateId: record.id };
+        heartbeat();
+        await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+      }
+    },
+  };
+}
+
+export type TemplateRecordActivities = ReturnType<typeof createTemplateRecordActivities>;

@@ -1,0 +1,62 @@
+import type { Hypervisor } from '../../host/hypervisor.ts';
+import type { HostTemplate, TemplateRequest, TemplateUse } from '../../host/templates.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { stepContext } from '../step/step-context.ts';
+import type { StepTarget } from '../step/steps.ts';
+
+export interface TemplateTarget extends StepTarget {
+  templateId: string;
+}
+
+export interface PublishInput extends TemplateTarget, Pick<HostTemplate, 'savedAt'> {
+  templateKey: string;
+}
+
+/** How a template is on its host. */
+export interface TemplateLook {
+  /** What one of that machine would be called now; null: there is none to be made. */
+  templateKey: string | null;
+  /** Null: the host knows nothing of it. */
+  use: TemplateUse | null;
+}
+
+/** The steps of a template that are not those of a snapshot. */
+export function createTemplateActivities({ hypervisor }: { hypervisor: Pick<Hypervisor, 'templates'> }) {
+  const { templates } = hypervisor;
+
+  /** Null also when its source is gone. @throws MayflyError host_unavailable */
+  async function keyOf(request: TemplateRequest): Promise<string | null> {
+    try {
+      return await templates.keyOf(request, stepContext());
+    } catch (error) {
+      if (error instanceof MayflyError && error.code === 'source_not_found') return null;
+      throw error;
+    }
+  }
+
+  return {
+    async lookAtTemplate({
+      of,
+      templateId,
+    }: {
+      of: TemplateRequest;
+      templateId: string | null;
+    }): Promise<TemplateLook> {
+      const [templateKey, uses] = await Promise.all([keyOf(of), templates.uses()]);
+      return { templateKey, use: uses.find((use) => use.templateId === templateId) ?? null };
+    },
+
+    /** @param target of its builder @throws MayflyError template_failed */
+    async settleTemplate({ sandboxId }: TemplateTarget): Promise<void> {
+      await templates.settle(sandboxId, stepContext());
+    },
+    async publishTemplate({ templateKey: key, templateId, savedAt }: PublishInput): Promise<void> {
+      await templates.publish({ key, templateId, savedAt });
+    },
+    async retireTemplate({ templateId }: TemplateTarget): Promise<void> {
+      await templates.retire(templateId);
+    },
+  };
+}
+
+export type TemplateActivities = ReturnType<typeof createTemplateActivities>;

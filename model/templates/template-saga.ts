@@ -1,0 +1,101 @@
+import type { HostRef } from '../host.ts';
+import type { Actor, SandboxFailure } from '../sandbox/sandbox.ts';
+import type { Timeouts } from '../sandbox/timeouts.ts';
+import type { TemplateRecord, TemplateSubject, TemplateTimes } from './template.ts';
+
+/** The workflow of one key on one host, while there is a template of it, or somebody wants one; its id is {@link templateWorkflowIdOf}. */
+export const TEMPLATE_WORKFLOW = 'template';
+export interface TemplateInput extends HostRef, TemplateSubject {
+  /** As the host has said it, see host/templates.ts. */
+  templateKey: string;
+  actor: Actor;
+  /** `@default` DEFAULT_TEMPLATE_TIMES */
+  times?: Partial<TemplateTimes>;
+  /** Of its builder and its probes. `@default` DEFAULT_TIMEOUTS */
+  timeouts?: Partial<Timeouts>;
+  /** What the run before this one hands over. `@default` this is the first */
+  continued?: ContinuedTemplate;
+}
+
+/** What a run of a template's workflow hands to the next one: never in the middle of a build, or of a removal. */
+export interface ContinuedTemplate {
+  /** The one that is ready; null: none. */
+  ready: TemplateRecord | null;
+  /** The last that failed, and is not replaced yet. */
+  failed: TemplateRecord | null;
+  /** Builds that failed, one after another. */
+  failures: number;
+  /** Milliseconds since 1970: no build before. */
+  retryAt: number;
+  wanted: TemplateWish | null;
+}
+
+/** A template, and the sandboxes that its build needs. */
+export type TemplateIds = Pick<TemplateRecord, 'builderId' | 'probeIds'> & { templateId: string };
+
+/** Signal with a {@link TemplateWish}: a sandbox would have woken from it, or somebody asks for one. */
+export const TEMPLATE_WANTED = 'templateWanted';
+export interface TemplateWish {
+  /** The id that the next one shall have. `@default` a new one */
+  templateId?: string;
+}
+
+/** Signal with a {@link TemplateRemoval}: none wakes from it any more, and it goes. */
+export const REMOVE_TEMPLATE = 'removeTemplate';
+export interface TemplateRemoval {
+  templateId: string;
+}
+
+/** Signal, no arguments: its host may not wake from it any more. */
+export const LOOK_AT_TEMPLATE = 'lookAtTemplate';
+
+export function templateWorkflowIdOf({ hostId, templateKey }: Pick<TemplateInput, 'hostId' | 'templateKey'>): string {
+  return `template/${hostId}/${templateKey}`;
+}
+
+/** The workflow that asks a host which template one wants, and then for that; its id is {@link templateRequestWorkflowIdOf}. */
+export const MAKE_TEMPLATE_WORKFLOW = 'makeTemplate';
+export interface MakeTemplateInput extends Omit<TemplateInput, 'templateKey' | 'continued'> {
+  /** The id that it shall have, if none is there and none is being made. */
+  templateId: string;
+}
+
+/** The template that there is then, whose id may be another; or why there is none. */
+export type MadeTemplate = { templateId: string } | { refused: Pick<SandboxFailure, 'code' | 'message'> };
+
+export function templateRequestWorkflowIdOf(templateId: string): string {
+  return `template-request/${templateId}`;
+}
+
+/** The first record of a template: what was asked for, and nothing that has happened. @param at ISO 8601 */
+export function newTemplate(
+  input: TemplateInput,
+  { templateId: id, builderId, probeIds }: TemplateIds,
+  at: string,
+): TemplateRecord {
+  const { hostId, installationId = null, templateKey: key, project, source, cpus, memoryMib, actor } = input;
+  return {
+    id,
+    key,
+    hostId,
+    installationId,
+    project,
+    source,
+    cpus,
+    memoryMib,
+    state: 'building',
+    reason: null,
+    retryAt: null,
+    builderId,
+    probeIds,
+    createdBy: actor,
+    createdAt: at,
+    savedAt: null,
+    readyAt: null,
+    wakes: 0,
+    lastUsedAt: null,
+    sizeBytes: null,
+    waitingFor: null,
+    updatedAt: at,
+  };
+}

@@ -1,0 +1,100 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  type ActivityOptions,
+  CancellationScope,
+  type ChildWorkflowHandle,
+  getExternalWorkflowHandle,
+  log,
+  ParentClosePolicy,
+  proxyActivities,
+  startChild,
+} from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import type { ErrorCode } from '../../model/errors.ts';
+import { DESTROY, SANDBOX_WORKFLOW, type SandboxInput, type StopRequest } from '../../model/sagas/messages.ts';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import { refusal } from '../saga/failure.ts';
+import type { sandbox } from '../sandbox/sandbox.ts';
+import { UNTIL_DONE } from './bake-life.ts';
+
+type Sandbox = ChildWorkflowHandle<typeof sandbox>;
+
+/** All steps of a create together have less. */
+const WAIT: ActivityOptions = {
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '2s' },
+};
+const { awaitRunning } = proxyActivities<ControlActivities>(WAIT);
+const { stateOf } = proxyActivities<ControlActivities>(UNTIL_DONE);
+
+/** A sandbox that a task makes for itself: an ordinary one, with its own saga, TTL and proof. */
+export class TaskSandbox {
+  #child: Sandbox | null = null;
+
+  /** @param otherwise the code of a failure that has none of its own */
+  constructor(
+    private readonly input: SandboxInput,
+    private readonly otherwise: ErrorCode,
+  ) {}
+
+  /**
+   * Makes it. Resolves when it runs; one that is offline, when it boots.
+   * @throws ApplicationFailure with the code of why it does not
+   */
+  async start(): Promise<void> {
+    const { id: sandboxId, template } = this.input;
+    this.#child = await this.#begin(this.input);
+    const wait = { sandboxId, otherwise: this.otherwise, isOffline: template === 'builder' };
+    const failure = await awaitRunning.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [wait]);
+    if (failure) throw refusal(failure.code, failure.message);
+  }
+
+  /** Ends it, and returns when the store has the proof that nothing of it is left. @throws when it must be asked again */
+  async destroy(): Promise<void> {
+    const { id: sandboxId } = this.input;
+    if (this.#child) await this.#end(this.#child);
+    const state = await stateOf({ sandboxId });
+    if (state === null || isFinal(state)) return;
+    // its workflow was ended from outside, or is another's child: one takes over, or is told
+    const other = await this.#beginUnlessThere();
+    if (other) await this.#end(other);
+    throw new Error(`${sandboxId} was ${state}, and has been told once more to end`);
+  }
+
+  /** @returns null where one runs, which has been told to end */
+  async #beginUnlessThere(): Promise<Sandbox | null> {
+    try {
+      return await this.#begin({ ...this.input, begin: 'destroy' });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      const { id, createdBy } = this.input;
+      await getExternalWorkflowHandle(workflowIdOf(id)).signal<[StopRequest]>(DESTROY, { actor: createdBy });
+      return null;
+    }
+  }
+
+  /** What it ended with is in its record, also when it ended before it was told to. */
+  async #end(child: Sandbox): Promise<void> {
+    try {
+      await child.signal<[StopRequest]>(DESTROY, { actor: this.input.createdBy });
+      await child.result();
+    } catch (error) {
+      log.info('a sandbox of a task ended otherwise', { id: this.input.id, why: String(error) });
+    }
+  }
+
+  /** Of its own scope: a task that is cancelled ends it by its undo. */
+  #begin(input: SandboxInput): Promise<Sandbox> {
+    return CancellationScope.nonCancellable(() =>
+      startChild<typeof sandbox>(SANDBOX_WORKFLOW, {
+        workflowId: workflowIdOf(input.id),
+        args: [input],
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        staticSummary: readable(`${input.id} from ${input.spec.snapshotId ?? input.spec.source}`),
+      }),
+    );
+  }
+}

@@ -1,0 +1,116 @@
+import { CancellationScope, condition, isCancellation, sleep } from '@temporalio/workflow';
+import { newTemplate } from '../../model/templates/template-saga.ts';
+import { control, controlUntilDone } from '../saga/control.ts';
+import { failureOf, refusal } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
+import { saga } from '../saga/saga.ts';
+import type { TemplateLife } from './template-life.ts';
+import { RecordedTemplate } from './template-record.ts';
+import { templateSandboxes } from './template-sandboxes.ts';
+import { lookAtTemplate, templateSteps } from './template-steps.ts';
+
+/**
+ * Builds a template, unless somebody asks for it to go meanwhile.
+ * @returns the one that is ready; null: there is none, and its record says why
+ */
+export async function buildTemplate(life: TemplateLife, usedAt: string | null): Promise<RecordedTemplate | null> {
+  const task = await begin(life, usedAt);
+  const { id } = task.record;
+  const building = new CancellationScope();
+  let isOver = false;
+  void condition(() => isOver || life.isToGo(id)).then(() => {
+    if (!isOver) building.cancel();
+  });
+  try {
+    await building.run(() => build(task));
+    await task.recordChange({ state: 'ready', readyAt: now(), waitingFor: null }, 'template.ready');
+    return task;
+  } catch (error) {
+    isOver = true;
+    await notBuilt(task, error);
+    if (CancellationScope.current().consideredCancelled) throw error;
+    return null;
+  } finally {
+    isOver = true;
+  }
+}
+
+/** In place of one that has failed. */
+async function begin(life: TemplateLife, lastUsedAt: string | null): Promise<RecordedTemplate> {
+  const { failed, input, wish } = life;
+  const ids = await controlUntilDone.templateIds(wish ?? {});
+  life.wish = null;
+  if (failed) await failed.recordChange({ state: 'gone', retryAt: null });
+  life.failed = null;
+  const task = new RecordedTemplate(life, { ...newTemplate(input, ids, now()), lastUsedAt });
+  await task.recordChange({ waitingFor: `the creates that are under way on ${input.hostId}` }, 'template.building');
+  return task;
+}
+
+/**
+ * From a host that is quiet to a template that is known to work:
+ *
+ *   builder (boots with its cable out) → settle → save, verify → builder destroyed → two probes wake from it → compared →
+ *   probes destroyed → published
+ *
+ * When a step fails, the undos run newest first until they hold, and nothing of it is left.
+ */
+async function build(task: RecordedTemplate): Promise<void> {
+  await untilQuiet(task);
+  await task.step('lookAtTemplate', () => refuseChanged(task));
+  await task.recordChange({ waitingFor: null });
+  const { id: templateId, builderId, probeIds } = task.record;
+  const step = templateSteps(task);
+  const { builder, probes } = templateSandboxes(task);
+  const destroyBuilder = () => task.retryUntilDone('destroyBuilder', () => builder.destroy());
+  const destroyProbes = async () => {
+    for (const probe of probes) await task.retryUntilDone('destroyProbes', () => probe.destroy());
+  };
+  await saga(async (undo) => {
+    undo('saveSnapshot', step.removeSnapshot);
+    undo('startBuilder', destroyBuilder); // with which its steps end: none saves any more
+    await task.step('startBuilder', () => builder.start());
+    await step.settleTemplate();
+    await step.saveSnapshot();
+    const { savedAt, sizeBytes } = await step.verifySnapshot();
+    await destroyBuilder();
+    await task.recordChange({ state: 'verifying', savedAt, sizeBytes });
+    undo('startProbes', destroyProbes);
+    await task.step('startProbes', async () => void (await Promise.all(probes.map((probe) => probe.start()))));
+    await task.step('compareProbes', () => control.compareProbes({ templateId, builderId, probeIds }));
+    await destroyProbes();
+    undo('publishTemplate', step.retireTemplate);
+    await step.publishTemplate(savedAt);
+  });
+}
+
+/** Who creates a sandbox now comes first. */
+async function untilQuiet({ life, record }: RecordedTemplate): Promise<void> {
+  const { quietMs, quietLookMs } = life.times;
+  for (const until = Date.now() + quietMs; Date.now() < until; await sleep(quietLookMs)) {
+    const { count } = await control.createsUnderWay({ hostId: record.hostId });
+    if (count === 0) return;
+  }
+}
+
+/** What was asked for must be what would be built: nobody else's word is taken for a key. @throws ApplicationFailure template_failed */
+async function refuseChanged({ life, record }: RecordedTemplate): Promise<void> {
+  const { templateKey } = await lookAtTemplate(life.input, null);
+  if (templateKey !== record.key) throw refusal('template_failed', 'What it would be made of has changed since.');
+}
+
+async function notBuilt(task: RecordedTemplate, error: unknown): Promise<void> {
+  const { life, record } = task;
+  if (life.isToGo(record.id)) {
+    await task.recordChange(
+      { state: 'gone', reason: 'It was deleted while it was built.', waitingFor: null },
+      'template.gone',
+    );
+    return;
+  }
+  const { step, message } = failureOf(error, task.failedStep);
+  const reason = isCancellation(error) ? 'Its workflow was cancelled.' : `${step}: ${message}`;
+  const retryAt = life.noteFailure();
+  await task.recordChange({ state: 'failed', reason, retryAt, waitingFor: null }, 'template.failed');
+  life.failed = task;
+}

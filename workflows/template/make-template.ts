@@ -1,0 +1,28 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
+import { failureOf } from '../saga/failure.ts';
+import { lookAtTemplate } from './template-steps.ts';
+
+const { wantTemplate, awaitTemplate } = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
+});
+
+/** Asks the host what such a template is called, and for that one; resolves when the store has it. What is refused is its result. */
+export async function makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<MadeTemplate> {
+  const { hostId, source } = wanted;
+  try {
+    const { templateKey } = await lookAtTemplate(wanted, null);
+    if (templateKey === null) {
+      const message = `${hostId} makes no templates of ${JSON.stringify(source)}, or of no machine at all.`;
+      return { refused: { code: 'template_unsupported', message } };
+    }
+    await wantTemplate({ input: { ...wanted, templateKey }, wish: { templateId } });
+    return await awaitTemplate({ hostId, templateKey });
+  } catch (error) {
+    const { code, message } = failureOf(error, 'lookAtTemplate');
+    return { refused: { code, message } };
+  }
+}

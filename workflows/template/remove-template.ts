@@ -1,0 +1,38 @@
+import { controlUntilDone } from '../saga/control.ts';
+import type { TemplateLife } from './template-life.ts';
+import { RecordedTemplate } from './template-record.ts';
+import { templateSandboxes } from './template-sandboxes.ts';
+import { templateSteps } from './template-steps.ts';
+
+/** Takes a template away that is not woken from any more; what woke from it lives on. */
+export async function removeTemplate(task: RecordedTemplate, reason: string): Promise<void> {
+  await task.recordChange({ state: 'removing', reason });
+  const step = templateSteps(task);
+  await step.retireTemplate();
+  await step.removeSnapshot();
+  await task.recordChange({ state: 'gone', waitingFor: null, retryAt: null }, 'template.gone');
+}
+
+/**
+ * What there is of that key when a run begins. What was ready stays so; what was half made by a run that is lost, or half
+ * removed, goes.
+ */
+export async function recallTemplate(life: TemplateLife): Promise<RecordedTemplate | null> {
+  const { continued, hostId, templateKey } = life.input;
+  if (continued) return continued.ready && new RecordedTemplate(life, continued.ready);
+  let ready: RecordedTemplate | null = null;
+  for (const record of await controlUntilDone.recallTemplates({ hostId, templateKey })) {
+    const task = new RecordedTemplate(life, record);
+    if (record.state === 'ready' && ready === null) ready = task;
+    else if (record.state === 'failed' && life.failed === null) life.recallFailure(task);
+    else await removeHalf(task);
+  }
+  return ready;
+}
+
+async function removeHalf(task: RecordedTemplate): Promise<void> {
+  const { builder, probes } = templateSandboxes(task);
+  for (const probe of probes) await task.retryUntilDone('destroyProbes', () => probe.destroy());
+  await task.retryUntilDone('destroyBuilder', () => builder.destroy());
+  await removeTemplate(task, 'The workflow that worked on it was lost.');
+}

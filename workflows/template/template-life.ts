@@ -1,0 +1,113 @@
+import { condition, continueAsNew, defineSignal, setHandler } from '@temporalio/workflow';
+import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
+import { DEFAULT_TEMPLATE_TIMES, type TemplateTimes } from '../../model/templates/template.ts';
+import {
+  LOOK_AT_TEMPLATE,
+  REMOVE_TEMPLATE,
+  TEMPLATE_WANTED,
+  type TemplateInput,
+  type TemplateRemoval,
+  type TemplateWish,
+} from '../../model/templates/template-saga.ts';
+import { shallContinue } from '../saga/continuing.ts';
+import { RecordedTemplate } from './template-record.ts';
+
+const wanted = defineSignal<[TemplateWish]>(TEMPLATE_WANTED);
+const remove = defineSignal<[TemplateRemoval]>(REMOVE_TEMPLATE);
+const look = defineSignal(LOOK_AT_TEMPLATE);
+
+/** The templates of one key on one host, one after another: what is asked of them, and how the builds before went. */
+export class TemplateLife {
+  readonly times: TemplateTimes;
+  readonly timeouts: Timeouts;
+  /** Somebody wants one, and there is none. */
+  wish: TemplateWish | null;
+  isToLook = false;
+  /** The last that failed, until another is begun in its place. */
+  failed: RecordedTemplate | null;
+  readonly #toGo = new Set<string>();
+  #failures: number;
+  #retryAt: number;
+  #events = 0;
+
+  constructor(readonly input: TemplateInput) {
+    const { continued } = input;
+    this.times = { ...DEFAULT_TEMPLATE_TIMES, ...input.times };
+    this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
+    this.wish = continued?.wanted ?? null;
+    this.failed = continued?.failed ? new RecordedTemplate(this, continued.failed) : null;
+    this.#failures = continued?.failures ?? 0;
+    this.#retryAt = continued?.retryAt ?? 0;
+    setHandler(wanted, (wish) => {
+      this.wish = { ...wish, ...this.wish };
+      this.isToLook = true;
+    });
+    setHandler(remove, ({ templateId }) => {
+      this.#toGo.add(templateId);
+    });
+    setHandler(look, () => {
+      this.isToLook = true;
+    });
+  }
+
+  /** Distinguishes the audit events of this run. */
+  nextEvent(): number {
+    return this.#events++;
+  }
+
+  /** Whether somebody has asked for that one to go. */
+  isToGo(templateId: string): boolean {
+    return this.#toGo.has(templateId);
+  }
+
+  /** One was built, and woken from. */
+  forgetFailures(): void {
+    this.#failures = 0;
+  }
+
+  /** One could not be built, or was not woken from. @returns before when no other is begun, ISO 8601 */
+  noteFailure(): string {
+    const { firstRetryMs, longestRetryMs } = this.times;
+    this.#retryAt = Date.now() + Math.min(firstRetryMs * 2 ** this.#failures++, longestRetryMs);
+    return new Date(this.#retryAt).toISOString();
+  }
+
+  /** What failed in a run that was lost. */
+  recallFailure(failed: RecordedTemplate): void {
+    this.failed = failed;
+    this.#failures = Math.max(1, this.#failures);
+    this.#retryAt = Math.max(this.#retryAt, Date.parse(failed.record.retryAt ?? failed.record.updatedAt));
+  }
+
+  /** Resolves when another is to be built; false: nobody has wanted one for long, or ever. */
+  async untilWanted(): Promise<boolean> {
+    await this.#dropFailed();
+    const isFailedToGo = () => this.failed !== null && this.isToGo(this.failed.record.id);
+    const isHeard = () => this.wish !== null || isFailedToGo() || shallContinue();
+    const rememberedMs = this.#failures > 0 ? this.#retryAt + this.times.rememberedMs - Date.now() : 0;
+    if (!isHeard() && (rememberedMs <= 0 || !(await condition(isHeard, rememberedMs)))) return false;
+    const isCut = () => isFailedToGo() || shallContinue();
+    const pauseMs = this.#retryAt - Date.now();
+    if (this.wish !== null && pauseMs > 0) await condition(isCut, pauseMs);
+    if (!isCut()) return true;
+    if (!isFailedToGo()) await this.continueAsNew(null);
+    return this.untilWanted();
+  }
+
+  async #dropFailed(): Promise<void> {
+    if (this.failed === null || !this.isToGo(this.failed.record.id)) return;
+    await this.failed.recordChange({ state: 'gone', retryAt: null }, 'template.gone');
+    this.failed = null;
+  }
+
+  continueAsNew(ready: RecordedTemplate | null): Promise<never> {
+    const continued = {
+      ready: ready?.record ?? null,
+      failed: this.failed?.record ?? null,
+      failures: this.#failures,
+      retryAt: this.#retryAt,
+      wanted: this.wish,
+    };
+    return continueAsNew<(input: TemplateInput) => Promise<void>>({ ...this.input, continued });
+  }
+}
