@@ -69,7 +69,7 @@ export interface TemplateTimes {
   longestRetryMs: number;
   /** How long after that failures are remembered, when nobody asks for a template. */
   rememberedMs: number;
-  /** The guest has a minute for it. */
+  /** The guest boots meanwhile, to its end. */
   settleMs: number;
 }
 
@@ -82,7 +82,7 @@ export const DEFAULT_TEMPLATE_TIMES: TemplateTimes = {
   firstRetryMs: 30_000,
   longestRetryMs: 600_000,
   rememberedMs: 3_600_000,
-  settleMs: 90_000,
+  settleMs: 200_000,
 };
 
 /** After so many another takes its place, as after {@link TemplateTimes.oldMs}. */

@@ -1,12 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { templateIdsOf } from '../../activities/template/template-record.ts';
-import { GOLDEN } from '../../host/in-memory/machine.ts';
+import { GOLDEN, type InMemoryMachine } from '../../host/in-memory/machine.ts';
+import type { TemplateUse } from '../../host/templates.ts';
 import { ID_BYTES, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
-import type { TemplateRecord, TemplateTimes } from '../../model/templates/template.ts';
-import { type TemplateIds, type TemplateInput, templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
-import { wantTemplate } from '../../sagas/templates.ts';
+import {
+  TEMPLATE_STATES,
+  type TemplateRecord,
+  type TemplateState,
+  type TemplateSubject,
+  type TemplateTimes,
+} from '../../model/templates/template.ts';
+import {
+  LOOK_AT_TEMPLATE,
+  type TemplateIds,
+  type TemplateInput,
+  templateWorkflowIdOf,
+} from '../../model/templates/template-saga.ts';
+import { resumeTemplate, wantTemplate } from '../../sagas/templates.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
@@ -20,33 +32,48 @@ const TIMES = {
   longestRetryMs: 400,
   rememberedMs: 0,
 };
-
 let nextMib = 64;
 
 /** The templates of one test: of a machine of a size that no other test asks for. */
 export class TestTemplates {
-  readonly subject = { project: 'default', source: GOLDEN, cpus: null, memoryMib: nextMib++ };
+  readonly size = { memoryMib: nextMib++ };
+  readonly subject = { project: 'default', source: GOLDEN, cpus: null, ...this.size };
+  readonly #inputs: TemplateInput[] = [];
   readonly #made = new Set<string>();
 
-  constructor(private readonly mayfly: MayflyCase) {}
+  constructor(
+    private readonly mayfly: MayflyCase,
+    private readonly memory: InMemoryMachine,
+  ) {}
 
-  async input(times: Partial<TemplateTimes> = {}): Promise<TemplateInput> {
+  async input(times: Partial<TemplateTimes> = {}, source = GOLDEN): Promise<TemplateInput> {
+    return this.#inputOf({ ...this.subject, source }, times);
+  }
+
+  async #inputOf(subject: TemplateSubject, times: Partial<TemplateTimes> = {}): Promise<TemplateInput> {
     const { hostId, installationId } = this.mayfly.hostRef;
+    const templateKey = await this.mayfly.templateKey(subject);
     const actor = { apiKeyId: 'test', agentId: null };
-    return {
-      ...this.subject,
-      hostId,
-      installationId,
-      templateKey: await this.mayfly.templateKey(this.subject),
-      actor,
-      times: { ...TIMES, ...times },
-      timeouts: TEST_TIMEOUTS,
-    };
+    const of = { ...subject, hostId, installationId, templateKey, actor };
+    const input = { ...of, times: { ...TIMES, ...times }, timeouts: TEST_TIMEOUTS };
+    this.#inputs.push(input);
+    return input;
+  }
+
+  /** A source of this test alone. */
+  ownSource(): string {
+    const name = `golden-${this.size.memoryMib}`;
+    this.memory.images.set(name, { files: new Map(), isRunning: false, baked: null });
+    return name;
+  }
+
+  changeSource(name: string): void {
+    this.memory.images.set(name, { files: new Map([['new', 'content']]), isRunning: false, baked: null });
   }
 
   /** The ids of one that is to be built. */
-  ids(): TemplateIds {
-    const ids = templateIdsOf(snapshotIdFrom(randomBytes(ID_BYTES)));
+  ids(templateId = snapshotIdFrom(randomBytes(ID_BYTES))): TemplateIds {
+    const ids = templateIdsOf(templateId);
     this.#made.add(ids.templateId);
     for (const id of [ids.builderId, ...ids.probeIds]) this.mayfly.own(id);
     return ids;
@@ -60,8 +87,23 @@ export class TestTemplates {
     await this.mayfly.sagas.removeTemplate(input, templateId);
   }
 
-  /** The record, as soon as it is in that state. */
-  until(templateId: string, ...states: TemplateRecord['state'][]): Promise<TemplateRecord> {
+  async resume(input: TemplateInput): Promise<void> {
+    await resumeTemplate(this.mayfly.client, input);
+  }
+
+  async look(input: TemplateInput): Promise<void> {
+    await this.#workflow(input).signal(LOOK_AT_TEMPLATE);
+  }
+
+  /** What its host tells of it from now on. */
+  change(templateId: string, changes: Partial<TemplateUse>): void {
+    for (const template of this.memory.templates.values()) {
+      if (template.templateId === templateId) template.use = { ...template.use, ...changes };
+    }
+  }
+
+  /** The record, as soon as it is in one of those states. */
+  until(templateId: string, ...states: TemplateState[]): Promise<TemplateRecord> {
     return eventually(
       () => this.mayfly.store.templates.get(templateId),
       (record): record is TemplateRecord => record !== null && states.includes(record.state),
@@ -70,16 +112,16 @@ export class TestTemplates {
 
   /** All of that key, whatever their states, the newest first. */
   async all({ templateKey }: TemplateInput): Promise<TemplateRecord[]> {
-    const all = await this.mayfly.store.templates.all([
-      'building',
-      'verifying',
-      'ready',
-      'stale',
-      'removing',
-      'failed',
-      'gone',
-    ]);
-    return all.filter(({ key }) => key === templateKey);
+    return (await this.mayfly.store.templates.all(TEMPLATE_STATES)).filter(({ key }) => key === templateKey);
+  }
+
+  /** The id of one that sandboxes have asked for, as soon as it is begun. */
+  async begun(input: TemplateInput): Promise<string> {
+    const [record] = await eventually(
+      () => this.all(input),
+      (records) => records.length > 0,
+    );
+    return this.ids(record?.id).templateId;
   }
 
   /** A template that is ready. */
@@ -91,40 +133,68 @@ export class TestTemplates {
     return ids;
   }
 
-  /** Resolves when the workflow of that key has ended. */
-  async over(input: TemplateInput): Promise<void> {
-    await this.mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).result();
+  /** Resolves when the workflow of that key is at a step of its host. */
+  async at(input: TemplateInput, step: string): Promise<void> {
+    const pending = async () => (await this.#workflow(input).describe()).raw.pendingActivities ?? [];
+    await eventually(pending, (all) => all.some(({ activityType }) => activityType?.name === step));
   }
 
-  /** Whether anything of it is on the host: its memory, its place among what sandboxes wake from, its builder, its probes. */
+  /** Resolves when it has waited for some time: its history has grown by looks. */
+  async looksOften(input: TemplateInput): Promise<void> {
+    await eventually(
+      () => this.#workflow(input).describe(),
+      ({ historyLength }) => historyLength > 40,
+    );
+  }
+
+  /** Resolves when the workflow of that key has ended. */
+  async over(input: TemplateInput): Promise<void> {
+    await this.#workflow(input).result();
+  }
+
+  /** What of it is on the host: its memory, its place among what sandboxes wake from, its builder, its probes. */
   async left({ templateId, builderId, probeIds }: TemplateIds): Promise<string[]> {
-    const { memory, store } = this.mayfly;
+    const { snapshots, templates, workspaces, domains } = this.memory;
     const left: string[] = [];
-    if (memory?.snapshots.has(templateId)) left.push('memory');
-    if ([...(memory?.templates.values() ?? [])].some((one) => one.templateId === templateId)) left.push('index');
+    if (snapshots.has(templateId)) left.push('memory');
+    if ([...templates.values()].some((one) => one.templateId === templateId)) left.push('index');
     for (const id of [builderId, ...probeIds]) {
-      const record = await store.sandboxes.get(id);
+      const record = await this.mayfly.store.sandboxes.get(id);
       if (record && !isFinal(record.state)) left.push(`${id} is ${record.state}`);
-      if (memory?.workspaces.has(id) || memory?.domains.has(id)) left.push(`${id} on its host`);
+      if (workspaces.has(id) || domains.has(id)) left.push(`${id} on its host`);
     }
     return left;
   }
 
+  /** What the audit trail of the source says of the templates of this test, in order. */
   async told(): Promise<string[]> {
-    const entries = await this.mayfly.store.audit.entries(sourceIdOf(this.mayfly.hostRef.hostId, GOLDEN), {
-      limit: 500,
-    });
+    const { hostId } = this.mayfly.hostRef;
+    const entries = await this.mayfly.store.audit.entries(sourceIdOf(hostId, GOLDEN), { limit: 1_000 });
     const bodies = entries.map(({ body }) => JSON.parse(body) as { kind: string; detail: { templateId?: string } });
     return bodies.filter(({ detail }) => this.#made.has(detail.templateId ?? '')).map(({ kind }) => kind);
   }
 
-  /** Takes away what is ready, and ends the workflow of that key. */
-  async clear(input: TemplateInput): Promise<void> {
-    for (const { id, state } of await this.all(input)) {
-      if (state === 'gone') continue;
-      await this.remove(input, id);
-      await this.until(id, 'gone');
+  /** One that a sandbox of this test has asked for is to go at its end too. */
+  async forget(subject: TemplateSubject): Promise<void> {
+    await this.begun(await this.#inputOf(subject));
+  }
+
+  /** Takes away what is there of every key, and ends its workflow. */
+  async clear(): Promise<void> {
+    for (const input of this.#inputs) {
+      for (const { id, state } of await this.all(input)) {
+        if (state === 'gone') continue;
+        await this.remove(input, id);
+        await this.until(id, 'gone');
+        expect(await this.left(templateIdsOf(id))).toEqual([]);
+      }
+      await this.#workflow(input)
+        .terminate('the test is over')
+        .catch(() => undefined);
     }
-    await this.over(input);
+  }
+
+  #workflow(input: TemplateInput) {
+    return this.mayfly.client.workflow.getHandle(templateWorkflowIdOf(input));
   }
 }

@@ -60,7 +60,7 @@ export class TemplateLife {
     return this.#toGo.has(templateId);
   }
 
-  /** One was built, and woken from. */
+  /** One was built, and woken from; or somebody does not want it. */
   forgetFailures(): void {
     this.#failures = 0;
   }
@@ -98,6 +98,7 @@ export class TemplateLife {
     if (this.failed === null || !this.isToGo(this.failed.record.id)) return;
     await this.failed.recordChange({ state: 'gone', retryAt: null }, 'template.gone');
     this.failed = null;
+    this.forgetFailures();
   }
 
   continueAsNew(ready: RecordedTemplate | null): Promise<never> {

@@ -40,6 +40,7 @@ export async function template(input: TemplateInput): Promise<void> {
 /** @returns the one that has taken its place */
 async function succeed(life: TemplateLife, task: RecordedTemplate, end: TemplateEnd): Promise<RecordedTemplate | null> {
   if (end === 'failing') life.noteFailure();
+  if (end === 'deleted') life.forgetFailures();
   const next = end === 'old' ? await buildTemplate(life, task.record.lastUsedAt) : null;
   if (end !== 'deleted') await task.recordChange({ state: 'stale', reason: SAID[end] }, 'template.stale');
   await removeTemplate(task, SAID[end]);

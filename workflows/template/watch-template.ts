@@ -44,10 +44,10 @@ async function recordUse(task: RecordedTemplate, { use }: TemplateLook): Promise
 function endOf({ life, record }: RecordedTemplate, { templateKey, use }: TemplateLook): TemplateEnd | null {
   if (templateKey !== record.key) return 'changed';
   if (!use?.isReady) return 'failing';
-  life.wish = null; // who asked has come too early, and finds it now
   const { oldMs, unusedMs } = life.times;
   const since = (at: string | null) => Date.now() - Date.parse(at ?? record.readyAt ?? record.createdAt);
   if (since(record.lastUsedAt) > unusedMs) return 'unused';
   if (since(record.savedAt) > oldMs || use.wakes >= MOST_WAKES) return 'old';
+  life.wish = null; // who asked has come too early, and finds it now
   return null;
 }
