@@ -34,6 +34,7 @@ import { snapshotRoutes } from './snapshots/snapshots.ts';
 import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { Streams } from './streams/streams.ts';
+import { templateRoutes } from './templates/templates.ts';
 
 /** The HTTP API as one Hono app; `app.fetch` is what a server is given. */
 export function createApp(deps: AppDeps): App {
@@ -67,6 +68,7 @@ export function createApp(deps: AppDeps): App {
   hostRoutes(app, deps);
   sourceRoutes(app);
   captureRoutes(app);
+  templateRoutes(app);
   keyRoutes(app);
   projectRoutes(app, deps);
   healthRoutes(app, deps);

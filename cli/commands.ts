@@ -33,6 +33,7 @@ export function createCommands(io: Io) {
       fork: async () => (await import('./snapshot/fork.ts')).forkCommand(io),
       diff: async () => (await import('./diff/command.ts')).diffCommand(io),
       capture: async () => (await import('./capture/commands.ts')).captureCommand(io),
+      template: async () => (await import('./template/commands.ts')).templateCommand(io),
       run: async () => (await import('./run.ts')).runCommand(io),
       logs: async () => (await import('./logs.ts')).logsCommand(io),
       command: async () => (await import('./command/commands.ts')).commandCommands(io),

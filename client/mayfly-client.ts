@@ -16,6 +16,7 @@ import { prefer, sandboxPath } from './paths.ts';
 import { Projects } from './projects.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
+import { Templates } from './templates.ts';
 
 export interface ExtendSandbox {
   /** Seconds from now to the new end. */
@@ -100,6 +101,8 @@ export class MayflyClient {
   readonly captures: Captures;
   /** Read-only commands and files of sources. */
   readonly sources: Sources;
+  /** Memories that sandboxes wake from. */
+  readonly templates: Templates;
   /** Tenants. */
   readonly projects: Projects;
   readonly #transport: Transport;
@@ -112,6 +115,7 @@ export class MayflyClient {
     this.snapshots = new Snapshots(this.#transport);
     this.captures = new Captures(this.#transport);
     this.sources = new Sources(this.#transport);
+    this.templates = new Templates(this.#transport);
     this.projects = new Projects(this.#transport);
   }
 

@@ -5,6 +5,7 @@ import type { Counted } from '../model/project-limits.ts';
 import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
 import type { StoredPart } from '../model/snapshots/storage.ts';
+import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
 import type { ApiKey } from './access/api-keys.ts';
 import type { Store } from './connect.ts';
 import { cursorOf } from './mongo/page-cursor.ts';
@@ -95,6 +96,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     sources: {
       get: (id: string) => sources.get(id),
       named: async (name: string) => ((await sight())(name) ? sources.named(name) : []),
+    },
+    templates: {
+      get: async (id: string) => own(await store.templates.get(id)),
+      /** Those that are not gone, the newest first. */
+      present: async () => (await store.templates.all(PRESENT_TEMPLATE_STATES)).filter(isOwn),
     },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),

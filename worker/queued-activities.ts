@@ -28,6 +28,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'resumeCommands',
   'resumeSnapshots',
   'resumeSources',
+  'resumeTemplates',
   'sandboxesOn',
   'stateOf',
   'strangersAmong',

@@ -2,6 +2,7 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ActivityFailure,
   ParentClosePolicy,
+  patched,
   proxyActivities,
   sleep,
   startChild,
@@ -30,7 +31,7 @@ const LOOK_EVERY_MS = 1_000;
  *   a record that lives, and no run → a run takes it over (sandbox/take-over-sandbox.ts)
  *   a run, and no record or another → the run writes its record again: it knows better than a store that was set back
  *   a run, and a record that has long ended → the run ends
- *   a command, snapshot, capture or source under way, and no run → one goes on with it, or removes what is half made
+ *   a command, snapshot, capture, source or template under way, and no run → one goes on with it, or removes what is half made
  *   on a host, and in no record → reconcileHost, below
  *
  * Each of these looks again before it does anything, so two at once do no more than one.
@@ -44,6 +45,7 @@ export async function reconcile({ graceMs }: ReconcileInput): Promise<void> {
   await control.resumeSnapshots({ graceMs });
   await control.resumeCaptures({ graceMs });
   await control.resumeSources({ graceMs });
+  if (patched('templates')) await control.resumeTemplates({ graceMs });
 
   const { hostIds, installations = {} } = await control.hostsToReconcile();
   for (const hostId of hostIds) {

@@ -5,6 +5,8 @@ import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { bakeWorkflowIdOf } from '../../model/snapshots/baked-source.ts';
 import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
 import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
+import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
+import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 /** What is on a host beside sandboxes, and waits for it, once that is given up. */
@@ -25,7 +27,7 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
   return {
     /**
      * Commands that run there end `unknown`; snapshots, captures and sources that were made there have `failed`, and count in
-     * no quota. What waits for the host in Temporal ends.
+     * no quota; templates are gone. What waits for the host in Temporal ends.
      */
     async forgetThingsOn(input: ForgetHostInput): Promise<void> {
       const { hostId } = input;
@@ -47,6 +49,10 @@ export function createForgettingActivities({ store, reconciliation }: ReconcileD
       for (const capture of (await store.captures.all(['creating', 'ready', 'deleting'])).filter(isThere)) {
         await end(captureWorkflowIdOf(capture));
         await store.captures.update(capture.id, { state: 'failed', failure });
+      }
+      for (const template of (await store.templates.all(PRESENT_TEMPLATE_STATES)).filter(isThere)) {
+        await end(templateWorkflowIdOf({ hostId, templateKey: template.key }));
+        await store.templates.put({ ...template, state: 'gone', reason: why, waitingFor: null, retryAt: null });
       }
       for (const { id, name } of (await store.bakedSources.all(['baking', 'ready', 'deleting'])).filter(isThere)) {
         await end(bakeWorkflowIdOf(hostId, name));

@@ -7,6 +7,8 @@ import { bakeWorkflowIdOf } from '../../model/snapshots/baked-source.ts';
 import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
 import { ephemeralSnapshotWorkflowIdOf, snapshotWorkflowIdOf } from '../../model/snapshots/snapshot.ts';
 import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
+import { PRESENT_TEMPLATE_STATES } from '../../model/templates/template.ts';
+import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
 const actor = RECONCILER;
@@ -86,6 +88,18 @@ export function createTaskReconcileActivities({ store, reconciliation }: Reconci
           actor,
           at,
         });
+      }
+    },
+
+    /** One that is ready stays so; what was half made goes. */
+    async resumeTemplates({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      const states = PRESENT_TEMPLATE_STATES.filter((state) => state !== 'failed');
+      for (const record of await store.templates.all(states)) {
+        const { hostId, installationId = null, key: templateKey, project, source, cpus, memoryMib, updatedAt } = record;
+        if (Date.parse(updatedAt) > before || !(await isGone(templateWorkflowIdOf({ hostId, templateKey })))) continue;
+        const of = { hostId, installationId, templateKey, project, source, cpus, memoryMib };
+        await reconciliation.resumeTemplate({ ...of, actor: record.createdBy });
       }
     },
 

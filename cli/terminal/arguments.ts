@@ -94,6 +94,12 @@ export function snapshotId(text: string): string {
   throw usageError(`${JSON.stringify(text)} is not a snapshot id`, 'List them with `mayfly snapshot list <sandbox>`.');
 }
 
+/** @throws CliError when `text` is not the id of a template, which is that of the snapshot that it is */
+export function templateId(text: string): string {
+  if (isSnapshotId(text)) return text;
+  throw usageError(`${JSON.stringify(text)} is not a template id`, 'List them with `mayfly template list`.');
+}
+
 /** @throws CliError when `text` is not a capture id */
 export function captureId(text: string): string {
   if (isCaptureId(text)) return text;

@@ -16,6 +16,9 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   source_read_only: 'Bake a snapshot of a sandbox with `mayfly source bake`, and start what was made of it.',
   source_stop_failed: 'It may still: ask again, or with `--force`, which loses what it has not written yet.',
   capture_not_found: 'List them with `mayfly capture list`.',
+  template_not_found: 'List them with `mayfly template list`.',
+  template_unavailable: 'Make one with `mayfly template make`, or leave `--boot` out: then it boots cold.',
+  template_failed: 'See why with `mayfly template list`; sandboxes boot cold meanwhile.',
   exceeds_hosts: 'Ask for no more than the largest host has in all; see `mayfly host list`.',
   no_host: 'Start a host worker; see `mayfly host list`.',
 };

@@ -59,6 +59,8 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     ),
     ...[ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) => withBody({}, { source }, { source: 'never-was' })),
   ],
+  createTemplate: () =>
+    [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) => withBody({}, { source }, { source: 'never-was' })),
   bakeSource: ({ snapshots }) =>
     snapshots.map((fromSnapshot) =>
       withBody({}, { name: 'beta.x', fromSnapshot }, { name: 'beta.x', fromSnapshot: NEVER.snapshot }),
@@ -70,6 +72,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     [ALPHAS_SOURCE, SECRET_SOURCE].map((name) =>
       one({ name, path: 'etc/hosts' }, { name: 'never-was', path: 'etc/hosts' }),
     ),
+  ...every('getTemplate deleteTemplate', ({ templates }) => templates.map((id) => one({ id }, { id: neverLike(id) }))),
   getCapture: ({ captures }) => captures.map((id) => one({ id }, { id: NEVER.capture })),
   ...every('revokeKey updateKey', ({ keys }) => keys.map((id) => one({ id }, { id: '000000000000' }))),
   createKey: () => {
@@ -77,7 +80,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [withBody({}, wish(ALPHA), wish('never-was'))];
   },
   ...every('getProject getProjectUsage', () => [one({ id: ALPHA }, { id: 'never-was' })]),
-  ...every('listSandboxes getUsage listSources listKeys', 'own'),
+  ...every('listSandboxes listTemplates getUsage listSources listKeys', 'own'),
   ...every(
     'getAudit updateHost forgetHost listHosts startSource stopSource prepareSource unprepareSource getSourceAudit createCapture deleteCapture listProjects createProject updateProject deleteProject',
     'operator',

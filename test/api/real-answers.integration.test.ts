@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Exchange, openApiDocument, recordedExchanges } from '../../api/description/openapi.ts';
 import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { newTemplate } from '../../model/templates/template-saga.ts';
 import { Described } from '../support/described.ts';
 import { TestDoor } from '../support/door.ts';
 import { useMayfly } from '../support/mayfly.ts';
@@ -138,6 +139,26 @@ async function sources(): Promise<void> {
   await ask('getSourceAudit', { name }, { query: '?limit=2' });
 }
 
+async function templates(): Promise<void> {
+  const { store, host } = mayfly();
+  const { observer } = host?.machine ?? {};
+  if (!observer) throw new Error('there is no host');
+  const { hostId, installationId } = observer;
+  const source = 'golden-debian12';
+  await ask('createTemplate', {}, { body: { source, memoryMib: 128 }, refused: 422 }); // a process tree has no memory
+  const id = 'snp-0123456789abcdef';
+  const actor = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
+  const of = { hostId, installationId, templateKey: '0'.repeat(64), project: 'default', source, cpus: null };
+  const ids = { templateId: id, builderId: 'sbx-0123456789abcdef', probeIds: ['sbx-0123456789abcdeg'] };
+  const at = '2026-01-01T00:00:00.000Z';
+  const record = newTemplate({ ...of, memoryMib: 128, actor }, ids, at);
+  const ready = { state: 'ready', savedAt: at, readyAt: at, wakes: 3, lastUsedAt: at, sizeBytes: 90_177_536 } as const;
+  await store.templates.put({ ...record, ...ready });
+  await ask('listTemplates');
+  await ask('getTemplate', { id });
+  await ask('deleteTemplate', { id });
+}
+
 async function hosts(): Promise<void> {
   const { store } = mayfly();
   await ask('updateHost', { id: 'test' }, { body: { drained: true } });
@@ -195,6 +216,7 @@ beforeAll(async () => {
   await ask('getUsage');
   await snapshots(id);
   await sources();
+  await templates();
   await ask('destroySandbox', { id });
   await ask('watchSandbox', { id });
   await ask('getSandboxAudit', { id }, { query: '?limit=2' });

@@ -3,6 +3,8 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { requestedBake } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
+import type { TemplateRecord } from '../../model/templates/template.ts';
+import { newTemplate } from '../../model/templates/template-saga.ts';
 import { command, commandId, record, sandboxId, snapshot, snapshotId } from '../store/support.ts';
 import { type Door, host } from './support.ts';
 
@@ -29,6 +31,7 @@ export interface World {
   commands: string[];
   snapshots: string[];
   captures: string[];
+  templates: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -68,6 +71,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of commands) await store.commands.create(one);
   for (const one of snapshots) await store.snapshots.create(one);
   for (const one of captures) await store.captures.create(one);
+  const templates = range(10).map((n) => templateOf(n, actor));
+  for (const one of templates) await store.templates.put(one);
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
   await store.audit.append(sandboxId(0), {
@@ -89,8 +94,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     snapshot(900, { project: BETA, sandboxId: own.sandbox, state: 'ready', createdBy: beta }),
   );
   const names = sandboxes.flatMap(({ name }) => (name === null ? [] : [name]));
-  const ids = [sandboxes, commands, snapshots, captures].map((some) => some.map(({ id }) => id));
-  const [sandboxIds = [], commandIds = [], snapshotIds = [], captureIds = []] = ids;
+  const ids = [sandboxes, commands, snapshots, captures, templates].map((some) => some.map(({ id }) => id));
+  const [sandboxIds = [], commandIds = [], snapshotIds = [], captureIds = [], templateIds = []] = ids;
   const keyIds = keys.map(({ key: made }) => made.id);
   const serials = range(30).map(serialOf);
   return {
@@ -99,6 +104,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     commands: commandIds,
     snapshots: snapshotIds,
     captures: captureIds,
+    templates: templateIds,
     serials,
     keys: keyIds,
     secrets: [...ids.flat(), ...keyIds, ...serials, 'alphas-', ALPHAS_SOURCE, SECRET_SOURCE, 'alpha'],
@@ -134,6 +140,12 @@ function captureOf(n: number, actor: Whose) {
     at: AT,
   } as const;
   return { ...newCapture(input), state: 'ready' } as const;
+}
+
+function templateOf(n: number, actor: Whose): TemplateRecord {
+  const of = { hostId: HOST, templateKey: String(n).padStart(64, '0'), cpus: null, memoryMib: null, actor };
+  const ids = { templateId: snapshotId(500 + n), builderId: sandboxId(500 + n), probeIds: [] };
+  return { ...newTemplate({ ...of, project: ALPHA, source: SECRET_SOURCE }, ids, AT), state: 'ready', readyAt: AT };
 }
 
 function certificateOf(n: number, actor: Whose) {

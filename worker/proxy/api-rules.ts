@@ -31,6 +31,12 @@ import {
 } from '../../model/snapshots/snapshot.ts';
 import { SOURCE_WORKFLOW, sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
 import { FORCE_STOP, SOURCE_POWER_WORKFLOW, sourcePowerWorkflowIdOf } from '../../model/snapshots/source-power.ts';
+import {
+  MAKE_TEMPLATE_WORKFLOW,
+  REMOVE_TEMPLATE,
+  TEMPLATE_WORKFLOW,
+  templateRequestWorkflowIdOf,
+} from '../../model/templates/template-saga.ts';
 import { endOf, LOOKING, type Rules } from './rules.ts';
 import { whyNotStarted } from './starts.ts';
 
@@ -52,10 +58,20 @@ const STARTS: ReadonlyMap<string, string> = new Map(
     [CAPTURE_WORKFLOW]: withoutSource(captureWorkflowIdOf(NO_SOURCE)),
     [SOURCE_WORKFLOW]: withoutSource(sourceWorkflowIdOf('', '')),
     [SOURCE_POWER_WORKFLOW]: withoutSource(sourcePowerWorkflowIdOf(NO_SOURCE)),
+    [TEMPLATE_WORKFLOW]: 'template/',
+    [MAKE_TEMPLATE_WORKFLOW]: templateRequestWorkflowIdOf(''),
     [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
   }),
 );
-const SIGNALS = new Set([DESTROY, EVENT_HAPPENED, TRUST_CHANGED, CANCEL_COMMAND, FORCE_STOP, RELEASED]);
+const SIGNALS = new Set([
+  DESTROY,
+  EVENT_HAPPENED,
+  TRUST_CHANGED,
+  CANCEL_COMMAND,
+  FORCE_STOP,
+  RELEASED,
+  REMOVE_TEMPLATE,
+]);
 const UPDATES = new Set([ACCEPTED, SETTLED, PATCH, OPERATE, OPERATED, RESTORE_RECORD]);
 
 function withoutSource(workflowId: string): string {

@@ -1,6 +1,8 @@
 import type { KeptSnapshot } from '../../host/snapshots.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import type { SnapshotState } from '../../model/snapshots/snapshot.ts';
+import type { TemplateState } from '../../model/templates/template.ts';
+import type { Store } from '../../store/connect.ts';
 import type { Config } from '../config/config.ts';
 import type { HostMachine } from '../machine/host-machine.ts';
 import { hypervisorSnapshots } from '../machine/hypervisor.ts';
@@ -32,7 +34,7 @@ export async function findSnapshotResidue(config: Config): Promise<SnapshotResid
   const found = await withPresentStore(config, async (store) =>
     Promise.all(
       present.map(async (snapshot) => {
-        const recorded = (await store.snapshots.get(snapshot.snapshotId))?.state ?? null;
+        const recorded = await recordedState(store, snapshot.snapshotId);
         return { ...snapshot, recorded, isSafe: isSafe(snapshot, recorded) };
       }),
     ),
@@ -65,3 +67,24 @@ export async function removeSnapshotResidueFrom({ hypervisor }: HostMachine, con
 function isSafe({ state }: KeptSnapshot, recorded: SnapshotState | null): boolean {
   return OVER.includes(recorded) || (recorded === null && state !== 'whole');
 }
+
+/** A template is a snapshot too, and has a record of its own. */
+async function recordedState(
+  { snapshots, templates }: Pick<Store, 'snapshots' | 'templates'>,
+  snapshotId: string,
+): Promise<SnapshotState | null> {
+  const snapshot = await snapshots.get(snapshotId);
+  if (snapshot) return snapshot.state;
+  const template = await templates.get(snapshotId);
+  return template && AS_SNAPSHOT[template.state];
+}
+
+const AS_SNAPSHOT: Record<TemplateState, SnapshotState> = {
+  building: 'creating',
+  verifying: 'creating',
+  ready: 'ready',
+  stale: 'deleting',
+  removing: 'deleting',
+  failed: 'failed',
+  gone: 'deleted',
+};

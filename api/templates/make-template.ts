@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import type { HostRef } from '../../model/host.ts';
+import { snapshotIdFrom } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { MadeTemplate, MakeTemplateInput } from '../../model/templates/template-saga.ts';
+import { actorOf } from '../http/auth.ts';
+import type { Env, RequestDeps } from '../http/context.ts';
+import { answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
+import { waitWithin } from '../http/waiting.ts';
+import { answerDeletion } from '../resources/deletion.ts';
+import { placeableOrigin } from '../resources/placement.ts';
+import type { makeTemplate } from './template-schemas.ts';
+import { requireTemplate, templateView } from './template-view.ts';
+
+type Request = z.output<typeof makeTemplate>;
+
+/** The store notifies nobody. Milliseconds. */
+const LOOK_EVERY_MS = 250;
+
+/** POST /v1/templates: there is one of a kind, so who asks for one that is there, or is being made, is told of that. */
+export async function answerMake(
+  c: Context<Env>,
+  deps: RequestDeps,
+  request: Request,
+  key: string | undefined,
+): Promise<Response> {
+  const { store, sagas } = deps;
+  const asked = { idFrom: snapshotIdFrom, key, body: request };
+  return answerOnce(c, store, asked, async (attempt) => {
+    const templateId = attempt.subjectId;
+    const made = await freedWhenRefused(store, attempt, async () => {
+      const input = await inputOf(c, deps, templateId, request);
+      await sagas.makeTemplate(input);
+      return known(c, deps, input);
+    });
+    const record = await requireTemplate(deps, made.templateId);
+    c.header('Location', `/v1/templates/${record.id}`);
+    return { response: c.json(templateView(record), record.state === 'ready' ? 200 : 202), isKept: isHeard(c) };
+  });
+}
+
+/** @throws MayflyError what {@link placeableOrigin} refuses with */
+async function inputOf(
+  c: Context<Env>,
+  { store }: RequestDeps,
+  templateId: string,
+  { source, cpus, memoryMib, hostId }: Request,
+): Promise<MakeTemplateInput> {
+  const size = { ...(cpus && { cpus }), ...(memoryMib && { memoryMib }) };
+  const { hostIds, installations = {} } = await placeableOrigin(store, { source, ...size });
+  const actor = actorOf(c);
+  const host = hostAmong(hostIds, installations, hostId, source);
+  const of = { project: actor.project, source, cpus: cpus ?? null, memoryMib: memoryMib ?? null };
+  return { templateId, ...host, ...of, actor };
+}
+
+/** @throws MayflyError no_host */
+function hostAmong(
+  hostIds: readonly string[],
+  installations: Record<string, string>,
+  wanted: string | undefined,
+  source: string,
+): HostRef {
+  const hostId = hostIds.find((id) => wanted === undefined || id === wanted);
+  if (hostId !== undefined) return { hostId, installationId: installations[hostId] ?? null };
+  throw new MayflyError('no_host', `${wanted ?? 'No host'} has no source ${JSON.stringify(source)}, or is away.`);
+}
+
+/** @throws MayflyError why none is made; host_unavailable while that is not known */
+async function known(
+  c: Context<Env>,
+  deps: RequestDeps,
+  { templateId, hostId }: MakeTemplateInput,
+): Promise<{ templateId: string }> {
+  let made: MadeTemplate | undefined;
+  await waitWithin(c, deps, LIMITS.waitSeconds.default, async (signal) => {
+    made = await deps.sagas.templateMade(templateId, signal);
+  });
+  if (made === undefined) {
+    throw new MayflyError('host_unavailable', `${hostId} has not told yet which template that is.`, {
+      retryAfterSeconds: 5,
+      mayHaveBegun: true,
+    });
+  }
+  if ('refused' in made) throw new MayflyError(made.refused.code, made.refused.message);
+  return made;
+}
+
+/** DELETE /v1/templates/{id} */
+export function answerRemove(
+  c: Context<Env>,
+  deps: RequestDeps,
+  id: string,
+  prefer: string | undefined,
+): Promise<Response> {
+  const read = () => requireTemplate(deps, id);
+  return answerDeletion(c, deps, prefer, {
+    location: `/v1/templates/${id}`,
+    read,
+    view: templateView,
+    isGone: ({ state }) => state === 'gone',
+    begin: ({ key: templateKey, hostId, installationId = null, project, source, cpus, memoryMib }, actor) =>
+      deps.sagas.removeTemplate({ templateKey, hostId, installationId, project, source, cpus, memoryMib, actor }, id),
+    ended: async (_record, signal) => {
+      while ((await read()).state !== 'gone') await sleep(LOOK_EVERY_MS, undefined, { signal });
+    },
+  });
+}
