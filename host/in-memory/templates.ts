@@ -32,7 +32,7 @@ export class InMemoryTemplates implements HostTemplates {
       throw new MayflyError('template_failed', `${templateId} is not on this host, or only half of it is.`);
     }
     await this.failpoints.hit('publishTemplate', 'during', templateId);
-    const use = { templateId, wakes: 0, failuresInARow: 0, lastUsedAt: null, isReady: true };
+    const use = { templateId, wakes: 0, failuresInARow: 0, lastFailure: null, lastUsedAt: null, isReady: true };
     if (this.machine.templates.get(key)?.templateId === templateId) return;
     this.machine.templates.set(key, { templateId, savedAt, use });
   }

@@ -66,7 +66,7 @@ export class LibvirtHypervisor implements Hypervisor {
     this.captures = this.#parts.captures;
     this.power = this.#parts.power;
     const kind = () => ({ accelerator: this.#accelerator, limitsCpus: this.#limitsCpus });
-    this.templates = new LibvirtTemplates(this.#parts, kind);
+    this.templates = new LibvirtTemplates(this.#parts, options.templates === false ? null : kind);
   }
 
   /** What was found out by {@link open}; `tcg` before. */

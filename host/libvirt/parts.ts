@@ -42,6 +42,8 @@ export interface LibvirtOptions {
   leaseFolder?: string;
   /** Whether its libvirt makes cgroups for what it starts. `@default` it is tried */
   cgroups?: false;
+  /** Whether it makes templates, and wakes from them. `@default` true */
+  templates?: boolean;
   /** Path of mayfly-diff. Without it nothing is compared. */
   diffProgram?: string;
 }

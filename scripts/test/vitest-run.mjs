@@ -67,6 +67,7 @@ export class VitestRun {
         MAYFLY_TEST_EVENTS: '3',
         MAYFLY_TEST_NETNS: place.name,
         MAYFLY_TEST_ROOT: place.root,
+        MAYFLY_TEMPLATES: 'off', // but where they are what is tested
         TMPDIR: place.tmp,
       },
     });

@@ -36,6 +36,7 @@ const environment = z.object({
   MAYFLY_SUBNET: z.string().default('10.213.0.0/20'),
   MAYFLY_INTERNET_SUBNET: z.string().default('10.213.16.0/20'),
   MAYFLY_DISK_OVERCOMMIT: z.coerce.number().min(1).max(1_000).default(4),
+  MAYFLY_TEMPLATES: z.enum(['on', 'off']).default('on'),
   MAYFLY_RECONCILE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
   MAYFLY_ORPHAN_GRACE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(60),
   MAYFLY_RETENTION_DAYS: days('90'),
@@ -99,6 +100,8 @@ export interface Config {
   subnets: { isolated: string; internet: string };
   /** A sandbox is taken to write 1/n of the disk that it sees, until it has written more. `@default` 4 */
   diskOvercommit: number;
+  /** Whether sandboxes wake from templates where they can, and a host makes them. `@default` true */
+  templates: boolean;
   /** How often store, Temporal and hosts are compared, and how long what belongs to nobody is left alone. `@default` 60 s each */
   reconcile: { everyMs: number; graceMs: number };
   retention: RetentionSettings;
@@ -136,6 +139,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
     diskOvercommit: values.MAYFLY_DISK_OVERCOMMIT,
+    templates: values.MAYFLY_TEMPLATES === 'on',
     reconcile: {
       everyMs: values.MAYFLY_RECONCILE_SECONDS * 1_000,
       graceMs: values.MAYFLY_ORPHAN_GRACE_SECONDS * 1_000,

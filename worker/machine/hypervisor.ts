@@ -129,6 +129,7 @@ async function openLibvirt(config: Config, state: StateDir, known: Installation 
       uri,
       state,
       networks,
+      templates: config.templates,
       ...(own && { leaseFolder: own.leaseFolder, cgroups: false }),
       ...(diffProgram !== null && { diffProgram }),
     });

@@ -46,10 +46,10 @@ export class LibvirtTemplates implements HostTemplates {
   readonly index: TemplateIndex;
   #version: Promise<string> | null = null;
 
-  /** @param kind what holds from {@link LibvirtHypervisor.open} on */
+  /** @param kind what holds from {@link LibvirtHypervisor.open} on; null: there are none here */
   constructor(
     private readonly deps: LibvirtTemplatesDeps,
-    private readonly kind: () => MachineKind,
+    private readonly kind: (() => MachineKind) | null,
   ) {
     this.index = new TemplateIndex(deps.state.templates);
   }
@@ -112,6 +112,7 @@ export class LibvirtTemplates implements HostTemplates {
 
   async #keyOf(request: TemplateRequest, sourceXml: string, context: StepContext): Promise<string | null> {
     const { project, cpus, memoryMib } = request;
+    if (this.kind === null) return null;
     const hardware = hardwareOf({ sourceXml, cpus, memoryMib, ...this.kind() });
     if (hardware === null) return null;
     const disks = await this.deps.sources.digestsOf(sourceXml, context);
