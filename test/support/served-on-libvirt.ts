@@ -7,11 +7,12 @@ import { proveCleanSlate } from './clean-slate.ts';
 import { HOST_ID, ServedMayfly } from './served.ts';
 
 /** A {@link ServedMayfly} on a libvirtd of its own for the tests of a file, and nothing of it after them. */
-export function useServedOnLibvirt(): () => ServedMayfly {
+/** @param env more of their environment */
+export function useServedOnLibvirt(env: NodeJS.ProcessEnv = {}): () => ServedMayfly {
   let mayfly: ServedMayfly | undefined;
   beforeAll(async () => {
     await proveCleanSlate();
-    mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private' });
+    mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private', ...env });
   });
   afterAll(async () => {
     if (!mayfly) return;
