@@ -26,7 +26,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
-    'what is left of somebody (worker/upkeep/)': ['endedSandboxes find', 'captures find'],
+    'what is left of somebody (worker/upkeep/)': ['endedSandboxes find', 'captures find', 'templates find'],
     'a restart during a command (commands/)': ['output find'],
   },
   api: {

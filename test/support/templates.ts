@@ -4,6 +4,8 @@ import { templateIdsOf } from '../../activities/template/template-record.ts';
 import { GOLDEN, type InMemoryMachine } from '../../host/in-memory/machine.ts';
 import type { TemplateUse } from '../../host/templates.ts';
 import { ID_BYTES, snapshotIdFrom, sourceIdOf } from '../../model/ids.ts';
+import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
+import { RECONCILE_WORKFLOW } from '../../model/sagas/reconcile.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import {
   TEMPLATE_STATES,
@@ -18,7 +20,7 @@ import {
   type TemplateInput,
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
-import { resumeTemplate, wantTemplate } from '../../sagas/templates.ts';
+import { wantTemplate } from '../../sagas/templates.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';
@@ -87,8 +89,11 @@ export class TestTemplates {
     await this.mayfly.sagas.removeTemplate(input, templateId);
   }
 
-  async resume(input: TemplateInput): Promise<void> {
-    await resumeTemplate(this.mayfly.client, input);
+  /** One round of the reconciler, which goes on with what has no workflow. */
+  async reconcile(): Promise<void> {
+    const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
+    const options = { workflowId, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 0 }] };
+    await this.mayfly.client.workflow.execute(RECONCILE_WORKFLOW, options);
   }
 
   async look(input: TemplateInput): Promise<void> {

@@ -126,6 +126,7 @@ async function liveThrough(): Promise<string> {
   await client.sandboxAudit(id);
   await client.listSources();
   await client.captures.list('golden-debian12');
+  await client.templates.list();
   await client.sources.get('golden-debian12');
   await client.projects.create({ id: 'tenant' });
   await client.projects.list();

@@ -3,6 +3,8 @@ import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { RECONCILE_SCHEDULE } from '../../model/sagas/reconcile.ts';
 import { unprovenLayers } from '../../model/sandbox/proof.ts';
+import type { TemplateRecord } from '../../model/templates/template.ts';
+import { newTemplate } from '../../model/templates/template-saga.ts';
 import { ensureReconcileSchedule, reconcileNow } from '../../sagas/reconcile-schedule.ts';
 import { Reconciliation } from '../../sagas/reconciliation.ts';
 import { eventually } from '../support/eventually.ts';
@@ -265,11 +267,26 @@ async function openActivities(type: string): Promise<string[]> {
   return found;
 }
 
+/** A record, as a workflow would have written it. */
+function templateOn(hostId: string): TemplateRecord {
+  const of = {
+    templateKey: '0'.repeat(64),
+    project: 'default',
+    source: 'golden-debian12',
+    cpus: null,
+    memoryMib: null,
+  };
+  const ids = { templateId: 'snp-0123456789abcdef', builderId: 'sbx-0123456789abcdef', probeIds: [] };
+  return newTemplate({ ...of, hostId, actor }, ids, new Date().toISOString());
+}
+
 alone(
   'a host that is forgotten: its sandboxes end unproved, and when it is back they are proved first',
   async ({ mayfly }) => {
     const [waiting, running] = [mayfly.input(), mayfly.input()];
     await Promise.all([mayfly.create(waiting), mayfly.create(running)]);
+    const template = { ...templateOn('test'), state: 'ready' } as const;
+    await mayfly.store.templates.put(template);
     await mayfly.host?.stop();
     await all().sagas.destroy({ ...waiting, begin: 'destroy' }, { actor });
     await mayfly.until(waiting.id, ({ waitingFor }) => waitingFor !== null);
@@ -282,6 +299,10 @@ alone(
       expect(unprovenLayers(ended.proof?.observations ?? [])).toHaveLength(5);
       expect(await kindsOf(id)).toContain('sandbox.unproved');
     }
+    expect(await mayfly.store.templates.get(template.id)).toMatchObject({
+      state: 'gone',
+      reason: expect.stringContaining('unproved'),
+    });
     expect(await mayfly.store.hosts.list()).toEqual([]);
 
     await mayfly.startHost();

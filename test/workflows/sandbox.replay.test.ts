@@ -26,6 +26,7 @@ async function recorded(name: string): Promise<string> {
 
 test('the ways a sandbox, a command, a snapshot and a capture can live are all recorded', () => {
   expect(names.sort()).toEqual([
+    'asked-for-template.json',
     'bake-failed.json',
     'baked.json',
     'capture-deleted.json',
@@ -81,6 +82,10 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'stalled.json',
     'taken-over-while-saving.json',
     'taken-over.json',
+    'template-builder.json',
+    'template-deleted.json',
+    'template-failed.json',
+    'template.json',
     'ttl.json',
     'used-while-hibernating.json',
     'wake-failed.json',

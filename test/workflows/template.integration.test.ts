@@ -120,17 +120,18 @@ describe.concurrent('a template', () => {
     expect((await templates.all(input)).map(({ state }) => state)).toEqual(['failed', 'gone', 'gone']);
   });
 
-  test('that is not wanted any more is forgotten: its failed record stays, and no workflow', async ({
-    mayfly,
-    templates,
-  }) => {
-    const input = await templates.input({ rememberedMs: 0 });
-    const ids = templates.ids();
-    mayfly.arm('settleTemplate.before=error', ids.templateId);
-    await templates.want(input, ids.templateId);
-    await templates.over(input);
-    expect(await templates.until(ids.templateId, 'failed')).toMatchObject({ source: GOLDEN });
-  });
+  test(
+    'that is not wanted any more is forgotten: its failed record stays, and no workflow',
+    FULL,
+    async ({ mayfly, templates }) => {
+      const input = await templates.input({ rememberedMs: 0 });
+      const ids = templates.ids();
+      mayfly.arm('settleTemplate.before=error', ids.templateId);
+      await templates.want(input, ids.templateId);
+      await templates.over(input);
+      expect(await templates.until(ids.templateId, 'failed')).toMatchObject({ source: GOLDEN });
+    },
+  );
 
   sweep(['settleTemplate', 'verifySnapshot', 'publishTemplate'])(
     'that is deleted while it is at %s leaves nothing',
@@ -150,7 +151,7 @@ describe.concurrent('a template', () => {
     },
   );
 
-  test('that has failed is gone when it is deleted', async ({ mayfly, templates }) => {
+  test('that has failed is gone when it is deleted', FULL, async ({ mayfly, templates }) => {
     const input = await templates.input({ rememberedMs: 600_000 });
     const ids = templates.ids();
     mayfly.arm('settleTemplate.before=error', ids.templateId);
@@ -214,7 +215,7 @@ describe.concurrent('a template', () => {
     expect(await templates.until(next.templateId, 'failed')).toMatchObject({ wakes: 0 });
   });
 
-  test('that nobody has woken from for long goes', async ({ templates }) => {
+  test('that nobody has woken from for long goes', FULL, async ({ templates }) => {
     const input = await templates.input({ unusedMs: 1, lookMs: 50 });
     const ids = templates.ids();
     await templates.want(input, ids.templateId);
@@ -290,7 +291,7 @@ describe('a template, nothing else happening,', () => {
     await mayfly.keepHistory('asked-for-template', made[0]?.id ?? '');
   });
 
-  test('waits with its build for the creates that are under way', async ({ mayfly, templates }) => {
+  test('waits with its build for the creates that are under way', FULL, async ({ mayfly, templates }) => {
     const slow = mayfly.input({ boot: 'cold' });
     mayfly.arm('cloneDisk.before=hang', slow.id);
     await mayfly.sagas.create({ ...slow, ...mayfly.proposals() });
@@ -337,7 +338,7 @@ describe('a template, nothing else happening,', () => {
     await templates.at(input, step);
     await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('lost');
     mayfly.disarm();
-    await templates.resume(input);
+    await templates.reconcile();
     await templates.over(input);
     expect(await templates.until(ids.templateId, 'gone')).toMatchObject({
       reason: 'The workflow that worked on it was lost.',
@@ -349,7 +350,7 @@ describe('a template, nothing else happening,', () => {
     const input = await templates.input();
     const ids = await templates.built(input);
     await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('lost');
-    await templates.resume(input);
+    await templates.reconcile();
     await templates.look(input);
     expect(await templates.until(ids.templateId, 'ready')).toMatchObject({ reason: null });
     expect(await templates.left(ids)).toEqual(['memory', 'index']);
