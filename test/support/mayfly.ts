@@ -28,7 +28,12 @@ import { Closers } from '../../worker/config/closers.ts';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { createControlWorker } from '../../worker/control.ts';
 import type { HostMachine } from '../../worker/machine/host-machine.ts';
-import { dataConverterOf, installationKeys, temporalClient } from '../../worker/payloads/data-converter.ts';
+import {
+  dataConverterOf,
+  FAILURE_CONVERTER,
+  installationKeys,
+  temporalClient,
+} from '../../worker/payloads/data-converter.ts';
 import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
@@ -82,7 +87,9 @@ export class TestMayfly {
     closers.add('store', () => store.close());
     const requestKey = await RequestKey.open(join(root, 'api'));
     await store.signers.addApi(requestKey.publicKey);
-    const dataConverter = dataConverterOf(keys);
+    // a history that is kept is read by whoever has no key
+    const isKept = process.env['MAYFLY_RECORD_HISTORIES'] !== undefined;
+    const dataConverter = isKept ? { failureConverterPath: FAILURE_CONVERTER } : dataConverterOf(keys);
     const memory = kind === 'in-memory' ? new InMemoryMachine() : null;
     const mayfly = new TestMayfly(
       store,
