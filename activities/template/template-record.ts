@@ -38,7 +38,7 @@ export function createTemplateRecordActivities({
 
   return {
     /** Those of a wish, unless such a template was begun before; else new ones. */
-    async templateIds({ templateId }: TemplateWish): Promise<TemplateIds> {
+    async templateIds({ templateId }: Pick<TemplateWish, 'templateId'>): Promise<TemplateIds> {
       const isFree = templateId !== undefined && (await store.templates.get(templateId)) === null;
       return templateIdsOf(isFree ? templateId : snapshotIdFrom(randomBytes(ID_BYTES)));
     },

@@ -38,6 +38,8 @@ export const TEMPLATE_WANTED = 'templateWanted';
 export interface TemplateWish {
   /** The id that the next one shall have. `@default` a new one */
   templateId?: string;
+  /** Of the host that is to have it: what another installation of that host id had, nobody wakes from. */
+  installationId: string | null;
 }
 
 /** Signal with a {@link TemplateRemoval}: none wakes from it any more, and it goes. */

@@ -82,7 +82,9 @@ export class TestTemplates {
   }
 
   async want(input: TemplateInput, templateId?: string): Promise<void> {
-    await wantTemplate(this.mayfly.client, input, { ...(templateId !== undefined && { templateId }) });
+    const { installationId = null } = input;
+    const wish = { installationId, ...(templateId !== undefined && { templateId }) };
+    await wantTemplate(this.mayfly.client, input, wish);
   }
 
   async remove(input: TemplateInput, templateId: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import { GOLDEN } from '../../host/in-memory/machine.ts';
-import { templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
+import { newTemplate, templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
+import { resumeTemplate } from '../../sagas/templates.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { FULL, sweepOn } from '../support/sweep.ts';
 import { TestTemplates } from '../support/templates.ts';
@@ -354,5 +355,18 @@ describe('a template, nothing else happening,', () => {
     await templates.look(input);
     expect(await templates.until(ids.templateId, 'ready')).toMatchObject({ reason: null });
     expect(await templates.left(ids)).toEqual(['memory', 'index']);
+  });
+
+  test('of an installation that is gone is left, and the next has its own', FULL, async ({ mayfly, templates }) => {
+    const input = await templates.input();
+    const before = { ...input, installationId: 'ins-0123456789abcdef' };
+    const ids = templates.ids();
+    await mayfly.store.templates.put({ ...newTemplate(before, ids, new Date().toISOString()), state: 'ready' });
+    await resumeTemplate(mayfly.client, before);
+    const { templateId } = await templates.built(input);
+    expect(await templates.until(ids.templateId, 'gone')).toMatchObject({
+      reason: expect.stringContaining('nobody has looked'),
+    });
+    expect(await mayfly.store.templates.get(templateId)).toMatchObject({ installationId: input.installationId });
   });
 });

@@ -15,7 +15,9 @@ export function askForTemplate({ id, templateKey, record }: Life): void {
   if (templateKey === null || host === null || record.boot?.why !== 'no_template' || !patched('templates')) return;
   const { project, createdBy: actor, spec } = record;
   const { source, cpus, memoryMib } = spec;
-  wantTemplate({ input: { ...host, templateKey, project, source, cpus, memoryMib, actor }, wish: {} }).catch(
-    (error: unknown) => log.warn('a template was not asked for', { sandboxId: id, why: String(error) }),
-  );
+  const { installationId = null } = host;
+  wantTemplate({
+    input: { ...host, templateKey, project, source, cpus, memoryMib, actor },
+    wish: { installationId },
+  }).catch((error: unknown) => log.warn('a template was not asked for', { sandboxId: id, why: String(error) }));
 }

@@ -53,9 +53,11 @@ export function createSteps(life: Life, ref: HostRef) {
         control.signCertificate({ sandboxId: id, source: spec.source, actor: createdBy, ...key }),
       ),
     /** bootDomain, awaitIp, verifySsh */
-    start: ({ user, hostKey }: Prepared['clone'], certificate: string) => {
+    start: ({ user, hostKey, templateKey = null }: Prepared['clone'], certificate: string) => {
       const { awaitIpMs: awaitIp, verifySshMs: verifySsh } = timeouts;
-      const withinMs = { bootDomain: bootMs(life, CREATE_GENERATION), awaitIp, verifySsh };
+      // it may wait for its turn to wake, wake in vain, and boot then
+      const bootDomain = bootMs(life, CREATE_GENERATION) * (templateKey === null ? 1 : 3);
+      const withinMs = { bootDomain, awaitIp, verifySsh };
       const input = { ...target, user, hostKey, certificate, withinMs, shownAfterMs };
       return reportingSteps(life, 'bootDomain', () => host(withinMs, `${id} on ${hostId}`).start(input));
     },

@@ -12,14 +12,14 @@ const { wantTemplate, awaitTemplate } = proxyActivities<ControlActivities>({
 
 /** Asks the host what such a template is called, and for that one; resolves when the store has it. What is refused is its result. */
 export async function makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<MadeTemplate> {
-  const { hostId, source } = wanted;
+  const { hostId, installationId = null, source } = wanted;
   try {
     const { templateKey } = await lookAtTemplate(wanted, null);
     if (templateKey === null) {
       const message = `${hostId} makes no templates of ${JSON.stringify(source)}, or of no machine at all.`;
       return { refused: { code: 'template_unsupported', message } };
     }
-    await wantTemplate({ input: { ...wanted, templateKey }, wish: { templateId } });
+    await wantTemplate({ input: { ...wanted, templateKey }, wish: { templateId, installationId } });
     return await awaitTemplate({ hostId, templateKey });
   } catch (error) {
     const { code, message } = failureOf(error, 'lookAtTemplate');

@@ -30,7 +30,8 @@ export class TemplateLife {
   #retryAt: number;
   #events = 0;
 
-  constructor(readonly input: TemplateInput) {
+  /** @param input its installation is the one that was meant last */
+  constructor(public input: TemplateInput) {
     const { continued } = input;
     this.times = { ...DEFAULT_TEMPLATE_TIMES, ...input.times };
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
@@ -39,7 +40,7 @@ export class TemplateLife {
     this.#failures = continued?.failures ?? 0;
     this.#retryAt = continued?.retryAt ?? 0;
     setHandler(wanted, (wish) => {
-      this.wish = { ...wish, ...this.wish };
+      this.wish = { ...wish, ...this.wish, installationId: wish.installationId };
       this.isToLook = true;
     });
     setHandler(remove, ({ templateId }) => {
@@ -58,6 +59,11 @@ export class TemplateLife {
   /** Whether somebody has asked for that one to go. */
   isToGo(templateId: string): boolean {
     return this.#toGo.has(templateId);
+  }
+
+  /** Whether who asks means another installation of that host id: the one of before does nothing any more. */
+  get isElsewhere(): boolean {
+    return this.wish !== null && this.wish.installationId !== (this.input.installationId ?? null);
   }
 
   /** One was built, and woken from; or somebody does not want it. */
@@ -89,7 +95,10 @@ export class TemplateLife {
     const isCut = () => isFailedToGo() || shallContinue();
     const pauseMs = this.#retryAt - Date.now();
     if (this.wish !== null && pauseMs > 0) await condition(isCut, pauseMs);
-    if (!isCut()) return true;
+    if (!isCut()) {
+      this.input = { ...this.input, installationId: this.wish?.installationId ?? null };
+      return true;
+    }
     if (!isFailedToGo()) await this.continueAsNew(null);
     return this.untilWanted();
   }

@@ -11,6 +11,7 @@ const SAID: Record<TemplateEnd, string> = {
   unused: 'Nobody has woken from it for long.',
   changed: 'What it is made of has changed.',
   failing: 'Its host does not wake from it any more.',
+  elsewhere: 'Another installation has its host id now; nobody has looked at the one of before.',
 };
 
 /**
@@ -41,6 +42,10 @@ export async function template(input: TemplateInput): Promise<void> {
 async function succeed(life: TemplateLife, task: RecordedTemplate, end: TemplateEnd): Promise<RecordedTemplate | null> {
   if (end === 'failing') life.noteFailure();
   if (end === 'deleted') life.forgetFailures();
+  if (end === 'elsewhere') {
+    await task.recordChange({ state: 'gone', reason: SAID[end] }, 'template.gone');
+    return null;
+  }
   const next = end === 'old' ? await buildTemplate(life, task.record.lastUsedAt) : null;
   if (end !== 'deleted') await task.recordChange({ state: 'stale', reason: SAID[end] }, 'template.stale');
   await removeTemplate(task, SAID[end]);

@@ -6,7 +6,7 @@ import type { RecordedTemplate } from './template-record.ts';
 import { lookAtTemplate } from './template-steps.ts';
 
 /** Why a template that was ready does not stay. `old`: another takes its place. */
-export type TemplateEnd = 'deleted' | 'old' | 'unused' | 'changed' | 'failing';
+export type TemplateEnd = 'deleted' | 'old' | 'unused' | 'changed' | 'failing' | 'elsewhere';
 
 /** Resolves when it is to go; null: when the run shall continue as new. */
 export async function watchTemplate(task: RecordedTemplate): Promise<TemplateEnd | null> {
@@ -14,6 +14,7 @@ export async function watchTemplate(task: RecordedTemplate): Promise<TemplateEnd
   const isToGo = () => life.isToGo(task.record.id);
   for (;;) {
     if (isToGo()) return 'deleted';
+    if (life.isElsewhere) return 'elsewhere';
     life.isToLook = false;
     const end = await lookOnce(task);
     if (end) return end;
