@@ -28,6 +28,8 @@ export interface ContinuedTemplate {
   /** Milliseconds since 1970: no build before. */
   retryAt: number;
   wanted: TemplateWish | null;
+  /** When somebody woke from one last, or the first of those that replaced each other was ready. Milliseconds since 1970. */
+  usedAt: number | null;
 }
 
 /** A template, and the sandboxes that its build needs. */

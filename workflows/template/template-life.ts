@@ -23,6 +23,8 @@ export class TemplateLife {
   /** Somebody wants one, and there is none. */
   wish: TemplateWish | null;
   isToLook = false;
+  /** When somebody woke from one last, or the first of those that replaced each other was ready. Milliseconds since 1970. */
+  usedAt: number | null;
   /** The last that failed, until another is begun in its place. */
   failed: RecordedTemplate | null;
   readonly #toGo = new Set<string>();
@@ -36,6 +38,7 @@ export class TemplateLife {
     this.times = { ...DEFAULT_TEMPLATE_TIMES, ...input.times };
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...input.timeouts };
     this.wish = continued?.wanted ?? null;
+    this.usedAt = continued?.usedAt ?? null;
     this.failed = continued?.failed ? new RecordedTemplate(this, continued.failed) : null;
     this.#failures = continued?.failures ?? 0;
     this.#retryAt = continued?.retryAt ?? 0;
@@ -117,6 +120,7 @@ export class TemplateLife {
       failures: this.#failures,
       retryAt: this.#retryAt,
       wanted: this.wish,
+      usedAt: this.usedAt,
     };
     return continueAsNew<(input: TemplateInput) => Promise<void>>({ ...this.input, continued });
   }

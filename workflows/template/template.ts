@@ -5,15 +5,6 @@ import { TemplateLife } from './template-life.ts';
 import type { RecordedTemplate } from './template-record.ts';
 import { type TemplateEnd, watchTemplate } from './watch-template.ts';
 
-const SAID: Record<TemplateEnd, string> = {
-  deleted: 'It was deleted.',
-  old: 'It was old, or had been woken from often.',
-  unused: 'Nobody has woken from it for long.',
-  changed: 'What it is made of has changed.',
-  failing: 'Its host does not wake from it any more.',
-  elsewhere: 'Another installation has its host id now; nobody has looked at the one of before.',
-};
-
 /**
  * The templates of one key on one host, while there is one, or somebody wants one:
  *
@@ -40,14 +31,16 @@ export async function template(input: TemplateInput): Promise<void> {
 
 /** @returns the one that has taken its place */
 async function succeed(life: TemplateLife, task: RecordedTemplate, end: TemplateEnd): Promise<RecordedTemplate | null> {
-  if (end === 'failing') life.noteFailure();
-  if (end === 'deleted') life.forgetFailures();
-  if (end === 'elsewhere') {
-    await task.recordChange({ state: 'gone', reason: SAID[end] }, 'template.gone');
-    return null;
+  const { kind, reason } = end;
+  const next = kind === 'old' ? await buildTemplate(life, task.record.lastUsedAt) : null;
+  if (next === null) life.usedAt = null;
+  if (kind === 'failing') life.noteFailure();
+  if (kind === 'deleted') life.forgetFailures();
+  if (kind === 'elsewhere') await task.recordChange({ state: 'gone', reason }, 'template.gone');
+  else if (kind === 'deleted') await removeTemplate(task, reason);
+  else {
+    await task.recordChange({ state: 'stale', reason }, 'template.stale');
+    await removeTemplate(task, reason);
   }
-  const next = end === 'old' ? await buildTemplate(life, task.record.lastUsedAt) : null;
-  if (end !== 'deleted') await task.recordChange({ state: 'stale', reason: SAID[end] }, 'template.stale');
-  await removeTemplate(task, SAID[end]);
   return next;
 }

@@ -5,16 +5,29 @@ import { shallContinue } from '../saga/continuing.ts';
 import type { RecordedTemplate } from './template-record.ts';
 import { lookAtTemplate } from './template-steps.ts';
 
+const SAID = {
+  deleted: 'It was deleted.',
+  old: 'It was old, or had been woken from often.',
+  unused: 'Nobody has woken from it for long.',
+  changed: 'What it is made of has changed.',
+  failing: 'Its host does not wake from it any more.',
+  elsewhere: 'Another installation has its host id now; nobody has looked at the one of before.',
+} as const;
+
 /** Why a template that was ready does not stay. `old`: another takes its place. */
-export type TemplateEnd = 'deleted' | 'old' | 'unused' | 'changed' | 'failing' | 'elsewhere';
+export interface TemplateEnd {
+  kind: keyof typeof SAID;
+  reason: string;
+}
 
 /** Resolves when it is to go; null: when the run shall continue as new. */
 export async function watchTemplate(task: RecordedTemplate): Promise<TemplateEnd | null> {
-  const { life } = task;
-  const isToGo = () => life.isToGo(task.record.id);
+  const { life, record } = task;
+  const isToGo = () => life.isToGo(record.id);
+  life.usedAt ??= Date.parse(record.lastUsedAt ?? record.readyAt ?? record.createdAt);
   for (;;) {
-    if (isToGo()) return 'deleted';
-    if (life.isElsewhere) return 'elsewhere';
+    if (isToGo()) return ending('deleted');
+    if (life.isElsewhere) return ending('elsewhere');
     life.isToLook = false;
     const end = await lookOnce(task);
     if (end) return end;
@@ -36,19 +49,25 @@ async function lookOnce(task: RecordedTemplate): Promise<TemplateEnd | null> {
 }
 
 async function recordUse(task: RecordedTemplate, { use }: TemplateLook): Promise<void> {
-  const { wakes, lastUsedAt } = task.record;
-  if (!use || (use.wakes === wakes && (use.lastUsedAt ?? lastUsedAt) === lastUsedAt)) return;
-  if (use.failuresInARow === 0) task.life.forgetFailures();
-  await task.recordChange({ wakes: use.wakes, lastUsedAt: use.lastUsedAt ?? lastUsedAt });
+  const { life, record } = task;
+  const lastUsedAt = use?.lastUsedAt ?? record.lastUsedAt;
+  if (!use || (use.wakes === record.wakes && lastUsedAt === record.lastUsedAt)) return;
+  if (use.failuresInARow === 0) life.forgetFailures();
+  if (lastUsedAt !== null) life.usedAt = Date.parse(lastUsedAt);
+  await task.recordChange({ wakes: use.wakes, lastUsedAt });
 }
 
 function endOf({ life, record }: RecordedTemplate, { templateKey, use }: TemplateLook): TemplateEnd | null {
-  if (templateKey !== record.key) return 'changed';
-  if (!use?.isReady) return 'failing';
+  if (templateKey !== record.key) return ending('changed');
+  if (!use?.isReady) return ending('failing', use?.lastFailure);
   const { oldMs, unusedMs } = life.times;
-  const since = (at: string | null) => Date.now() - Date.parse(at ?? record.readyAt ?? record.createdAt);
-  if (since(record.lastUsedAt) > unusedMs) return 'unused';
-  if (since(record.savedAt) > oldMs || use.wakes >= MOST_WAKES) return 'old';
+  if (Date.now() - (life.usedAt ?? 0) > unusedMs) return ending('unused');
+  if (Date.now() - Date.parse(record.savedAt ?? record.createdAt) > oldMs) return ending('old');
+  if (use.wakes >= MOST_WAKES) return ending('old');
   life.wish = null; // who asked has come too early, and finds it now
   return null;
+}
+
+function ending(kind: TemplateEnd['kind'], more: string | null = null): TemplateEnd {
+  return { kind, reason: more === null ? SAID[kind] : `${SAID[kind]} ${more}` };
 }
