@@ -100,6 +100,16 @@ export class Sandboxes {
     return found && recordOf(found);
   }
 
+  /** Which host has it, or had it, for who has no key to the rest; null: none. @throws MayflyError invalid_id */
+  async hostIdOf(id: string): Promise<string | null> {
+    checkId(id);
+    const look = (home: Model<SandboxDocument>) =>
+      reaching('read the host of a sandbox', () =>
+        home.findById(id, { hostId: 1 }).lean<Pick<SandboxDocument, 'hostId'>>(),
+      );
+    return ((await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive)))?.hostId ?? null;
+  }
+
   async #anywhere(id: string): Promise<SandboxDocument | null> {
     const look = (home: Model<SandboxDocument>) => this.#find(home, id);
     return (await look(this.#alive)) ?? (await look(this.#ended)) ?? (await look(this.#alive));

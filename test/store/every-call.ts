@@ -91,6 +91,7 @@ export function callsOf(store: Store): Calls {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
       put: () => sandboxes.put(record(3)),
       get: () => sandboxes.get(sandboxId(9)),
+      hostIdOf: () => sandboxes.hostIdOf(sandboxId(9)),
       named: () => sandboxes.named('web', 'default'),
       update: async () => {
         await sandboxes.update(sandboxId(1), { state: 'running' });

@@ -32,8 +32,10 @@ export function hostRules(hostId: string, { store, codec }: HostRulesDeps): Rule
 
   async function whyNotOf(workflowId: string | null | undefined): Promise<string | null> {
     const id = workflowId?.slice(workflowIdOf('').length) ?? '';
-    const record = isSandboxId(id) && workflowId === workflowIdOf(id) ? await store.sandboxes.get(id) : null;
-    return record?.hostId === hostId ? null : `${workflowId} is not of a sandbox on it`;
+    const isSandbox = isSandboxId(id) && workflowId === workflowIdOf(id);
+    return isSandbox && (await store.sandboxes.hostIdOf(id)) === hostId
+      ? null
+      : `${workflowId} is not of a sandbox on it`;
   }
 
   async function whyNotIn(input: Payloads, schema: z.ZodType<object>, why: string): Promise<string | null> {
