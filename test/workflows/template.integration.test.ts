@@ -358,6 +358,26 @@ describe('a template, nothing else happening,', () => {
     expect(await templates.left(ids)).toEqual(['memory', 'index']);
   });
 
+  test(
+    'that is ready goes on in the next run, and its wish to have another too',
+    FULL,
+    async ({ mayfly, templates }) => {
+      const input = await templates.input();
+      const ids = await templates.built(input);
+      const ready = await templates.until(ids.templateId, 'ready');
+      await mayfly.client.workflow.getHandle(templateWorkflowIdOf(input)).terminate('another run goes on');
+      const handedOver = { ready, failed: null, failures: 0, retryAt: 0, wanted: null, usedAt: null };
+      await resumeTemplate(mayfly.client, { ...input, continued: handedOver });
+      await templates.remove(input, ids.templateId);
+      await templates.over(input);
+      expect(await templates.left(ids)).toEqual([]);
+      const next = templates.ids();
+      const wanted = { templateId: next.templateId, installationId: input.installationId ?? null };
+      await resumeTemplate(mayfly.client, { ...input, continued: { ...handedOver, ready: null, wanted } });
+      expect(await templates.until(next.templateId, 'ready', 'failed')).toMatchObject({ state: 'ready' });
+    },
+  );
+
   test('of an installation that is gone is left, and the next has its own', FULL, async ({ mayfly, templates }) => {
     const input = await templates.input();
     const before = { ...input, installationId: 'ins-0123456789abcdef' };
