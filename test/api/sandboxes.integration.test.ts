@@ -47,6 +47,7 @@ describe('creating', () => {
       metadata: { 'a.b/c': 'ü' },
       agentId: 'agent-7',
       network: { egress: 'none' },
+      boot: 'auto',
     });
     expect(await viewOf(await door.call('GET', `/v1/sandboxes/${view.id}`))).toEqual(view);
   });
