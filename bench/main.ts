@@ -76,7 +76,7 @@ async function bench(io: Io, argv: string[]): Promise<number> {
   }
   if (!isInPlace(io.env))
     return runInPlace(io, 'bench', [...process.execArgv, fileURLToPath(import.meta.url), ...argv]);
-  const config = readConfig({ ...io.env, ...(host && { MAYFLY_HOST: host }) });
+  const config = readConfig({ ...io.env, MAYFLY_TEMPLATES: 'off', ...(host && { MAYFLY_HOST: host }) });
   const report = await runBench(io, config, extent(config.hostKind, options), keep);
   if (json) io.printJson(report);
   else for (const line of reportLines(report)) io.print(line);

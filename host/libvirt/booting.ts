@@ -61,7 +61,7 @@ export class Booting {
       return true;
     }
     try {
-      await this.turns.runExclusive(() => waking.wake(workspace, spec, snapshotId, signal, MUTE_MS));
+      await this.#inTurn(signal, () => waking.wake(workspace, spec, snapshotId, signal, MUTE_MS));
       await templates.index.woke(snapshotId);
       return true;
     } catch (error) {
@@ -72,6 +72,21 @@ export class Booting {
       await processes.end(workspace.sandboxId); // two QEMUs never write to the disks of one sandbox
       await cloneColdAgain(this.deps, spec, context);
       return false;
+    }
+  }
+
+  /** In the order in which they come. Who is told to stop waits no longer: the end of its sandbox waits for it. */
+  async #inTurn(signal: AbortSignal, wake: () => Promise<void>): Promise<void> {
+    signal.throwIfAborted();
+    const turn = this.turns.acquire();
+    const stopped = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+    try {
+      await Promise.race([turn, stopped]);
+      await wake();
+    } finally {
+      void turn.then(([, release]) => release());
     }
   }
 }
