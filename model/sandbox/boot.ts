@@ -3,17 +3,15 @@ export const BOOT_WISHES = ['auto', 'cold', 'template'] as const;
 export type BootWish = (typeof BOOT_WISHES)[number];
 
 /**
- * How a sandbox came to its machine. `warm`: it was claimed of a pool, and ran already. `template`: it woke from the memory
- * of a machine like it. `cold`: its guest booted.
+ * How a sandbox came to its machine. `template`: it woke from the memory of a machine like it. `cold`: its guest booted.
  */
-export const BOOT_WAYS = ['warm', 'template', 'cold'] as const;
+export const BOOT_WAYS = ['template', 'cold'] as const;
 export type BootWay = (typeof BOOT_WAYS)[number];
 
 /**
  * Why it was not a quicker way; the closed list. `asked`: the caller wanted it so. `origin`: it is made of a snapshot or a
  * capture. `unsupported`: the host makes no templates, or none of that machine. `no_template`: none is ready yet.
- * `template_failed`: it did not wake. `template_changed`: what was saved is not what it was. `pool_empty`: no member of its
- * pool could be had. `no_pool`: there is none for what was asked.
+ * `template_failed`: it did not wake. `template_changed`: what was saved is not what it was.
  */
 export const BOOT_REASONS = [
   'asked',
@@ -22,8 +20,6 @@ export const BOOT_REASONS = [
   'no_template',
   'template_failed',
   'template_changed',
-  'pool_empty',
-  'no_pool',
 ] as const;
 export type BootReason = (typeof BOOT_REASONS)[number];
 
