@@ -20,6 +20,7 @@ const NOT_HERE: [RegExp, string][] = [
   [/mayfly host forget /, 'gives up the host that all of this runs on; workflows/reconcile.integration'],
   [/mayfly image pull/, 'builds an image of virtual machines, which takes minutes; cli/image.e2e'],
   [/deploy\/temporal\/certificates\.sh /, 'makes a CA and certificates in /etc; worker/temporal-tls.integration'],
+  [/--boot template|mayfly template make/, 'wakes real machines; worker/template.e2e'],
   [/^npm run fuzz/, 'ten minutes, by hand'],
   [/^npm run demo/, 'a VM of its own; cli/demo.integration'],
   [/^npm (?:test|run test:all)/, 'runs this test'],
