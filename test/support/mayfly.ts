@@ -101,10 +101,30 @@ export class TestMayfly {
       memory,
       requestKey,
     );
+    closers.add('open runs', () => mayfly.#endOpenRuns());
     closers.add('control worker', async () => mayfly.#control?.stop());
     await mayfly.startControl();
     await mayfly.startHost();
     return mayfly;
+  }
+
+  /**
+   * The control worker of the next file has another key: it can neither go on with what is still open on the same server, nor
+   * can its reconciler be told of it.
+   */
+  async #endOpenRuns(): Promise<void> {
+    const { namespace } = this.client.options;
+    const query = 'ExecutionStatus="Running"';
+    await eventually(
+      async () => {
+        const { executions } = await this.connection.workflowService.listWorkflowExecutions({ namespace, query });
+        const ids = executions.flatMap(({ execution }) => execution?.workflowId ?? []);
+        const end = (id: string) => this.client.workflow.getHandle(id).terminate('the tests of its file are over');
+        await Promise.allSettled(ids.map(end));
+        return ids;
+      },
+      (ids) => ids.length === 0,
+    );
   }
 
   /** Starts the control worker; again when one runs, as after a restart of its process. */
