@@ -56,7 +56,9 @@ export class Booting {
   async #wakes(workspace: Workspace, spec: CloneSpec, snapshotId: string, context: StepContext): Promise<boolean> {
     const { waking, processes, templates } = this.deps;
     const { signal } = context;
-    if (spec.request.snapshotId !== null || spec.boot?.way !== 'template') {
+    const isTemplate = spec.request.snapshotId === null && spec.boot?.templateId === snapshotId;
+    if (!isTemplate) {
+      // a fork's, or a restore's: its disks hold what a cold boot of the source would lose
       await waking.wake(workspace, spec, snapshotId, signal);
       return true;
     }

@@ -1,47 +1,61 @@
 import { Semaphore } from 'async-mutex';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Booting, type BootingDeps } from '../../../host/libvirt/booting.ts';
 import { Workspace } from '../../../host/libvirt/layers/workspace.ts';
+import type { StateDir } from '../../../host/state-dir.ts';
+import { MayflyError } from '../../../model/errors.ts';
 import { sandboxId } from '../../store/support.ts';
 import { temporaryState } from '../temporary-state.ts';
 
+const ID = sandboxId(1);
+const TEMPLATE = 'snp-x';
+const idle = { stop: async () => {}, sync: async () => {} };
+let state: StateDir;
+let remove: () => Promise<void>;
+
+beforeEach(async () => {
+  ({ state, remove } = await temporaryState());
+});
+afterEach(() => remove());
+
+/** A sandbox of a template, which is about to wake. @param wakesFrom the snapshot */
+async function cloned(wakesFrom: string): Promise<void> {
+  const workspace = new Workspace(state, ID);
+  await workspace.make();
+  const of = { source: 's', snapshotId: null, cpus: null, memoryMib: null, egress: 'none' as const, userCaKeys: [] };
+  const boot = { way: 'template', why: null, templateId: TEMPLATE, ageSeconds: 1 } as const;
+  const clone = { hostKey: '', macAddress: '', user: '' };
+  const spec = { request: { sandboxId: ID, ...of }, clone, bases: [], snapshots: [], restoreId: null };
+  await workspace.finish({ ...spec, wakesFrom, boot }, '<domain/>');
+}
+
+function booting(turns: Semaphore, others: object = {}): Booting {
+  return new Booting({ state, flattening: idle, filter: idle, ...others } as unknown as BootingDeps, turns);
+}
+
 // Promise: a sandbox that is to end does not wait until others have woken. Costs nothing.
 test('who waits for a turn to wake, and is told to stop, stops at once, and its turn is the next one’s', async () => {
-  const { state, remove } = await temporaryState();
-  try {
-    const id = sandboxId(1);
-    const workspace = new Workspace(state, id);
-    await workspace.make();
-    const request = {
-      sandboxId: id,
-      source: 's',
-      snapshotId: null,
-      cpus: null,
-      memoryMib: null,
-      egress: 'none',
-      userCaKeys: [],
-    } as const;
-    const boot = { way: 'template', why: null, templateId: 'snp-x', ageSeconds: 1 } as const;
-    const spec = {
-      request: { ...request, userCaKeys: [] },
-      clone: { hostKey: '', macAddress: '', user: '' },
-      bases: [],
-      snapshots: [],
-      restoreId: null,
-    };
-    await workspace.finish({ ...spec, wakesFrom: 'snp-x', boot }, '<domain/>');
-    const turns = new Semaphore(1);
-    const [, release] = await turns.acquire();
-    const idle = { stop: async () => {}, sync: async () => {} };
-    const deps = { state, flattening: idle, filter: idle } as unknown as BootingDeps;
-    const ending = new AbortController();
-    const booting = new Booting(deps, turns).boot(id, { signal: ending.signal, alive: () => {} });
-    const failed = expect(booting).rejects.toThrow('it shall end');
-    ending.abort(new Error('it shall end'));
-    await failed;
-    release();
-    await turns.runExclusive(async () => {});
-  } finally {
-    await remove();
-  }
+  await cloned(TEMPLATE);
+  const turns = new Semaphore(1);
+  const [, release] = await turns.acquire();
+  const ending = new AbortController();
+  const booted = booting(turns).boot(ID, { signal: ending.signal, alive: () => {} });
+  const failed = expect(booted).rejects.toThrow('it shall end');
+  ending.abort(new Error('it shall end'));
+  await failed;
+  release();
+  await turns.runExclusive(async () => {});
+});
+
+// Promise: what a sandbox has written is never given up for a cold boot of its source. Costs nothing.
+test('a sandbox of a template whose restore does not wake fails, and keeps the disks that it has', async () => {
+  await cloned('snp-restored');
+  const waking = { wake: () => Promise.reject(new MayflyError('boot_failed', 'its agent is mute')) };
+  const before = await new Workspace(state, ID).spec();
+  const booted = booting(new Semaphore(1), { waking }).boot(ID, {
+    signal: AbortSignal.timeout(10_000),
+    alive: () => {},
+  });
+  await expect(booted).rejects.toMatchObject({ code: 'boot_failed', message: 'its agent is mute' });
+  expect(await new Workspace(state, ID).spec()).toEqual(before);
 });
