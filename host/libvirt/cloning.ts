@@ -16,6 +16,7 @@ import { buildXml } from './client/xml.ts';
 import { type DiskPlan, planDisks } from './domain-xml/clone-disks.ts';
 import { type CloneParams, cloneXml, parseDomain } from './domain-xml/clone-xml.ts';
 import type { References } from './layers/references.ts';
+import type { SourceUse } from './layers/source-use.ts';
 import type { Sources } from './layers/sources.ts';
 import { type CloneSpec, Workspace, workspaceIds } from './layers/workspace.ts';
 import type { NetworkPlans } from './network/network-plan.ts';
@@ -31,6 +32,10 @@ export interface CloningDeps {
   references: References;
   captures: LibvirtCaptures;
   networks: NetworkPlans;
+  /** Who needs a source to be there. */
+  use: SourceUse;
+  /** Who needs its disks to be at rest. */
+  rest: SourceUse;
   templates: LibvirtTemplates;
   accelerator: 'kvm' | 'tcg';
   limitsCpus: boolean;
@@ -54,18 +59,33 @@ export async function cloneDisk(deps: CloningDeps, request: CloneRequest, contex
   const finished = await new Workspace(deps.state, request.sandboxId).spec();
   if (finished) return finished.clone;
   if (request.snapshotId) return await cloneSnapshot(deps, request, request.snapshotId, context);
-  if (request.captureId) {
-    return await deps.captures.on(request.captureId, (xml) =>
-      cloneOrigin(deps, request, { xml, snapshots: [], wakesFrom: null, boot: booted('origin') }, context),
-    );
+  const { captureId } = request;
+  if (captureId) {
+    const clone = (xml: string) => cloneOrigin(deps, request, { ...BOOTS, xml, boot: booted('origin') }, context);
+    return await deps.use.by(request.source, () => deps.captures.on(captureId, clone));
   }
-  const source = await deps.sources.get(request.source);
-  if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);
-  const choice = await deps.templates.choose(request, source.xml, context);
-  const woken = choice.template && (await cloneTemplate(deps, request, choice.template, context));
-  if (woken) return woken;
-  const boot = booted(choice.template ? 'template_changed' : choice.why);
-  return await cloneOrigin(deps, request, { ...BOOTS, xml: source.xml, boot, templateKey: choice.key }, context);
+  return await whileAtRest(deps, request.source, async (xml) => {
+    const choice = await deps.templates.choose(request, xml, context);
+    const woken = choice.template && (await cloneTemplate(deps, request, choice.template, context));
+    if (woken) return woken;
+    const boot = booted(choice.template ? 'template_changed' : choice.why);
+    return await cloneOrigin(deps, request, { ...BOOTS, xml, boot, templateKey: choice.key }, context);
+  });
+}
+
+/** Does something with the disks of a source, which is neither started nor deleted as long as that takes. @throws MayflyError source_running */
+async function whileAtRest<T>(
+  { sources, use, rest }: CloningDeps,
+  name: string,
+  clone: (xml: string) => Promise<T>,
+): Promise<T> {
+  return await use.by(name, () =>
+    rest.by(name, async () => {
+      const { xml, busy } = await sources.get(name);
+      if (busy !== null) throw new MayflyError('source_running', `${name}: ${busy}`);
+      return await clone(xml);
+    }),
+  );
 }
 
 /**
@@ -74,9 +94,9 @@ export async function cloneDisk(deps: CloningDeps, request: CloneRequest, contex
  */
 export async function cloneColdAgain(deps: CloningDeps, spec: CloneSpec, context: StepContext): Promise<void> {
   const { request } = spec;
-  const source = await deps.sources.get(request.source);
-  if (source.busy !== null) throw new MayflyError('source_running', `${request.source}: ${source.busy}`);
-  await cloneOrigin(deps, request, { ...BOOTS, xml: source.xml, boot: booted('template_failed') }, context, 'cold');
+  await whileAtRest(deps, request.source, (xml) =>
+    cloneOrigin(deps, request, { ...BOOTS, xml, boot: booted('template_failed') }, context, 'cold'),
+  );
 }
 
 const BOOTS = { snapshots: [], wakesFrom: null };

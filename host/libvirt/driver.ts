@@ -158,10 +158,7 @@ export class LibvirtHypervisor implements Hypervisor {
   }
 
   async cloneDisk(request: CloneRequest, context: StepContext): Promise<Clone> {
-    const clone = () => cloneDisk(this.#cloning, request, context);
-    if (request.snapshotId !== null) return await clone();
-    const { use, rest } = this.#parts;
-    return await use.by(request.source, () => (request.captureId ? clone() : rest.by(request.source, clone)));
+    return await cloneDisk(this.#cloning, request, context);
   }
 
   async bootOf(sandboxId: string): Promise<Boot | null> {
