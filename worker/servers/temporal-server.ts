@@ -81,13 +81,16 @@ async function start(program: string, { dir, ip = '127.0.0.1', port, ui, limits 
   );
   child.stdout?.resume();
   const server = serverProcess(child, address, 'the Temporal server');
-  await Promise.race([
-    answers(address),
-    server.died.then(async (why) => {
-      const said = await lastLineOf(logFile, begin);
-      throw new MayflyError('temporal_unavailable', `${why} before it answered: ${said}; its log is ${logFile}`);
-    }),
-  ]);
+  const died = server.died.then(async (why) => {
+    const said = await lastLineOf(logFile, begin);
+    throw new MayflyError('temporal_unavailable', `${why} before it answered: ${said}; its log is ${logFile}`);
+  });
+  try {
+    await Promise.race([answers(address), died]);
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
   return { ...server, uiUrl: uiPort === null ? null : `http://${ip}:${uiPort}` };
 }
 

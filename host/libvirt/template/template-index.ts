@@ -7,6 +7,7 @@ import { orAbsent } from '../../os/absent.ts';
 import { writeFileAtomic } from '../../os/atomic-file.ts';
 import { oneLine } from '../../os/one-line.ts';
 import type { HostTemplate, TemplateUse } from '../../templates.ts';
+import { unlessUnreadable } from '../layers/references.ts';
 
 const Entry = z.strictObject({
   key: z.string().regex(/^[0-9a-f]{64}$/),
@@ -84,8 +85,9 @@ export class TemplateIndex {
     });
   }
 
+  /** A list that cannot be read, as of another version, is none: sandboxes boot, and templates are made anew. */
   async #read(): Promise<Entry[]> {
     const text = await orAbsent(readFile(this.file, 'utf8'));
-    return text === null ? [] : z.array(Entry).parse(JSON.parse(text));
+    return text === null ? [] : await unlessUnreadable(async () => z.array(Entry).parse(JSON.parse(text)), []);
   }
 }

@@ -4,6 +4,7 @@ import { MayflyError } from '../../../model/errors.ts';
 import type { BootReason } from '../../../model/sandbox/boot.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import type { CloneRequest } from '../../hypervisor.ts';
+import { orAbsent } from '../../os/absent.ts';
 import { oneLine } from '../../os/one-line.ts';
 import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
@@ -44,7 +45,7 @@ const COMPLAINT_CHARACTERS = 300;
 /** Templates as snapshots with memory, of guests that nobody has spoken to. */
 export class LibvirtTemplates implements HostTemplates {
   readonly index: TemplateIndex;
-  #version: Promise<string> | null = null;
+  #version: string | null = null;
 
   /** @param kind what holds from {@link LibvirtHypervisor.open} on; null: there are none here */
   constructor(
@@ -117,9 +118,11 @@ export class LibvirtTemplates implements HostTemplates {
     if (hardware === null) return null;
     const disks = await this.deps.sources.digestsOf(sourceXml, context);
     if (disks === null) return null;
-    const programs = await Promise.all(takePrograms(hardware).map((path) => this.deps.digests.of(path)));
-    this.#version ??= this.deps.virsh.run(['version']);
-    return await templateKeyOf(project, buildXml(hardware), [...disks, ...programs], await this.#version);
+    const programs = await Promise.all(takePrograms(hardware).map((path) => orAbsent(this.deps.digests.of(path))));
+    const found = programs.filter((digest) => digest !== null);
+    if (found.length < programs.length) return null; // libvirt sees files that this process does not
+    this.#version ??= await this.deps.virsh.run(['version']);
+    return await templateKeyOf(project, buildXml(hardware), [...disks, ...found], this.#version);
   }
 }
 

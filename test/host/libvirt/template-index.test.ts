@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TemplateIndex } from '../../../host/libvirt/template/template-index.ts';
 import { snapshotId } from '../../store/support.ts';
@@ -54,4 +55,15 @@ test('three failures in a row end it, and memory that has changed does at once',
   await index.failed(second.templateId, 'flipped', true);
   expect(await readyId(index)).toBeNull();
   await index.failed(snapshotId(9), 'of none', true);
+});
+
+test('a list that cannot be read is none, and is written anew', async () => {
+  const index = new TemplateIndex(file);
+  for (const text of ['', '[{"key":', '[{"of":"another version"}]']) {
+    await writeFile(file, text);
+    expect(await readyId(index)).toBeNull();
+    expect(await index.uses()).toEqual([]);
+  }
+  await index.put(first);
+  expect(await readyId(index)).toBe(first.templateId);
 });
