@@ -4,8 +4,11 @@ import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
+import { createMemberActivities } from './pool/members.ts';
+import { createPoolActivities } from './pool/pool.ts';
 import { createForgettingActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
+import { createPoolReconcileActivities } from './reconcile/pools.ts';
 import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
 import { createTaskReconcileActivities } from './reconcile/tasks.ts';
 import { createEventActivities } from './sandbox/event.ts';
@@ -43,6 +46,9 @@ export function createControlActivities(given: ControlDeps) {
     ...createHostReconcileActivities(deps),
     ...createTaskReconcileActivities(deps),
     ...createForgettingActivities(deps),
+    ...createPoolActivities(deps),
+    ...createMemberActivities(deps),
+    ...createPoolReconcileActivities(deps),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
+import { createGreetingActivities } from './pool/greeting.ts';
 import { createCommandActivities } from './sandbox/command.ts';
 import { createCreateActivities } from './sandbox/create.ts';
 import { createCredentialActivities } from './sandbox/credentials.ts';
@@ -27,7 +28,7 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   credentials: Credentials;
   ledger: Ledger;
   room: StorageRoom;
-  guests: Pick<GuestConnections, 'close' | 'verify'> & TrustDeps['guests'];
+  guests: Pick<GuestConnections, 'close' | 'verify' | 'greet'> & TrustDeps['guests'];
   commandRuns: CommandRuns;
 }
 
@@ -54,6 +55,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createTemplateActivities(deps),
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),
+    ...createGreetingActivities(deps),
   };
 }
 

@@ -7,6 +7,7 @@ import { auditRoutes } from './access/audit.ts';
 import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
 import { keyRoutes } from './access/keys.ts';
+import { PoolDoor } from './claims/pool-door.ts';
 import { commandEventRoutes } from './commands/command-events.ts';
 import { commandRoutes } from './commands/commands.ts';
 import { docsRoutes } from './description/docs-page.ts';
@@ -23,6 +24,7 @@ import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
 import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
+import { poolRoutes } from './pools/pools.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
 import { pauseRoutes } from './sandboxes/pause.ts';
@@ -48,7 +50,7 @@ export function createApp(deps: AppDeps): App {
   app.use(measureRequests(registry));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));
-  app.use(authenticate(deps));
+  app.use(authenticate(deps, new PoolDoor(deps)));
   app.use(refuseUnknownMethod(app));
   app.use('/v1/*', limitBody, requireJson);
 
@@ -71,6 +73,7 @@ export function createApp(deps: AppDeps): App {
   templateRoutes(app);
   keyRoutes(app);
   projectRoutes(app, deps);
+  poolRoutes(app);
   healthRoutes(app, deps);
   metricsRoutes(app, deps, registry);
   docsRoutes(app);

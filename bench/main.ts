@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--json]`: measures Mayfly in a network
+ * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--pools] [--json]`: measures Mayfly in a network
  * namespace and a folder of its own, both gone afterwards. Prints a table (with --json, the figures), keeps
  * the figures in bench/results/ and draws them beside the plain tools'.
  */
@@ -29,6 +29,7 @@ function readOptions(argv: string[]) {
         runs: { type: 'string' },
         quick: { type: 'boolean', default: false },
         creates: { type: 'boolean', default: false },
+        pools: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
       },
     }).values;
@@ -38,7 +39,10 @@ function readOptions(argv: string[]) {
 }
 
 /** A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes. */
-function extent(kind: 'libvirt' | 'simulated', { quick, creates, runs }: ReturnType<typeof readOptions>): BenchOptions {
+function extent(
+  kind: 'libvirt' | 'simulated',
+  { quick, creates, runs, pools }: ReturnType<typeof readOptions>,
+): BenchOptions {
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
   const many = kind === 'simulated' && !quick ? [1_000] : []; // of real machines, memory holds a few
@@ -46,13 +50,18 @@ function extent(kind: 'libvirt' | 'simulated', { quick, creates, runs }: ReturnT
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
   return {
     source: SOURCE,
-    burst,
+    burst: pools ? 0 : burst,
+    pools: creates
+      ? { claims: 0, alive: 0 }
+      : { claims: quick && !pools ? 5 : 20, alive: kind === 'simulated' ? 100 : 0 },
     warmUp,
-    snapshots: creates ? { rounds: 0, chain: 0 } : quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
-    transfers: creates ? 0 : quick ? 1 : 5,
-    idle: creates
-      ? null
-      : { runs: { cli: quick ? 5 : 20, up: quick ? 1 : 5 }, sandboxes: [4, ...many], seconds: quick ? 15 : 60 },
+    snapshots:
+      creates || pools ? { rounds: 0, chain: 0 } : quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },
+    transfers: creates || pools ? 0 : quick ? 1 : 5,
+    idle:
+      creates || pools
+        ? null
+        : { runs: { cli: quick ? 5 : 20, up: quick ? 1 : 5 }, sandboxes: [4, ...many], seconds: quick ? 15 : 60 },
     ...size,
     ...(runs && { runs: wholeNumber('runs', runs, 1, 1_000) }),
   };

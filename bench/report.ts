@@ -20,6 +20,8 @@ export interface Report {
   /** Null on a simulated host, which copies. */
   snapshots: SnapshotFigures | null;
   door: { stored: number; spreads: Record<string, Spread> } | null;
+  /** Creates that have a member of a pool. */
+  pools: Record<string, Spread> | null;
   idle: IdleFigures | null;
   failed: { part: string; why: string }[];
 }
@@ -51,7 +53,7 @@ export function sagaCost(
 
 /** The report as a person reads it. */
 export function reportLines(report: Report): string[] {
-  const { machine, host, direct, saga, burst, guest, snapshots, door, idle, failed } = report;
+  const { machine, host, direct, saga, burst, guest, snapshots, door, pools, idle, failed } = report;
   const parts = [
     direct && directLines(direct),
     saga && sagaLines(saga),
@@ -59,6 +61,7 @@ export function reportLines(report: Report): string[] {
     direct?.burst && burst && burstLines(direct.burst, burst),
     guest && guestLines(guest),
     snapshots && snapshotLines(snapshots),
+    pools && ['', 'creates that have a member of a pool', ...table(pools)],
     door && doorLines(door),
     idle && idleLines(idle),
     failed.length > 0 && failed.map(({ part, why }) => `NOT MEASURED: ${part}: ${why}`),

@@ -18,6 +18,7 @@ import { type DoorBench, measureDoor } from './door.ts';
 import { measureFiles } from './files.ts';
 import { type IdleOptions, measureIdle } from './idle.ts';
 import { PlainSsh } from './plain-ssh.ts';
+import { measurePools } from './pools.ts';
 import { type Report, thisMachine } from './report.ts';
 import { measureBurst, measureSagas } from './sagas.ts';
 import { measureSnapshots, type SnapshotFigures } from './snapshots/snapshots.ts';
@@ -34,6 +35,8 @@ export interface BenchOptions {
   stored: number;
   /** Sandboxes made at once, called directly and as sagas; 0 leaves it out. */
   burst: number;
+  /** Claims of a pool's members, and how many sandboxes live besides; 0 leaves them out. */
+  pools: { claims: number; alive: number };
   /** Snapshots of each kind, and in a row, on real machines; 0 leaves them out. */
   snapshots: { rounds: number; chain: number };
   /** Files sent and fetched, of each kind; 0 leaves out all that is done in a guest. */
@@ -81,6 +84,11 @@ export async function runBench(
     report.host = await hostOf(client);
     await part(`${runs} lives as sagas`, async () => ({ saga: await measureSagas(client, source, lives) }));
     if (burst > 0) await part(`${burst} at once`, async () => ({ burst: await measureBurst(client, source, burst) }));
+    const { claims, alive } = options.pools;
+    if (claims > 0) {
+      const beside = `${claims} claims of a pool, alone and beside ${alive}`;
+      await part(beside, async () => ({ pools: await measurePools({ client, source, runs: claims, alive }) }));
+    }
     if (options.transfers > 0) {
       await part('commands and files, against the plain tools', async () => ({
         guest: await inSandbox(client, installation, source, (sandbox, plain) =>
@@ -107,7 +115,16 @@ export async function runBench(
 }
 
 function emptyReport(kind: string): Report {
-  const nothing = { direct: null, saga: null, burst: null, guest: null, snapshots: null, door: null, idle: null };
+  const nothing = {
+    direct: null,
+    saga: null,
+    burst: null,
+    pools: null,
+    guest: null,
+    snapshots: null,
+    door: null,
+    idle: null,
+  };
   const host = { kind, isolation: 'unknown' };
   return { at: new Date().toISOString(), machine: thisMachine(), host, ...nothing, failed: [] };
 }

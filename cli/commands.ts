@@ -42,6 +42,7 @@ export function createCommands(io: Io) {
       credential: async () => (await import('./credential.ts')).credentialCommand(io),
       ca: async () => (await import('./ca.ts')).caCommand(io),
       key: async () => (await import('./key.ts')).keyCommand(io),
+      pool: async () => (await import('./pool/commands.ts')).poolCommand(io),
       project: async () => (await import('./project/project.ts')).projectCommand(io),
       audit: async () => (await import('./audit/commands.ts')).auditCommand(io),
       store: async () => (await import('./store.ts')).storeCommand(io),

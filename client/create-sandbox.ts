@@ -20,6 +20,6 @@ export interface CreateSandbox {
   metadata?: Record<string, string>;
   agentId?: string;
   network?: { egress: Egress };
-  /** Whether it may wake from a template, or must. `@default` auto */
+  /** How it may come to its machine. `@default` auto: the quickest way there is */
   boot?: BootWish;
 }

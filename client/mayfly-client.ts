@@ -13,6 +13,7 @@ import { type EventStreamOptions, followEvents, type ServerEvent } from './http/
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Pools } from './pools.ts';
 import { Projects } from './projects.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
@@ -103,6 +104,8 @@ export class MayflyClient {
   readonly sources: Sources;
   /** Memories that sandboxes wake from. */
   readonly templates: Templates;
+  /** Sandboxes that are kept ready. */
+  readonly pools: Pools;
   /** Tenants. */
   readonly projects: Projects;
   readonly #transport: Transport;
@@ -116,6 +119,7 @@ export class MayflyClient {
     this.captures = new Captures(this.#transport);
     this.sources = new Sources(this.#transport);
     this.templates = new Templates(this.#transport);
+    this.pools = new Pools(this.#transport);
     this.projects = new Projects(this.#transport);
   }
 

@@ -23,7 +23,7 @@ export const ERRORS_BY_NOUN = {
   Files: FILE_ERRORS,
   Sources: SOURCE_ERRORS,
   Captures: CAPTURE_ERRORS,
-  Templates: TEMPLATE_ERRORS,
+  'Templates and pools': TEMPLATE_ERRORS,
   'Hosts and guests': HOST_ERRORS,
   'Sagas and what Mayfly stands on': SAGA_ERRORS,
 } as const;

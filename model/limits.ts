@@ -53,6 +53,8 @@ export const LIMITS = {
   },
   /** 1 to so many of `A-Za-z0-9._-`, the first no dot and no dash. */
   snapshotName: { maxLength: 63 },
+  /** Members of one pool. */
+  poolMembers: { min: 0, max: 100 },
   /** Sandboxes made from a snapshot by one request. */
   fork: { count: { min: 1, max: 100 } },
   path: { maxBytes: 4_095 },

@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { PoolInput } from '../model/pools/pool.ts';
 import type { HostForgotten, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
@@ -13,6 +14,7 @@ import type { TemplateInput, TemplateWish } from '../model/templates/template-sa
 import { deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { deleteSnapshot } from './operations.ts';
+import { resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
 import { startSourceTask } from './source-tasks.ts';
 import { resumeTemplate, wantTemplate } from './templates.ts';
@@ -117,6 +119,16 @@ export class Reconciliation {
   /** For a sandbox that booted cold, and for whoever asks. */
   async wantTemplate(input: TemplateInput, wish: TemplateWish): Promise<void> {
     await wantTemplate(this.client, input, wish);
+  }
+
+  /** Has a workflow go on with a pool, unless one does. */
+  async resumePool(input: PoolInput): Promise<void> {
+    await resumePool(this.client, input);
+  }
+
+  /** Has a member of a pool end, unless it is claimed. @returns whether it does, or has no saga */
+  retire(sandboxId: string): Promise<boolean> {
+    return retireMember(this.client, sandboxId);
   }
 
   /** Has a sandbox end without the host that it is on. */

@@ -1,5 +1,6 @@
+import type { PoolClaims, PoolInput } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
-import type { Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
+import type { ClaimRequest, Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
 import type { AuditEvent } from '../model/sandbox/audit.ts';
 import type { CertificateInput, IssuedCertificate, Revocation } from '../model/sandbox/certificate.ts';
 import type { CommandInput } from '../model/sandbox/command.ts';
@@ -127,6 +128,22 @@ export interface Sagas {
   templateMade(templateId: string, signal: AbortSignal): Promise<MadeTemplate | undefined>;
   /** Has a template go, which none wakes from any more. Resolves when Temporal has it. */
   removeTemplate(input: TemplateInput, templateId: string): Promise<void>;
+  /**
+   * Sets a pool, or makes it. Resolves when it goes by that: members of before can't be claimed any more.
+   * @throws MayflyError too_many_requests while it is being deleted
+   */
+  setPool(input: PoolInput): Promise<void>;
+  /** Resolves when Temporal has the wish that all members of a pool end, and the pool with them. */
+  deletePool(input: PoolInput, actor: Actor): Promise<void>;
+  /** Resolves when it has. @throws the signal's reason when it fires first */
+  poolDeleted(pool: Pick<PoolInput, 'project' | 'name'>, signal: AbortSignal): Promise<void>;
+  /** Tells a pool how many creates came that might have had a member. */
+  poolUsed(pool: Pick<PoolInput, 'project' | 'name'>, claims: PoolClaims): Promise<void>;
+  /**
+   * Claims a member of a pool. Resolves when the store has it; the same request again has the same answer.
+   * @throws MayflyError sandbox_busy, sandbox_ended, sandbox_not_running when it can't be had; name_taken
+   */
+  claim(sandboxId: string, request: ClaimRequest): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

@@ -1,7 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
+import { POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import {
+  type ClaimRequest,
   EVENT_HAPPENED,
   type Operation,
   RECORD_EVENTS_WORKFLOW,
@@ -29,6 +31,7 @@ import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
+import { claimMember, deletePool, setPool } from './pools.ts';
 import { Reconciliation } from './reconciliation.ts';
 import type { Sagas } from './sagas.ts';
 import {
@@ -51,6 +54,8 @@ type RecordEventsWorkflow = (input: RecordEventsInput) => Promise<void>;
 
 /** How long one call may take before Temporal counts as away. Milliseconds. */
 const CALL_MS = 10_000;
+/** A claim that is late may be granted still, so it is asked for until it is known: as long as a create is waited for. Milliseconds. */
+const CLAIM_MS = 60_000;
 
 /** The sagas in Temporal: one entity workflow per sandbox. */
 export class TemporalSagas implements Sagas {
@@ -245,6 +250,35 @@ export class TemporalSagas implements Sagas {
 
   async removeTemplate(input: TemplateInput, templateId: string): Promise<void> {
     await this.#call(() => removeTemplate(this.#client, input, { templateId }));
+  }
+
+  async setPool(input: PoolInput): Promise<void> {
+    await this.#call(() => setPool(this.#client, input));
+  }
+
+  async deletePool(input: PoolInput, actor: Actor): Promise<void> {
+    await this.#call(() => deletePool(this.#client, input, actor));
+  }
+
+  async poolDeleted(pool: Pick<PoolInput, 'project' | 'name'>, signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, () => this.#client.workflow.getHandle(poolWorkflowIdOf(pool)).result());
+  }
+
+  async poolUsed(pool: Pick<PoolInput, 'project' | 'name'>, claims: PoolClaims): Promise<void> {
+    await this.#call(() =>
+      this.#client.workflow.getHandle(poolWorkflowIdOf(pool)).signal<[PoolClaims]>(POOL_USED, claims),
+    );
+  }
+
+  async claim(sandboxId: string, request: ClaimRequest): Promise<void> {
+    const late = AbortSignal.timeout(CLAIM_MS);
+    try {
+      await this.#wait(late, () => claimMember(this.#client, sandboxId, request));
+    } catch (error) {
+      if (!late.aborted) throw error;
+      const why = `${sandboxId} has not said whether it is claimed.`;
+      throw new MayflyError('temporal_unavailable', why, { cause: error, retryAfterSeconds: 2, mayHaveBegun: true });
+    }
   }
 
   async reachable(): Promise<void> {

@@ -16,6 +16,7 @@ import { Output } from './commands/output.ts';
 import { bringUpToDate } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
+import { Pools } from './pools/pools.ts';
 import type { Anchor } from './register/anchor.ts';
 import { Register } from './register/register.ts';
 import { RegisterKey } from './register/register-key.ts';
@@ -23,6 +24,7 @@ import { AuditRetention } from './retention/audit-retention.ts';
 import { Retention } from './retention/retention.ts';
 import { Activities } from './sandboxes/activity.ts';
 import { MeasuredDisks } from './sandboxes/measured-disks.ts';
+import { PoolMembers } from './sandboxes/pool-members.ts';
 import { ReconciledThings } from './sandboxes/reconciled.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { StoreKeys } from './sealed/seal.ts';
@@ -35,6 +37,8 @@ import { Templates } from './templates/templates.ts';
 
 export interface Store {
   sandboxes: Sandboxes;
+  pools: Pools;
+  poolMembers: PoolMembers;
   snapshots: Snapshots;
   captures: Captures;
   commands: Commands;
@@ -98,6 +102,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
   };
   return {
     sandboxes: new Sandboxes(connection, sealing),
+    pools: new Pools(connection, sealing),
+    poolMembers: new PoolMembers(connection),
     snapshots: new Snapshots(connection, sealing),
     captures: new Captures(connection, sealing),
     commands: new Commands(connection, sealing),

@@ -1,5 +1,6 @@
 import { MayflyError } from '../model/errors.ts';
 import type { HostRecord, KnownHost } from '../model/host.ts';
+import type { PoolRecord } from '../model/pools/pool.ts';
 import { mayUseSource, type Project } from '../model/project.ts';
 import type { Counted } from '../model/project-limits.ts';
 import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
@@ -75,6 +76,14 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     snapshots: {
       get: async (id: string) => own(await snapshots.get(id)),
       list: snapshots.list.bind(snapshots),
+    },
+    pools: {
+      get: async (of: Pick<PoolRecord, 'project' | 'name'>) => own(await store.pools.get(of)),
+      list: async () => (await store.pools.all()).filter(isOwn),
+      /** Of the project whose key asks, as they were a second ago at most. */
+      known: async () => (await store.pools.known()).filter((pool) => pool.project === project),
+      members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
+      warm: () => store.poolMembers.warm(project),
     },
     captures: {
       /** Also one of another project that lets this one clone it. */

@@ -1,6 +1,7 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { TrustActivities } from '../activities/access/trust.ts';
+import type { GreetingActivities } from '../activities/pool/greeting.ts';
 import type { CommandActivities } from '../activities/sandbox/command.ts';
 import type { CreateActivities } from '../activities/sandbox/create.ts';
 import type { DomainActivities } from '../activities/sandbox/domain.ts';
@@ -150,11 +151,9 @@ export function hostInterceptor(
 }
 
 /** They only look: their failures are told as they are. */
-const LOOKING: ReadonlySet<string> = new Set<keyof MachineActivities | keyof TemplateActivities>([
-  'findMachine',
-  'lookAtTemplate',
-  'markedSandboxes',
-]);
+const LOOKING: ReadonlySet<string> = new Set<
+  keyof MachineActivities | keyof TemplateActivities | keyof GreetingActivities
+>(['findMachine', 'lookAtTemplate', 'markedSandboxes', 'greet', 'silentAmong']);
 
 function targetOf(arg: unknown): { sandboxId: string; generation: number } {
   if (typeof arg === 'object' && arg !== null && 'sandboxId' in arg && 'generation' in arg) {

@@ -15,6 +15,11 @@ export interface Remembrance {
   event: AuditEvent;
 }
 
+interface ClaimRemembrance extends Pick<Remembrance, 'sandboxId' | 'event'> {
+  project: string;
+  changes: Partial<Omit<SandboxRecord, 'id' | 'project'>>;
+}
+
 /** The record of a sandbox: what its own workflow, and nobody else, writes of it. */
 export function createRecordActivities({ store }: { store: Store }) {
   /** Says in the record why the audit trail can't be continued, if it does not say so yet; or that it can be again. */
@@ -48,6 +53,17 @@ export function createRecordActivities({ store }: { store: Store }) {
         count(store, sandboxId, event),
       ]);
       return withFault(record, fault);
+    },
+
+    /**
+     * Gives a member of a pool to the caller who has claimed it. Of one whose name is taken nothing is written.
+     * @throws MayflyError name_taken
+     */
+    async recordClaim({ sandboxId, project, changes, event }: ClaimRemembrance): Promise<SandboxRecord> {
+      const claim = () => store.sandboxes.claim({ id: sandboxId, project }, changes);
+      const note = () => store.audit.record(sandboxId, event);
+      if (changes.name) return withFault(await claim(), await note());
+      return withFault(...(await Promise.all([claim(), note()])));
     },
 
     /** Writes all of a record which the store has lost, or has an earlier one of. */

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Context } from '@temporalio/activity';
 import { type ErrorCode, MayflyError } from '../../model/errors.ts';
 import { RUNNING_PROBLEM } from '../../model/host.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { isSettled, type SandboxFailure, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
 import type { Store } from '../../store/connect.ts';
+import { until } from '../step/until.ts';
 
 export interface BakedRemembrance {
   sourceId: string;
@@ -29,9 +28,6 @@ interface PowerWait {
   /** Milliseconds. */
   withinMs: number;
 }
-
-/** The store notifies nobody. Milliseconds. */
-const LOOK_EVERY_MS = 200;
 
 /** What is known of sources that are made of snapshots, and what their workflows wait for. */
 export function createBakedSourceActivities({ store }: { store: Store }) {
@@ -99,17 +95,6 @@ export function createBakedSourceActivities({ store }: { store: Store }) {
       });
     },
   };
-}
-
-async function until<T>(look: () => Promise<T | null>): Promise<T> {
-  const { cancellationSignal: signal, heartbeat } = Context.current();
-  for (;;) {
-    signal.throwIfAborted();
-    const found = await look();
-    if (found !== null) return found;
-    heartbeat();
-    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-  }
 }
 
 export type BakedSourceActivities = ReturnType<typeof createBakedSourceActivities>;

@@ -7,6 +7,7 @@ import type { Scope } from '../../model/scopes.ts';
 import { grants } from '../../model/scopes.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
 import { storeOf } from '../../store/project-store.ts';
+import type { PoolDoor } from '../claims/pool-door.ts';
 import type { AppDeps, Env } from './context.ts';
 
 /** The page and its parts. */
@@ -20,7 +21,7 @@ const BEARER = /^Bearer +(\S+)$/i;
  * each time, so a revoked one ends at once.
  * @throws MayflyError unauthenticated
  */
-export function authenticate(deps: AppDeps) {
+export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
   const { store } = deps;
   return createMiddleware<Env>(async (c, next) => {
     if (OPEN_PATHS.has(c.req.path)) return next();
@@ -32,7 +33,7 @@ export function authenticate(deps: AppDeps) {
     }
     const viewer = { project: apiKey.project, isOperator: grants(apiKey.scopes, 'operator') };
     c.set('apiKey', apiKey);
-    c.set('deps', { ...deps, store: storeOf(store, viewer) });
+    c.set('deps', { ...deps, poolDoor, store: storeOf(store, viewer) });
     return next();
   });
 }

@@ -7,6 +7,7 @@ import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
+import type { PoolDoor } from '../claims/pool-door.ts';
 import type { Guests } from './guests.ts';
 
 /** What the API is made of; only worker/ puts it together. */
@@ -27,6 +28,7 @@ export interface AppDeps {
 /** What a route is given: of the store, what the caller may see. */
 export interface RequestDeps extends Omit<AppDeps, 'store'> {
   store: ProjectStore;
+  poolDoor: PoolDoor;
 }
 
 /** What middleware leaves for handlers. */

@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { MayflyError } from '../../model/errors.ts';
 import { ID_BYTES } from '../../model/ids.ts';
-import type { Claim, Claimed, StoredAnswer } from '../../store/access/idempotency.ts';
+import type { Claim, Claimed, Lead, StoredAnswer } from '../../store/access/idempotency.ts';
 import { canonicalJson } from '../../store/audit/canonical-json.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import type { Env } from './context.ts';
@@ -13,6 +13,9 @@ import { problemResponse } from './problem.ts';
 export const REPLAYED = 'Idempotent-Replayed';
 /** Headers that belong to an answer wherever it is given again. */
 const KEPT_HEADERS = ['Content-Type', 'Location', 'Preference-Applied'];
+
+/** Of a request that is the first of its key. */
+const UNLED: Lead = { memberId: null, isFixed: false };
 
 /** What is asked for. */
 export interface Asked {
@@ -43,6 +46,8 @@ export interface Answer {
 export interface Attempt {
   subjectId: string;
   isFresh: boolean;
+  /** What else it may come to, as far as is known here. */
+  lead: Lead;
   /** Null without an Idempotency-Key. */
   claim: Claim | null;
 }
@@ -63,13 +68,15 @@ export async function answerOnce(
   const claimed: Claimed = claim ? await store.idempotency.claim(claim) : { fresh: true };
   if (!claimed.fresh && claimed.answer) return repeatAnswer(c, claimed.answer);
   const subjectId = claimed.fresh ? freshId : claimed.subjectId;
+  const lead: Lead = claimed.fresh ? UNLED : { memberId: claimed.memberId, isFixed: claimed.isFixed };
+  const attempt = { subjectId, isFresh: claimed.fresh, claim, lead };
   try {
-    const { response, isKept } = await answer({ subjectId, isFresh: claimed.fresh, claim });
+    const { response, isKept } = await answer(attempt);
     if (isKept && claim) await keepAnswer(store, claim, response);
     return response;
   } catch (error) {
     if (!isUncertain(error) || !asked.subject) throw error;
-    return uncertainAnswer(c, error, subjectId, asked.subject);
+    return uncertainAnswer(c, error, attempt.lead.memberId ?? subjectId, asked.subject);
   }
 }
 

@@ -173,13 +173,17 @@ async function deleted(store: Store, id: string): Promise<Project> {
 }
 
 /** Null: nothing. */
-async function leftOf({ sandboxes, snapshots, captures, bakedSources }: Store, id: string): Promise<string | null> {
+async function leftOf(
+  { sandboxes, pools, snapshots, captures, bakedSources }: Store,
+  id: string,
+): Promise<string | null> {
   const isIts = ({ project }: { project: string }) => project === id;
   const living = (await sandboxes.list({ project: id, alive: true, limit: 1 })).items;
   const kept = (await snapshots.kept()).filter(isIts);
   const copies = (await captures.all(['creating', 'ready', 'deleting'])).filter(isIts);
   const baked = (await bakedSources.all(['baking', 'ready', 'deleting'])).filter(isIts);
-  const [first] = [...living, ...kept, ...copies, ...baked];
+  const ready = (await pools.all()).filter(isIts).map(({ name }) => ({ id: `the pool ${name}` }));
+  const [first] = [...living, ...ready, ...kept, ...copies, ...baked];
   return first ? `${first.id} is left of it` : null;
 }
 

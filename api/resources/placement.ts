@@ -8,7 +8,6 @@ import {
   isPlaceable,
   type KnownHost,
   proposalsOf,
-  type SourceInfo,
   serves,
 } from '../../model/host.ts';
 import { missingSource } from '../../model/images.ts';
@@ -18,6 +17,7 @@ import type { CaptureRecord } from '../../model/snapshots/capture.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { isUnlimited, type StorageQuota } from '../../model/snapshots/storage.ts';
 import { alike } from '../../model/source-content.ts';
+import { sizeOfSource } from '../../model/source-size.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { requireCapture } from './capture-view.ts';
 import { requireSnapshot } from './snapshot-view.ts';
@@ -103,18 +103,10 @@ function sizeOf(
   from: Pick<SnapshotRecord, 'source'> & Partial<Pick<SnapshotRecord, 'kind' | 'size'>>,
 ): Size {
   const saved = from.kind === 'full' ? from.size : undefined;
-  const sources = hosts.flatMap(({ sources: all }) => all.filter(({ name }) => name === from.source));
-  const largest = (of: (source: SourceInfo) => number) => Math.max(0, ...sources.map(of));
-  return {
-    cpus:
-      cpus ??
-      saved?.cpus ??
-      Math.max(
-        1,
-        largest((source) => source.cpus),
-      ),
-    memoryMib: memoryMib ?? saved?.memoryMib ?? largest((source) => source.memoryMib),
-  };
+  return sizeOfSource(from.source, hosts, {
+    cpus: cpus ?? saved?.cpus,
+    memoryMib: memoryMib ?? saved?.memoryMib,
+  });
 }
 
 /** Snapshots from before it was kept with them have that of their sandbox, for as long as it has a record. */

@@ -157,12 +157,6 @@ export const sandboxAnswer = z
     }),
     createdBy: actor,
     hostId: z.string().nullable(),
-    parentSnapshotId: z.string().nullable(),
-    ssh: z.object({ address: z.string(), port: z.int(), user: z.string(), hostKey: z.string() }).nullable(),
-    macAddress: z.string().nullable(),
-    createdAt: instant,
-    updatedAt: instant,
-    runningAt: instant.nullable(),
     boot: z
       .object({
         way: z.enum(BOOT_WAYS),
@@ -170,8 +164,13 @@ export const sandboxAnswer = z
         templateId: z.string().nullable(),
         ageSeconds: z.int().nullable(),
       })
-      .nullable()
-      .openapi({ description: 'How it came to its machine, and why not quicker; null: it has not yet' }),
+      .nullable(),
+    parentSnapshotId: z.string().nullable(),
+    ssh: z.object({ address: z.string(), port: z.int(), user: z.string(), hostKey: z.string() }).nullable(),
+    macAddress: z.string().nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+    runningAt: instant.nullable(),
     expiresAt: instant,
     stopReason: z.enum(STOP_REASONS).nullable(),
     failure: z.object({ code: z.string(), step: z.string(), message: z.string() }).nullable(),

@@ -12,6 +12,7 @@ import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
+import { claimMember, type MemberWish } from '../pools/claim-member.ts';
 import { admit, uncountedWhenRefused } from '../resources/admission.ts';
 import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
 import { refuseTakenName, tellingWhoHasIt } from '../resources/sandbox-names.ts';
@@ -33,7 +34,9 @@ export async function answerCreate(
   return answerOnce(c, store, asked, async (attempt) => {
     const preference = preferenceOf(headers.prefer);
     const record = await tellingWhoHasIt(c, deps, attempt, request.name, async () => {
-      const input = await inputOfNew(c, deps, attempt, request);
+      const claimed = await claimMember(deps, attempt, () => claimOf(c, attempt, request));
+      if (claimed.record) return claimed.record;
+      const input = await inputOfNew(c, deps, attempt, request, claimed.isMissed);
       return uncountedWhenRefused(deps, attempt, attempt.subjectId, async () => {
         const begun = input && (await beginSaga(deps, input, preference));
         await waitWithin(c, deps, preference.seconds, (signal) => sagas.settled(attempt.subjectId, signal));
@@ -44,8 +47,27 @@ export async function answerCreate(
   });
 }
 
+/** As a pool's member is asked for; null: it is not one that is wanted. */
+function claimOf(c: Context<Env>, { subjectId: requestId }: Attempt, request: Request): MemberWish | null {
+  const { name, source, snapshotId, captureId, cpus, memoryMib, boot = 'auto' } = request;
+  const isOther = source === undefined || snapshotId !== undefined || captureId !== undefined;
+  if (isOther || boot !== 'auto') return null;
+  const network = { egress: request.network?.egress ?? 'none' };
+  return {
+    requestId,
+    ...(name !== undefined && { name }),
+    spec: specOf(request, { source, snapshotId: null, captureId: null, network }),
+    size: { cpus, memoryMib },
+    actor: actorOf(c, request.agentId),
+    requestedAt: new Date().toISOString(),
+  };
+}
+
 /** The defaults are filled in here, once, and recorded. */
-function specOf(request: Request, { source, snapshotId, captureId, network }: Origin): SandboxSpec {
+function specOf(
+  request: Request,
+  { source, snapshotId, captureId, network }: Pick<Origin, 'source' | 'snapshotId' | 'captureId' | 'network'>,
+): SandboxSpec {
   return {
     source,
     snapshotId,
@@ -72,12 +94,13 @@ async function inputOfNew(
   deps: RequestDeps,
   attempt: Attempt,
   request: Request,
+  isMissed: boolean,
 ): Promise<SandboxInput | null> {
   const { subjectId: id, isFresh } = attempt;
   if (!isFresh && (await deps.store.sandboxes.get(id))) return null;
   if (request.name !== undefined) await refuseTakenName(deps, id, request.name);
   const origin = await freedWhenRefused(deps.store, attempt, () => admittedOrigin(deps, [id], request));
-  return inputOf(c, id, request, origin);
+  return { ...inputOf(c, id, request, origin), ...(isMissed && { missed: 'pool_empty' }) };
 }
 
 /**

@@ -112,6 +112,7 @@ export class AgentSession {
 
   /** Resolves when the agent has answered. @throws Error when the connection is lost */
   ping(): Promise<void> {
+    this.lastUsed = Date.now();
     return new Promise((resolve, reject) => {
       this.http2.ping((error) => (error ? reject(error) : resolve()));
     });

@@ -51,6 +51,16 @@ export class GuestConnections {
   }
 
   /**
+   * Whether a sandbox answers that nobody uses yet; its connection is kept for whoever comes.
+   * @throws as {@link agent}
+   */
+  async greet(sandboxId: string, context: StepContext): Promise<void> {
+    const open = this.#open.get(sandboxId);
+    if ((!open || open.closed) && (await this.#verified.greet(sandboxId))) return;
+    await (await this.agent(sandboxId, context)).ping();
+  }
+
+  /**
    * The connection of a sandbox; made when there is none. While it is being made, `alive` hears of every failed attempt.
    * @throws MayflyError guest_unreachable, host_key_mismatch, guest_failed, sandbox_ended and others of {@link dial};
    *   the signal's reason

@@ -54,6 +54,20 @@ export class VerifiedLogins {
     return this.#kept.has(sandboxId);
   }
 
+  /** Whether the connection that is kept of a sandbox still leads there; it goes on being kept then. False: there is none. */
+  async greet(sandboxId: string): Promise<boolean> {
+    const kept = this.#kept.get(sandboxId);
+    if (!kept) return false;
+    try {
+      await this.#alive(sandboxId, kept);
+      kept.since = Date.now();
+      return true;
+    } catch {
+      kept.client.destroy();
+      return false;
+    }
+  }
+
   /**
    * The agent over the connection that is kept of a sandbox. Null when it can't be used; it is closed then.
    * @param hostKey the one that is pinned now

@@ -28,6 +28,11 @@ export class InMemoryGuests {
   }
 
   /** @throws MayflyError guest_unreachable */
+  async greet(sandboxId: string): Promise<void> {
+    if (!this.machine.moves(sandboxId)) throw new MayflyError('guest_unreachable', `${sandboxId} is silent.`);
+  }
+
+  /** @throws MayflyError guest_unreachable */
   async agent(sandboxId: string): Promise<{ request(request: AgentRequest): Promise<AgentResponse> }> {
     return {
       request: async ({ path }) => {

@@ -1,6 +1,6 @@
 import type { ErrorEntries } from './entry.ts';
 
-/** Of templates. */
+/** Of templates and of warm pools. */
 export const TEMPLATE_ERRORS = {
   template_not_found: {
     status: 404,
@@ -26,5 +26,11 @@ export const TEMPLATE_ERRORS = {
     retryable: false,
     title: 'No templates are made of that',
     remedy: 'Sandboxes of it boot cold; `detail` says which host was asked.',
+  },
+  pool_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such pool',
+    remedy: 'List them with GET /v1/pools.',
   },
 } as const satisfies ErrorEntries;

@@ -1,5 +1,7 @@
 import type { Size } from '../project-limits.ts';
 import type { AuditEvent } from '../sandbox/audit.ts';
+import type { BootReason } from '../sandbox/boot.ts';
+import type { Membership } from '../sandbox/membership.ts';
 import type {
   Actor,
   SandboxFailure,
@@ -46,6 +48,10 @@ export interface SandboxInput {
    * stays `creating`, so that nobody uses it. `@default` it is its caller's
    */
   template?: 'builder' | 'probe';
+  /** It is made for a pool, and nobody's before it is claimed. `@default` it is made for its caller */
+  pool?: Membership;
+  /** Why it is made anew though there is a pool of such; absent: there is none, or it was not asked. */
+  missed?: Extract<BootReason, 'pool_empty'>;
   /** The installations of those hosts, by host id. */
   installations?: Record<string, string>;
   /** What the source must hold on them; absent: whatever it holds. */
@@ -169,6 +175,30 @@ export interface SandboxPatch {
    */
   isReadThen?: boolean;
   actor: Actor;
+}
+
+/**
+ * Update with a {@link ClaimRequest}, for a member of a pool: it is that caller's from then on. Answers when the store has
+ * it; the same request again gets the same answer. Refused with sandbox_busy when it is claimed, or is being; sandbox_ended;
+ * sandbox_not_running when it is not ready, too old, not what is asked for, or does not answer; name_taken.
+ */
+export const CLAIM = 'claim';
+/**
+ * Update, no arguments, for a member of a pool: it ends, unless it is claimed. Answers whether it does; of it and a claim
+ * the first wins.
+ */
+export const RETIRE = 'retire';
+
+/** What a caller asks for who gets a member. */
+export interface ClaimRequest {
+  /** Of the request: the id that a sandbox made for it would have. */
+  requestId: string;
+  name?: string;
+  spec: SandboxSpec;
+  size: Size;
+  actor: Actor;
+  /** When the API accepted the request, ISO 8601; TTL counts from here. */
+  requestedAt: string;
 }
 
 export interface StopRequest {

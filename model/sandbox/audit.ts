@@ -23,6 +23,7 @@ export type AuditKind =
   | 'sandbox.unproved'
   | 'sandbox.flattened'
   | 'sandbox.flatten-failed'
+  | 'sandbox.claimed'
   | 'snapshot.requested'
   | 'snapshot.ready'
   | 'snapshot.failed'

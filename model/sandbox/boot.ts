@@ -3,17 +3,19 @@ export const BOOT_WISHES = ['auto', 'cold', 'template'] as const;
 export type BootWish = (typeof BOOT_WISHES)[number];
 
 /**
- * How a sandbox came to its machine. `template`: it woke from the memory of a machine like it. `cold`: its guest booted.
+ * How a sandbox came to its machine. `warm`: it ran already, in a pool. `template`: it woke from the memory of a machine like
+ * it. `cold`: its guest booted.
  */
-export const BOOT_WAYS = ['template', 'cold'] as const;
+export const BOOT_WAYS = ['warm', 'template', 'cold'] as const;
 export type BootWay = (typeof BOOT_WAYS)[number];
 
 /**
- * Why it was not a quicker way; the closed list. `asked`: the caller wanted it so. `origin`: it is made of a snapshot or a
- * capture. `unsupported`: the host makes no templates, or none of that machine. `no_template`: none is ready yet.
+ * Why it was not a quicker way; the closed list. `pool_empty`: none of its pool's members could be had. `asked`: the caller
+ * wanted it so. `origin`: it is made of a snapshot or a capture. `unsupported`: the host makes no templates, or none of that machine. `no_template`: none is ready yet.
  * `template_failed`: it did not wake. `template_changed`: what was saved is not what it was.
  */
 export const BOOT_REASONS = [
+  'pool_empty',
   'asked',
   'origin',
   'unsupported',

@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { HostRef } from '../host.ts';
 import type { Size } from '../project-limits.ts';
 import type { Boot, BootWish } from './boot.ts';
+import type { Membership } from './membership.ts';
 import type { Proof } from './proof.ts';
 
 /**
@@ -11,7 +12,8 @@ import type { Proof } from './proof.ts';
  * `creating` ends in `running`, or on failure, cancel, delete or expiry in `destroying`. `destroying` ends in
  * `destroyed` when somebody asked for it (delete, ttl, idle) and in `failed` when the create itself failed, or its machine
  * died; both mean that the cleanup was proved. While `restoring` its machine goes off and comes back from a snapshot. What is
- * `hibernated` has no machine: its memory is on the host's disk. `warm` is named here so that later work renames nothing.
+ * `hibernated` has no machine: its memory is on the host's disk. A member of a pool ends its `creating` in `warm`, and is
+ * `running` when it is claimed.
  */
 export const SANDBOX_STATES = [
   'requested',
@@ -98,7 +100,7 @@ export interface Actor {
 }
 
 /**
- * Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. With `machine-ended` its `failure` says how
+ * Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. `retired`: its pool needs it no more. With `machine-ended` its `failure` says how
  * its machine was seen to be dead.
  */
 export const STOP_REASONS = [
@@ -109,6 +111,7 @@ export const STOP_REASONS = [
   'lost',
   'host-forgotten',
   'machine-ended',
+  'retired',
 ] as const;
 export type StopReason = (typeof STOP_REASONS)[number];
 
@@ -158,6 +161,10 @@ export interface SandboxRecord {
   installationId?: string | null;
   /** As it counts in its project's quotas. Absent in what is from before there were any. */
   size?: Size;
+  /** How it came to its machine; null, or absent in older records: it has not yet, or nobody knows. */
+  boot?: Boot | null;
+  /** Of a pool's member, also when it was claimed; absent in what was made for its caller. */
+  pool?: Membership;
   /** Every host that was ever asked to take it, also those that refused: its proof looks at each. Absent in older records. */
   askedHosts?: HostRef[];
   /** The snapshot its disks refer to now; null: the source itself. */
@@ -167,8 +174,6 @@ export interface SandboxRecord {
   createdAt: string;
   updatedAt: string;
   runningAt: string | null;
-  /** How it came to its machine; null, or absent: it has not, or is older than that is known. */
-  boot?: Boot | null;
   /** When the TTL ends it, ISO 8601. */
   expiresAt: string;
   stopReason: StopReason | null;
@@ -181,6 +186,11 @@ export interface SandboxRecord {
   auditFault?: string | null;
   proof: Proof | null;
   steps: StepTiming[];
+}
+
+/** A member of a pool that nobody has claimed: no caller's, though its project's. */
+export function isUnclaimed({ pool }: Pick<SandboxRecord, 'pool'>): boolean {
+  return pool !== undefined && pool.claimedBy === null;
 }
 
 /** The host that has it; null when none has. */

@@ -25,6 +25,8 @@ export interface Timeouts {
   pauseMs: number;
   /** Memory to disk, and back: at 100 MB/s a guest of 60 GB takes ten minutes. */
   hibernateMs: number;
+  /** A member's answer to its host before it is claimed: it has its connection already. */
+  greetMs: number;
   /** One attempt of one cleanup layer. */
   cleanupMs: number;
   /** A step of a create that is over before is told with the next change, and shown by itself to nobody. */
@@ -57,6 +59,7 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   flattenMs: 3_600_000,
   pauseMs: 30_000,
   hibernateMs: 600_000,
+  greetMs: 300,
   cleanupMs: 60_000,
   shownAfterMs: 1_000,
   cleanupPauseMs: 5_000,

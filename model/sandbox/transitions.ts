@@ -6,8 +6,8 @@ import type { SandboxState } from './sandbox.ts';
  * written leaves its state out, so `requested` may be followed by `running`. What has ended is never opened again.
  */
 export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
-  requested: ['creating', 'running', 'destroying'],
-  creating: ['running', 'destroying'],
+  requested: ['creating', 'running', 'warm', 'destroying'],
+  creating: ['running', 'warm', 'destroying'],
   warm: ['running', 'destroying'],
   running: ['paused', 'hibernated', 'restoring', 'destroying'],
   paused: ['running', 'hibernated', 'restoring', 'destroying'],

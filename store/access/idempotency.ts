@@ -3,7 +3,7 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { NAME, SEALED, strictSchema } from '../mongo/schema.ts';
+import { NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
@@ -29,9 +29,17 @@ export interface Claim extends IdempotencySlot {
 }
 
 /** `fresh`: nobody asked before. Otherwise what the first request made, and its answer when it has one. */
-export type Claimed = { fresh: true } | { fresh: false; subjectId: string; answer: StoredAnswer | null };
+export type Claimed = { fresh: true } | ({ fresh: false; subjectId: string; answer: StoredAnswer | null } & Lead);
 
-interface IdempotencyDocument {
+/** What else than what has its own id a request may come to. */
+export interface Lead {
+  /** The member of a pool that it is claiming, or has claimed; null: none. */
+  memberId: string | null;
+  /** It makes what has its own id, and nothing else any more. */
+  isFixed: boolean;
+}
+
+interface IdempotencyDocument extends Partial<Lead> {
   _id: string;
   bodyDigest: string;
   subjectId: string;
@@ -54,6 +62,8 @@ export class Idempotency {
       _id: NAME,
       bodyDigest: SEALED,
       subjectId: NAME,
+      memberId: NULLABLE_TEXT,
+      isFixed: { type: Boolean, default: undefined },
       expiresAt: NAME,
       answer: SEALED,
     });
@@ -66,7 +76,15 @@ export class Idempotency {
     const { bodyDigest, subjectId } = claim;
     const expiresAt = new Date(this.#now() + KEPT_MS).toISOString();
     const _id = slotId(claim);
-    const document = this.#fields.sealed(_id, { _id, bodyDigest, subjectId, expiresAt, answer: null });
+    const document = this.#fields.sealed(_id, {
+      _id,
+      bodyDigest,
+      subjectId,
+      memberId: null,
+      isFixed: false,
+      expiresAt,
+      answer: null,
+    });
     for (;;) {
       try {
         await reaching('claim an idempotency key', () => this.#model.create(document));
@@ -86,6 +104,23 @@ export class Idempotency {
     const _id = slotId(slot);
     const kept = this.#fields.sealed(_id, { answer });
     await reaching('keep an answer', () => this.#model.updateOne({ _id }, { $set: kept }));
+  }
+
+  /**
+   * Changes what the request comes to, unless somebody else has since it was read: of two that ask at once with one key, both
+   * go the same way.
+   * @param ownId the `subjectId` of the first
+   */
+  async lead(slot: IdempotencySlot, ownId: string, from: Lead, to: Lead): Promise<boolean> {
+    const { memberId, isFixed } = from;
+    const as = { _id: slotId(slot), subjectId: ownId, memberId, isFixed };
+    const changed = await reaching('lead a request', () => this.#model.updateOne(as, { $set: to }));
+    return changed.matchedCount > 0;
+  }
+
+  /** What the request comes to now. One that nobody has heard of makes what has its own id. */
+  async ledTo(slot: IdempotencySlot): Promise<Lead> {
+    return leadOf(await this.#get(slotId(slot)));
   }
 
   /** Gives the key free again: its first request was refused before anything was made. */
@@ -123,8 +158,13 @@ function slotId({ apiKeyId, key }: IdempotencySlot): string {
   return createHash('sha256').update(`${apiKeyId}\n${key}`).digest('hex');
 }
 
+function leadOf(document: IdempotencyDocument | null): Lead {
+  return { memberId: document?.memberId ?? null, isFixed: document?.isFixed ?? true };
+}
+
 function repeated(first: IdempotencyDocument, bodyDigest: string): Claimed {
-  if (first.bodyDigest === bodyDigest) return { fresh: false, subjectId: first.subjectId, answer: first.answer };
+  if (first.bodyDigest === bodyDigest)
+    return { fresh: false, subjectId: first.subjectId, answer: first.answer, ...leadOf(first) };
   throw new MayflyError('idempotency_key_reused', 'This Idempotency-Key was used within 24 h with another request.', {
     fields: [{ field: 'Idempotency-Key', problem: 'was used with another method, path or body' }],
   });

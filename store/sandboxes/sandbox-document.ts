@@ -91,13 +91,14 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     installationId: NULLABLE_TEXT,
     askedHosts: { type: [strictPart({ hostId: NAME, installationId: NULLABLE_TEXT })], default: undefined },
     size: { type: sizePart(), default: undefined },
+    boot: { type: bootPart(), default: undefined },
+    pool: { type: membershipPart(), default: undefined },
     parentSnapshotId: NULLABLE_TEXT,
     ssh: { type: strictPart({ address: NAME, port: NUMBER, user: NAME, hostKey: NAME }), default: null },
     macAddress: NULLABLE_TEXT,
     createdAt: NAME,
     updatedAt: NAME,
     runningAt: NULLABLE_TEXT,
-    boot: { type: bootPart(), default: undefined },
     expiresAt: NAME,
     stopReason: NULLABLE_TEXT,
     failure: { type: strictPart({ code: NAME, step: TEXT, message: SEALED }), default: null },
@@ -128,6 +129,11 @@ function specPart(): Schema {
 
 function bootPart(): Schema {
   return strictPart({ way: NAME, why: NULLABLE_TEXT, templateId: NULLABLE_TEXT, ageSeconds: NULLABLE_NUMBER });
+}
+
+function membershipPart(): Schema {
+  const text = { content: NULLABLE_TEXT, warmAt: NULLABLE_TEXT, claimedBy: NULLABLE_TEXT };
+  return strictPart({ name: NAME, revision: NUMBER, ...text });
 }
 
 function proofPart(): Schema {

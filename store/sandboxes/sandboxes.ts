@@ -2,7 +2,7 @@ import type { Connection, Model } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isSandboxId, isSandboxName } from '../../model/ids.ts';
 import type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
-import { isFinal, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
+import { isFinal, isUnclaimed, SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
@@ -25,6 +25,9 @@ export interface SandboxQuery {
 }
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'project'>>;
+
+/** What a caller is given with a member of a pool. */
+type Claimed = Partial<Omit<SandboxRecord, 'id' | 'project'>>;
 
 /** Newest first; the id settles equal times, so that pages neither repeat nor skip a record. */
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
@@ -133,7 +136,7 @@ export class Sandboxes {
   async update(id: string, changes: Changes): Promise<SandboxRecord> {
     checkId(id);
     const isEnd = changes.state !== undefined && isFinal(changes.state);
-    const changed = isEnd ? await this.#end(id, changes) : await this.#change(this.#alive, id, changes);
+    const changed = isEnd ? await this.#end(id, changes) : await this.#change(this.#alive, id, setOf(changes));
     const late = changed ?? (await this.#changeEnded(id, changes));
     if (!late) throw new MayflyError('sandbox_not_found', `There is no sandbox ${id} in the store.`);
     return recordOf(late);
@@ -152,7 +155,7 @@ export class Sandboxes {
   /** What has ended stays so: whoever finds it among the ended was late. */
   async #changeEnded(id: string, changes: Changes): Promise<SandboxDocument | null> {
     const { state } = changes;
-    if (state === undefined || isFinal(state)) return this.#change(this.#ended, id, changes);
+    if (state === undefined || isFinal(state)) return this.#change(this.#ended, id, setOf(changes));
     const ended = await this.#find(this.#ended, id);
     if (ended)
       throw new MayflyError('sandbox_ended', `${id} is ${ended.state}, and does not become ${state} any more.`);
@@ -160,12 +163,48 @@ export class Sandboxes {
   }
 
   /**
-   * One page, newest first. Records made meanwhile do not move the following pages.
+   * Gives a member of a pool to the caller who has claimed it. Again, it changes nothing.
+   * @throws MayflyError name_taken, sandbox_not_found
+   */
+  async claim({ id, project }: Pick<SandboxRecord, 'id' | 'project'>, changes: Claimed): Promise<SandboxRecord> {
+    checkId(id);
+    const { name = null } = changes;
+    const set = { ...setOf(changes), ...(name !== null && { heldName: heldNameOf(project, name) }) };
+    try {
+      const claimed = await this.#change(this.#alive, id, set);
+      if (claimed) return recordOf(claimed);
+    } catch (error) {
+      // Servers say differently that an update would make a second one: so it is looked at.
+      const holder = name === null ? null : await this.named(name, project);
+      if (holder === null || holder.id === id) throw error;
+      throw new MayflyError('name_taken', `Another sandbox that lives is named ${name}.`, { cause: error });
+    }
+    throw new MayflyError('sandbox_not_found', `There is no sandbox ${id} in the store.`);
+  }
+
+  /**
+   * One page, newest first. Members of pools are only listed by their state. Records made meanwhile do not move the following pages.
    * @param query.alive only those that have not ended
    * @param query.project only those of it
    * @throws MayflyError invalid_request when the cursor is not one of ours
    */
   async list(query: SandboxQuery): Promise<SandboxPage> {
+    if (query.state === 'warm') return this.#page(query);
+    const items: SandboxRecord[] = [];
+    for (let from = query; ; ) {
+      const page = await this.#page(from);
+      items.push(...page.items.filter((record) => !isUnclaimed(record)));
+      const last = items[query.limit - 1];
+      const isMore = items.length > query.limit || page.nextCursor !== null;
+      if (last && isMore) {
+        return { items: items.slice(0, query.limit), nextCursor: cursorOf({ at: last.createdAt, id: last.id }) };
+      }
+      if (page.nextCursor === null) return { items, nextCursor: null };
+      from = { ...query, cursor: page.nextCursor };
+    }
+  }
+
+  async #page(query: SandboxQuery): Promise<SandboxPage> {
     const { limit, cursor, state, alive, project } = query;
     const filter = {
       ...(project !== undefined && { project }),
@@ -242,8 +281,12 @@ export class Sandboxes {
     return found && this.#fields.opened(found);
   }
 
-  async #change(home: Model<SandboxDocument>, id: string, changes: Changes): Promise<SandboxDocument | null> {
-    const set = this.#fields.sealed(id, setOf(changes));
+  async #change(
+    home: Model<SandboxDocument>,
+    id: string,
+    changes: Partial<SandboxDocument>,
+  ): Promise<SandboxDocument | null> {
+    const set = this.#fields.sealed(id, changes);
     const found = await reaching('change a sandbox', () =>
       home
         .findOneAndUpdate({ _id: id }, { $set: set }, { returnDocument: 'after', runValidators: true })

@@ -8,6 +8,7 @@ import { isSealed, type Seal } from './seal.ts';
 const SEALED: Readonly<Record<string, readonly string[]>> = {
   sandboxes: ['spec.metadata', 'failure.message', 'waitingFor'],
   snapshots: ['failure.message'],
+  pools: ['reason'],
   captures: ['failure.message', 'waitingFor'],
   bakedSources: ['failure.message', 'waitingFor'],
   sources: ['failure.message', 'waitingFor'],

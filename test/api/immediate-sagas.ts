@@ -1,6 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { PoolInput } from '../../model/pools/pool.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
-import type { Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
+import type { ClaimRequest, Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
 import { requestedRecord } from '../../model/sagas/requested-record.ts';
 import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
@@ -35,6 +36,8 @@ export class ImmediateSagas implements Sagas {
   /** Snapshots that somebody needs for a moment. */
   passing: string[] = [];
   failing: Error | null = null;
+  /** What the next claims are refused with; null: they are not. */
+  claims: (Error | null)[] = [];
   /** How many creates are taken before Temporal goes away. */
   failsAfter: number | null = null;
   /** Why operations are refused. */
@@ -278,6 +281,39 @@ export class ImmediateSagas implements Sagas {
   }
 
   async hostForgotten(): Promise<void> {}
+
+  async setPool({ project, name, wish, actor, at }: PoolInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    const [fresh, claims] = [
+      { reason: null, retryAt: null, createdAt: at, updatedAt: at },
+      { hits: 0, misses: 0 },
+    ];
+    const record = { project, name, ...wish, ...fresh, claims, createdBy: actor };
+    await this.#store.pools.put({ ...record, revision: 1, state: 'filling', wanted: wish.min });
+  }
+
+  async deletePool({ project, name }: PoolInput): Promise<void> {
+    const record = await this.#store.pools.get({ project, name });
+    if (record) await this.#store.pools.put({ ...record, state: this.outcome === 'never' ? 'deleting' : 'deleted' });
+  }
+
+  async poolDeleted(_pool: unknown, signal: AbortSignal): Promise<void> {
+    if (this.outcome === 'never') await aborted(signal);
+  }
+
+  async poolUsed(): Promise<void> {}
+
+  async claim(sandboxId: string, { requestId, spec, actor }: ClaimRequest): Promise<void> {
+    const refusal = this.claims.shift();
+    if (refusal) throw refusal;
+    const record = await this.#store.sandboxes.get(sandboxId);
+    if (!record?.pool) throw new MayflyError('sandbox_not_running', `${sandboxId} is no pool's.`);
+    if (record.pool.claimedBy === requestId) return;
+    if (record.pool.claimedBy !== null) throw new MayflyError('sandbox_busy', `${sandboxId} is another's.`);
+    const boot = { way: 'warm', why: null, templateId: null, ageSeconds: 0 } as const;
+    const pool = { ...record.pool, claimedBy: requestId };
+    await this.#store.sandboxes.claim(record, { state: 'running', spec, createdBy: actor, boot, pool });
+  }
 
   async reachable(): Promise<void> {
     if (this.failing) throw this.failing;

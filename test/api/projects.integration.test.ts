@@ -3,7 +3,16 @@ import { openApiDocument } from '../../api/description/openapi.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
 import { Described, type DescribedOperation } from '../support/described.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
-import { ALPHA, ALPHAS_SOURCE, BETA, HOST, SECRET_SOURCE, twoProjects, type World } from './two-projects.ts';
+import {
+  ALPHA,
+  ALPHAS_POOL,
+  ALPHAS_SOURCE,
+  BETA,
+  HOST,
+  SECRET_SOURCE,
+  twoProjects,
+  type World,
+} from './two-projects.ts';
 
 /** One request that names something of the first project, and the same of what never was. */
 interface Pair {
@@ -80,7 +89,12 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [withBody({}, wish(ALPHA), wish('never-was'))];
   },
   ...every('getProject getProjectUsage', () => [one({ id: ALPHA }, { id: 'never-was' })]),
-  ...every('listSandboxes listTemplates getUsage listSources listKeys', 'own'),
+  ...every('getPool deletePool', () => [one({ name: ALPHAS_POOL }, { name: 'never-was' })]),
+  setPool: () => {
+    const wish = (source: string) => ({ source, min: 0, max: 1 });
+    return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
+  },
+  ...every('listSandboxes listTemplates getUsage listSources listKeys listPools', 'own'),
   ...every(
     'getAudit updateHost forgetHost listHosts startSource stopSource prepareSource unprepareSource getSourceAudit createCapture deleteCapture listProjects createProject updateProject deleteProject',
     'operator',

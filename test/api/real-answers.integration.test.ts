@@ -8,6 +8,7 @@ import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import { Described } from '../support/described.ts';
 import { TestDoor } from '../support/door.ts';
+import { eventually } from '../support/eventually.ts';
 import { useMayfly } from '../support/mayfly.ts';
 
 const mayfly = useMayfly();
@@ -188,6 +189,18 @@ async function projects(): Promise<void> {
   await ask('listProjects');
 }
 
+async function pools(): Promise<void> {
+  const name = 'web';
+  await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
+  await eventually(
+    () => mayfly().store.pools.get({ project: 'default', name }),
+    (pool) => pool?.state === 'ready',
+  );
+  await ask('getPool', { name });
+  await ask('listPools');
+  await ask('deletePool', { name });
+}
+
 beforeAll(async () => {
   await runningSource();
   door = await TestDoor.open(mayfly());
@@ -196,6 +209,7 @@ beforeAll(async () => {
   await hosts();
   await keys();
   await projects();
+  await pools();
   const wish = {
     name: 'web',
     source: 'golden-debian12',

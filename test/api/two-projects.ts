@@ -1,5 +1,6 @@
 import { sourceIdOf } from '../../model/ids.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { requestedBake } from '../../model/snapshots/baked-source.ts';
 import { newCapture } from '../../model/snapshots/capture.ts';
@@ -14,6 +15,7 @@ export const BETA = 'beta';
 /** Sources: the installation's, what the first project was allowed, and what it made. */
 export const SECRET_SOURCE = 'payroll-production';
 export const ALPHAS_SOURCE = 'alpha.tools';
+export const ALPHAS_POOL = 'alphas-pool';
 
 const AT = '2026-01-01T00:00:00.000Z';
 export const HOST = 'kvm-1';
@@ -73,6 +75,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of captures) await store.captures.create(one);
   const templates = range(10).map((n) => templateOf(n, actor));
   for (const one of templates) await store.templates.put(one);
+  await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
   await store.audit.append(sandboxId(0), {
@@ -173,4 +176,11 @@ function bakedOf(actor: Whose) {
     actor,
     requestedAt: AT,
   });
+}
+
+function poolOf(createdBy: Actor): PoolRecord {
+  const wish = { source: SECRET_SOURCE, cpus: null, memoryMib: null, egress: 'none', min: 1, max: 1 } as const;
+  const told = { state: 'ready', wanted: 1, reason: null, retryAt: null, claims: { hits: 0, misses: 0 } } as const;
+  const made = { revision: 1, createdBy, createdAt: AT, updatedAt: AT };
+  return { project: ALPHA, name: ALPHAS_POOL, ...wish, ...told, ...made };
 }

@@ -49,6 +49,7 @@ describe('a report', () => {
     guest: null,
     snapshots: null,
     door: null,
+    pools: null,
     idle: null,
     failed: [],
   };

@@ -1,3 +1,4 @@
+import type { PoolRecord } from '../../model/pools/pool.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
@@ -74,6 +75,25 @@ const event = {
   at,
   detail: {},
 } as const;
+const pool: PoolRecord = {
+  project: 'default',
+  name: 'web',
+  source: 'golden',
+  cpus: null,
+  memoryMib: null,
+  egress: 'none',
+  min: 1,
+  max: 2,
+  revision: 1,
+  state: 'filling',
+  wanted: 1,
+  reason: null,
+  retryAt: null,
+  claims: { hits: 0, misses: 0 },
+  createdBy: actor,
+  createdAt: at,
+  updatedAt: at,
+};
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -85,7 +105,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { retention, auditRetention, projects, admissions, templates } = store;
+  const { retention, auditRetention, projects, admissions, templates, pools, poolMembers } = store;
   return {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
@@ -98,6 +118,7 @@ export function callsOf(store: Store): Calls {
         await sandboxes.update(sandboxId(2), { state: 'destroyed' });
         await sandboxes.update(sandboxId(2), { waitingFor: null });
       },
+      claim: () => sandboxes.claim(record(3), { name: 'claimed', runningAt: at }),
       list: () =>
         Promise.all([
           sandboxes.list({ limit: 5 }),
@@ -110,6 +131,18 @@ export function callsOf(store: Store): Calls {
         ]),
       all: () => Promise.all([sandboxes.all(), sandboxes.all(SANDBOX_STATES.slice(0, 3))]),
       countByState: () => sandboxes.countByState(),
+    },
+    pools: {
+      put: () => pools.put(pool),
+      get: () => pools.get(pool),
+      all: () => pools.all(),
+      known: () => pools.known(),
+    },
+    poolMembers: {
+      warm: () => poolMembers.warm('default'),
+      of: () => poolMembers.of(pool),
+      unclaimed: () => poolMembers.unclaimed(),
+      underWay: () => poolMembers.underWay(),
     },
     snapshots: {
       create: () => snapshots.create(snapshot(1)),
@@ -181,6 +214,9 @@ export function callsOf(store: Store): Calls {
         await idempotency.claim(slot);
       },
       complete: () => idempotency.complete(slot, { status: 200, headers: [], body: '' }),
+      lead: () =>
+        idempotency.lead(slot, slot.subjectId, { memberId: null, isFixed: false }, { memberId: null, isFixed: true }),
+      ledTo: () => idempotency.ledTo(slot),
       release: () => idempotency.release({ ...slot, key: 'other' }),
       prune: () => idempotency.prune(),
     },

@@ -17,6 +17,8 @@ const WHOLE = new Set([
   'apiKeys.list',
   'projects.known',
   'projects.get',
+  'pools.all',
+  'pools.known',
   'apiKeys.limited',
   'apiKeys.revokeUnlessLast',
   'hosts.list',

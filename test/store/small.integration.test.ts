@@ -67,10 +67,10 @@ describe('idempotency', () => {
   it('gives the answer again, refuses another body, and keeps API keys apart', async () => {
     expect(await store.idempotency.claim(claim)).toEqual({ fresh: true });
     const again = { ...claim, subjectId: sandboxId(2) };
-    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, subjectId: sandboxId(1), answer: null });
+    expect(await store.idempotency.claim(again)).toMatchObject({ fresh: false, subjectId: sandboxId(1), answer: null });
     const answer = { status: 201, headers: [{ name: 'Location', value: '/x' }], body: '{}' };
     await store.idempotency.complete(claim, answer);
-    expect(await store.idempotency.claim(again)).toEqual({ fresh: false, subjectId: sandboxId(1), answer });
+    expect(await store.idempotency.claim(again)).toMatchObject({ fresh: false, subjectId: sandboxId(1), answer });
     await expect(store.idempotency.claim({ ...claim, bodyDigest: 'e' })).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     });

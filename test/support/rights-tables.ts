@@ -23,6 +23,13 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'hostSigners insert',
     ],
     'templates, which a simulated host makes none of (activities/template/)': ['templates insert', 'templates update'],
+    'pools (activities/pool/)': [
+      'pools insert',
+      'pools update',
+      'admissions find',
+      'admissions insert',
+      'admissions update',
+    ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {

@@ -137,6 +137,8 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   lookAtMachine: 'only looks',
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
+  greet: 'workflows/claim.integration',
+  silentAmong: 'only looks',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */

@@ -18,6 +18,7 @@ export const TEST_TIMEOUTS: Timeouts = {
   flattenMs: 20_000,
   pauseMs: 10_000,
   hibernateMs: 20_000,
+  greetMs: 20_000,
   cleanupMs: 20_000,
   shownAfterMs: 50,
   cleanupPauseMs: 200,

@@ -115,7 +115,7 @@ async function identify(store: Store, sandboxId: string): Promise<Identity> {
   const record = await store.sandboxes.get(sandboxId);
   if (!record) throw new MayflyError('sandbox_not_found', `There is no sandbox ${sandboxId}.`);
   const { state, phase, ssh } = record;
-  if ((state === 'running' || phase === 'renewing-trust') && ssh)
+  if ((state === 'running' || state === 'warm' || phase === 'renewing-trust') && ssh)
     return { user: ssh.user, hostKey: ssh.hostKey, verified: true };
   const code = isFinal(state) || state === 'destroying' ? 'sandbox_ended' : 'sandbox_not_running';
   throw new MayflyError(code, `The sandbox ${sandboxId} is ${state}.`);

@@ -129,7 +129,8 @@ export class MachineWatch {
     if (told && performance.now() < told.again) return;
     const record = await store.sandboxes.get(sandboxId);
     // Being made, restored or removed, it may well be off; if it still is afterwards, that is seen then.
-    if (record?.hostId !== hostId || !(record.state === 'running' || isAsleep(record.state))) return;
+    if (record?.hostId !== hostId) return;
+    if (!(record.state === 'running' || record.state === 'warm' || isAsleep(record.state))) return;
     const seenAt = new Date().toISOString();
     logger.warn({ sandboxId, reason }, 'the machine of a sandbox is off or dead');
     guests.close(sandboxId, new MayflyError('guest_unreachable', `The machine of ${sandboxId} is dead: ${reason}.`));

@@ -1,6 +1,8 @@
+import { DELETE_POOL, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
 import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
 import {
   ACCEPTED,
+  CLAIM,
   DESTROY,
   EVENT_HAPPENED,
   OPERATE,
@@ -60,6 +62,7 @@ const STARTS: ReadonlyMap<string, string> = new Map(
     [SOURCE_POWER_WORKFLOW]: withoutSource(sourcePowerWorkflowIdOf(NO_SOURCE)),
     [TEMPLATE_WORKFLOW]: 'template/',
     [MAKE_TEMPLATE_WORKFLOW]: templateRequestWorkflowIdOf(''),
+    [POOL_WORKFLOW]: 'pool/',
     [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
   }),
 );
@@ -71,8 +74,10 @@ const SIGNALS = new Set([
   FORCE_STOP,
   RELEASED,
   REMOVE_TEMPLATE,
+  DELETE_POOL,
+  POOL_USED,
 ]);
-const UPDATES = new Set([ACCEPTED, SETTLED, PATCH, OPERATE, OPERATED, RESTORE_RECORD]);
+const UPDATES = new Set([ACCEPTED, SETTLED, PATCH, OPERATE, OPERATED, RESTORE_RECORD, CLAIM, SET_POOL]);
 
 function withoutSource(workflowId: string): string {
   return workflowId.slice(0, workflowId.indexOf('/') + 1);

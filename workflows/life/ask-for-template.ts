@@ -12,7 +12,7 @@ const { wantTemplate } = proxyActivities<ControlActivities>({
 /** After a create that booted since there was no template yet: the next shall find one. When that fails, the next asks again. */
 export function askForTemplate({ id, templateKey, record }: Life): void {
   const host = hostOf(record);
-  if (templateKey === null || host === null || record.boot?.why !== 'no_template' || !patched('templates')) return;
+  if (templateKey === null || host === null || record.boot?.way !== 'cold' || !patched('templates')) return;
   const { project, createdBy: actor, spec } = record;
   const { source, cpus, memoryMib } = spec;
   const { installationId = null } = host;

@@ -13,6 +13,7 @@ import {
 import { DEFAULT_TIMEOUTS, type Timeouts } from '../../model/sandbox/timeouts.ts';
 import { runContinues } from '../saga/continuing.ts';
 import { accepted, destroy, hostForgotten, patch, restoreRecord, settled, touch } from '../saga/messages.ts';
+import { Claims } from './claims.ts';
 import { Deadline } from './deadline.ts';
 import { Forgotten } from './forgotten.ts';
 import { MachineDeath } from './machine-death.ts';
@@ -39,7 +40,9 @@ export class Life extends RecordedLife {
   templateKey: string | null = null;
   readonly patches: Patches;
   readonly death: MachineDeath;
+  readonly claims: Claims;
   #stop: StopRequest | null = null;
+  #isRetired = false;
   /** Which of the hosts that were asked were given up. */
   readonly forgotten: Forgotten;
   readonly #deadline: Deadline;
@@ -56,6 +59,7 @@ export class Life extends RecordedLife {
     // How many operations there were nobody knows: more than one a second there cannot have been.
     if (input.begin === 'takeOver') this.#operations = Math.floor((Date.now() - FIRST_OPERATION) / 1_000);
     this.death = new MachineDeath(this);
+    this.claims = new Claims(this);
     if (continued) this.#goOn(continued);
     this.#answerMessages();
   }
@@ -99,6 +103,11 @@ export class Life extends RecordedLife {
     return this.input.template !== undefined;
   }
 
+  /** Why it is made anew, though there is a pool. */
+  get missed(): SandboxInput['missed'] {
+    return this.input.missed;
+  }
+
   /** As {@link foundOn}, with its installation. */
   get foundHost(): HostRef | null {
     const { foundOn, installations } = this.input;
@@ -114,11 +123,22 @@ export class Life extends RecordedLife {
   /** Resolves when the sandbox shall end: somebody asked for it, a timer ran out, or its machine is dead. */
   untilEnd(): Promise<StopReason> {
     return this.#deadline.untilReached(
-      () => (this.#stop ? 'deleted' : this.death.failure && 'machine-ended'),
+      () => (this.#stop ? this.#stopReason : this.death.failure && 'machine-ended'),
       () => {
         this.shallEnd = true;
       },
     );
+  }
+
+  get #stopReason(): StopReason {
+    return this.#isRetired ? 'retired' : 'deleted';
+  }
+
+  /** It ends, since its pool needs it no more. */
+  retire(): void {
+    if (this.isEnding) return;
+    this.#isRetired = true;
+    this.#stop = { actor: this.record.createdBy };
   }
 
   /** The sandbox is in use: the idle timer starts anew. */

@@ -90,7 +90,7 @@ export class MachineDeath {
   /** It has been created, and nothing of ours has its machine off. */
   get #isToBeThere(): boolean {
     const { state } = this.life.record;
-    return (state === 'running' || isAsleep(state)) && this.#turn % 2 === 0;
+    return (state === 'running' || state === 'warm' || isAsleep(state)) && this.#turn % 2 === 0;
   }
 
   async #look(): Promise<MachineState | null> {

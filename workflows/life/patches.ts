@@ -1,5 +1,6 @@
 import { condition, currentUpdateInfo, workflowInfo } from '@temporalio/workflow';
 import type { SandboxPatch } from '../../model/sagas/messages.ts';
+import { isUnclaimed } from '../../model/sandbox/sandbox.ts';
 import { refusal } from '../saga/failure.ts';
 import type { Life } from './life.ts';
 
@@ -35,8 +36,9 @@ export class Patches {
   /** @throws ApplicationFailure why it is not taken now */
   check(): void {
     const { historyLength, historySize } = workflowInfo();
-    const { id, shallEnd, isEnding } = this.life;
+    const { id, shallEnd, isEnding, record } = this.life;
     if (shallEnd || isEnding) throw ended(id); // in this order: a validator, which no replay runs, asks for no patch
+    if (isUnclaimed(record)) throw refusal('sandbox_not_running', `${id} is a pool's, and nobody has claimed it.`);
     if (historyLength <= MOST.events && historySize <= MOST.bytes) return;
     throw refusal('sandbox_busy', `${id} takes no more changes until what is under way has ended.`);
   }
@@ -46,16 +48,21 @@ export class Patches {
     const id = currentUpdateInfo()?.id;
     if (id !== undefined && this.#ids.includes(id)) return;
     const at = Date.now();
+    await this.inTurn(() => this.#apply(patch, at));
+    if (id === undefined) return;
+    this.#ids.push(id);
+    this.#ids.splice(0, this.#ids.length - REMEMBERED);
+  }
+
+  /** Runs one change when those of before are done: no timer decides while it is under way. */
+  async inTurn(apply: () => Promise<void>): Promise<void> {
     if (this.#isTimeOver) await condition(() => !this.#isTimeOver);
     this.#count++;
-    const change = this.#underWay.then(() => this.#apply(patch, at));
+    const change = this.#underWay.then(apply);
     this.#underWay = change.catch(() => undefined); // its caller sees its failure
     await change.finally(() => {
       this.#count--;
     });
-    if (id === undefined) return;
-    this.#ids.push(id);
-    this.#ids.splice(0, this.#ids.length - REMEMBERED);
   }
 
   /** None is under way. */

@@ -16,12 +16,15 @@ import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { show } from './shown.ts';
 
-const { recordRequested, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
+const { recordRequested, recordClaim, recordFound, remember, rewriteRecord, recall } = controlUntilDone;
 
 /** A phase that is over before anybody could look at it costs an operation a write for nothing. Milliseconds. */
 const SHOWN_AFTER_MS = 100;
 
 type Changes = Partial<Omit<SandboxRecord, 'id' | 'name' | 'updatedAt'>>;
+
+/** What begins with a claim. */
+export type ClaimedChanges = Partial<Omit<SandboxRecord, 'id' | 'project' | 'state' | 'steps' | 'updatedAt'>>;
 
 /** The record of one sandbox, and the steps it tells of. All writes of it go through here, one after another. */
 export class RecordedLife {
@@ -124,6 +127,26 @@ export class RecordedLife {
         this.record = await this.#write({ ...changes, steps: this.steps, updatedAt: event.at }, event);
       });
       this.#writing = write.catch(() => undefined); // the caller sees its failure; the next write still runs
+      return write;
+    });
+  }
+
+  /**
+   * Gives it to the caller who has claimed it, in one write.
+   * @throws ApplicationFailure name_taken: then nothing is written
+   */
+  async recordClaimed(changes: ClaimedChanges, detail: Record<string, unknown>, actor: Actor): Promise<void> {
+    const event = this.#event('sandbox.claimed', { state: 'running', ...detail }, actor);
+    await CancellationScope.nonCancellable(() => {
+      const write = this.#writing.then(async () => {
+        assertTransition(this.id, this.record.state, 'running');
+        const { id: sandboxId, project } = this.record;
+        const changed = { ...changes, state: 'running' as const, steps: this.steps, updatedAt: event.at };
+        const claimed = await recordClaim({ sandboxId, project, changes: changed, event });
+        show(this.record, { state: 'running' }, this.hasMultiStepCreate);
+        this.record = claimed;
+      });
+      this.#writing = write.catch(() => undefined);
       return write;
     });
   }

@@ -3,6 +3,8 @@ import { defineSignal, defineUpdate } from '@temporalio/workflow';
 import {
   ACCEPTED,
   AT_STEP,
+  CLAIM,
+  type ClaimRequest,
   DESTROY,
   HOST_FORGOTTEN,
   type HostForgotten,
@@ -14,6 +16,7 @@ import {
   type OperationReport,
   PATCH,
   RESTORE_RECORD,
+  RETIRE,
   type SandboxPatch,
   SEARCH_ATTRIBUTES,
   SETTLED,
@@ -33,6 +36,8 @@ export const operated = defineUpdate<OperationReport, [string]>(OPERATED);
 export const hostForgotten = defineSignal<[HostForgotten]>(HOST_FORGOTTEN);
 export const restoreRecord = defineUpdate<void>(RESTORE_RECORD);
 export const destroy = defineSignal<[StopRequest]>(DESTROY);
+export const claim = defineUpdate<void, [ClaimRequest]>(CLAIM);
+export const retire = defineUpdate<boolean>(RETIRE);
 export const atStep = defineSignal<[StepUnderWay]>(AT_STEP);
 export const machineEnded = defineSignal<[MachineEndReport]>(MACHINE_ENDED);
 export const touch = defineSignal(TOUCH);

@@ -1,5 +1,6 @@
 import { allHandlersFinished, CancellationScope, condition, isCancellation, patched } from '@temporalio/workflow';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
+import type { Boot } from '../../model/sandbox/boot.ts';
 import type { Proof } from '../../model/sandbox/proof.ts';
 import { isFinal, type SandboxFailure, type StopReason } from '../../model/sandbox/sandbox.ts';
 import { askForTemplate } from '../life/ask-for-template.ts';
@@ -23,6 +24,7 @@ import { takeOver } from './take-over-sandbox.ts';
  * One sandbox from its request to the proof that nothing of it is left.
  *
  *   requested → creating → running (operations.ts) → destroying → destroyed
+ *                   └──── of a pool: warm → running, when it is claimed (claims.ts)
  *                   └──────────────→ destroying → failed, when the create failed, or the machine died
  *
  * The end comes by a delete, the TTL, the idle timer, or since its machine has died (machine-death.ts); it is heard at any
@@ -116,10 +118,24 @@ async function tryCreate(life: Life, end: Promise<StopReason>): Promise<unknown>
     await life.recordChange('sandbox.state');
     return null;
   }
-  await life.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: now() });
+  await recordCreated(life);
   life.used();
   askForTemplate(life);
   return null;
+}
+
+/** Its caller's from now on, or its pool's until somebody claims it. */
+async function recordCreated(life: Life): Promise<void> {
+  const { pool } = life.record;
+  const at = now();
+  if (pool) await life.recordChange('sandbox.state', { state: 'warm', phase: null, pool: { ...pool, warmAt: at } });
+  else await life.recordChange('sandbox.state', { state: 'running', phase: null, runningAt: at, ...bootOf(life) });
+}
+
+/** How it came to its machine, where there is a pool of such and none of it could be had. */
+function bootOf({ missed, record }: Life): { boot?: Boot } {
+  const { way = 'cold', templateId = null, ageSeconds = null } = record.boot ?? {};
+  return missed ? { boot: { way, why: missed, templateId, ageSeconds } } : {};
 }
 
 /** From here on the sandbox only goes away; said before anything of it does. */

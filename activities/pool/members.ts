@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
+import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../../model/host.ts';
+import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
+import { missingSource } from '../../model/images.ts';
+import type { MemberInput, PoolRecord } from '../../model/pools/pool.ts';
+import { mayUseSource } from '../../model/project.ts';
+import { isFinal, type SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { alike } from '../../model/source-content.ts';
+import { sizeOfSource } from '../../model/source-size.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { StorageAdmission } from '../snapshot/storage-admission.ts';
+import { until } from '../step/until.ts';
+
+interface MemberDeps {
+  store: Store;
+  reconciliation: Reconciliation;
+  admission: StorageAdmission;
+}
+
+/** How a member came to be ready; null: it is. `retired`: it was not to be ready any more. */
+export type MemberOutcome = Pick<SandboxFailure, 'code' | 'message'> | 'retired' | null;
+
+/** How members of pools are made. */
+export function createMemberActivities({ store, reconciliation, admission }: MemberDeps) {
+  return {
+    /**
+     * What one more member is begun with, which the quotas of its project let begin. The same seed is the same member.
+     * @throws MayflyError project_not_found, forbidden, no_host, source_not_found, source_differs, project_quota_exceeded,
+     *   quota_exceeded
+     */
+    async memberInput({ pool, seed }: { pool: PoolRecord; seed: string }): Promise<MemberInput> {
+      const { project: projectId, source, createdBy } = pool;
+      const sandboxId = sandboxIdFrom(createHash('sha256').update(seed).digest().subarray(0, ID_BYTES));
+      const projects = await store.projects.known();
+      const project = projects.get(projectId);
+      if (!project || project.deletedAt !== null) {
+        throw new MayflyError('project_not_found', `There is no project ${projectId}.`);
+      }
+      if (!mayUseSource(project, source, (id) => projects.has(id))) {
+        throw new MayflyError('source_not_found', `The project ${projectId} may not use ${JSON.stringify(source)}.`);
+      }
+      const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
+      if (live.length === 0) {
+        throw new MayflyError(
+          'no_host',
+          `No host was heard of in the last ${HOST_STALE_SECONDS} s that is not drained.`,
+        );
+      }
+      const hosts = holding(live, source);
+      if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(source, live));
+      const { hostIds, installations = {}, content } = alike(hosts, source);
+      const size = sizeOfSource(source, hosts, pool);
+      await admission.sandbox(sandboxId, createdBy.apiKeyId);
+      await store.admissions.admit(project, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
+      return { sandboxId, size, hostIds, installations, content: content ?? contentOn(hosts, hostIds[0], source) };
+    },
+
+    /** Resolves when it can be told how a member came to be ready. */
+    async awaitWarm({ sandboxId }: { sandboxId: string }): Promise<MemberOutcome> {
+      const { state, failure, stopReason } = await until(async () => {
+        const found = await store.sandboxes.get(sandboxId);
+        return found && (found.pool?.warmAt || isFinal(found.state)) ? found : null;
+      });
+      if (!isFinal(state)) return null;
+      if (failure === null || stopReason === 'retired') return 'retired';
+      return { code: failure.code, message: `${failure.step}: ${failure.message}` };
+    },
+  };
+}
+
+function contentOn(hosts: readonly HostRecord[], hostId: string | undefined, source: string): string | null {
+  const host = hosts.find(({ id }) => id === hostId);
+  return host?.sources.find(({ name }) => name === source)?.content ?? null;
+}
+
+export type MemberActivities = ReturnType<typeof createMemberActivities>;

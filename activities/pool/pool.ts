@@ -1,0 +1,74 @@
+import { isLive } from '../../model/host.ts';
+import type { PoolMember, PoolRecord, PoolSight } from '../../model/pools/pool.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+
+type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
+
+/** The records of pools, and what a pool's workflow sees of its members. */
+export function createPoolActivities({ store, reconciliation }: { store: Store; reconciliation: Reconciliation }) {
+  return {
+    async recordPool({ record }: { record: PoolRecord }): Promise<void> {
+      await store.pools.put(record);
+    },
+
+    /** The record as it stands; null: there is none, or it was deleted. */
+    async recallPool(of: PoolOf): Promise<PoolRecord | null> {
+      return store.pools.get(of);
+    },
+
+    /** Looks only. @param source of its members */
+    async sightOfPool({ source, ...of }: PoolOf & { source: string }): Promise<PoolSight> {
+      const [members, underWay, hosts, record] = await Promise.all([
+        store.poolMembers.of(of),
+        store.poolMembers.underWay(),
+        store.hosts.list(),
+        store.pools.get(of),
+      ]);
+      const having = hosts
+        .filter((host) => isLive(host))
+        .flatMap(({ id, capacity, sources }) => {
+          const own = sources.find(({ name }) => name === source);
+          return own ? [{ id, cpus: capacity.cpus, content: own.content ?? null }] : [];
+        });
+      return {
+        isRecorded: record !== null,
+        members: members.map(memberOf),
+        cpus: having.reduce((sum, { cpus }) => sum + cpus, 0),
+        making: underWay.members,
+        creates: underWay.others,
+        drainedHostIds: hosts.filter(({ drainedAt }) => drainedAt).map(({ id }) => id),
+        contents: Object.fromEntries(having.map(({ id, content }) => [id, content])),
+      };
+    },
+
+    /** Has members end that nobody has claimed. Of what can't be asked now the next look tells. */
+    async retireMembers({ sandboxIds }: { sandboxIds: string[] }): Promise<void> {
+      await Promise.all(sandboxIds.map((id) => reconciliation.retire(id)));
+    },
+
+    /** As {@link retireMembers}, all that were made for an earlier revision. */
+    async retireEarlier({ revision, ...of }: PoolOf & { revision: number }): Promise<void> {
+      const members = await store.poolMembers.of(of);
+      const earlier = members.filter(({ pool, state }) => pool?.revision !== revision && state !== 'destroying');
+      await Promise.all(earlier.map(({ id }) => reconciliation.retire(id)));
+    },
+  };
+}
+
+function memberOf({ id, state, pool, ...rest }: StoredMember): PoolMember {
+  const { hostId, installationId = null, createdAt } = rest;
+  return {
+    sandboxId: id,
+    stage: state === 'warm' ? 'warm' : state === 'destroying' ? 'ending' : 'making',
+    hostId,
+    installationId,
+    revision: pool?.revision ?? 0,
+    content: pool?.content ?? null,
+    createdAt,
+    warmAt: pool?.warmAt ?? null,
+  };
+}
+
+export type PoolActivities = ReturnType<typeof createPoolActivities>;

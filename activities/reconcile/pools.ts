@@ -1,0 +1,37 @@
+import { heartbeat } from '@temporalio/activity';
+import { poolIdOf, poolWorkflowIdOf } from '../../model/pools/pool.ts';
+import type { ReconcileDeps } from './sandboxes.ts';
+
+/** Pools whose workflows are gone, and members whose pools are. */
+export function createPoolReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+  return {
+    async resumePools({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      const pools = await store.pools.all();
+      for (const { project, name, createdBy: actor, updatedAt, ...wish } of pools) {
+        heartbeat();
+        if (Date.parse(updatedAt) > before) continue;
+        if (await reconciliation.isOpen(poolWorkflowIdOf({ project, name }))) continue;
+        const { source, cpus, memoryMib, egress, min, max } = wish;
+        const at = new Date().toISOString();
+        await reconciliation.resumePool({
+          project,
+          name,
+          wish: { source, cpus, memoryMib, egress, min, max },
+          actor,
+          at,
+        });
+      }
+      const known = new Set(pools.map(poolIdOf));
+      for (const { id, project, pool, state, createdAt } of await store.poolMembers.unclaimed()) {
+        heartbeat();
+        if (state === 'destroying' || Date.parse(createdAt) > before || !pool) continue;
+        if (known.has(poolIdOf({ project, name: pool.name }))) continue;
+        if (await reconciliation.isOpen(poolWorkflowIdOf({ project, name: pool.name }))) continue;
+        await reconciliation.retire(id);
+      }
+    },
+  };
+}
+
+export type PoolReconcileActivities = ReturnType<typeof createPoolReconcileActivities>;

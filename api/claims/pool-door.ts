@@ -1,0 +1,56 @@
+import type { Logger } from 'pino';
+import { MayflyError } from '../../model/errors.ts';
+import { type PoolClaims, type PoolRecord, poolIdOf } from '../../model/pools/pool.ts';
+import type { Sagas } from '../../sagas/sagas.ts';
+
+/** One signal tells of all creates of so long: a run of a workflow takes only so many. Milliseconds. */
+const TOLD_EVERY_MS = 250;
+
+type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
+
+/**
+ * What one process of the API keeps of pools: which members it is asking, so that it does not ask one for two callers at once
+ * (Temporal lets ten ask of one run), and what creates came to, which it tells a pool a few times a second at most.
+ */
+export class PoolDoor {
+  readonly #untold = new Map<string, { pool: PoolOf; claims: PoolClaims }>();
+  #isTelling = false;
+  readonly #asked = new Set<string>();
+
+  constructor(private readonly deps: { sagas: Pick<Sagas, 'poolUsed'>; logger: Pick<Logger, 'info'> }) {}
+
+  /** Asks a member, unless somebody is asking it already: null then. */
+  async ask<T>(sandboxId: string, run: () => Promise<T>): Promise<T | null> {
+    if (this.#asked.has(sandboxId)) return null;
+    this.#asked.add(sandboxId);
+    try {
+      return await run();
+    } finally {
+      this.#asked.delete(sandboxId);
+    }
+  }
+
+  note({ project, name }: PoolOf, outcome: keyof PoolClaims): void {
+    const pool = { project, name };
+    const { claims } = this.#untold.get(poolIdOf(pool)) ?? { claims: { hits: 0, misses: 0 } };
+    this.#untold.set(poolIdOf(pool), { pool, claims: { ...claims, [outcome]: claims[outcome] + 1 } });
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    setTimeout(() => void this.#tell(), TOLD_EVERY_MS).unref();
+  }
+
+  /** What is not heard is lost: it only says how many members are wanted. */
+  async #tell(): Promise<void> {
+    this.#isTelling = false;
+    const untold = [...this.#untold.values()];
+    this.#untold.clear();
+    for (const { pool, claims } of untold) {
+      try {
+        await this.deps.sagas.poolUsed(pool, claims);
+      } catch (error) {
+        if (!(error instanceof MayflyError)) throw error;
+        this.deps.logger.info({ err: error, pool: pool.name }, 'a pool does not hear how it is used');
+      }
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import { MayflyError } from '../../model/errors.ts';
+import { type HostRecord, isPlaceable } from '../../model/host.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { ClaimRequest } from '../../model/sagas/messages.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { sizeOfSource } from '../../model/source-size.ts';
+import type { Lead } from '../../store/access/idempotency.ts';
+import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import type { RequestDeps } from '../http/context.ts';
+import type { Attempt } from '../http/idempotency.ts';
+
+/** Members that one request asks before it goes on without. Each answers at once, or within the time that its guest is given. */
+const TRIES = 3;
+
+/** A member that would do, as its request says it; what is not said is as its source has it. */
+export interface MemberWish extends Omit<ClaimRequest, 'size'> {
+  size: { cpus: number | undefined; memoryMib: number | undefined };
+}
+
+export interface ClaimOutcome {
+  /** Null: it is to be made. */
+  record: SandboxRecord | null;
+  /** There is a pool of such, and none of its members could be had. */
+  isMissed: boolean;
+}
+
+type Deps = Pick<RequestDeps, 'store' | 'sagas' | 'poolDoor'>;
+
+const NO_POOL: ClaimOutcome = { record: null, isMissed: false };
+const MISSED: ClaimOutcome = { record: null, isMissed: true };
+/** Of a request whose member says itself how large it is. */
+const NO_SIZE = { cpus: 0, memoryMib: 0 };
+/** What a request comes to that makes its own. */
+const OWN: Lead = { memberId: null, isFixed: true };
+
+/**
+ * A member of a pool for a create. Who has it is decided by the member's own workflow, which answers the same request with the
+ * same. Before it is asked the Idempotency-Key says which one that is, so that whoever asks again with that key, also after
+ * this process has died, asks the same one. What a request comes to in the end, that member or a sandbox of its own, is settled
+ * there too, once: of two that ask at once with one key, both go the same way.
+ * @param wish null: none would do
+ * @throws MayflyError name_taken; temporal_unavailable when it may be had
+ */
+export async function claimMember(deps: Deps, attempt: Attempt, wish: () => MemberWish | null): Promise<ClaimOutcome> {
+  const wanted = wish();
+  if (wanted === null) return NO_POOL;
+  if (!attempt.isFresh) return repeated(deps, attempt, { ...wanted, size: NO_SIZE });
+  const pools = (await deps.store.pools.known()).filter((pool) => isOf(pool, wanted));
+  const [pool] = pools;
+  if (!pool) return NO_POOL;
+  const { request, members } = await candidates(deps, pools, wanted);
+  let tries = 0;
+  for (const { id } of members) {
+    if (tries === TRIES) break;
+    const outcome = await deps.poolDoor.ask(id, () => {
+      tries++;
+      return tried(deps, attempt, request, id);
+    });
+    if (outcome === null) continue;
+    if (outcome.record) deps.poolDoor.note({ ...pool, name: outcome.record.pool?.name ?? pool.name }, 'hits');
+    return outcome;
+  }
+  deps.poolDoor.note(pool, 'misses');
+  const isAlone = tries === 0 || (await lead(deps, attempt, OWN));
+  return isAlone ? MISSED : repeated(deps, attempt, request);
+}
+
+/** Null: it can't be had. */
+async function tried(deps: Deps, attempt: Attempt, request: ClaimRequest, id: string): Promise<ClaimOutcome | null> {
+  if (!(await lead(deps, attempt, { memberId: id, isFixed: false }))) return repeated(deps, attempt, request);
+  const record = await claimed(deps, id, request);
+  return record && kept(deps, attempt, request, record);
+}
+
+/** One that was asked before goes the way on which that was, or its own from then on. */
+async function repeated(deps: Deps, attempt: Attempt, request: ClaimRequest): Promise<ClaimOutcome> {
+  for (;;) {
+    const { memberId, isFixed } = attempt.lead;
+    if (memberId === null) {
+      if (isFixed || (await lead(deps, attempt, OWN))) return NO_POOL;
+      continue;
+    }
+    const present = await deps.store.sandboxes.get(memberId);
+    if (isFixed) return { record: present, isMissed: false };
+    const record = await claimed(deps, memberId, { ...request, size: present?.size ?? request.size });
+    if (record) return kept(deps, attempt, request, record);
+    if (await lead(deps, attempt, OWN)) return MISSED;
+  }
+}
+
+/** A member that was claimed, unless the same request has come to something else meanwhile: then that one goes. */
+async function kept(deps: Deps, attempt: Attempt, request: ClaimRequest, record: SandboxRecord): Promise<ClaimOutcome> {
+  const { id, spec, createdBy, createdAt } = record;
+  if (!(await lead(deps, attempt, { memberId: id, isFixed: true })) && attempt.lead.memberId !== id) {
+    const input = { id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' } as const;
+    await deps.sagas.destroy(input, { actor: request.actor });
+    return repeated(deps, attempt, request);
+  }
+  return { record, isMissed: false };
+}
+
+/** False: another request with the same key has gone another way; the attempt knows which by then. */
+async function lead({ store }: Deps, attempt: Attempt, to: Lead): Promise<boolean> {
+  const { claim, subjectId, lead: from } = attempt;
+  if (claim && !(await store.idempotency.lead(claim, subjectId, from, to))) {
+    attempt.lead = await store.idempotency.ledTo(claim);
+    return false;
+  }
+  attempt.lead = to;
+  return true;
+}
+
+/** The member, when it is the caller's; null: it can't be had. */
+async function claimed({ store, sagas }: Deps, id: string, request: ClaimRequest): Promise<SandboxRecord | null> {
+  try {
+    await sagas.claim(id, request);
+  } catch (error) {
+    if (error instanceof MayflyError && isRefusal(error)) return null;
+    throw error;
+  }
+  const record = await store.sandboxes.get(id);
+  return record?.state === 'running' ? record : null; // it may have died, or been ended, at once
+}
+
+/** Also when too many ask it, so that Temporal does not take one more: then it is another's soon. */
+function isRefusal({ code, options }: MayflyError): boolean {
+  return REFUSED.has(code) || (code === 'temporal_unavailable' && options.mayHaveBegun === false);
+}
+
+/** It is another's, ends, or is not what is wanted; whatever else is wrong with it, another may do. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'sandbox_busy',
+  'sandbox_ended',
+  'sandbox_not_running',
+  'sandbox_not_found',
+  'internal',
+]);
+
+/** Members that might be had, in no order: of many requests at once, each begins with another. */
+async function candidates(
+  { store }: Deps,
+  pools: readonly PoolRecord[],
+  wanted: MemberWish,
+): Promise<{ request: ClaimRequest; members: StoredMember[] }> {
+  const { source, network } = wanted.spec;
+  const [warm, hosts] = await Promise.all([store.pools.warm(), store.hosts.list()]);
+  const size = sizeOfSource(source, hosts, wanted.size);
+  const placeable = hosts.filter((host) => isPlaceable(host));
+  const contents = new Map(placeable.map((host) => [host.id, contentOn(host, source)]));
+  const fits = (member: StoredMember) =>
+    pools.some(({ name, revision }) => member.pool?.name === name && member.pool.revision === revision) &&
+    member.source === source &&
+    member.egress === network.egress &&
+    member.size?.cpus === size.cpus &&
+    member.size.memoryMib === size.memoryMib &&
+    member.hostId !== null &&
+    contents.get(member.hostId) === member.pool?.content;
+  return { request: { ...wanted, size }, members: shuffled(warm.filter(fits)) };
+}
+
+function isOf({ source, egress, state }: PoolRecord, { spec }: MemberWish): boolean {
+  return state !== 'deleting' && source === spec.source && egress === spec.network.egress;
+}
+
+function contentOn({ sources }: HostRecord, source: string): string | null {
+  return sources.find(({ name }) => name === source)?.content ?? null;
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

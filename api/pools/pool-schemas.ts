@@ -1,0 +1,97 @@
+import { z } from '@hono/zod-openapi';
+import { LIMITS } from '../../model/limits.ts';
+import { POOL_STATES, type PoolRecord } from '../../model/pools/pool.ts';
+import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import { actor, instant, printable, SOURCE_NAME_PATTERN, whole } from '../http/schemas.ts';
+
+const NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export const poolParams = z.strictObject({
+  name: z
+    .string()
+    .regex(NAME, 'must be 1 to 63 of a-z, 0-9 and -, begin with a letter and not end with -')
+    .openapi({ pattern: NAME.source, example: 'web', param: { name: 'name', in: 'path' } }),
+});
+
+export const poolQuery = z.strictObject({
+  project: z
+    .string()
+    .max(63)
+    .optional()
+    .openapi({ description: 'Of that project; only operators see those of others. Else of the key that asks' }),
+});
+
+export const setPool = z
+  .strictObject({
+    source: printable(LIMITS.sourceName.maxLength)
+      .regex(/^[A-Za-z0-9]/, 'must begin with a letter or digit')
+      .openapi({ pattern: SOURCE_NAME_PATTERN }),
+    cpus: whole(LIMITS.cpus, 'virtual CPUs').optional(),
+    memoryMib: whole(LIMITS.memoryMib, 'MiB').optional(),
+    egress: z.enum(['none', 'internet']).optional(),
+    min: whole(LIMITS.poolMembers, 'sandboxes'),
+    max: whole(LIMITS.poolMembers, 'sandboxes'),
+  })
+  .refine(({ min, max }) => min <= max, { message: 'must not be less than min', path: ['max'] })
+  .openapi('SetPool');
+
+export const poolAnswer = z
+  .object({
+    project: z.string(),
+    name: z.string(),
+    source: z.string(),
+    cpus: z.int().nullable(),
+    memoryMib: z.int().nullable(),
+    egress: z.enum(['none', 'internet']),
+    min: z.int(),
+    max: z.int(),
+    state: z.enum(POOL_STATES),
+    wanted: z.int().openapi({ description: 'Members that it wants to have now' }),
+    reason: z.string().nullable().openapi({ description: 'Why the last one could not be made; null: it could' }),
+    retryAt: instant.nullable().openapi({ description: 'When it tries again, while it is degraded' }),
+    members: z.array(
+      z.object({
+        sandboxId: z.string(),
+        state: z.string(),
+        hostId: z.string().nullable(),
+        warmAt: instant.nullable(),
+      }),
+    ),
+    claims: z
+      .object({ hits: z.int(), misses: z.int() })
+      .openapi({ description: 'Creates that had a member, and those that found none' }),
+    createdBy: actor,
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .openapi('Pool');
+
+/** A record and its members as every route answers them, field by field. */
+export function poolView(pool: PoolRecord, members: readonly StoredMember[]): z.infer<typeof poolAnswer> {
+  const { project, name, source, cpus, memoryMib, egress, min, max, state, wanted, reason, retryAt, claims } = pool;
+  const { createdBy, createdAt, updatedAt } = pool;
+  return {
+    project,
+    name,
+    source,
+    cpus,
+    memoryMib,
+    egress,
+    min,
+    max,
+    state,
+    wanted,
+    reason,
+    retryAt,
+    members: members.map(({ id: sandboxId, state: its, hostId, pool: of }) => ({
+      sandboxId,
+      state: its,
+      hostId,
+      warmAt: of?.warmAt ?? null,
+    })),
+    claims,
+    createdBy,
+    createdAt,
+    updatedAt,
+  };
+}

@@ -1,0 +1,73 @@
+import type { Connection } from 'mongoose';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { isUnclaimed, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import { reaching } from '../mongo/failure.ts';
+import type { SandboxDocument } from './sandbox-document.ts';
+
+/** A sandbox that was made for a pool, as far as that is asked for. */
+export type StoredMember = { id: string } & Pick<
+  SandboxRecord,
+  'project' | 'state' | 'hostId' | 'installationId' | 'size' | 'pool' | 'createdAt' | 'expiresAt'
+> & { source: string; egress: string };
+
+const PROJECTION = {
+  project: 1,
+  state: 1,
+  hostId: 1,
+  installationId: 1,
+  size: 1,
+  pool: 1,
+  createdAt: 1,
+  expiresAt: 1,
+  'spec.source': 1,
+  'spec.network.egress': 1,
+} as const;
+
+/** Before it can be claimed, or is used. */
+const MAKING: readonly SandboxState[] = ['requested', 'creating'];
+/** What nobody has claimed is in one of these until it has ended. */
+const UNCLAIMED: readonly SandboxState[] = [...MAKING, 'warm', 'destroying'];
+
+/** Members of pools among the living sandboxes. What is read here only proposes: each member's own workflow decides. */
+export class PoolMembers {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Those of a project that can be claimed. */
+  warm(project: string): Promise<StoredMember[]> {
+    return this.#find({ project, state: 'warm' });
+  }
+
+  /** All of one pool that nobody has claimed. */
+  async of({ project, name }: Pick<PoolRecord, 'project' | 'name'>): Promise<StoredMember[]> {
+    const living = await this.#find({ project, state: { $in: [...UNCLAIMED] } });
+    return living.filter((member) => member.pool?.name === name && isUnclaimed(member));
+  }
+
+  /** All of all pools that nobody has claimed. */
+  async unclaimed(): Promise<StoredMember[]> {
+    return (await this.#find({ state: { $in: [...UNCLAIMED] } })).filter(isUnclaimed);
+  }
+
+  /** How many sandboxes are being made, for pools and for callers. */
+  async underWay(): Promise<{ members: number; others: number }> {
+    const found = await this.#find({ state: { $in: [...MAKING] } });
+    const members = found.filter(isUnclaimed).length;
+    return { members, others: found.length - members };
+  }
+
+  async #find(filter: object): Promise<StoredMember[]> {
+    const found = await reaching('look for members of pools', () =>
+      this.#connection.collection<SandboxDocument>('sandboxes').find(filter, { projection: PROJECTION }).toArray(),
+    );
+    return found.map(({ _id, spec, ...rest }) => ({
+      id: _id,
+      ...rest,
+      source: spec.source,
+      egress: spec.network.egress,
+    }));
+  }
+}

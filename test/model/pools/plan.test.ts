@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { DEMAND_SECONDS, lately, planOf, wantedOf } from '../../../model/pools/plan.ts';
+import { DEFAULT_POOL_TIMES, type PoolMember, type PoolSight, type PoolWish } from '../../../model/pools/pool.ts';
+
+const NOW = Date.UTC(2026, 0, 1, 12);
+const MINUTE = 60_000;
+const wish: PoolWish = { source: 'golden', cpus: null, memoryMib: null, egress: 'none', min: 2, max: 10 };
+
+function member(n: number, changes: Partial<PoolMember> = {}): PoolMember {
+  const at = new Date(NOW - MINUTE + n).toISOString();
+  const place = { hostId: 'kvm-1', installationId: null };
+  return {
+    sandboxId: `m${n}`,
+    stage: 'warm',
+    ...place,
+    revision: 7,
+    content: 'c',
+    createdAt: at,
+    warmAt: at,
+    ...changes,
+  };
+}
+
+const warm = (count: number) => Array.from({ length: count }, (_, n) => member(n));
+
+function sight(members: PoolMember[], changes: Partial<PoolSight> = {}): PoolSight {
+  return {
+    isRecorded: true,
+    members,
+    cpus: 16,
+    making: 0,
+    creates: 0,
+    contents: { 'kvm-1': 'c' },
+    drainedHostIds: [],
+    ...changes,
+  };
+}
+
+const standing = {
+  wish,
+  revision: 7,
+  demand: [],
+  refillSeconds: 10,
+  shrunkAt: NOW,
+  times: DEFAULT_POOL_TIMES,
+  begun: 0,
+  silent: new Set<string>(),
+};
+const ids = (members: PoolMember[]) => members.map(({ sandboxId }) => sandboxId);
+
+describe('a pool wants', () => {
+  it('half as many again as are claimed while one is made, within its bounds', () => {
+    const demand = (perSecond: number) => [{ second: NOW / 1_000, count: perSecond * DEMAND_SECONDS }];
+    expect(wantedOf(wish, [], 10)).toBe(2);
+    expect(wantedOf(wish, demand(0.2), 10)).toBe(3);
+    expect(wantedOf(wish, demand(0.5), 10)).toBe(8);
+    expect(wantedOf(wish, demand(5), 10)).toBe(10);
+  });
+
+  it('what was claimed within five minutes, and forgets the rest', () => {
+    const second = NOW / 1_000;
+    const old = { second: second - DEMAND_SECONDS, count: 9 };
+    const fresh = { second: second - DEMAND_SECONDS + 1, count: 1 };
+    expect(lately([old, fresh], NOW)).toEqual([fresh]);
+  });
+});
+
+describe('a pool makes', () => {
+  it('what is missing at once, and counts what is being made', () => {
+    expect(planOf(sight([]), standing, NOW)).toMatchObject({ wanted: 2, make: 2, retire: [] });
+    expect(planOf(sight([member(1, { stage: 'making', warmAt: null })]), standing, NOW).make).toBe(1);
+    expect(planOf(sight([]), { ...standing, begun: 2 }, NOW).make).toBe(0);
+    expect(planOf(sight([member(1, { stage: 'ending' })]), standing, NOW).make).toBe(2);
+  });
+
+  it('on half of the processors, those of other pools with it, and on one at least', () => {
+    const many = { ...standing, wish: { ...wish, min: 9 } };
+    expect(planOf(sight([], { cpus: 8 }), many, NOW).make).toBe(4);
+    expect(planOf(sight([], { cpus: 8, making: 3 }), many, NOW).make).toBe(1);
+    expect(planOf(sight([], { cpus: 1 }), many, NOW).make).toBe(1);
+    expect(planOf(sight([], { cpus: 1, making: 1 }), many, NOW).make).toBe(0);
+  });
+});
+
+describe('a pool lets go', () => {
+  it('at once of what is of an earlier revision, of another content, or silent, and makes others', () => {
+    const members = [member(1, { revision: 6 }), member(2, { content: 'old' }), member(3), member(4)];
+    const plan = planOf(sight(members), { ...standing, silent: new Set(['m3']) }, NOW);
+    expect(ids(plan.retire)).toEqual(['m1', 'm2', 'm3']);
+    expect(plan.make).toBe(1);
+  });
+
+  it('of all on a host that is drained', () => {
+    expect(ids(planOf(sight(warm(2), { drainedHostIds: ['kvm-1'] }), standing, NOW).retire)).toEqual(['m0', 'm1']);
+    expect(planOf(sight(warm(2), { drainedHostIds: ['kvm-2'] }), standing, NOW).retire).toEqual([]);
+  });
+
+  it('of an old one when another is there in its stead', () => {
+    const warmAt = new Date(NOW - DEFAULT_POOL_TIMES.replaceMs).toISOString();
+    const old = [member(1, { warmAt }), member(2, { warmAt })];
+    expect(planOf(sight(old), standing, NOW)).toMatchObject({ make: 2, retire: [] });
+    expect(planOf(sight([...old, member(3)]), standing, NOW)).toMatchObject({ make: 1, retire: [] });
+    expect(ids(planOf(sight([...old, member(3), member(4)]), standing, NOW).retire)).toEqual(['m1', 'm2']);
+  });
+
+  it('of one too many within five minutes, the oldest, and of all that are above what it may have', () => {
+    expect(planOf(sight(warm(5)), { ...standing, shrunkAt: NOW - 4 * MINUTE }, NOW).retire).toEqual([]);
+    const plan = planOf(sight(warm(5)), { ...standing, shrunkAt: NOW - 5 * MINUTE }, NOW);
+    expect(ids(plan.retire)).toEqual(['m0']);
+    expect(plan.isShrinking).toBe(true);
+    const small = { ...standing, wish: { ...wish, max: 2 } };
+    expect(ids(planOf(sight(warm(5)), small, NOW).retire)).toEqual(['m0', 'm1', 'm2']);
+  });
+});

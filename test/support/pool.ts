@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import type { Problem } from '../../api/http/problem.ts';
+import type { SandboxView } from '../../api/resources/sandbox-view.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { PoolRecord, PoolTimes, PoolWish } from '../../model/pools/pool.ts';
+import type { Timeouts } from '../../model/sandbox/timeouts.ts';
+import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import type { TestDoor } from './door.ts';
+import { eventually } from './eventually.ts';
+import type { MayflyCase } from './mayfly-case.ts';
+import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
+
+/** Looks often, and makes members at once. */
+const QUICK: Partial<PoolTimes> = { lookMs: 200, quietMs: 50, patienceMs: 100, retryMs: 400, longestRetryMs: 800 };
+
+/** A project of its own with a pool, for one test; {@link end} it. */
+export class TestPool {
+  readonly name = 'web';
+
+  private constructor(
+    private readonly mayfly: MayflyCase,
+    readonly project: string,
+    /** An admin's. */
+    readonly secret: string,
+    readonly actor: { apiKeyId: string; agentId: null; project: string },
+  ) {}
+
+  static async in(mayfly: MayflyCase): Promise<TestPool> {
+    const project = `p${randomBytes(5).toString('hex')}`;
+    await mayfly.store.projects.create(project, { sources: null });
+    const { secret, key } = await mayfly.store.apiKeys.create({ name: 'test', project, scopes: ['admin'] });
+    return new TestPool(mayfly, project, secret, { apiKeyId: key.id, agentId: null, project });
+  }
+
+  async set(wish: Partial<PoolWish> = {}, times: Partial<PoolTimes> = {}, timeouts: Partial<Timeouts> = {}) {
+    const { project, name, actor } = this;
+    const { source, memoryMib } = this.mayfly.input().spec;
+    const input = {
+      project,
+      name,
+      wish: { source, cpus: null, memoryMib, egress: 'none' as const, min: 1, max: 4, ...wish },
+      actor,
+      at: new Date().toISOString(),
+      times: { ...QUICK, ...times },
+      timeouts: { ...TEST_TIMEOUTS, ...timeouts },
+    };
+    // On a busy machine it takes longer than a call may: asked again, it is the same.
+    const set = () => this.mayfly.sagas.setPool(input).then(() => null, codeOf);
+    await eventually(set, (code) => code === null);
+  }
+
+  async members(): Promise<StoredMember[]> {
+    const members = await this.mayfly.store.poolMembers.of(this);
+    for (const { id } of members) this.mayfly.own(id);
+    return members;
+  }
+
+  /** Its members that can be claimed, when there are so many. */
+  warm(count: number): Promise<StoredMember[]> {
+    return eventually(
+      async () => (await this.members()).filter(({ state }) => state === 'warm'),
+      (members) => members.length >= count,
+    );
+  }
+
+  until(wish: (record: PoolRecord) => boolean): Promise<PoolRecord> {
+    return eventually(
+      () => this.mayfly.store.pools.get(this),
+      (record): record is PoolRecord => record !== null && wish(record),
+    );
+  }
+
+  /** All of its members end, with their proofs. */
+  async end(): Promise<void> {
+    const { project, name, actor, mayfly } = this;
+    await this.members();
+    const wish = { source: 'none', cpus: null, memoryMib: null, egress: 'none', min: 0, max: 0 } as const;
+    await mayfly.sagas.deletePool({ project, name, wish, actor, at: new Date().toISOString() }, actor);
+    await mayfly.sagas.poolDeleted(this, AbortSignal.timeout(HANGS_AFTER_MS));
+  }
+}
+
+/** What a caller of the pool's project asks with. */
+export function callsIn(door: TestDoor, pool: Pick<TestPool, 'secret'>, mayfly: MayflyCase) {
+  const Authorization = `Bearer ${pool.secret}`;
+  const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+    door.call(method, path, body, { Authorization, ...headers });
+  const create = async (body: object = {}, headers: Record<string, string> = {}) => {
+    const { source, memoryMib } = mayfly.input().spec;
+    const response = await call('POST', '/v1/sandboxes', { source, memoryMib, ...body }, headers);
+    const told = (await response.json()) as SandboxView & Partial<Problem>;
+    if (response.ok) mayfly.own(told.id);
+    return { status: response.status, told };
+  };
+  return { call, create };
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof MayflyError && error.code === 'temporal_unavailable') return error.code;
+  throw error;
+}

@@ -1,0 +1,99 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { HostActivities } from '../../activities/host.ts';
+import { planOf } from '../../model/pools/plan.ts';
+import type { PoolMember, PoolSight } from '../../model/pools/pool.ts';
+import { hostQueue } from '../../model/sagas/queues.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import { Maker } from './maker.ts';
+import type { PoolLife } from './pool-life.ts';
+import { retireMembers } from './retiring.ts';
+
+/** So many in a row that could not be made are no accident. */
+const FAILURES = 3;
+/** What a host may take to ask its guests, and to begin. Milliseconds. */
+const LOOK = { startMs: 2_000, withinMs: 8_000 };
+
+/** One look at the members, and what comes of it. @returns how long there is nothing to do, milliseconds */
+export async function fill(life: PoolLife): Promise<number> {
+  const { project, name, source } = life.record;
+  const making = [...life.makers];
+  const sight = await controlUntilDone.sightOfPool({ project, name, source });
+  const silent = await silentOf(sight.members.filter(({ stage }) => stage === 'warm'));
+  const seen = new Set(sight.members.map(({ sandboxId }) => sandboxId));
+  const begun = making.filter(({ sandboxId }) => sandboxId === null || !seen.has(sandboxId)).length;
+  const { record, demand, refillSeconds, shrunkAt, times } = life;
+  const standing = { wish: record, revision: record.revision, demand, refillSeconds, shrunkAt, times, begun, silent };
+  const plan = planOf(sight, standing, Date.now());
+  if (plan.isShrinking || countOf(sight) <= plan.wanted) life.shrunkAt = Date.now();
+  await retireMembers(plan.retire);
+  const waitMs = mayMake(life, sight, plan.make);
+  if (waitMs === 0) for (let n = 0; n < plan.make; n++) void new Maker(life).run();
+  await note(life, sight, plan.wanted);
+  if (waitMs > 0) return waitMs;
+  return plan.isWaiting ? Math.min(times.quietMs, times.lookMs) : times.lookMs;
+}
+
+function countOf({ members }: PoolSight): number {
+  return members.filter(({ stage }) => stage !== 'ending').length;
+}
+
+/** Asks each host once. One that does not answer has its workflows told of dead machines itself, when it is back. */
+async function silentOf(members: readonly PoolMember[]): Promise<ReadonlySet<string>> {
+  const byQueue = new Map<string, string[]>();
+  for (const { sandboxId, hostId, installationId } of members) {
+    if (hostId === null) continue;
+    const queue = hostQueue({ hostId, installationId });
+    byQueue.set(queue, [...(byQueue.get(queue) ?? []), sandboxId]);
+  }
+  const silent = await Promise.all(
+    [...byQueue].map(async ([taskQueue, sandboxIds]) => {
+      const { silentAmong } = proxyActivities<HostActivities>({
+        taskQueue,
+        scheduleToStartTimeout: LOOK.startMs,
+        startToCloseTimeout: LOOK.withinMs,
+        retry: { maximumAttempts: 1 },
+      });
+      return silentAmong({ sandboxIds }).catch(() => ({ sandboxIds: [] }));
+    }),
+  );
+  return new Set(silent.flatMap(({ sandboxIds }) => sandboxIds));
+}
+
+/**
+ * Members are made behind claims and creates, for a while, and not soon after several could not be.
+ * @returns how long to wait before; 0: not at all
+ */
+function mayMake(life: PoolLife, { creates }: PoolSight, count: number): number {
+  const { times, usedAt } = life;
+  const at = Date.now();
+  if (count === 0) {
+    life.yieldingSince = null;
+    return 0;
+  }
+  const retryMs = retryAtOf(life) - at;
+  if (retryMs > 0) return retryMs;
+  const isBusy = creates > 0 || at - usedAt < times.quietMs;
+  life.yieldingSince ??= at;
+  if (isBusy && at - life.yieldingSince < times.patienceMs) return times.quietMs;
+  life.yieldingSince = null;
+  return 0;
+}
+
+/** When more may be made, as far as failures go. Milliseconds since 1970. */
+function retryAtOf({ failures, failedAt, times }: PoolLife): number {
+  const more = failures.length - FAILURES;
+  return more < 0 ? 0 : failedAt + Math.min(times.retryMs * 2 ** more, times.longestRetryMs);
+}
+
+/** Says what there is, and why there is no more. */
+async function note(life: PoolLife, { members, isRecorded }: PoolSight, wanted: number): Promise<void> {
+  const { failures, record, isDeleting } = life;
+  if (isDeleting) return;
+  const isDegraded = failures.length >= FAILURES;
+  const ready = members.filter(({ stage, revision }) => stage === 'warm' && revision === record.revision).length;
+  const state = isDegraded ? 'degraded' : ready >= wanted ? 'ready' : 'filling';
+  const { code, message } = failures.at(-1) ?? { code: null, message: null };
+  const reason = code === null ? null : `${code}: ${message}`;
+  const retryAt = isDegraded ? new Date(retryAtOf(life)).toISOString() : null;
+  await life.change({ state, wanted, reason, retryAt }, !isRecorded);
+}

@@ -1,0 +1,110 @@
+import {
+  type ActivityOptions,
+  CancellationScope,
+  ParentClosePolicy,
+  proxyActivities,
+  startChild,
+} from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import { MEMBER_TTL_SECONDS, type MemberInput, type PoolRecord } from '../../model/pools/pool.ts';
+import { SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
+import { workflowIdOf } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
+import { control } from '../saga/control.ts';
+import { failureOf, refusal } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
+import type { sandbox } from '../sandbox/sandbox.ts';
+import type { PoolLife } from './pool-life.ts';
+
+/** All steps of a create together have less. */
+const WAIT: ActivityOptions = {
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '2s' },
+};
+const { awaitWarm } = proxyActivities<ControlActivities>(WAIT);
+
+/** More of them do not make it wait longer. */
+const KEPT_FAILURES = 20;
+
+/** Makes one member of a pool: an ordinary sandbox, with a saga of its own, which goes on without this one. */
+export class Maker {
+  /** Null: it is not known yet. */
+  sandboxId: string | null = null;
+
+  constructor(private readonly life: PoolLife) {}
+
+  /** Returns when it can be told how it went; the pool hears of it. */
+  async run(): Promise<void> {
+    const { life } = this;
+    life.makers.add(this);
+    const began = Date.now();
+    try {
+      const isReady = await this.#make();
+      if (isReady) {
+        life.refillSeconds = (Date.now() - began) / 1_000;
+        life.failures = [];
+      }
+    } catch (error) {
+      life.failures = [...life.failures, failureOf(error, 'memberInput')].slice(-KEPT_FAILURES);
+      life.failedAt = Date.now();
+    } finally {
+      life.makers.delete(this);
+      life.ring();
+    }
+  }
+
+  /** @returns whether it can be claimed; false: it was not to be made any more */
+  async #make(): Promise<boolean> {
+    const pool = this.life.record;
+    const member = await control.memberInput({ pool, seed: this.life.nextSeed() });
+    if (this.life.isDeleting || pool.revision !== this.life.record.revision) return false;
+    const { sandboxId } = member;
+    this.sandboxId = sandboxId;
+    await begin({ ...inputOf(pool, member), ...(this.life.input.timeouts && { timeouts: this.life.input.timeouts }) });
+    const outcome = await awaitWarm.executeWithOptions({ ...WAIT, summary: readable(sandboxId) }, [{ sandboxId }]);
+    if (outcome === 'retired') return false;
+    if (outcome === null) return true;
+    throw refusal(outcome.code, outcome.message);
+  }
+}
+
+function inputOf(pool: PoolRecord, { sandboxId, size, hostIds, installations, content }: MemberInput): SandboxInput {
+  const { name, revision, source, cpus, memoryMib, egress, createdBy } = pool;
+  return {
+    id: sandboxId,
+    spec: {
+      source,
+      snapshotId: null,
+      captureId: null,
+      cpus,
+      memoryMib,
+      ttlSeconds: MEMBER_TTL_SECONDS,
+      idleSeconds: null,
+      autoResume: false,
+      metadata: {},
+      agentId: null,
+      network: { egress },
+    },
+    size,
+    createdBy,
+    requestedAt: now(),
+    begin: 'create',
+    pool: { name, revision, content, warmAt: null, claimedBy: null },
+    hostIds,
+    installations,
+    ...(content !== null && { content }),
+  };
+}
+
+/** Of its own scope: it outlives the run of its pool. */
+async function begin(input: SandboxInput): Promise<void> {
+  await CancellationScope.nonCancellable(() =>
+    startChild<typeof sandbox>(SANDBOX_WORKFLOW, {
+      workflowId: workflowIdOf(input.id),
+      args: [input],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      staticSummary: readable(`${input.id} from ${input.spec.source}, for the pool ${input.pool?.name}`),
+    }),
+  );
+}

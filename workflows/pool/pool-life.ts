@@ -1,0 +1,191 @@
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineSignal,
+  defineUpdate,
+  setHandler,
+  sleep,
+} from '@temporalio/workflow';
+import { lately } from '../../model/pools/plan.ts';
+import {
+  DEFAULT_POOL_TIMES,
+  DELETE_POOL,
+  type Demand,
+  hasSameMembers,
+  POOL_USED,
+  type PoolClaims,
+  type PoolInput,
+  type PoolOrder,
+  type PoolRecord,
+  type PoolTimes,
+  SET_POOL,
+} from '../../model/pools/pool.ts';
+import type { Actor, SandboxFailure } from '../../model/sandbox/sandbox.ts';
+import { runContinues } from '../saga/continuing.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import { refusal } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
+import type { Maker } from './maker.ts';
+import { retireEarlier } from './retiring.ts';
+
+const setPool = defineUpdate<void, [PoolOrder]>(SET_POOL);
+const deletePool = defineSignal<[Actor]>(DELETE_POOL);
+const poolUsed = defineSignal<[PoolClaims]>(POOL_USED);
+
+/** What one member takes until one has been made. Seconds. */
+const FIRST_REFILL_SECONDS = 10;
+
+/** One pool as its workflow knows it: its record, who is making members, and what it is told meanwhile. */
+export class PoolLife {
+  readonly times: PoolTimes;
+  /** Those that make a member now. */
+  readonly makers = new Set<Maker>();
+  demand: Demand[];
+  refillSeconds: number;
+  /** Of those that could not be made, since one was. */
+  failures: SandboxFailure[];
+  /** Of the last of them. Milliseconds since 1970. */
+  failedAt: number;
+  /** When it last had no more members than it wanted. Milliseconds since 1970. */
+  shrunkAt: number;
+  /** When somebody last wanted a member, milliseconds since 1970. */
+  usedAt = 0;
+  /** Since when it could make members, and lets others go first; null: it does not. Milliseconds since 1970. */
+  yieldingSince: number | null = null;
+  isDeleting = false;
+  #record: PoolRecord | null;
+  #made: number;
+  /** Since it began, as they will be written. */
+  #claims: PoolClaims;
+  #isRung = false;
+  #isOrdered = false;
+  #isQuietening = false;
+  #isClosing = false;
+
+  constructor(readonly input: PoolInput) {
+    const { times, continued } = input;
+    this.times = { ...DEFAULT_POOL_TIMES, ...times };
+    this.#record = continued?.record ?? null;
+    this.demand = continued?.demand ?? [];
+    this.refillSeconds = continued?.refillSeconds ?? FIRST_REFILL_SECONDS;
+    this.failures = continued?.failures ?? [];
+    this.failedAt = continued?.failedAt ?? 0;
+    this.shrunkAt = continued?.shrunkAt ?? Date.now();
+    this.#made = continued?.made ?? 0;
+    this.#claims = this.#record?.claims ?? { hits: 0, misses: 0 };
+    setHandler(setPool, (order) => this.#set(order), { validator: (_order) => this.#checkOpen() });
+    setHandler(deletePool, () => {
+      this.isDeleting = true;
+      this.ring();
+    });
+    setHandler(poolUsed, (claims) => this.#used(claims));
+  }
+
+  get record(): PoolRecord {
+    if (this.#record) return this.#record;
+    throw new RangeError('the pool has not begun');
+  }
+
+  /**
+   * Goes on with what the store has of it; members that another run has begun are seen there.
+   * @returns false: there is none any more
+   */
+  async begin(): Promise<boolean> {
+    if (this.#record) return true;
+    const { project, name, wish, actor, at } = this.input;
+    const present = await controlUntilDone.recallPool({ project, name });
+    if (present === null && this.input.isResumed && !this.#isOrdered) return false;
+    const claims = { hits: 0, misses: 0 };
+    const revision = Date.parse(at); // no member that was left over from an earlier pool of that name is taken for its own
+    const fresh = { createdBy: actor, createdAt: at, updatedAt: at, reason: null, retryAt: null };
+    this.#record = present ?? {
+      project,
+      name,
+      ...wish,
+      revision,
+      state: 'filling',
+      wanted: wish.min,
+      claims,
+      ...fresh,
+    };
+    const { hits, misses } = this.record.claims;
+    this.#claims = { hits: this.#claims.hits + hits, misses: this.#claims.misses + misses };
+    if (present === null) await controlUntilDone.recordPool({ record: this.record });
+    if (this.record.state === 'deleting') this.isDeleting = true;
+    return true;
+  }
+
+  /** Writes what differs. @param isLost the store has no record of it any more */
+  async change(changes: Partial<PoolRecord>, isLost = false): Promise<void> {
+    const next = { ...this.record, ...changes, claims: this.#claims };
+    if (!isLost && JSON.stringify(next) === JSON.stringify(this.record)) return;
+    this.#record = { ...next, updatedAt: now() };
+    await controlUntilDone.recordPool({ record: this.#record });
+  }
+
+  /** The number of one more member, of which no other run has begun one. */
+  nextSeed(): string {
+    this.#made++;
+    const { project, name, revision } = this.record;
+    return `${project}/${name}/${revision}/${this.input.at}/${this.#made}`;
+  }
+
+  /** Something is to be looked at now. */
+  ring(): void {
+    this.#isRung = true;
+  }
+
+  /** @param ms at most */
+  async untilNext(ms: number): Promise<void> {
+    await condition(() => this.#isRung, ms);
+    this.#isRung = false;
+  }
+
+  /** Takes no more messages, and resolves when what was asked is answered. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await condition(allHandlersFinished);
+  }
+
+  async continueAsNew(): Promise<never> {
+    await this.close();
+    const { record, demand, refillSeconds, failures, failedAt, shrunkAt } = this;
+    const continued = { record, demand, refillSeconds, failures, failedAt, shrunkAt, made: this.#made };
+    return continueAsNew<(input: PoolInput) => Promise<void>>({ ...this.input, continued });
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosing && !this.isDeleting) throw runContinues();
+    if (this.isDeleting) throw refusal('too_many_requests', `The pool ${this.input.name} is being deleted.`);
+  }
+
+  /** Answers when nothing that was made for an earlier wish can be claimed any more. */
+  async #set({ wish, actor }: PoolOrder): Promise<void> {
+    this.#isOrdered = true;
+    await condition(() => this.#record !== null);
+    const { record } = this;
+    const isSame = hasSameMembers(record, wish);
+    const revision = isSame ? record.revision : record.revision + 1;
+    if (!isSame) this.failures = [];
+    await this.change({ ...wish, revision, createdBy: actor });
+    if (!isSame) await retireEarlier(this);
+    this.ring();
+  }
+
+  #used({ hits, misses }: PoolClaims): void {
+    const at = Date.now();
+    this.usedAt = at;
+    this.demand = [...lately(this.demand, at), { second: Math.floor(at / 1_000), count: hits + misses }];
+    this.#claims = { hits: this.#claims.hits + hits, misses: this.#claims.misses + misses };
+    void this.#ringWhenQuiet();
+  }
+
+  async #ringWhenQuiet(): Promise<void> {
+    if (this.#isQuietening) return;
+    this.#isQuietening = true;
+    await sleep(this.times.quietMs);
+    this.#isQuietening = false;
+    this.ring();
+  }
+}

@@ -1,0 +1,38 @@
+import { sleep } from '@temporalio/workflow';
+import type { PoolMember } from '../../model/pools/pool.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import type { PoolLife } from './pool-life.ts';
+
+/** How soon members that end are looked at again. Milliseconds. */
+const PAUSE_MS = 500;
+
+/** Has them end, but for those that somebody has claimed: that each of them decides itself. */
+export async function retireMembers(members: readonly PoolMember[]): Promise<void> {
+  const sandboxIds = members.map(({ sandboxId }) => sandboxId);
+  if (sandboxIds.length > 0) await controlUntilDone.retireMembers({ sandboxIds });
+}
+
+/** The same with all that were made for an earlier wish, also what the store has no record of yet. */
+export async function retireEarlier(life: PoolLife): Promise<void> {
+  const { project, name, revision } = life.record;
+  const sandboxIds = begunIn(life);
+  if (sandboxIds.length > 0) await controlUntilDone.retireMembers({ sandboxIds });
+  await controlUntilDone.retireEarlier({ project, name, revision });
+}
+
+/** Until none is left. Each ends with its proof, as any sandbox does. */
+export async function endMembers(life: PoolLife): Promise<void> {
+  const { project, name, source } = life.record;
+  for (;;) {
+    const { members } = await controlUntilDone.sightOfPool({ project, name, source });
+    if (members.length === 0 && life.makers.size === 0) return;
+    const begun = begunIn(life).filter((id) => members.every(({ sandboxId }) => sandboxId !== id));
+    if (begun.length > 0) await controlUntilDone.retireMembers({ sandboxIds: begun });
+    await retireMembers(members.filter(({ stage }) => stage !== 'ending'));
+    await sleep(PAUSE_MS);
+  }
+}
+
+function begunIn({ makers }: PoolLife): string[] {
+  return [...makers].flatMap(({ sandboxId }) => (sandboxId === null ? [] : [sandboxId]));
+}
