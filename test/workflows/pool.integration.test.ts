@@ -47,10 +47,12 @@ describe.concurrent('a pool', () => {
     const gone = await call('DELETE', `/v1/pools/${pool.name}`);
     expect([gone.status, await gone.json()]).toMatchObject([200, { state: 'deleted', members: [] }]);
     expect((await call('GET', `/v1/pools/${pool.name}`)).status).toBe(404);
+    await mayfly.keepHistory('pool-deleted', pool.name, poolWorkflowIdOf(pool));
     expect(await mayfly.record(told.id)).toMatchObject({ state: 'running' });
     for (const { id } of members.filter((member) => member.id !== told.id)) {
       const record = await mayfly.record(id);
       expect(record).toMatchObject({ state: 'destroyed', stopReason: 'retired' });
+      await mayfly.keepHistory('member-retired', id);
       expect(unprovenLayers(record.proof?.observations ?? [])).toEqual([]);
     }
   });
@@ -79,6 +81,7 @@ describe.concurrent('a pool', () => {
     for (const { id } of before) expect(await mayfly.end(id)).toMatchObject({ stopReason: 'retired' });
     const after = await pool.warm(2);
     expect(after.map(({ size }) => size?.memoryMib)).toEqual([128, 128]);
+    await mayfly.keepHistory('pool-changed', pool.name, poolWorkflowIdOf(pool));
     await pool.end();
   });
 
@@ -89,6 +92,7 @@ describe.concurrent('a pool', () => {
     const degraded = await pool.until(({ state }) => state === 'degraded');
     expect(degraded.reason).toContain('quota_exceeded');
     expect(degraded.retryAt).not.toBeNull();
+    await mayfly.keepHistory('pool-degraded', pool.name, poolWorkflowIdOf(pool));
     expect(await mayfly.store.poolMembers.of(pool)).toEqual([]);
     await mayfly.store.projects.change(pool.project, { limits: { memoryMib: null } });
     expect(await pool.until(({ state }) => state === 'ready')).toMatchObject({ reason: null, retryAt: null });

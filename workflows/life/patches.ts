@@ -2,6 +2,7 @@ import { condition, currentUpdateInfo, workflowInfo } from '@temporalio/workflow
 import type { SandboxPatch } from '../../model/sagas/messages.ts';
 import { isUnclaimed } from '../../model/sandbox/sandbox.ts';
 import { refusal } from '../saga/failure.ts';
+import { Turns } from '../saga/turns.ts';
 import type { Life } from './life.ts';
 
 /** Who has not heard the answer sends it again within ten seconds: sagas/ gives up after that. */
@@ -14,8 +15,7 @@ const MOST = { events: 20_000, bytes: 20 * 2 ** 20 };
 
 /** What callers change of a sandbox, one change after another, so that none is lost to another, or to a timer. */
 export class Patches {
-  /** Is worked off one by one. */
-  #underWay: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #count = 0;
   /** A timer has run out, and waits for what came before it. */
   #isTimeOver = false;
@@ -58,9 +58,7 @@ export class Patches {
   async inTurn(apply: () => Promise<void>): Promise<void> {
     if (this.#isTimeOver) await condition(() => !this.#isTimeOver);
     this.#count++;
-    const change = this.#underWay.then(apply);
-    this.#underWay = change.catch(() => undefined); // its caller sees its failure
-    await change.finally(() => {
+    await this.#turns.take(apply).finally(() => {
       this.#count--;
     });
   }
@@ -73,7 +71,7 @@ export class Patches {
   /** Decides something when all is written that came before now. What comes meanwhile waits for the decision. */
   async decide<T>(decision: () => T): Promise<T> {
     this.#isTimeOver = true;
-    await this.#underWay;
+    await this.#turns.done();
     const decided = decision();
     this.#isTimeOver = false;
     return decided;

@@ -57,7 +57,8 @@ export class Maker {
   /** @returns whether it can be claimed; false: it was not to be made any more */
   async #make(): Promise<boolean> {
     const pool = this.life.record;
-    const member = await control.memberInput({ pool, seed: this.life.nextSeed() });
+    const seed = this.life.nextSeed();
+    const member = await this.life.inTurn(() => control.memberInput({ pool, seed }));
     if (this.life.isDeleting || pool.revision !== this.life.record.revision) return false;
     const { sandboxId } = member;
     this.sandboxId = sandboxId;
