@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { createCredentialActivities } from '../activities/sandbox/credentials.ts';
 import { createDiskActivities } from '../activities/sandbox/disk.ts';
 import { createDomainActivities } from '../activities/sandbox/domain.ts';
@@ -20,6 +21,8 @@ import { Samples, type Spread } from './measure/measure.ts';
 import { type Processor, ProcessorMeter } from './measure/processor.ts';
 
 const NO_GENERATION = 0;
+/** All that the steps ask of Temporal is which workflow they are of. */
+const OF_NO_WORKFLOW = { info: {} } as Context;
 
 export interface DirectFigures {
   spreads: Record<string, Spread>;
@@ -102,8 +105,9 @@ class DirectLife {
   ) {}
 
   async create(memoryMib: number | null): Promise<void> {
-    await asStep({ signal: new AbortController().signal, alive: () => {} }, () =>
-      this.samples.time('create', () => this.#create(memoryMib)),
+    const create = () => this.samples.time('create', () => this.#create(memoryMib));
+    await asyncLocalStorage.run(OF_NO_WORKFLOW, () =>
+      asStep({ signal: new AbortController().signal, alive: () => {} }, create),
     );
   }
 
