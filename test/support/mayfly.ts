@@ -38,6 +38,7 @@ import { type RunningWorker, runWorker } from '../../worker/running-worker.ts';
 import { connectTemporal, registerSearchAttributes } from '../../worker/servers/temporal.ts';
 import { requestIdOfClient } from '../../worker/tracing/request-id.ts';
 import { eventually } from './eventually.ts';
+import { runsThatReplayOtherwise } from './replayed-runs.ts';
 import { startStoreServer } from './store-server.ts';
 import { type HostPart, startTestHost } from './test-host.ts';
 import { HANGS_AFTER_MS, TEST_TIMEOUTS } from './test-timeouts.ts';
@@ -53,6 +54,7 @@ export class TestMayfly {
   sagas: TemporalSagas;
   host: HostPart | null = null;
   #control: RunningWorker | null = null;
+  readonly #began = new Date();
 
   private constructor(
     readonly store: Store,
@@ -125,6 +127,11 @@ export class TestMayfly {
       },
       (ids) => ids.length === 0,
     );
+  }
+
+  /** Of its runs, see {@link runsThatReplayOtherwise}. */
+  runsThatReplayOtherwise(): Promise<string[]> {
+    return runsThatReplayOtherwise(this.client, this.dataConverter, this.#began);
   }
 
   /** Starts the control worker; again when one runs, as after a restart of its process. */

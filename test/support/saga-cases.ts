@@ -12,7 +12,8 @@ interface SagaFixtures {
 
 /**
  * One Mayfly for the tests of a file, which run side by side: `test` is concurrent, `alone` is not, for what stops a
- * worker; `mayfly` is all of it, for helpers that do without a test. After each test its own sandboxes and snapshots are ended; after the last nothing at all may be left.
+ * worker; `mayfly` is all of it, for helpers that do without a test. After each test its own sandboxes and snapshots are ended; after the last nothing at all may be left, and
+ * each run must replay.
  * @param kind of the host. `@default` simulated
  */
 export function useSagaCases({ kind = 'simulated' as TestHostKind, env = (): NodeJS.ProcessEnv => ({}) } = {}) {
@@ -28,6 +29,7 @@ export function useSagaCases({ kind = 'simulated' as TestHostKind, env = (): Nod
   });
   afterAll(async () => {
     try {
+      expect(await running().runsThatReplayOtherwise()).toEqual([]);
       expect(await running().residue()).toEqual([]);
       expect(await running().onHost()).toEqual([]);
       expect(running().failpoints.armed).toBe(false);

@@ -17,7 +17,7 @@ const LOOK = { startMs: 2_000, withinMs: 8_000 };
 export async function fill(life: PoolLife): Promise<number> {
   const { project, name, source } = life.record;
   const making = [...life.makers];
-  const sight = await life.inTurn(() => controlUntilDone.sightOfPool({ project, name, source }));
+  const sight = await controlUntilDone.sightOfPool({ project, name, source });
   const silent = await silentOf(sight.members.filter(({ stage }) => stage === 'warm'));
   const seen = new Set(sight.members.map(({ sandboxId }) => sandboxId));
   const begun = making.filter(({ sandboxId }) => sandboxId === null || !seen.has(sandboxId)).length;
@@ -25,7 +25,7 @@ export async function fill(life: PoolLife): Promise<number> {
   const standing = { wish: record, revision: record.revision, demand, refillSeconds, shrunkAt, times, begun, silent };
   const plan = planOf(sight, standing, Date.now());
   if (plan.isShrinking || countOf(sight) <= plan.wanted) life.shrunkAt = Date.now();
-  await retireMembers(life, plan.retire);
+  await retireMembers(plan.retire);
   const waitMs = mayMake(life, sight, plan.make);
   if (waitMs === 0) for (let n = 0; n < plan.make; n++) void new Maker(life).run();
   await note(life, sight, plan.wanted);

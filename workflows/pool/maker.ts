@@ -58,7 +58,7 @@ export class Maker {
   async #make(): Promise<boolean> {
     const pool = this.life.record;
     const seed = this.life.nextSeed();
-    const member = await this.life.inTurn(() => control.memberInput({ pool, seed }));
+    const member = await control.memberInput({ pool, seed });
     if (this.life.isDeleting || pool.revision !== this.life.record.revision) return false;
     const { sandboxId } = member;
     this.sandboxId = sandboxId;

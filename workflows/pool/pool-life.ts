@@ -26,7 +26,6 @@ import { runContinues } from '../saga/continuing.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
-import { Turns } from '../saga/turns.ts';
 import type { Maker } from './maker.ts';
 import { retireEarlier } from './retiring.ts';
 
@@ -55,7 +54,6 @@ export class PoolLife {
   /** Since when it could make members, and lets others go first; null: it does not. Milliseconds since 1970. */
   yieldingSince: number | null = null;
   isDeleting = false;
-  readonly #turns = new Turns();
   #record: PoolRecord | null;
   #made: number;
   /** Since it began, as they will be written. */
@@ -96,7 +94,7 @@ export class PoolLife {
   async begin(): Promise<boolean> {
     if (this.#record) return true;
     const { project, name, wish, actor, at } = this.input;
-    const present = await this.inTurn(() => controlUntilDone.recallPool({ project, name }));
+    const present = await controlUntilDone.recallPool({ project, name });
     if (present === null && this.input.isResumed && !this.#isOrdered) return false;
     const claims = { hits: 0, misses: 0 };
     const revision = Date.parse(at); // no member that was left over from an earlier pool of that name is taken for its own
@@ -113,7 +111,7 @@ export class PoolLife {
     };
     const { hits, misses } = this.record.claims;
     this.#claims = { hits: this.#claims.hits + hits, misses: this.#claims.misses + misses };
-    if (present === null) await this.inTurn(() => controlUntilDone.recordPool({ record: this.record }));
+    if (present === null) await controlUntilDone.recordPool({ record: this.record });
     if (this.record.state === 'deleting') this.isDeleting = true;
     return true;
   }
@@ -124,7 +122,7 @@ export class PoolLife {
     if (!isLost && JSON.stringify(next) === JSON.stringify(this.record)) return;
     const record = { ...next, updatedAt: now() };
     this.#record = record;
-    await this.inTurn(() => controlUntilDone.recordPool({ record }));
+    await controlUntilDone.recordPool({ record });
   }
 
   /** The number of one more member, of which no other run has begun one. */
@@ -132,11 +130,6 @@ export class PoolLife {
     this.#made++;
     const { project, name, revision } = this.record;
     return `${project}/${name}/${revision}/${this.input.at}/${this.#made}`;
-  }
-
-  /** Asks the control worker, when nobody else of this workflow does. */
-  inTurn<T>(ask: () => Promise<T>): Promise<T> {
-    return this.#turns.take(ask);
   }
 
   /** Something is to be looked at now. */

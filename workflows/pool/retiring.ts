@@ -7,31 +7,28 @@ import type { PoolLife } from './pool-life.ts';
 const PAUSE_MS = 500;
 
 /** Has them end, but for those that somebody has claimed: that each of them decides itself. */
-export async function retireMembers(life: PoolLife, members: readonly PoolMember[]): Promise<void> {
+export async function retireMembers(members: readonly PoolMember[]): Promise<void> {
   const sandboxIds = members.map(({ sandboxId }) => sandboxId);
-  if (sandboxIds.length > 0) await life.inTurn(() => controlUntilDone.retireMembers({ sandboxIds }));
+  if (sandboxIds.length > 0) await controlUntilDone.retireMembers({ sandboxIds });
 }
 
 /** The same with all that were made for an earlier wish, also what the store has no record of yet. */
 export async function retireEarlier(life: PoolLife): Promise<void> {
   const { project, name, revision } = life.record;
   const sandboxIds = begunIn(life);
-  if (sandboxIds.length > 0) await life.inTurn(() => controlUntilDone.retireMembers({ sandboxIds }));
-  await life.inTurn(() => controlUntilDone.retireEarlier({ project, name, revision }));
+  if (sandboxIds.length > 0) await controlUntilDone.retireMembers({ sandboxIds });
+  await controlUntilDone.retireEarlier({ project, name, revision });
 }
 
 /** Until none is left. Each ends with its proof, as any sandbox does. */
 export async function endMembers(life: PoolLife): Promise<void> {
   const { project, name, source } = life.record;
   for (;;) {
-    const { members } = await life.inTurn(() => controlUntilDone.sightOfPool({ project, name, source }));
+    const { members } = await controlUntilDone.sightOfPool({ project, name, source });
     if (members.length === 0 && life.makers.size === 0) return;
     const begun = begunIn(life).filter((id) => members.every(({ sandboxId }) => sandboxId !== id));
-    if (begun.length > 0) await life.inTurn(() => controlUntilDone.retireMembers({ sandboxIds: begun }));
-    await retireMembers(
-      life,
-      members.filter(({ stage }) => stage !== 'ending'),
-    );
+    if (begun.length > 0) await controlUntilDone.retireMembers({ sandboxIds: begun });
+    await retireMembers(members.filter(({ stage }) => stage !== 'ending'));
     await sleep(PAUSE_MS);
   }
 }

@@ -1,9 +1,4 @@
-/**
- * Runs what it is given one after another.
- *
- * What several parts of one workflow ask of local activities goes through here: those that run at once are resolved as they
- * end, and in a replay as they began, so that the commands after them change places (temporalio/sdk-python#1578).
- */
+/** Runs what it is given one after another. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
 
