@@ -15,8 +15,7 @@ interface Living {
   readonly id: string;
   readonly record: SandboxRecord;
   readonly timeouts: Timeouts;
-  readonly isEnding: boolean;
-  readonly shallEnd: boolean;
+  readonly isToEnd: boolean;
   readonly patches: Patches;
   checkOpen(): void;
   retire(): void;
@@ -126,8 +125,8 @@ export class Claims {
   }
 
   #checkLiving(): void {
-    const { id, shallEnd, isEnding } = this.life;
-    if (shallEnd || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
+    const { id, isToEnd } = this.life;
+    if (isToEnd) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
   }
 
   get #membership(): Membership {

@@ -157,6 +157,11 @@ export class Life extends RecordedLife {
     return this.shallEnd && patched('an-end-is-decided-once');
   }
 
+  /** It ends, or is about to. Asks for no patch: validators read it, which no replay runs. */
+  get isToEnd(): boolean {
+    return this.shallEnd || this.isEnding;
+  }
+
   /** Who asked for the end, if somebody did. */
   get stoppedBy(): Actor | null {
     return this.#stop?.actor ?? null;

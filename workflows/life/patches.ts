@@ -36,8 +36,8 @@ export class Patches {
   /** @throws ApplicationFailure why it is not taken now */
   check(): void {
     const { historyLength, historySize } = workflowInfo();
-    const { id, shallEnd, isEnding, record } = this.life;
-    if (shallEnd || isEnding) throw ended(id); // in this order: a validator, which no replay runs, asks for no patch
+    const { id, isToEnd, record } = this.life;
+    if (isToEnd) throw ended(id);
     if (isUnclaimed(record)) throw refusal('sandbox_not_running', `${id} is a pool's, and nobody has claimed it.`);
     if (historyLength <= MOST.events && historySize <= MOST.bytes) return;
     throw refusal('sandbox_busy', `${id} takes no more changes until what is under way has ended.`);

@@ -164,9 +164,9 @@ export class Operations {
 
   /** @throws ApplicationFailure why it can't be begun now */
   #check(wanted: Operation): void {
-    const { id, isEnding, shallEnd, record } = this.life;
+    const { id, isToEnd, record } = this.life;
     if (this.#runs.has(wanted.operationId) || this.#past(wanted.operationId)) return;
-    if (shallEnd || isEnding) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
+    if (isToEnd) throw refusal('sandbox_ended', `${id} is ending or has ended.`);
     if (this.#current) {
       const { operation } = this.#current;
       throw refusal('sandbox_busy', `${id} is busy: ${operation.kind} ${operation.operationId} is under way.`);
