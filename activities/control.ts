@@ -4,6 +4,7 @@ import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
+import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
 import { createMemberActivities } from './pool/members.ts';
 import { createPoolActivities } from './pool/pool.ts';
 import { createForgettingActivities } from './reconcile/forgetting.ts';
@@ -29,7 +30,7 @@ export interface ControlDeps {
 
 /** Every activity of the control queue: the store and the user CA. */
 export function createControlActivities(given: ControlDeps) {
-  const deps = { ...given, admission: new StorageAdmission(given.store) };
+  const deps = { ...given, admission: new StorageAdmission(given.store), givingWay: new GivingWay(given) };
   return {
     ...createRecordActivities(deps),
     ...createPlacementActivities(deps),
@@ -48,6 +49,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createForgettingActivities(deps),
     ...createPoolActivities(deps),
     ...createMemberActivities(deps),
+    ...createGivingWayActivities(deps),
     ...createPoolReconcileActivities(deps),
   };
 }

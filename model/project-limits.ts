@@ -72,7 +72,13 @@ export interface Excess {
   retryAfterSeconds: number | null;
 }
 
+/** What there is too little of. */
+export interface Shortage extends Size {
+  sandboxes: number;
+}
+
 const MINUTE_SECONDS = 60;
+const SHORT = ['sandboxes', 'cpus', 'memoryMib'] as const;
 
 /** Whether a create must be counted before it begins. */
 export function limitsCreates({ sandboxes, cpus, memoryMib, createsPerMinute }: ProjectLimits): boolean {
@@ -115,6 +121,24 @@ export function excessOfCreates(
     ),
   ];
   return excesses.find((one) => one !== null) ?? null;
+}
+
+/**
+ * What has to end before these may be had too; null: that would not help, since more is wanted than there may ever be, or too
+ * many are made within a minute.
+ */
+export function shortageOf(limits: ProjectLimits, use: ProjectUse, wanted: readonly Counted[]): Shortage | null {
+  const { createsPerMinute } = limits;
+  if (createsPerMinute !== null && use.createsLastMinute + wanted.length > createsPerMinute) return null;
+  const wish = { sandboxes: wanted.length, cpus: sum(wanted, (one) => one.cpus), memoryMib: sum(wanted, memoryOf) };
+  const short = { sandboxes: 0, cpus: 0, memoryMib: 0 };
+  for (const what of SHORT) {
+    const limit = limits[what];
+    if (limit === null) continue;
+    if (wish[what] > limit) return null;
+    short[what] = Math.max(0, use[what] + wish[what] - limit);
+  }
+  return short;
 }
 
 /** With what has been admitted now. */

@@ -2,6 +2,8 @@ import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
 import {
   DELETE_POOL,
+  type GaveWay,
+  POOL_GAVE_WAY,
   POOL_WORKFLOW,
   type PoolInput,
   type PoolOrder,
@@ -11,9 +13,17 @@ import {
 import { CLAIM, type ClaimRequest, RETIRE } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
+import type { Membership } from '../model/sandbox/membership.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { ask } from './temporal/ask.ts';
 import { isGone } from './temporal/failure.ts';
+
+/** A member that is given up. */
+export interface GivenUp {
+  id: string;
+  project: string;
+  pool: Pick<Membership, 'name'>;
+}
 
 type PoolWorkflow = (input: PoolInput) => Promise<void>;
 
@@ -70,6 +80,27 @@ export async function retireMember(client: Client, sandboxId: string): Promise<b
     if (isGone(error)) return true;
     throw error;
   }
+}
+
+/**
+ * Has members end for want of room, unless they are claimed; their pools make none for a while, so that what was made free is
+ * whose it was made free for.
+ * @returns those that end, or have no saga any more
+ */
+export async function giveWay(client: Client, members: readonly GivenUp[], why: GaveWay): Promise<string[]> {
+  const pools = new Set(members.map(({ project, pool }) => poolWorkflowIdOf({ project, name: pool.name })));
+  await Promise.all(
+    [...pools].map((workflowId) =>
+      client.workflow
+        .getHandle(workflowId)
+        .signal<[GaveWay]>(POOL_GAVE_WAY, why)
+        .catch((error: unknown) => {
+          if (!isGone(error)) throw error;
+        }),
+    ),
+  );
+  const ending = await Promise.all(members.map(async ({ id }) => ((await retireMember(client, id)) ? [id] : [])));
+  return ending.flat();
 }
 
 function startOptions(input: PoolInput) {

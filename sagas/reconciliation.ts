@@ -1,5 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { PoolInput } from '../model/pools/pool.ts';
+import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
 import type { HostForgotten, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
@@ -14,7 +14,7 @@ import type { TemplateInput, TemplateWish } from '../model/templates/template-sa
 import { deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { deleteSnapshot } from './operations.ts';
-import { resumePool, retireMember } from './pools.ts';
+import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
 import { startSourceTask } from './source-tasks.ts';
 import { resumeTemplate, wantTemplate } from './templates.ts';
@@ -129,6 +129,11 @@ export class Reconciliation {
   /** Has a member of a pool end, unless it is claimed. @returns whether it does, or has no saga */
   retire(sandboxId: string): Promise<boolean> {
     return retireMember(this.client, sandboxId);
+  }
+
+  /** Has members of pools end for want of room. @returns those that do, or have no saga any more */
+  giveWay(members: readonly GivenUp[], why: GaveWay): Promise<string[]> {
+    return giveWay(this.client, members, why);
   }
 
   /** Has a sandbox end without the host that it is on. */

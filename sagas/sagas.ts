@@ -1,4 +1,4 @@
-import type { PoolClaims, PoolInput } from '../model/pools/pool.ts';
+import type { GaveWay, PoolClaims, PoolInput } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import type { ClaimRequest, Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
 import type { AuditEvent } from '../model/sandbox/audit.ts';
@@ -11,6 +11,7 @@ import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snaps
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
 import type { MadeTemplate, MakeTemplateInput, TemplateInput } from '../model/templates/template-saga.ts';
+import type { GivenUp } from './pools.ts';
 
 /**
  * What the API asks of the sagas. Nothing is answered with data: all that callers are told is read from the store.
@@ -139,6 +140,11 @@ export interface Sagas {
   poolDeleted(pool: Pick<PoolInput, 'project' | 'name'>, signal: AbortSignal): Promise<void>;
   /** Tells a pool how many creates came that might have had a member. */
   poolUsed(pool: Pick<PoolInput, 'project' | 'name'>, claims: PoolClaims): Promise<void>;
+  /**
+   * Has members of pools end for want of room, unless they are claimed. Resolves when nothing is left of those that were not.
+   * @throws the signal's reason when it fires first
+   */
+  giveWay(members: readonly GivenUp[], why: GaveWay, signal: AbortSignal): Promise<void>;
   /**
    * Claims a member of a pool. Resolves when the store has it; the same request again has the same answer.
    * @throws MayflyError sandbox_busy, sandbox_ended, sandbox_not_running when it can't be had; name_taken

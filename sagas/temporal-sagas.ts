@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
-import { POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
+import { type GaveWay, POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import {
   type ClaimRequest,
@@ -31,7 +31,7 @@ import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
-import { claimMember, deletePool, setPool } from './pools.ts';
+import { claimMember, deletePool, type GivenUp, giveWay, setPool } from './pools.ts';
 import { Reconciliation } from './reconciliation.ts';
 import type { Sagas } from './sagas.ts';
 import {
@@ -268,6 +268,11 @@ export class TemporalSagas implements Sagas {
     await this.#call(() =>
       this.#client.workflow.getHandle(poolWorkflowIdOf(pool)).signal<[PoolClaims]>(POOL_USED, claims),
     );
+  }
+
+  async giveWay(members: readonly GivenUp[], why: GaveWay, signal: AbortSignal): Promise<void> {
+    const ending = await this.#call(() => giveWay(this.#client, members, why));
+    await Promise.all((ending ?? []).map((id) => this.ended(id, signal)));
   }
 
   async claim(sandboxId: string, request: ClaimRequest): Promise<void> {

@@ -2,7 +2,7 @@ import { MayflyError } from '../model/errors.ts';
 import type { HostRecord, KnownHost } from '../model/host.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 import { mayUseSource, type Project } from '../model/project.ts';
-import type { Counted } from '../model/project-limits.ts';
+import { type Counted, shortageOf } from '../model/project-limits.ts';
 import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
 import type { StoredPart } from '../model/snapshots/storage.ts';
@@ -84,6 +84,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       known: async () => (await store.pools.known()).filter((pool) => pool.project === project),
       members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
       warm: () => store.poolMembers.warm(project),
+      /** Of the project whose key asks, that nobody has claimed. */
+      unclaimed: () => store.poolMembers.unclaimed(project),
     },
     captures: {
       /** Also one of another project that lets this one clone it. */
@@ -128,6 +130,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     admissions: {
       admit: async (wanted: readonly Counted[], isOpen: (sandboxId: string) => Promise<boolean>) =>
         store.admissions.admit(await self(), wanted, isOpen),
+      /** What has to end before these can be admitted; null: that would not help. */
+      shortage: async (wanted: readonly Counted[]) => {
+        const { id, limits } = await self();
+        return shortageOf(limits, await store.admissions.useOf(id), wanted);
+      },
       release: async (sandboxIds: readonly string[]) => store.admissions.release(await self(), sandboxIds),
     },
     /** How many event streams it may have open; whether no other project is there to want some. */

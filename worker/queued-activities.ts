@@ -20,6 +20,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'hostsToReconcile',
   'knownHosts',
   'leaveAskedHost',
+  'membersGiveWay',
   'proposeHosts',
   'readmitHost',
   'recordSnapshot',

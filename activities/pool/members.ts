@@ -5,6 +5,7 @@ import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import { missingSource } from '../../model/images.ts';
 import type { MemberInput, PoolRecord } from '../../model/pools/pool.ts';
 import { mayUseSource } from '../../model/project.ts';
+import type { ProjectLimits } from '../../model/project-limits.ts';
 import { isFinal, type SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { alike } from '../../model/source-content.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
@@ -53,7 +54,8 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       const { hostIds, installations = {}, content } = alike(hosts, source);
       const size = sizeOfSource(source, hosts, pool);
       await admission.sandbox(sandboxId, createdBy.apiKeyId);
-      await store.admissions.admit(project, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
+      const own = { ...project, limits: limitsOfMembers(project.limits) };
+      await store.admissions.admit(own, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
       return { sandboxId, size, hostIds, installations, content: content ?? contentOn(hosts, hostIds[0], source) };
     },
 
@@ -68,6 +70,11 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       return { code: failure.code, message: `${failure.step}: ${failure.message}` };
     },
   };
+}
+
+/** Callers are left half of the creates of a minute: those alone can't be given back. */
+function limitsOfMembers({ createsPerMinute, ...rest }: ProjectLimits): ProjectLimits {
+  return { ...rest, createsPerMinute: createsPerMinute === null ? null : Math.ceil(createsPerMinute / 2) };
 }
 
 function contentOn(hosts: readonly HostRecord[], hostId: string | undefined, source: string): string | null {

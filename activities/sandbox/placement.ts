@@ -13,6 +13,7 @@ import { missingSource } from '../../model/images.ts';
 import type { SandboxSpec } from '../../model/sandbox/sandbox.ts';
 import { alike } from '../../model/source-content.ts';
 import type { Store } from '../../store/connect.ts';
+import type { GivingWay } from '../pool/giving-way.ts';
 import { readySnapshot } from '../snapshot/snapshot-record.ts';
 import type { StorageAdmission } from '../snapshot/storage-admission.ts';
 import { readyCapture } from '../source/capture-record.ts';
@@ -24,8 +25,28 @@ interface Proposal {
   apiKeyId?: string;
 }
 
+interface PlacementDeps {
+  store: Store;
+  admission: StorageAdmission;
+  givingWay: GivingWay;
+}
+
 /** Placement proposes; the host itself accepts or refuses. */
-export function createPlacementActivities({ store, admission }: { store: Store; admission: StorageAdmission }) {
+export function createPlacementActivities({ store, admission, givingWay }: PlacementDeps) {
+  /** @throws MayflyError quota_exceeded when no member of a pool can give way any more */
+  async function admit(sandboxId: string, apiKeyId: string): Promise<void> {
+    for (let count = 1; ; count *= 2) {
+      try {
+        return await admission.sandbox(sandboxId, apiKeyId);
+      } catch (error) {
+        if (!(error instanceof MayflyError) || error.code !== 'quota_exceeded') throw error;
+        const members = await admission.membersInTheWay(sandboxId, apiKeyId);
+        const { code } = error;
+        if (!(await givingWay.haveEnd(members, count, { code }))) throw error;
+      }
+    }
+  }
+
   return {
     /**
      * The live hosts that have the source, the one with most memory to spare first; for what is made from a snapshot or a
@@ -34,7 +55,7 @@ export function createPlacementActivities({ store, admission }: { store: Store; 
      *   source_differs, quota_exceeded
      */
     async proposeHosts({ spec, sandboxId, apiKeyId }: Proposal): Promise<HostProposals> {
-      if (sandboxId && apiKeyId) await admission.sandbox(sandboxId, apiKeyId);
+      if (sandboxId && apiKeyId) await admit(sandboxId, apiKeyId);
       const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
       if (live.length === 0) {
         const seen = `in the last ${HOST_STALE_SECONDS} s`;

@@ -1,9 +1,11 @@
 import { Mutex } from 'async-mutex';
 import { MayflyError } from '../../model/errors.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { readyFirst } from '../../model/pools/giving-way.ts';
+import { isUnclaimed, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { SnapshotRecord } from '../../model/snapshots/snapshot.ts';
 import { type StoredPart, UNMEASURED_BYTES } from '../../model/snapshots/storage.ts';
 import type { Store } from '../../store/connect.ts';
+import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { storedParts } from '../../store/stored-parts.ts';
 import { diskQuotas, excessOfAny, isUnlimited } from './disk-quotas.ts';
 
@@ -31,6 +33,24 @@ export class StorageAdmission {
       refuse(excessOfAny(quotas, sandboxId, others, UNMEASURED_BYTES));
       this.#admitted.set(sandboxId, Date.now());
     });
+  }
+
+  /**
+   * Members of pools that count in the quotas which refuse a sandbox; none where it would be refused without them too, or is
+   * itself a pool's.
+   */
+  async membersInTheWay(sandboxId: string, apiKeyId: string): Promise<StoredMember[]> {
+    const own = await this.store.sandboxes.get(sandboxId);
+    if (own && isUnclaimed(own)) return [];
+    const [quotas, parts, unclaimed] = await Promise.all([
+      diskQuotas(this.store, { apiKeyId }),
+      storedParts(this.store),
+      this.store.poolMembers.unclaimed(),
+    ]);
+    const counted = parts.filter((part) => quotas.shared.some(({ counts }) => counts(part)));
+    const members = unclaimed.filter(({ id }) => counted.some((part) => part.id === id));
+    const others = parts.filter(({ id }) => id !== sandboxId && members.every((member) => member.id !== id));
+    return excessOfAny(quotas, sandboxId, others, UNMEASURED_BYTES) === null ? readyFirst(members) : [];
   }
 
   /**

@@ -6,6 +6,7 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
 import type { Lead } from '../../store/access/idempotency.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import { shuffled } from '../claims/shuffled.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { Attempt } from '../http/idempotency.ts';
 
@@ -164,11 +165,4 @@ function isOf({ source, egress, state }: PoolRecord, { spec }: MemberWish): bool
 
 function contentOn({ sources }: HostRecord, source: string): string | null {
   return sources.find(({ name }) => name === source)?.content ?? null;
-}
-
-function shuffled<T>(items: readonly T[]): T[] {
-  return items
-    .map((item) => ({ item, at: Math.random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ item }) => item);
 }

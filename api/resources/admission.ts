@@ -1,17 +1,46 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { Size } from '../../model/project-limits.ts';
+import type { Counted, Size } from '../../model/project-limits.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { Attempt } from '../http/idempotency.ts';
+import { membersGaveWay } from './giving-way.ts';
 
 type Deps = Pick<RequestDeps, 'store' | 'sagas'>;
 
+/** Members of pools that are given up are gone by then, or their host does not answer. Milliseconds. */
+const GIVEN_UP_WITHIN_MS = 10_000;
+
 /**
- * Has the quotas of the project count sandboxes, before anything of them is made.
+ * Has the quotas of the project count sandboxes, before anything of them is made. Members of its pools that nobody has claimed
+ * are given up before it refuses.
  * @throws MayflyError project_quota_exceeded, quota_exceeded: none of them is counted
  */
-export function admit({ store, sagas }: Deps, sandboxIds: readonly string[], size: Size): Promise<void> {
+export async function admit(deps: Deps, sandboxIds: readonly string[], size: Size): Promise<void> {
+  const { store, sagas } = deps;
   const wanted = sandboxIds.map((sandboxId) => ({ sandboxId, ...size }));
-  return store.admissions.admit(wanted, (id) => sagas.isOpen(id));
+  for (let tooLate: AbortSignal | null = null; ; ) {
+    try {
+      return await store.admissions.admit(wanted, (id) => sagas.isOpen(id));
+    } catch (error) {
+      tooLate ??= AbortSignal.timeout(GIVEN_UP_WITHIN_MS);
+      if (!(await isWorthAnotherTry(deps, error, wanted, tooLate))) throw error;
+    }
+  }
+}
+
+/** Whether members have given way. */
+async function isWorthAnotherTry(
+  deps: Deps,
+  refusal: unknown,
+  wanted: readonly Counted[],
+  tooLate: AbortSignal,
+): Promise<boolean> {
+  if (!(refusal instanceof MayflyError) || refusal.code !== 'project_quota_exceeded') return false;
+  try {
+    return await membersGaveWay(deps, wanted, tooLate);
+  } catch (error) {
+    if (tooLate.aborted || error instanceof MayflyError) return false; // it is refused for what it was refused for
+    throw error;
+  }
 }
 
 /**

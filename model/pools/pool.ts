@@ -1,8 +1,9 @@
+import type { ErrorCode } from '../errors.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, Egress, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
 
-/** `filling`: it has fewer members than it wants. `degraded`: three in a row could not be made, `reason` says why. */
+/** `filling`: it has fewer members than it wants. `degraded`: three in a row could not be made, or gave way; `reason` says why. */
 export const POOL_STATES = ['filling', 'ready', 'degraded', 'deleting', 'deleted'] as const;
 export type PoolState = (typeof POOL_STATES)[number];
 
@@ -54,6 +55,13 @@ export const SET_POOL = 'setPool';
 export const DELETE_POOL = 'deletePool';
 /** Signal with {@link PoolClaims}: so many creates came since the last one. */
 export const POOL_USED = 'poolUsed';
+/** Signal with {@link GaveWay}: members of it ended for want of room, so it makes none for a while. */
+export const POOL_GAVE_WAY = 'poolGaveWay';
+
+export interface GaveWay {
+  /** What somebody would have been refused with. */
+  code: ErrorCode;
+}
 
 export interface PoolOrder {
   wish: PoolWish;
@@ -82,6 +90,8 @@ export interface ContinuedPool {
   failures: SandboxFailure[];
   /** Milliseconds since 1970. */
   failedAt: number;
+  /** Milliseconds since 1970. */
+  gaveWayAt: number;
   made: number;
   /** Milliseconds since 1970. */
   shrunkAt: number;

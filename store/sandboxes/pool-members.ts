@@ -47,9 +47,10 @@ export class PoolMembers {
     return living.filter((member) => member.pool?.name === name && isUnclaimed(member));
   }
 
-  /** All of all pools that nobody has claimed. */
-  async unclaimed(): Promise<StoredMember[]> {
-    return (await this.#find({ state: { $in: [...UNCLAIMED] } })).filter(isUnclaimed);
+  /** All of all pools that nobody has claimed. @param project of one project's pools. `@default` of all */
+  async unclaimed(project?: string): Promise<StoredMember[]> {
+    const of = project === undefined ? {} : { project };
+    return (await this.#find({ ...of, state: { $in: [...UNCLAIMED] } })).filter(isUnclaimed);
   }
 
   /** How many sandboxes are being made, for pools and for callers. */

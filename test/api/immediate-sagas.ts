@@ -18,6 +18,7 @@ import {
   newTemplate,
   type TemplateInput,
 } from '../../model/templates/template-saga.ts';
+import type { GivenUp } from '../../sagas/pools.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { Store } from '../../store/connect.ts';
 import { snapshot } from '../store/support.ts';
@@ -302,6 +303,11 @@ export class ImmediateSagas implements Sagas {
   }
 
   async poolUsed(): Promise<void> {}
+
+  async giveWay(members: readonly GivenUp[], _why: unknown, signal: AbortSignal): Promise<void> {
+    if (this.failing) throw this.failing;
+    for (const { id } of members) await this.ended(id, signal);
+  }
 
   async claim(sandboxId: string, { requestId, spec, actor }: ClaimRequest): Promise<void> {
     const refusal = this.claims.shift();

@@ -1,4 +1,4 @@
-import { DELETE_POOL, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
+import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
 import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
 import {
   ACCEPTED,
@@ -10,6 +10,7 @@ import {
   PATCH,
   RECORD_EVENTS_WORKFLOW,
   RESTORE_RECORD,
+  RETIRE,
   recordEventsWorkflowIdOf,
   SANDBOX_WORKFLOW,
   SETTLED,
@@ -76,8 +77,9 @@ const SIGNALS = new Set([
   REMOVE_TEMPLATE,
   DELETE_POOL,
   POOL_USED,
+  POOL_GAVE_WAY,
 ]);
-const UPDATES = new Set([ACCEPTED, SETTLED, PATCH, OPERATE, OPERATED, RESTORE_RECORD, CLAIM, SET_POOL]);
+const UPDATES = new Set([ACCEPTED, SETTLED, PATCH, OPERATE, OPERATED, RESTORE_RECORD, CLAIM, RETIRE, SET_POOL]);
 
 function withoutSource(workflowId: string): string {
   return workflowId.slice(0, workflowId.indexOf('/') + 1);

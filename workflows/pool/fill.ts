@@ -5,11 +5,10 @@ import type { PoolMember, PoolSight } from '../../model/pools/pool.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { Maker } from './maker.ts';
+import { FAILURES, retryAtOf } from './pausing.ts';
 import type { PoolLife } from './pool-life.ts';
 import { retireMembers } from './retiring.ts';
 
-/** So many in a row that could not be made are no accident. */
-const FAILURES = 3;
 /** What a host may take to ask its guests, and to begin. Milliseconds. */
 const LOOK = { startMs: 2_000, withinMs: 8_000 };
 
@@ -29,7 +28,7 @@ export async function fill(life: PoolLife): Promise<number> {
   const waitMs = mayMake(life, sight, plan.make);
   if (waitMs === 0) for (let n = 0; n < plan.make; n++) void new Maker(life).run();
   await note(life, sight, plan.wanted);
-  if (waitMs > 0) return waitMs;
+  if (waitMs > 0) return Math.min(waitMs, times.lookMs);
   return plan.isWaiting ? Math.min(times.quietMs, times.lookMs) : times.lookMs;
 }
 
@@ -77,12 +76,6 @@ function mayMake(life: PoolLife, { creates }: PoolSight, count: number): number 
   if (isBusy && at - life.yieldingSince < times.patienceMs) return times.quietMs;
   life.yieldingSince = null;
   return 0;
-}
-
-/** When more may be made, as far as failures go. Milliseconds since 1970. */
-function retryAtOf({ failures, failedAt, times }: PoolLife): number {
-  const more = failures.length - FAILURES;
-  return more < 0 ? 0 : failedAt + Math.min(times.retryMs * 2 ** more, times.longestRetryMs);
 }
 
 /** Says what there is, and why there is no more. */

@@ -24,9 +24,6 @@ const WAIT: ActivityOptions = {
 };
 const { awaitWarm } = proxyActivities<ControlActivities>(WAIT);
 
-/** More of them do not make it wait longer. */
-const KEPT_FAILURES = 20;
-
 /** Makes one member of a pool: an ordinary sandbox, with a saga of its own, which goes on without this one. */
 export class Maker {
   /** Null: it is not known yet. */
@@ -43,11 +40,10 @@ export class Maker {
       const isReady = await this.#make();
       if (isReady) {
         life.refillSeconds = (Date.now() - began) / 1_000;
-        life.failures = [];
+        if (began > life.gaveWayAt) life.failures = [];
       }
     } catch (error) {
-      life.failures = [...life.failures, failureOf(error, 'memberInput')].slice(-KEPT_FAILURES);
-      life.failedAt = Date.now();
+      life.failed([failureOf(error, 'memberInput')]);
     } finally {
       life.makers.delete(this);
       life.ring();

@@ -12,7 +12,9 @@ import {
   DEFAULT_POOL_TIMES,
   DELETE_POOL,
   type Demand,
+  type GaveWay,
   hasSameMembers,
+  POOL_GAVE_WAY,
   POOL_USED,
   type PoolClaims,
   type PoolInput,
@@ -27,11 +29,16 @@ import { controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import type { Maker } from './maker.ts';
+import { FAILURES, retryAtOf } from './pausing.ts';
 import { retireEarlier } from './retiring.ts';
 
 const setPool = defineUpdate<void, [PoolOrder]>(SET_POOL);
 const deletePool = defineSignal<[Actor]>(DELETE_POOL);
+const poolGaveWay = defineSignal<[GaveWay]>(POOL_GAVE_WAY);
 const poolUsed = defineSignal<[PoolClaims]>(POOL_USED);
+
+/** More of them do not make it wait longer. */
+const KEPT_FAILURES = 20;
 
 /** What one member takes until one has been made. Seconds. */
 const FIRST_REFILL_SECONDS = 10;
@@ -47,6 +54,8 @@ export class PoolLife {
   failures: SandboxFailure[];
   /** Of the last of them. Milliseconds since 1970. */
   failedAt: number;
+  /** When members of it last ended for want of room. Milliseconds since 1970. */
+  gaveWayAt: number;
   /** When it last had no more members than it wanted. Milliseconds since 1970. */
   shrunkAt: number;
   /** When somebody last wanted a member, milliseconds since 1970. */
@@ -71,6 +80,7 @@ export class PoolLife {
     this.refillSeconds = continued?.refillSeconds ?? FIRST_REFILL_SECONDS;
     this.failures = continued?.failures ?? [];
     this.failedAt = continued?.failedAt ?? 0;
+    this.gaveWayAt = continued?.gaveWayAt ?? 0;
     this.shrunkAt = continued?.shrunkAt ?? Date.now();
     this.#made = continued?.made ?? 0;
     this.#claims = this.#record?.claims ?? { hits: 0, misses: 0 };
@@ -80,6 +90,7 @@ export class PoolLife {
       this.ring();
     });
     setHandler(poolUsed, (claims) => this.#used(claims));
+    setHandler(poolGaveWay, (why) => this.#gaveWay(why));
   }
 
   get record(): PoolRecord {
@@ -125,6 +136,12 @@ export class PoolLife {
     await controlUntilDone.recordPool({ record });
   }
 
+  /** So many could not be made. @param at milliseconds since 1970 */
+  failed(failures: readonly SandboxFailure[], at = Date.now()): void {
+    this.failures = [...this.failures, ...failures].slice(-KEPT_FAILURES);
+    this.failedAt = at;
+  }
+
   /** The number of one more member, of which no other run has begun one. */
   nextSeed(): string {
     this.#made++;
@@ -151,8 +168,8 @@ export class PoolLife {
 
   async continueAsNew(): Promise<never> {
     await this.close();
-    const { record, demand, refillSeconds, failures, failedAt, shrunkAt } = this;
-    const continued = { record, demand, refillSeconds, failures, failedAt, shrunkAt, made: this.#made };
+    const { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt } = this;
+    const continued = { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt, made: this.#made };
     return continueAsNew<(input: PoolInput) => Promise<void>>({ ...this.input, continued });
   }
 
@@ -180,6 +197,19 @@ export class PoolLife {
     this.demand = [...lately(this.demand, at), { second: Math.floor(at / 1_000), count: hits + misses }];
     this.#claims = { hits: this.#claims.hits + hits, misses: this.#claims.misses + misses };
     void this.#ringWhenQuiet();
+  }
+
+  /** As if several could not be made: what they left is somebody else's now. */
+  #gaveWay({ code }: GaveWay): void {
+    const at = Date.now();
+    const failure = { code, step: 'giveWay', message: 'Members ended, so that somebody else had room.' };
+    const count = at < retryAtOf(this) ? 0 : Math.max(1, FAILURES - this.failures.length);
+    this.failed(
+      Array.from({ length: count }, () => failure),
+      at,
+    );
+    this.gaveWayAt = at;
+    this.ring();
   }
 
   async #ringWhenQuiet(): Promise<void> {

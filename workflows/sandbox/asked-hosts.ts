@@ -11,7 +11,8 @@ export const UNDOS_STAY = 'undos-stay';
 export async function recordAsked(life: Life, host: HostRef): Promise<void> {
   const { hostId, installationId = null } = host;
   if (hostId === life.record.hostId) return;
-  const askedHosts = [...askedHostsOf(life.record), { hostId, installationId }];
+  const others = askedHostsOf(life.record).filter((asked) => asked.hostId !== hostId);
+  const askedHosts = [...others, { hostId, installationId }];
   await life.recordChange('sandbox.state', { hostId, installationId, askedHosts });
 }
 

@@ -3,6 +3,7 @@ import type { Prepared } from '../../activities/sandbox/create.ts';
 import type { HostProposals } from '../../model/host.ts';
 import type { SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { type CreateSteps, createSteps, sawNoOtherStep, wasNotBegun } from '../life/create-steps.ts';
+import { inTheirPlace, mayGiveWay } from '../life/giving-way.ts';
 import type { Life } from '../life/life.ts';
 import { placement } from '../life/steps.ts';
 import { control } from '../saga/control.ts';
@@ -36,9 +37,18 @@ export async function createSandbox(life: Life, beforeUndo: (cause: unknown) => 
   }, beforeUndo);
 }
 
+/** A host that was asked. */
+interface Asked {
+  host: CreateSteps;
+  refused: RefusedHost;
+  refusal: unknown;
+  prepare: () => Promise<Prepared>;
+}
+
 /**
  * The API proposes hosts, then placement does; each accepts or refuses, and the next is asked. What one that refused has
- * promised all the same is taken back meanwhile: only the sandbox's end waits for that.
+ * promised all the same is taken back meanwhile: only the sandbox's end waits for that. Where all have refused, members of
+ * pools give way on those that had no room.
  */
 export async function prepareSomewhere(
   life: Life,
@@ -46,6 +56,7 @@ export async function prepareSomewhere(
   undo: Undo,
 ): Promise<{ host: CreateSteps; clone: Prepared['clone'] }> {
   const asked = new Set<string>();
+  const full: Asked[] = [];
   let refusal: unknown;
   const proposed = async () => life.proposedHosts;
   for (const propose of life.isBound ? [proposed] : [proposed, () => proposeHosts(life)]) {
@@ -60,12 +71,15 @@ export async function prepareSomewhere(
       undo('reserve', () => refused.orElse(host.releaseReservation));
       undo('cloneDisk', () => refused.orElse(host.removeCredentials));
       undo('cloneDisk', () => refused.orElse(host.removeWorkspace));
+      const prepare = () => host.prepare(userCaKeys, content);
       try {
-        const { clone } = await host.prepare(userCaKeys, content);
+        const { clone } = await prepare();
+        takeBackAll(full);
         return { host, clone };
       } catch (error) {
         if (!isRefusal(failureOf(error, life.failedStep))) throw error;
-        if (patched(UNDOS_STAY)) refused.takeBack(sawNoOtherStep(error) ? ['reserve'] : ['reserve', 'cloneDisk']);
+        if (mayGiveWay(life, error)) full.push({ host, refused, refusal: error, prepare });
+        else if (patched(UNDOS_STAY)) takeBack(refused, error);
         else
           await refused.withdraw(
             wasNotBegun(error) ? [] : [host.removeWorkspace, host.removeCredentials, host.releaseReservation],
@@ -74,8 +88,39 @@ export async function prepareSomewhere(
       }
     }
   }
+  const found = await whereMembersGiveWay(life, full);
+  if (found) return found;
   await life.recordChange('sandbox.state', { hostId: null, installationId: null });
   throw refusal;
+}
+
+/** Asks them again, one after another, while members of pools make room. Null: none has room nevertheless. */
+async function whereMembersGiveWay(
+  life: Life,
+  full: readonly Asked[],
+): Promise<{ host: CreateSteps; clone: Prepared['clone'] } | null> {
+  for (const one of full) {
+    const { host, prepare } = one;
+    try {
+      await recordAsked(life, host.host);
+      const { clone } = await inTheirPlace(life, host.host, one.refusal, prepare);
+      takeBackAll(full.filter((other) => other !== one));
+      return { host, clone };
+    } catch (error) {
+      if (!isRefusal(failureOf(error, life.failedStep))) throw error;
+      one.refusal = error;
+    }
+  }
+  takeBackAll(full);
+  return null;
+}
+
+function takeBackAll(hosts: readonly Asked[]): void {
+  for (const { refused, refusal } of hosts) takeBack(refused, refusal);
+}
+
+function takeBack(refused: RefusedHost, refusal: unknown): void {
+  refused.takeBack(sawNoOtherStep(refusal) ? ['reserve'] : ['reserve', 'cloneDisk']);
 }
 
 async function proposeHosts(life: Life): Promise<HostProposals> {

@@ -1,5 +1,7 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { PauseOperation } from '../../model/sagas/messages.ts';
+import { hostOf } from '../../model/sandbox/sandbox.ts';
+import { inTheirPlace, mayGiveWay } from '../life/giving-way.ts';
 import type { Life } from '../life/life.ts';
 import type { OperationRun } from '../life/operation-run.ts';
 import { type OperationSteps, stepsOn, unlessOff } from '../life/operation-steps.ts';
@@ -52,7 +54,7 @@ export async function hibernateSandbox(
 export async function wakeSandbox(life: Life, { actor }: PauseOperation, generation: number): Promise<void> {
   const host = stepsOn(life, generation);
   try {
-    await host.retakeMemory();
+    await retakeMemory(life, host);
     const ssh = await startAgain(life, host, () => host.wake('running'));
     await life.recordChange('sandbox.resumed', { state: 'running', ssh }, {}, actor);
   } catch (error) {
@@ -62,6 +64,17 @@ export async function wakeSandbox(life: Life, { actor }: PauseOperation, generat
       await back.yieldMemory();
     });
     throw error;
+  }
+}
+
+/** Members of pools give way to what was hibernated, as to what is created. */
+async function retakeMemory(life: Life, host: OperationSteps): Promise<void> {
+  try {
+    await host.retakeMemory();
+  } catch (error) {
+    const on = hostOf(life.record);
+    if (on === null || !mayGiveWay(life, error)) throw error;
+    await inTheirPlace(life, on, error, () => host.retakeMemory());
   }
 }
 

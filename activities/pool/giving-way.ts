@@ -1,0 +1,64 @@
+import { mayHaveRoom, readyFirst } from '../../model/pools/giving-way.ts';
+import type { GaveWay } from '../../model/pools/pool.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import { until } from '../step/until.ts';
+
+/** Members are gone by then, or their host does not answer. Milliseconds. */
+const GONE_WITHIN_MS = 15_000;
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+interface Wanted {
+  hostId: string;
+  source: string;
+  /** MiB; null: as the source has. */
+  memoryMib: number | null;
+  /** So many members are given up, if there are. */
+  count: number;
+}
+
+/** Has members of pools end, for whoever has no room. */
+export class GivingWay {
+  constructor(private readonly deps: Deps) {}
+
+  /**
+   * The first of these, unless they are claimed; returns when they are gone.
+   * @returns whether it is worth another try: something is gone, or there are more of them
+   */
+  async haveEnd(members: readonly StoredMember[], count: number, why: GaveWay): Promise<boolean> {
+    const { store, reconciliation } = this.deps;
+    const named = members.slice(0, count).flatMap(({ pool, ...rest }) => (pool ? [{ ...rest, pool }] : []));
+    const ending = await reconciliation.giveWay(named, why);
+    const tooLate = Date.now() + GONE_WITHIN_MS;
+    const gone = await until(async () => {
+      const records = await Promise.all(ending.map((id) => store.sandboxes.get(id)));
+      const ended = records.filter((record) => !record || isFinal(record.state)).length;
+      return ended === ending.length || Date.now() > tooLate ? ended : null;
+    });
+    return gone > 0 || members.length > count;
+  }
+}
+
+/** How members of pools make room on a host. */
+export function createGivingWayActivities({ store, givingWay }: { store: Store; givingWay: GivingWay }) {
+  return {
+    /**
+     * Has members on a host that refused for want of room end, of whatever pools; where all of them would not do, none does.
+     * @returns whether it is worth another try
+     */
+    async membersGiveWay({ hostId, source, memoryMib, count }: Wanted): Promise<boolean> {
+      const members = (await store.poolMembers.unclaimed()).filter((member) => member.hostId === hostId);
+      const host = members.length > 0 ? await store.hosts.get(hostId) : null;
+      if (!host || !mayHaveRoom(host, members, { source, memoryMib })) return false;
+      return givingWay.haveEnd(readyFirst(members), count, { code: 'capacity_exhausted' });
+    },
+  };
+}
+
+export type GivingWayActivities = ReturnType<typeof createGivingWayActivities>;

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { givenUpFor, mayHaveRoom, type SpareMember } from '../../../model/pools/giving-way.ts';
+import { NO_LIMITS, shortageOf } from '../../../model/project-limits.ts';
+
+const SIZE = { cpus: 1, memoryMib: 64 };
+const member = (state: SpareMember['state'], memoryMib = 64) => ({ state, size: { cpus: 1, memoryMib } });
+const short = (changes: object) => ({ sandboxes: 0, cpus: 0, memoryMib: 0, ...changes });
+
+describe('members that are given up', () => {
+  const [ending, making, warm, large] = [member('destroying'), member('creating'), member('warm'), member('warm', 512)];
+
+  it('are as many as there is too little, those that are ready first', () => {
+    const members = [ending, making, warm, large];
+    expect(givenUpFor(short({ sandboxes: 1 }), members)).toEqual([warm]);
+    expect(givenUpFor(short({ sandboxes: 3 }), members)).toEqual([warm, large, making]);
+    expect(givenUpFor(short({ memoryMib: 65 }), members)).toEqual([warm, large]);
+    expect(givenUpFor(short({ sandboxes: 4 }), members)).toEqual([warm, large, making, ending]);
+  });
+
+  it('are none where there is enough, or all would not do', () => {
+    expect(givenUpFor(short({}), [warm])).toEqual([]);
+    expect(givenUpFor(short({ sandboxes: 2 }), [warm])).toBeNull();
+    expect(givenUpFor(short({ memoryMib: 65 }), [warm])).toBeNull();
+  });
+});
+
+describe('what a project has too little of', () => {
+  const use = { sandboxes: 3, cpus: 3, memoryMib: 192, createsLastMinute: 3 };
+  const wanted = [{ sandboxId: 'a', ...SIZE }];
+  it.each([
+    [{ sandboxes: 3 }, short({ sandboxes: 1 })],
+    [{ memoryMib: 200 }, short({ memoryMib: 56 })],
+    [{ sandboxes: 5 }, short({})],
+    [{ cpus: 0 }, null],
+    [{ sandboxes: 3, createsPerMinute: 3 }, null],
+  ])('with %j is %j', (limits, shortage) => {
+    expect(shortageOf({ ...NO_LIMITS, ...limits }, use, wanted)).toEqual(shortage);
+  });
+});
+
+it('a host may have room for what is no larger than it and its members together', () => {
+  const capacity = { cpus: 2, memoryTotalMib: 999, memoryAvailableMib: 100, diskTotalBytes: 1, diskAvailableBytes: 1 };
+  const host = {
+    capacity,
+    sources: [{ name: 's', cpus: 1, memoryMib: 170, diskBytes: 1, cloneable: true, problem: null }],
+  };
+  const of = (memoryMib: number | null) => ({ source: 's', memoryMib });
+  expect(mayHaveRoom(host, [member('warm')], of(164))).toBe(true);
+  expect(mayHaveRoom(host, [member('warm')], of(165))).toBe(false);
+  expect(mayHaveRoom(host, [member('warm')], of(null))).toBe(false);
+});
