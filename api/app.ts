@@ -24,6 +24,7 @@ import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
 import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
+import { claimCounter } from './monitoring/pool-metrics.ts';
 import { poolRoutes } from './pools/pools.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
@@ -50,7 +51,7 @@ export function createApp(deps: AppDeps): App {
   app.use(measureRequests(registry));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));
-  app.use(authenticate(deps, new PoolDoor(deps)));
+  app.use(authenticate(deps, new PoolDoor(deps, claimCounter(registry))));
   app.use(refuseUnknownMethod(app));
   app.use('/v1/*', limitBody, requireJson);
 

@@ -16,6 +16,8 @@ function row(host: Host): string[] {
     host.isolation,
     stateOf(host),
     String(host.promised.sandboxes),
+    String(host.poolMembers),
+    String(host.templates),
     `${host.capacity.memoryAvailableMib}/${host.capacity.memoryTotalMib}`,
     `${gib(host.capacity.diskAvailableBytes)}/${gib(host.capacity.diskTotalBytes)}`,
     host.lastSeenAt,
@@ -31,7 +33,18 @@ function gib(bytes: number): string {
   return (bytes / 1_073_741_824).toFixed(1);
 }
 
-const HEADER = ['ID', 'KIND', 'ISOLATION', 'STATE', 'SANDBOXES', 'MEMORY MiB', 'DISK GiB', 'LAST SEEN'];
+const HEADER = [
+  'ID',
+  'KIND',
+  'ISOLATION',
+  'STATE',
+  'SANDBOXES',
+  'OF POOLS',
+  'TEMPLATES',
+  'MEMORY MiB',
+  'DISK GiB',
+  'LAST SEEN',
+];
 
 const HOST = {
   id: { type: 'positional', description: 'Id of a host', required: true },

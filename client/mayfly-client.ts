@@ -76,6 +76,10 @@ export interface KeyUsage {
 /** `live`: heard of lately enough to be given sandboxes. */
 export interface Host extends HostRecord {
   live: boolean;
+  /** Sandboxes on it that pools keep ready, and nobody has claimed. */
+  poolMembers: number;
+  /** Templates that sandboxes can wake from on it. */
+  templates: number;
 }
 
 /**

@@ -18,8 +18,10 @@ export interface PoolMemberState {
   warmAt: string | null;
 }
 
-export interface Pool extends Omit<PoolRecord, 'revision'> {
+export interface Pool extends Omit<PoolRecord, 'revision' | 'idle'> {
   members: PoolMemberState[];
+  /** Memory that its members held while they were ready and nobody had claimed them. */
+  idleMibHours: number;
 }
 
 const ALL = '/v1/pools';

@@ -58,7 +58,7 @@ export function createPoolActivities({ store, reconciliation }: { store: Store; 
 }
 
 function memberOf({ id, state, pool, ...rest }: StoredMember): PoolMember {
-  const { hostId, installationId = null, createdAt } = rest;
+  const { hostId, installationId = null, createdAt, size } = rest;
   return {
     sandboxId: id,
     stage: state === 'warm' ? 'warm' : state === 'destroying' ? 'ending' : 'making',
@@ -66,6 +66,7 @@ function memberOf({ id, state, pool, ...rest }: StoredMember): PoolMember {
     installationId,
     revision: pool?.revision ?? 0,
     content: pool?.content ?? null,
+    memoryMib: size?.memoryMib ?? 0,
     createdAt,
     warmAt: pool?.warmAt ?? null,
   };

@@ -2,6 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { isLive, type KnownHost } from '../../model/host.ts';
 import { ID_PATTERNS } from '../../model/ids.ts';
+import type { Store } from '../../store/connect.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import type { App, AppDeps } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
@@ -38,6 +39,8 @@ const hostAnswer = z
       diskAvailableBytes: z.number(),
     }),
     promised: z.object({ memoryMib: z.number(), diskBytes: z.number(), sandboxes: z.int() }),
+    poolMembers: z.int().openapi({ description: 'Sandboxes on it that pools keep ready, and nobody has claimed' }),
+    templates: z.int().openapi({ description: 'Templates that sandboxes can wake from on it' }),
     sources: z.array(z.object(sourceFields)),
     startedAt: z.string(),
     lastSeenAt: z.string(),
@@ -105,6 +108,7 @@ const forgetHost = createRoute({
 
 export function hostRoutes(app: App, deps: AppDeps): void {
   const { store, sagas } = deps;
+  const viewOf = async (host: KnownHost) => hostView(host, (await keptBy(store))(host.id));
   app.openapi(patchHost, async (c) => {
     const { id } = c.req.valid('param');
     const { drained } = c.req.valid('json');
@@ -112,7 +116,7 @@ export function hostRoutes(app: App, deps: AppDeps): void {
     const since = drainedAt ?? new Date().toISOString();
     const host = await store.hosts.order(id, { drainedAt: drained ? since : null });
     deps.logger.info({ hostId: id, drained, apiKeyId: c.get('apiKey').id }, 'a host is drained, or no more');
-    return c.json(hostView(host ?? (await requireHost(deps, id))), 200);
+    return c.json(await viewOf(host ?? (await requireHost(deps, id))), 200);
   });
   app.openapi(forgetHost, async (c) => {
     const { id } = c.req.valid('param');
@@ -123,10 +127,11 @@ export function hostRoutes(app: App, deps: AppDeps): void {
     await sagas.forgetHost({ hostId: id, actor, at: new Date().toISOString() });
     const isOver = await waitWithin(c, deps, preference.seconds, (signal) => sagas.hostForgotten(id, signal));
     if (preference.applied) c.header('Preference-Applied', preference.applied);
-    return c.json(hostView(await requireHost(deps, id)), isOver ? 200 : 202);
+    return c.json(await viewOf(await requireHost(deps, id)), isOver ? 200 : 202);
   });
   app.openapi(listHosts, async (c) => {
-    return c.json({ items: (await store.hosts.list()).map(hostView), nextCursor: null }, 200);
+    const [hosts, kept] = await Promise.all([store.hosts.list(), keptBy(store)]);
+    return c.json({ items: hosts.map((host) => hostView(host, kept(host.id))), nextCursor: null }, 200);
   });
 }
 
@@ -137,9 +142,22 @@ async function requireHost({ store }: Pick<AppDeps, 'store'>, id: string): Promi
   throw new MayflyError('not_found', `No host ${id} was ever heard of.`);
 }
 
-function hostView(host: KnownHost): z.infer<typeof hostAnswer> {
+/** What a host keeps for sandboxes that nobody has asked for yet. */
+interface Kept {
+  poolMembers: number;
+  templates: number;
+}
+
+async function keptBy({ poolMembers, templates }: Store): Promise<(hostId: string) => Kept> {
+  const [members, ready] = await Promise.all([poolMembers.unclaimed(), templates.all(['ready'])]);
+  const count = (all: readonly { hostId: string | null }[], id: string) =>
+    all.filter(({ hostId }) => hostId === id).length;
+  return (id) => ({ poolMembers: count(members, id), templates: count(ready, id) });
+}
+
+function hostView(host: KnownHost, kept: Kept): z.infer<typeof hostAnswer> {
   const { id, installationId, hostUuid, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt } = host;
   const { drainedAt = null, forgottenAt = null } = host;
   const identity = { id, installationId, hostUuid, live: isLive(host), drainedAt, forgottenAt };
-  return { ...identity, kind, isolation, capacity, promised, sources, startedAt, lastSeenAt };
+  return { ...identity, kind, isolation, capacity, promised, ...kept, sources, startedAt, lastSeenAt };
 }

@@ -6,6 +6,13 @@ import type { Sagas } from '../../sagas/sagas.ts';
 /** One signal tells of all creates of so long: a run of a workflow takes only so many. Milliseconds. */
 const TOLD_EVERY_MS = 250;
 
+/** Why no member was had: none was ready that would do; others had them; those that were asked could not be had. */
+export const MISSES = ['empty', 'taken', 'unfit'] as const;
+export type Miss = (typeof MISSES)[number];
+
+/** Told how each create came out that might have had a member of a pool. */
+export type ClaimCount = (pool: PoolOf, outcome: 'hit' | Miss) => void;
+
 type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 
 /**
@@ -17,7 +24,10 @@ export class PoolDoor {
   #isTelling = false;
   readonly #asked = new Set<string>();
 
-  constructor(private readonly deps: { sagas: Pick<Sagas, 'poolUsed'>; logger: Pick<Logger, 'info'> }) {}
+  constructor(
+    private readonly deps: { sagas: Pick<Sagas, 'poolUsed'>; logger: Pick<Logger, 'info'> },
+    private readonly count: ClaimCount,
+  ) {}
 
   /** Asks a member, unless somebody is asking it already: null then. */
   async ask<T>(sandboxId: string, run: () => Promise<T>): Promise<T | null> {
@@ -30,8 +40,10 @@ export class PoolDoor {
     }
   }
 
-  note({ project, name }: PoolOf, outcome: keyof PoolClaims): void {
+  note({ project, name }: PoolOf, came: 'hit' | Miss): void {
     const pool = { project, name };
+    this.count(pool, came);
+    const outcome = came === 'hit' ? 'hits' : 'misses';
     const { claims } = this.#untold.get(poolIdOf(pool)) ?? { claims: { hits: 0, misses: 0 } };
     this.#untold.set(poolIdOf(pool), { pool, claims: { ...claims, [outcome]: claims[outcome] + 1 } });
     if (this.#isTelling) return;

@@ -9,6 +9,7 @@ import { requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
 import { auditGauges } from './audit-gauges.ts';
 import { operatorGauges } from './operator-metrics.ts';
+import { poolGauges } from './pool-metrics.ts';
 import { retentionCounter } from './retention-counter.ts';
 
 /** From the target of a read (10 ms) to the longest wait (600 s). Seconds. */
@@ -112,12 +113,13 @@ export function metricsOf(store: Store, registry: Registry): () => Promise<void>
   const measureStorage = storageGauges(store, registry);
   const countFaults = auditGauges(store, registry);
   const countRemoved = retentionCounter(store, registry);
+  const measurePools = poolGauges(store, registry);
   const measureSagas = operatorGauges(store, registry);
   return async () => {
     const counts = await store.sandboxes.countByState();
     for (const state of SANDBOX_STATES) sandboxes.set({ state }, counts.get(state) ?? 0);
     for (const [outcome, count] of await store.reconciled.counts()) reconciled.set({ outcome }, count);
-    await Promise.all([measureStorage(), measureSagas(counts), countFaults(), countRemoved()]);
+    await Promise.all([measureStorage(), measurePools(), measureSagas(counts), countFaults(), countRemoved()]);
   };
 }
 

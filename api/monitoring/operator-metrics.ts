@@ -52,6 +52,12 @@ export function operatorGauges(store: Store, registry: Registry): (counts: Count
     labelNames: ['code'] as const,
     registers,
   });
+  const boots = new Gauge({
+    name: 'mayfly_boots',
+    help: 'Of the latest 500 recorded sandboxes, how they came to their machine, and why not quicker',
+    labelNames: ['way', 'why'] as const,
+    registers,
+  });
   return async (counts) => {
     const [page, known, alive] = await Promise.all([
       store.sandboxes.list({ limit: LATEST }),
@@ -63,7 +69,7 @@ export function operatorGauges(store: Store, registry: Registry): (counts: Count
     const cleanups = stuck.filter(({ state }) => state === 'destroying');
     const ages = cleanups.map(({ updatedAt }) => (Date.now() - Date.parse(updatedAt)) / 1_000);
     oldest.set(Math.max(0, ...ages));
-    for (const gauge of [promised, available, failures]) gauge.reset();
+    for (const gauge of [promised, available, failures, boots]) gauge.reset();
     const live = known.filter((host) => isLive(host));
     hosts.set({ state: 'live' }, live.length);
     hosts.set({ state: 'away' }, known.length - live.length);
@@ -77,8 +83,9 @@ export function operatorGauges(store: Store, registry: Registry): (counts: Count
     outcomes.set({ outcome: 'failed' }, failed);
     outcomes.set({ outcome: 'pending' }, pending);
     outcomes.set({ outcome: 'ran' }, all - failed - pending);
-    for (const { state, failure } of page.items) {
+    for (const { state, failure, boot } of page.items) {
       if (isFinal(state) && failure) failures.inc({ code: failure.code });
+      if (boot) boots.inc({ way: boot.way, why: boot.why ?? 'none' });
     }
   };
 }

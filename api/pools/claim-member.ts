@@ -6,6 +6,7 @@ import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
 import type { Lead } from '../../store/access/idempotency.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
+import type { Miss } from '../claims/pool-door.ts';
 import { shuffled } from '../claims/shuffled.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { Attempt } from '../http/idempotency.ts';
@@ -23,6 +24,12 @@ export interface ClaimOutcome {
   record: SandboxRecord | null;
   /** There is a pool of such, and none of its members could be had. */
   isMissed: boolean;
+}
+
+/** Members that were asked, and why none was had. */
+interface Tries {
+  count: number;
+  miss: Miss;
 }
 
 type Deps = Pick<RequestDeps, 'store' | 'sagas' | 'poolDoor'>;
@@ -50,26 +57,30 @@ export async function claimMember(deps: Deps, attempt: Attempt, wish: () => Memb
   const [pool] = pools;
   if (!pool) return NO_POOL;
   const { request, members } = await candidates(deps, pools, wanted);
-  let tries = 0;
+  const tries: Tries = { count: 0, miss: members.length === 0 ? 'empty' : 'taken' };
   for (const { id } of members) {
-    if (tries === TRIES) break;
-    const outcome = await deps.poolDoor.ask(id, () => {
-      tries++;
-      return tried(deps, attempt, request, id);
-    });
+    if (tries.count === TRIES) break;
+    const outcome = await deps.poolDoor.ask(id, () => tried(deps, attempt, request, id, tries));
     if (outcome === null) continue;
-    if (outcome.record) deps.poolDoor.note({ ...pool, name: outcome.record.pool?.name ?? pool.name }, 'hits');
+    if (outcome.record) deps.poolDoor.note({ ...pool, name: outcome.record.pool?.name ?? pool.name }, 'hit');
     return outcome;
   }
-  deps.poolDoor.note(pool, 'misses');
-  const isAlone = tries === 0 || (await lead(deps, attempt, OWN));
+  deps.poolDoor.note(pool, tries.miss);
+  const isAlone = tries.count === 0 || (await lead(deps, attempt, OWN));
   return isAlone ? MISSED : repeated(deps, attempt, request);
 }
 
 /** Null: it can't be had. */
-async function tried(deps: Deps, attempt: Attempt, request: ClaimRequest, id: string): Promise<ClaimOutcome | null> {
+async function tried(
+  deps: Deps,
+  attempt: Attempt,
+  request: ClaimRequest,
+  id: string,
+  tries: Tries,
+): Promise<ClaimOutcome | null> {
+  tries.count++;
   if (!(await lead(deps, attempt, { memberId: id, isFixed: false }))) return repeated(deps, attempt, request);
-  const record = await claimed(deps, id, request);
+  const record = await claimed(deps, id, request, tries);
   return record && kept(deps, attempt, request, record);
 }
 
@@ -112,12 +123,18 @@ async function lead({ store }: Deps, attempt: Attempt, to: Lead): Promise<boolea
 }
 
 /** The member, when it is the caller's; null: it can't be had. */
-async function claimed({ store, sagas }: Deps, id: string, request: ClaimRequest): Promise<SandboxRecord | null> {
+async function claimed(
+  { store, sagas }: Deps,
+  id: string,
+  request: ClaimRequest,
+  tries?: Tries,
+): Promise<SandboxRecord | null> {
   try {
     await sagas.claim(id, request);
   } catch (error) {
-    if (error instanceof MayflyError && isRefusal(error)) return null;
-    throw error;
+    if (!(error instanceof MayflyError) || !isRefusal(error)) throw error;
+    if (tries && error.code !== 'sandbox_busy') tries.miss = 'unfit';
+    return null;
   }
   const record = await store.sandboxes.get(id);
   return record?.state === 'running' ? record : null; // it may have died, or been ended, at once

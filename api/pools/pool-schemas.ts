@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
+import { idleUntil } from '../../model/pools/idle.ts';
 import { POOL_STATES, type PoolRecord } from '../../model/pools/pool.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { actor, instant, printable, SOURCE_NAME_PATTERN, whole } from '../http/schemas.ts';
@@ -60,6 +61,10 @@ export const poolAnswer = z
     claims: z
       .object({ hits: z.int(), misses: z.int() })
       .openapi({ description: 'Creates that had a member, and those that found none' }),
+    idleMibHours: z.number().openapi({
+      description:
+        'Memory that its members held while they were ready and nobody had claimed them, since there is the pool',
+    }),
     createdBy: actor,
     createdAt: instant,
     updatedAt: instant,
@@ -90,8 +95,16 @@ export function poolView(pool: PoolRecord, members: readonly StoredMember[]): z.
       warmAt: of?.warmAt ?? null,
     })),
     claims,
+    idleMibHours: Math.round(idleMibHoursOf(pool, members) * 1_000) / 1_000,
     createdBy,
     createdAt,
     updatedAt,
   };
+}
+
+/** As its workflow has written it, and what those that are ready have held since. */
+export function idleMibHoursOf({ idle }: PoolRecord, members: readonly StoredMember[]): number {
+  const ready = members.filter(({ state }) => state === 'warm');
+  const holders = ready.map(({ pool, size }) => ({ warmAt: pool?.warmAt ?? null, memoryMib: size?.memoryMib ?? 0 }));
+  return idleUntil(idle, holders, Date.now()).mibHours;
 }

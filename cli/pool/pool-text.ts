@@ -16,7 +16,7 @@ export function poolLines(pool: Pool): string[] {
     [cpus && `${cpus} CPUs`, memoryMib && `${memoryMib} MiB`].filter(Boolean).join(', ') || "the source's size";
   return [
     `${name} is ${state}: ${printable(source)}, ${size}, egress ${egress}, ${min} to ${max} members, wants ${wanted}`,
-    `claims: ${claims.hits} had a member, ${claims.misses} found none`,
+    `claims: ${claims.hits} had a member, ${claims.misses} found none; idle: ${pool.idleMibHours} MiB-hours`,
     ...(reason === null ? [] : [`why: ${printable(reason)}`]),
     ...(retryAt === null ? [] : [`tries again at ${retryAt}`]),
     ...members.map(

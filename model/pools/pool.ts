@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, Egress, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
+import type { Idle } from './idle.ts';
 
 /** `filling`: it has fewer members than it wants. `degraded`: three in a row could not be made, or gave way; `reason` says why. */
 export const POOL_STATES = ['filling', 'ready', 'degraded', 'deleting', 'deleted'] as const;
@@ -41,6 +42,7 @@ export interface PoolRecord extends PoolWish {
   /** When it tries again, ISO 8601; null: it does not wait. */
   retryAt: string | null;
   claims: PoolClaims;
+  idle: Idle;
   /** Who set it last: its members are that key's until they are claimed. */
   createdBy: Actor;
   createdAt: string;
@@ -159,6 +161,7 @@ export interface PoolMember {
   installationId: string | null;
   revision: number;
   content: string | null;
+  memoryMib: number;
   createdAt: string;
   warmAt: string | null;
 }

@@ -40,6 +40,7 @@ export class Pools {
       wanted: NUMBER,
       reason: SEALED,
       retryAt: NULLABLE_TEXT,
+      idle: { type: strictPart({ mibHours: NUMBER, at: NAME }), required: true },
       claims: { type: strictPart({ hits: NUMBER, misses: NUMBER }), required: true },
       createdBy: { type: actorPart(), required: true },
       createdAt: NAME,

@@ -289,7 +289,7 @@ export class ImmediateSagas implements Sagas {
       { reason: null, retryAt: null, createdAt: at, updatedAt: at },
       { hits: 0, misses: 0 },
     ];
-    const record = { project, name, ...wish, ...fresh, claims, createdBy: actor };
+    const record = { project, name, ...wish, ...fresh, claims, idle: { mibHours: 0, at }, createdBy: actor };
     await this.#store.pools.put({ ...record, revision: 1, state: 'filling', wanted: wish.min });
   }
 

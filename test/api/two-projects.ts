@@ -181,6 +181,6 @@ function bakedOf(actor: Whose) {
 function poolOf(createdBy: Actor): PoolRecord {
   const wish = { source: SECRET_SOURCE, cpus: null, memoryMib: null, egress: 'none', min: 1, max: 1 } as const;
   const told = { state: 'ready', wanted: 1, reason: null, retryAt: null, claims: { hits: 0, misses: 0 } } as const;
-  const made = { revision: 1, createdBy, createdAt: AT, updatedAt: AT };
+  const made = { revision: 1, idle: { mibHours: 0, at: AT }, createdBy, createdAt: AT, updatedAt: AT };
   return { project: ALPHA, name: ALPHAS_POOL, ...wish, ...told, ...made };
 }

@@ -17,6 +17,7 @@ const POOL = {
   retryAt: '2026-01-01T00:00:30.000Z',
   members: [{ sandboxId: 'sbx-1', state: 'warm', hostId: 'kvm-1', warmAt: '2026-01-01T00:00:00.000Z' }],
   claims: { hits: 7, misses: 1 },
+  idleMibHours: 1234.567,
 };
 
 let server: StandIn;
@@ -38,7 +39,14 @@ describe('mayfly pool', () => {
   it('shows what it wants, what it has, and why it has no more', async () => {
     const { out, asked } = await cli(['pool', 'show', 'web']);
     expect(asked).toBe('GET /v1/pools/web ');
-    for (const said of ['degraded', 'wants 3', '7 had a member, 1 found none', 'no room', '2026-01-01T00:00:30.000Z'])
+    for (const said of [
+      'degraded',
+      'wants 3',
+      '7 had a member, 1 found none',
+      '1234.567 MiB-hours',
+      'no room',
+      '2026-01-01T00:00:30.000Z',
+    ])
       expect(out).toContain(said);
     expect(out).not.toContain('\u001b');
   });

@@ -90,6 +90,7 @@ const pool: PoolRecord = {
   reason: null,
   retryAt: null,
   claims: { hits: 0, misses: 0 },
+  idle: { mibHours: 0, at },
   createdBy: actor,
   createdAt: at,
   updatedAt: at,

@@ -143,6 +143,36 @@ describe.concurrent('a pool', () => {
     await pool.end();
   });
 
+  test('is told of in the metrics and in its answer: what creates had of it, what it holds, and for how long', async ({
+    mayfly,
+  }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 }, { patienceMs: 600_000, quietMs: 60_000 });
+    await pool.warm(1);
+    const { create, call } = callsIn(door, pool, mayfly);
+    const measured = async (name: string, labels = '') => {
+      const text = await (await door.call('GET', '/metrics')).text();
+      const line = `${name}{project="${pool.project}",pool="${pool.name}"${labels}} `;
+      const [found = ''] = text.split('\n').filter((each) => each.startsWith(line));
+      return Number(found.slice(line.length));
+    };
+    expect(await measured('mayfly_pool_members', ',state="warm"')).toBe(1);
+    expect(await measured('mayfly_pool_members_wanted')).toBe(1);
+    expect(await measured('mayfly_pool_oldest_member_seconds')).toBeGreaterThan(0);
+    const before = await measured('mayfly_pool_idle_mib_hours');
+    expect(before).toBeGreaterThan(0);
+    await create();
+    await create();
+    expect(await measured('mayfly_pool_claims_total', ',outcome="hit"')).toBe(1);
+    expect(await measured('mayfly_pool_claims_total', ',outcome="empty"')).toBe(1);
+    expect(await measured('mayfly_pool_members', ',state="warm"')).toBe(0);
+    const told = await pool.until(({ claims }) => claims.misses === 1);
+    expect(told).toMatchObject({ claims: { hits: 1, misses: 1 }, idle: { mibHours: expect.any(Number) } });
+    const answer = (await (await call('GET', `/v1/pools/${pool.name}`)).json()) as { idleMibHours: number };
+    expect(answer.idleMibHours).toBeCloseTo(told.idle.mibHours, 3);
+    await pool.end();
+  });
+
   test('counts its members once in its project', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
     await mayfly.store.projects.change(pool.project, { limits: { sandboxes: 2 } });

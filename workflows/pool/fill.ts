@@ -17,6 +17,7 @@ export async function fill(life: PoolLife): Promise<number> {
   const { project, name, source } = life.record;
   const making = [...life.makers];
   const sight = await controlUntilDone.sightOfPool({ project, name, source });
+  life.countIdle(sight.members);
   const silent = await silentOf(sight.members.filter(({ stage }) => stage === 'warm'));
   const seen = new Set(sight.members.map(({ sandboxId }) => sandboxId));
   const begun = making.filter(({ sandboxId }) => sandboxId === null || !seen.has(sandboxId)).length;

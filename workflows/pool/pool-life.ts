@@ -7,6 +7,7 @@ import {
   setHandler,
   sleep,
 } from '@temporalio/workflow';
+import { type Idle, idleUntil } from '../../model/pools/idle.ts';
 import { lately } from '../../model/pools/plan.ts';
 import {
   DEFAULT_POOL_TIMES,
@@ -18,6 +19,7 @@ import {
   POOL_USED,
   type PoolClaims,
   type PoolInput,
+  type PoolMember,
   type PoolOrder,
   type PoolRecord,
   type PoolTimes,
@@ -63,6 +65,7 @@ export class PoolLife {
   /** Since when it could make members, and lets others go first; null: it does not. Milliseconds since 1970. */
   yieldingSince: number | null = null;
   isDeleting = false;
+  #idle: Idle;
   #record: PoolRecord | null;
   #made: number;
   /** Since it began, as they will be written. */
@@ -82,6 +85,7 @@ export class PoolLife {
     this.failedAt = continued?.failedAt ?? 0;
     this.gaveWayAt = continued?.gaveWayAt ?? 0;
     this.shrunkAt = continued?.shrunkAt ?? Date.now();
+    this.#idle = continued?.record.idle ?? { mibHours: 0, at: input.at };
     this.#made = continued?.made ?? 0;
     this.#claims = this.#record?.claims ?? { hits: 0, misses: 0 };
     setHandler(setPool, (order) => this.#set(order), { validator: (_order) => this.#checkOpen() });
@@ -118,8 +122,10 @@ export class PoolLife {
       state: 'filling',
       wanted: wish.min,
       claims,
+      idle: this.#idle,
       ...fresh,
     };
+    this.#idle = this.record.idle;
     const { hits, misses } = this.record.claims;
     this.#claims = { hits: this.#claims.hits + hits, misses: this.#claims.misses + misses };
     if (present === null) await controlUntilDone.recordPool({ record: this.record });
@@ -127,11 +133,17 @@ export class PoolLife {
     return true;
   }
 
+  /** What its members have held since the last look. It is written with what else changes. */
+  countIdle(members: readonly PoolMember[]): void {
+    const ready = members.filter(({ stage }) => stage === 'warm');
+    this.#idle = idleUntil(this.#idle, ready, Date.now());
+  }
+
   /** Writes what differs. @param isLost the store has no record of it any more */
   async change(changes: Partial<PoolRecord>, isLost = false): Promise<void> {
     const next = { ...this.record, ...changes, claims: this.#claims };
     if (!isLost && JSON.stringify(next) === JSON.stringify(this.record)) return;
-    const record = { ...next, updatedAt: now() };
+    const record = { ...next, idle: this.#idle, updatedAt: now() };
     this.#record = record;
     await controlUntilDone.recordPool({ record });
   }
@@ -168,7 +180,8 @@ export class PoolLife {
 
   async continueAsNew(): Promise<never> {
     await this.close();
-    const { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt } = this;
+    const { demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt } = this;
+    const record = { ...this.record, idle: this.#idle };
     const continued = { record, demand, refillSeconds, failures, failedAt, gaveWayAt, shrunkAt, made: this.#made };
     return continueAsNew<(input: PoolInput) => Promise<void>>({ ...this.input, continued });
   }

@@ -15,6 +15,7 @@ function member(n: number, changes: Partial<PoolMember> = {}): PoolMember {
     ...place,
     revision: 7,
     content: 'c',
+    memoryMib: 64,
     createdAt: at,
     warmAt: at,
     ...changes,

@@ -1,0 +1,74 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { Store } from '../../store/connect.ts';
+import type { ClaimCount } from '../claims/pool-door.ts';
+import { idleMibHoursOf } from '../pools/pool-schemas.ts';
+
+const labelNames = ['project', 'pool'] as const;
+
+/** Counts what creates came to that might have had a member, in this process. */
+export function claimCounter(registry: Registry): ClaimCount {
+  const claims = new Counter({
+    name: 'mayfly_pool_claims_total',
+    help: 'Creates by what they had of a pool: hit; else none was ready (empty), others had them (taken), or they could not be had (unfit)',
+    labelNames: [...labelNames, 'outcome'] as const,
+    registers: [registry],
+  });
+  return ({ project, name }, outcome) => claims.inc({ project, pool: name, outcome });
+}
+
+/** What pools hold, as the store says when it is asked. */
+export function poolGauges({ pools, poolMembers }: Store, registry: Registry): () => Promise<void> {
+  const registers = [registry];
+  const members = new Gauge({
+    name: 'mayfly_pool_members',
+    help: 'Members of pools that nobody has claimed, by state: making, warm, ending',
+    labelNames: [...labelNames, 'state'] as const,
+    registers,
+  });
+  const wanted = new Gauge({
+    name: 'mayfly_pool_members_wanted',
+    help: 'Members that a pool wants to have',
+    labelNames,
+    registers,
+  });
+  const oldest = new Gauge({
+    name: 'mayfly_pool_oldest_member_seconds',
+    help: 'How long the oldest member has been ready; 0 when none is',
+    labelNames,
+    registers,
+  });
+  const idle = new Gauge({
+    name: 'mayfly_pool_idle_mib_hours',
+    help: 'Memory that members held while they were ready and nobody had claimed them, since there is the pool',
+    labelNames,
+    registers,
+  });
+  return async () => {
+    const [all, unclaimed] = await Promise.all([pools.all(), poolMembers.unclaimed()]);
+    for (const gauge of [members, wanted, oldest, idle]) gauge.reset();
+    for (const pool of all) {
+      const { project, name } = pool;
+      const labels = { project, pool: name };
+      const own = unclaimed.filter((member) => member.project === project && member.pool?.name === name);
+      for (const stage of STAGES)
+        members.set({ ...labels, state: stage }, own.filter((one) => isIn(one, stage)).length);
+      const ages = own.flatMap(({ state, pool: of }) => (state === 'warm' && of?.warmAt ? [ageOf(of.warmAt)] : []));
+      wanted.set(labels, pool.wanted);
+      oldest.set(labels, Math.max(0, ...ages));
+      idle.set(labels, idleMibHoursOf(pool, own));
+    }
+  };
+}
+
+const STAGES = ['making', 'warm', 'ending'] as const;
+
+function isIn({ state }: { state: SandboxState }, stage: (typeof STAGES)[number]): boolean {
+  if (state === 'destroying') return stage === 'ending';
+  return state === 'warm' ? stage === 'warm' : stage === 'making';
+}
+
+/** Seconds. */
+function ageOf(since: string): number {
+  return (Date.now() - Date.parse(since)) / 1_000;
+}
