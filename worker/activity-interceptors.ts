@@ -11,7 +11,7 @@ import { asStep } from '../activities/step/step-context.ts';
 import { withStepRunner } from '../activities/step/step-runner.ts';
 import type { TemplateActivities } from '../activities/template/template.ts';
 import type { Failpoints } from '../host/failpoints.ts';
-import type { KeyedMutex } from '../host/os/keyed-mutex.ts';
+import type { Attempt, KeyedMutex } from '../host/os/keyed-mutex.ts';
 import { MayflyError } from '../model/errors.ts';
 import { activityFailure, retryableFailure, untilDoneFailure, withDetail } from './activity-failure.ts';
 import { HostStepRunner } from './machine/host-step-runner.ts';
@@ -59,13 +59,14 @@ export class HostStepInterceptor implements ActivityInboundCallsInterceptor {
     let detail = 'waiting for its turn';
     const beat = setInterval(() => this.context.heartbeat(detail), (info.heartbeatTimeoutMs ?? 4_000) / 4);
     try {
-      return await this.mutex.run(sandboxId, generation, cancellationSignal, async (signal) => {
+      const step = async (signal: AbortSignal) => {
         detail = 'running';
         await this.failpoints.hit(info.activityType, 'before', about, signal);
         const result = await asStep({ signal, alive: (text) => (detail = text) }, () => next(input));
         await this.failpoints.hit(info.activityType, 'after', about, signal);
         return result;
-      });
+      };
+      return await this.mutex.run(sandboxId, generation, cancellationSignal, step, attemptOf(info));
     } catch (error) {
       throw isRetriedUntilDone(info) ? untilDoneFailure(error) : activityFailure(error);
     } finally {
@@ -87,10 +88,11 @@ export class MultiStepInterceptor implements ActivityInboundCallsInterceptor {
     const { info, cancellationSignal } = this.context;
     const runner = new HostStepRunner(this.context, this.failpoints, namedBy(input.args[0]));
     const beat = setInterval(() => runner.heartbeat(), (info.heartbeatTimeoutMs ?? 4_000) / 4);
-    const work = this.mutex.run(sandboxId, generation, cancellationSignal, (signal) => {
+    const steps = (signal: AbortSignal) => {
       runner.begin(signal);
       return withStepRunner(runner, () => next(input));
-    });
+    };
+    const work = this.mutex.run(sandboxId, generation, cancellationSignal, steps, attemptOf(info));
     try {
       // A step that does not stop at its time keeps its place in line: an undo waits until it has really ended.
       return await Promise.race([work, runner.overdue]);
@@ -161,6 +163,10 @@ function targetOf(arg: unknown): { sandboxId: string; generation: number } {
     if (typeof sandboxId === 'string' && typeof generation === 'number') return { sandboxId, generation };
   }
   throw new TypeError('a host activity takes {sandboxId, generation, …}');
+}
+
+function attemptOf({ activityId, attempt, workflowExecution }: Context['info']): Attempt {
+  return { activity: `${workflowExecution?.runId}/${activityId}`, nth: attempt };
 }
 
 /** The fields of an activity's argument that may be the ids of what it is about. */

@@ -3,9 +3,18 @@ import { MayflyError } from '../../model/errors.ts';
 /** Idle ids whose newest generation is remembered; the longest unused are forgotten first. */
 const REMEMBERED_IDS = 10_000;
 
+/** Of what Temporal repeats: which activity, and how often it was begun. */
+export interface Attempt {
+  activity: string;
+  /** From 1. */
+  nth: number;
+}
+
 interface Line {
   /** Highest generation that ever asked for this id. */
   newest: number;
+  /** The latest attempt that asked; null: what asked last is no attempt of anything. */
+  attempt: Attempt | null;
   /** Ends when the last step in line has ended. */
   tail: Promise<void>;
   /** Stops the step that asked last. */
@@ -20,7 +29,8 @@ interface Line {
  * A saga asks for one step of a sandbox at a time, so a second request means that Temporal has given the first up
  * (its time ran out, it was cancelled, its worker was thought dead): the newcomer overtakes. The earlier step's signal
  * is aborted with `stale_attempt`, and the newcomer begins when the earlier one has really ended. It is a fence too:
- * once a generation was seen, steps of an older one are refused, so what a cleanup removed is not made again.
+ * once a generation was seen, steps of an older one are refused, so what a cleanup removed is not made again. An attempt that
+ * was given up before it got here, since the worker stood still, overtakes no later one of the same activity.
  */
 export class KeyedMutex {
   readonly #lines = new Map<string, Line>();
@@ -29,6 +39,7 @@ export class KeyedMutex {
    * @param generation from the workflow; grows with every decision that overtakes earlier steps
    * @param signal ends the step, or its waiting
    * @param step is given a signal that is also aborted when a newer step overtakes it, and must watch it
+   * @param attempt of which activity this is. `@default` of none
    * @throws MayflyError stale_attempt; the signal's reason when aborted before its turn
    */
   async run<T>(
@@ -36,11 +47,14 @@ export class KeyedMutex {
     generation: number,
     signal: AbortSignal,
     step: (signal: AbortSignal) => Promise<T>,
+    attempt: Attempt | null = null,
   ): Promise<T> {
     signal.throwIfAborted();
     const line = this.#enter(sandboxId);
     refuseStale(sandboxId, generation, line.newest);
+    if (isEarlier(attempt, line.attempt)) throw overtaken(sandboxId);
     line.newest = generation;
+    line.attempt = attempt;
     line.last?.abort(overtaken(sandboxId));
     const overtake = new AbortController();
     line.last = overtake;
@@ -71,7 +85,13 @@ export class KeyedMutex {
   }
 
   #enter(sandboxId: string): Line {
-    const line = this.#lines.get(sandboxId) ?? { newest: 0, tail: Promise.resolve(), last: null, users: 0 };
+    const line = this.#lines.get(sandboxId) ?? {
+      newest: 0,
+      attempt: null,
+      tail: Promise.resolve(),
+      last: null,
+      users: 0,
+    };
     this.#lines.delete(sandboxId);
     this.#lines.set(sandboxId, line);
     return line;
@@ -93,6 +113,11 @@ function refuseStale(sandboxId: string, generation: number, newest: number): voi
     'stale_attempt',
     `This step of ${sandboxId} belongs to generation ${generation}, but generation ${newest} has begun.`,
   );
+}
+
+function isEarlier(attempt: Attempt | null, latest: Attempt | null): boolean {
+  if (attempt === null || latest === null) return false;
+  return attempt.activity === latest.activity && attempt.nth < latest.nth;
 }
 
 function overtaken(sandboxId: string): MayflyError {

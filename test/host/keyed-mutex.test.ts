@@ -109,4 +109,17 @@ describe('KeyedMutex', () => {
     open();
     await running;
   });
+
+  test('an attempt that comes late overtakes no later one of the same activity, and every other', async () => {
+    const mutex = new KeyedMutex();
+    const { opened, open } = gate();
+    const attempt = (activity: string, nth: number) => ({ activity, nth });
+    const second = mutex.run(ID, 1, never, async () => opened.then(() => 'done'), attempt('a', 2));
+    const first = mutex.run(ID, 1, never, async () => 'made twice', attempt('a', 1));
+    await expect(first).rejects.toMatchObject({ code: 'stale_attempt' });
+    open();
+    expect(await second).toBe('done');
+    expect(await mutex.run(ID, 1, never, async () => 'next', attempt('b', 1))).toBe('next');
+    expect(await mutex.run(ID, 1, never, async () => 'again', attempt('b', 2))).toBe('again');
+  });
 });
