@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { type HostRecord, isPlaceable } from '../../model/host.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
@@ -13,6 +14,9 @@ import type { Attempt } from '../http/idempotency.ts';
 
 /** Members that one request asks before it goes on without. Each answers at once, or within the time that its guest is given. */
 const TRIES = 3;
+/** A store that was started again is back by then. Milliseconds. */
+const STORE_BACK_MS = 10_000;
+const PAUSE_MS = 250;
 
 /** A member that would do, as its request says it; what is not said is as its source has it. */
 export interface MemberWish extends Omit<ClaimRequest, 'size'> {
@@ -103,7 +107,8 @@ async function repeated(deps: Deps, attempt: Attempt, request: ClaimRequest): Pr
 /** A member that was claimed, unless the same request has come to something else meanwhile: then that one goes. */
 async function kept(deps: Deps, attempt: Attempt, request: ClaimRequest, record: SandboxRecord): Promise<ClaimOutcome> {
   const { id, spec, createdBy, createdAt } = record;
-  if (!(await lead(deps, attempt, { memberId: id, isFixed: true })) && attempt.lead.memberId !== id) {
+  const isLed = await onceStoreIsBack(() => lead(deps, attempt, { memberId: id, isFixed: true }));
+  if (!isLed && attempt.lead.memberId !== id) {
     const input = { id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' } as const;
     await deps.sagas.destroy(input, { actor: request.actor });
     return repeated(deps, attempt, request);
@@ -136,8 +141,20 @@ async function claimed(
     if (tries && error.code !== 'sandbox_busy') tries.miss = 'unfit';
     return null;
   }
-  const record = await store.sandboxes.get(id);
+  const record = await onceStoreIsBack(() => store.sandboxes.get(id));
   return record?.state === 'running' ? record : null; // it may have died, or been ended, at once
+}
+
+/** What is granted is the caller's: a store that has just gone away is waited for. @throws MayflyError store_unavailable */
+async function onceStoreIsBack<T>(look: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + STORE_BACK_MS; ; await delay(PAUSE_MS)) {
+    try {
+      return await look();
+    } catch (error) {
+      const isAway = error instanceof MayflyError && error.code === 'store_unavailable';
+      if (!isAway || Date.now() > deadline) throw error;
+    }
+  }
 }
 
 /** Also when too many ask it, so that Temporal does not take one more: then it is another's soon. */

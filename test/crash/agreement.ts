@@ -6,6 +6,7 @@ import type { CensusPlace, Finding, FindingKind } from './census/finding.ts';
 
 /** What a machine that is there has, each of its sandboxes. */
 const OF_EACH: readonly FindingKind[] = ['workspace', 'credentials', 'reservation'];
+const WITH_MACHINE: ReadonlySet<string> = new Set(['running', 'warm', 'paused', 'hibernated']);
 const UNDER_WAY = {
   sandboxes: ['requested', 'creating', 'restoring', 'destroying'],
   snapshots: ['creating', 'deleting'],
@@ -14,7 +15,7 @@ const UNDER_WAY = {
   commands: ['requested', 'running'],
 } as const;
 /** Runs that stay open for a while though nothing is under way, and those of the reconciler's schedule. */
-const IDLE_RUN = /^(?:events\/|reconcil|temporal-sys)/;
+const IDLE_RUN = /^(?:events\/|pool\/|reconcil|temporal-sys)/;
 const LOOK_EVERY_MS = 100;
 
 interface Stored {
@@ -155,7 +156,7 @@ export class Agreement {
 }
 
 function missingOf({ _id, state }: Stored, findings: readonly Finding[]): string[] {
-  if (state !== 'running' && state !== 'paused' && state !== 'hibernated') return [];
+  if (!WITH_MACHINE.has(state)) return [];
   const kinds = new Set(findings.filter(({ id }) => id === _id).map(({ kind }) => kind));
   const missing = OF_EACH.filter((kind) => !kinds.has(kind)).map(
     (kind) => `host: ${_id} is ${state}, and has no ${kind}`,

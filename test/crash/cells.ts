@@ -17,13 +17,13 @@ export interface Cell {
   victim: Victim;
 }
 
-/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from. */
+/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, and members of pools boot. */
 const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
   simulated: new Set<SagaName>(['hibernate', 'wake']),
-  libvirt: new Set<SagaName>(['capture', 'forget']),
+  libvirt: new Set<SagaName>(['capture', 'forget', 'claim', 'fill a pool']),
 };
 /** Nobody's machine runs yet, or any more. */
-const WITHOUT_MACHINE: ReadonlySet<SagaName> = new Set<SagaName>(['delete source', 'capture']);
+const WITHOUT_MACHINE: ReadonlySet<SagaName> = new Set<SagaName>(['delete source', 'capture', 'fill a pool']);
 
 export function nameOf({ saga, point, fault, victim }: Cell): string {
   return `${saga}/${fault === '' ? '' : 'undo:'}${point}/${victim}`;

@@ -18,6 +18,7 @@ const OWN_SOURCE = 'server-';
 /** Takes away what a cell has made, as its users would: over the API. */
 export async function cleared(stage: Stage): Promise<void> {
   const { client } = stage;
+  for (const { name } of (await ask(() => client.pools.list())).items) await withoutPool(client, name);
   const { items } = await ask(() => client.listSandboxes({ limit: 20 }));
   await Promise.all(items.filter(({ state }) => !isFinal(state)).map(({ id }) => destroyed(client, id)));
   await Promise.all(items.map(({ id }) => withoutSnapshots(stage, id)));
@@ -38,6 +39,15 @@ export async function cleared(stage: Stage): Promise<void> {
 async function destroyed(client: MayflyClient, id: string): Promise<void> {
   const { state } = await ask(() => client.destroySandbox(id, WAIT));
   if (!isFinal(state)) await destroyed(client, id);
+}
+
+/** One whose answer was not heard is gone when it is asked again. */
+export async function withoutPool(client: MayflyClient, name: string): Promise<void> {
+  try {
+    while ((await ask(() => client.pools.delete(name, WAIT))).state !== 'deleted');
+  } catch (error) {
+    if (!(error instanceof MayflyApiError && error.code === 'pool_not_found')) throw error;
+  }
 }
 
 async function withoutSnapshots({ client, made }: Stage, sandboxId: string): Promise<void> {

@@ -13,6 +13,7 @@ const CELLS = [
   'create/bootDomain.after/store',
   'create/undo:removeDomain.before/api',
   'destroy/lookAgain.after/temporal',
+  'claim/recordClaim.after/store',
 ];
 
 let root: string;

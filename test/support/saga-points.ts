@@ -32,6 +32,8 @@ const UNDO_OF_CREATE = { fault: 'verifySsh.after=error', steps: [...REMOVALS, 'l
  */
 export const SAGA_POINTS = {
   create: { steps: CREATE, control: ['userCaKeys', 'signCertificate', 'remember'], undos: [UNDO_OF_CREATE] },
+  claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
+  'fill a pool': { steps: [], control: ['recordPool', 'sightOfPool', 'memberInput'], undos: [] },
   destroy: { steps: [...REMOVALS, 'lookAgain'], control: ['remember'], undos: [] },
   snapshot: {
     steps: ['saveSnapshot', 'verifySnapshot'],
@@ -137,7 +139,6 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   lookAtMachine: 'only looks',
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
-  greet: 'workflows/claim.integration',
   silentAmong: 'only looks',
 };
 

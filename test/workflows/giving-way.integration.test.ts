@@ -72,6 +72,26 @@ describe.concurrent('what a project may have', () => {
     await pool.end();
   });
 
+  test('is claimed and given up at once: each member is one caller’s or gone, and all are served', async ({
+    mayfly,
+  }) => {
+    const pool = await limitedPool(mayfly, { sandboxes: 6 });
+    await pool.set({ min: 6, max: 6 }, FOR_LONG);
+    const members = await pool.warm(6);
+    const { create } = callsIn(door, pool, mayfly);
+    const wishes = [{}, { boot: 'cold' }, {}, { boot: 'cold' }, {}, { boot: 'cold' }];
+    const answers = await Promise.all(wishes.map((wish) => create(wish)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(201));
+    expect(new Set(answers.map(({ told }) => told.id)).size).toBe(6);
+    for (const { id } of members) {
+      const { state, stopReason, pool: membership } = await mayfly.record(id);
+      const isSomebodys = answers.some(({ told }) => told.id === id);
+      expect(membership?.claimedBy !== null).toBe(isSomebodys);
+      expect([state, stopReason]).toEqual(isSomebodys ? ['running', null] : ['destroyed', 'retired']);
+    }
+    await pool.end();
+  });
+
   test('loses no member to what it may not have anyway', async ({ mayfly }) => {
     const pool = await limitedPool(mayfly, { memoryMib: 192 });
     await pool.set({ min: 3, max: 3 }, FOR_LONG);
