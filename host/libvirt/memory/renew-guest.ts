@@ -1,5 +1,8 @@
 import { FROZEN_LIST } from '../guest/freezer.ts';
+import { STEP_CLOCK } from '../guest/step-clock.ts';
 
+/** In memory: the timers of the calendar that a template has stopped, a line. They begin anew when the clock is right. */
+export const STOPPED_TIMERS = '/run/mayfly-timers';
 /** Of host randomness that a guest is given. */
 export const ENTROPY_BYTES = 64;
 
@@ -11,18 +14,18 @@ export const ENTROPY_BYTES = 64;
  * /dev/urandom is used a minute later. SIOCSIFHWADDR of linux/sockios.h; system calls by their numbers, which perl has no
  * names for. Nothing that ran before runs until the last lines, so a failure leaves it stopped, without a network; a guest
  * whose memory was saved while it was being thawed is refused.
+ * In a guest of a template the journal starts anew too, with what it had been given: its service manager keeps that, and starts
+ * it as soon as it runs itself.
  * cloud-init goes by the instance whose semaphores it finds, mayfly-seed by its record; either is written once the rest is on
  * disk, and until then a boot takes the same identity from the seed.
  */
 export const RENEW = String.raw`use strict;
-use Config;
+${STEP_CLOCK}
 $ENV{PATH} = '/usr/sbin:/usr/bin:/sbin:/bin';
 umask 022;
 my $list = '${FROZEN_LIST}';
 my $ssh = -d '/etc/ssh/mayfly' ? '/etc/ssh/mayfly/' : '/etc/ssh/mayfly_';
-my %calls = $Config{archname} =~ /^x86_64/ ? (settimeofday => 164, mount => 165)
-  : $Config{archname} =~ /^aarch64/ ? (settimeofday => 170, mount => 40)
-  : die "no guest of $Config{archname}\n";
+my $mount = $Config{archname} =~ /^x86_64/ ? 165 : 40;
 my %files = (
   'host-key' => ['/etc/ssh/ssh_host_ed25519_key', 0600], 'host-key.pub' => ['/etc/ssh/ssh_host_ed25519_key.pub', 0644],
   map { ($_ => [$ssh . $_, 0644]) } qw(user_ca.pub principals revoked_keys),
@@ -52,11 +55,7 @@ sub nic_with {
 }
 
 my %keys = (
-  time => sub {
-    my ($s, $ms) = $_[0] =~ /^(\d+)\.(\d{3})$/ or die "time\n";
-    my $t = pack('qq', $s, $ms * 1000);
-    syscall($calls{settimeofday}, $t, 0) == 0 or die "settimeofday: $!\n";
-  },
+  late => sub { $_[0] =~ /^-?\d+$/ ? step_clock($_[0]) : die "late\n" },
   entropy => sub {
     my $b = pack('H*', $_[0]);
     length($b) == ${ENTROPY_BYTES} or die "entropy\n";
@@ -108,8 +107,10 @@ if (defined $name) {
   }
   my ($boot, $seen) = ('/run/mayfly-boot-id', '/proc/sys/kernel/random/boot_id');
   put($boot, line('/proc/sys/kernel/random/uuid') . "\n", 0444);
-  syscall($calls{mount}, $boot, $seen, 0, 4096, 0) == 0 or die "boot_id: $!\n";
+  syscall($mount, $boot, $seen, 0, 4096, 0) == 0 or die "boot_id: $!\n";
   kill 'HUP', line('/run/sshd.pid') or die "sshd: $!\n";
+  my $journal = '/sys/fs/cgroup/system.slice/systemd-journald.service/cgroup.procs';
+  kill 'KILL', split(/\n/, text($journal)) if !$leaves && -f $journal;
 }
 refuse_unfrozen();
 for my $group (split /\n/, text($list)) { put("$group/cgroup.freeze", '0') if -d $group }
@@ -123,6 +124,8 @@ if [ -d /var/lib/cloud/instance/sem ]; then
   cp -a /var/lib/cloud/instance/sem "/var/lib/cloud/instances/$1/"
 fi
 [ ! -d /var/lib/mayfly ] || echo "$1" >/var/lib/mayfly/instance-id
+if [ -s ${STOPPED_TIMERS} ]; then xargs systemctl start --no-block <${STOPPED_TIMERS}; fi
+rm -f ${STOPPED_TIMERS}
 END
 }
 print "renewed $nonce\n";`;

@@ -41,9 +41,9 @@ export class Renewal {
 
   /** @throws MayflyError boot_failed unless the guest has confirmed all of it */
   async renew(sandboxId: string, wish: Wish, signal: AbortSignal): Promise<void> {
-    await this.#whenAnswering(sandboxId, signal);
+    const aheadMs = await this.#whenAnswering(sandboxId, signal);
     const nonce = randomBytes(16).toString('hex');
-    const stdin = request(wish, nonce);
+    const stdin = request(wish, nonce, aheadMs);
     const options = { stdin, isSecret: true, timeoutMs: SCRIPT_TIMEOUT_MS, signal };
     const { exitCode, stdout, stderr } = await new AgentConsole(this.virsh, sandboxId).run(
       ['perl', '-e', RENEW],
@@ -54,9 +54,12 @@ export class Renewal {
     throw new MayflyError('boot_failed', `${sandboxId} did not take what makes it another machine: ${why}`);
   }
 
-  async #whenAnswering(sandboxId: string, signal: AbortSignal): Promise<void> {
+  /** @returns how far its clock is ahead, milliseconds */
+  async #whenAnswering(sandboxId: string, signal: AbortSignal): Promise<number> {
     const deadline = Date.now() + this.agentMs;
-    while (!(await this.agent.answers(sandboxId))) {
+    for (;;) {
+      const aheadMs = await this.agent.clockAheadMs(sandboxId);
+      if (aheadMs !== null) return aheadMs;
       signal.throwIfAborted();
       if (Date.now() > deadline) {
         throw new MayflyError(
@@ -69,9 +72,9 @@ export class Renewal {
   }
 }
 
-/** What {@link RENEW} reads. */
-export function request({ macs, identity, isUntouched = false }: Wish, nonce: string): string {
-  const lines = [`time ${(Date.now() / 1000).toFixed(3)}`, `entropy ${randomBytes(ENTROPY_BYTES).toString('hex')}`];
+/** What {@link RENEW} reads. @param aheadMs by which its clock is to be set back */
+export function request({ macs, identity, isUntouched = false }: Wish, nonce: string, aheadMs: number): string {
+  const lines = [`late ${-aheadMs}`, `entropy ${randomBytes(ENTROPY_BYTES).toString('hex')}`];
   for (const { woke, own } of macs) lines.push(`nic ${woke} ${own}`);
   if (!isUntouched) lines.push('leave network');
   if (identity) {

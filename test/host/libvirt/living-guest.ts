@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Clone } from '../../../host/hypervisor.ts';
+import type { Virsh } from '../../../host/libvirt/client/virsh.ts';
 import type { StepContext } from '../../../host/step-context.ts';
 import { ID_BYTES, sandboxIdFrom, snapshotIdFrom } from '../../../model/ids.ts';
 import type { SavedSnapshot, SnapshotKind } from '../../../model/snapshots/snapshot.ts';
@@ -18,6 +19,24 @@ export const newSnapshotId = () => snapshotIdFrom(randomBytes(ID_BYTES));
 export function expectRightTime(seconds: string | undefined, askedAt: number): void {
   expect(Number(seconds)).toBeGreaterThan(askedAt / 1_000 - 3);
   expect(Number(seconds)).toBeLessThan(Date.now() / 1_000 + 3);
+}
+
+/** More is a wrong clock, whoever asks. Milliseconds. */
+const CLOCK_MS = 200;
+
+/** The clock of a guest is its host's, as the quickest of a few answers of its guest agent says. */
+export async function expectClock(virsh: Virsh, sandboxId: string): Promise<void> {
+  let best = { least: Number.NEGATIVE_INFINITY, most: Number.POSITIVE_INFINITY };
+  for (let n = 0; n < 5; n++) {
+    const asked = Date.now();
+    const said = await virsh.run(['qemu-agent-command', sandboxId, '{"execute":"guest-get-time"}']);
+    const guest = (JSON.parse(said) as { return: number }).return / 1e6;
+    const ahead = { least: guest - Date.now(), most: guest - asked };
+    if (ahead.most - ahead.least < best.most - best.least) best = ahead;
+  }
+  process.stderr.write(`clock of ${sandboxId}: ${best.least.toFixed(0)} to ${best.most.toFixed(0)} ms ahead\n`);
+  expect(best.most).toBeGreaterThan(-CLOCK_MS);
+  expect(best.least).toBeLessThan(CLOCK_MS);
 }
 
 /** A sandbox of a real machine, logged in to by plain ssh. */

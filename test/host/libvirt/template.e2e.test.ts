@@ -1,96 +1,16 @@
 // @module-tag full
-import { randomBytes } from 'node:crypto';
 import { chmod, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { AgentConsole } from '../../../host/libvirt/guest/agent-console.ts';
-import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
-import type { BootWish } from '../../../model/sandbox/boot.ts';
-import { expectRightTime, newSnapshotId, stepContext } from './living-guest.ts';
+import { Created, makeTemplate, removeTemplate } from './created.ts';
+import { expectRightTime, stepContext } from './living-guest.ts';
 import { useMachine } from './machine.ts';
 
 const machine = useMachine();
-const PROJECT = 'alpha';
 let templateId: string;
 
-/** A sandbox that may wake from a template, made as a host makes it. */
-class Created {
-  readonly id = sandboxIdFrom(randomBytes(ID_BYTES));
-  #hostKey = '';
-  #address = '';
-
-  async make(boot: BootWish = 'auto', project = PROJECT): Promise<this> {
-    const { host, source, ca } = machine();
-    const request = {
-      sandboxId: this.id,
-      source,
-      snapshotId: null,
-      cpus: null,
-      memoryMib: null,
-      egress: 'none',
-    } as const;
-    const clone = await host.cloneDisk({ ...request, userCaKeys: [ca.publicKey], boot, project }, stepContext());
-    this.#hostKey = clone.hostKey;
-    return this;
-  }
-
-  async boot(): Promise<this> {
-    const { host } = machine();
-    await host.bootDomain(this.id, stepContext());
-    this.#address = (await host.awaitLease(this.id, stepContext())).address;
-    return this;
-  }
-
-  async run(command: string): Promise<string> {
-    return (await machine().ca.ssh(this.#address, this.#hostKey, this.id, command)).stdout.trim();
-  }
-
-  boots() {
-    return machine().host.bootOf(this.id);
-  }
-
-  async off(): Promise<void> {
-    await machine().host.removeDomain(this.id);
-    await machine().host.releaseLease(this.id);
-  }
-
-  async remove(): Promise<void> {
-    await this.off();
-    await machine().host.removeWorkspace(this.id);
-    expect((await machine().host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
-  }
-}
-
-/** Makes a template as its workflow does. @param meddle done by the guest when it has settled */
-async function makeTemplate(meddle?: string): Promise<string> {
-  const { host, virsh, source } = machine();
-  const [builderId, id] = [sandboxIdFrom(randomBytes(ID_BYTES)), newSnapshotId()];
-  const of = { source, cpus: null, memoryMib: null };
-  const nobody = { sandboxId: builderId, snapshotId: null, userCaKeys: [], isOffline: true };
-  await host.cloneDisk({ ...of, ...nobody, egress: 'none' }, stepContext());
-  try {
-    await host.bootDomain(builderId, stepContext());
-    await host.templates.settle(builderId, stepContext());
-    await host.templates.settle(builderId, stepContext());
-    if (meddle) await new AgentConsole(virsh, builderId).run(['/bin/sh', '-ec', meddle]);
-    await host.snapshots.save({ snapshotId: id, sandboxId: builderId, kind: 'full' }, stepContext());
-    const { savedAt } = await host.snapshots.verify(id, stepContext());
-    const key = await host.templates.keyOf({ ...of, project: PROJECT }, stepContext());
-    await host.templates.publish({ key: key ?? '', templateId: id, savedAt });
-    return id;
-  } finally {
-    await host.removeDomain(builderId);
-    await host.removeWorkspace(builderId);
-  }
-}
-
-async function removeTemplate(id: string): Promise<void> {
-  await machine().host.templates.retire(id);
-  await machine().host.snapshots.remove(id);
-}
-
 beforeAll(async () => {
-  templateId = await makeTemplate();
+  templateId = await makeTemplate(machine());
 });
 
 /** One a line; what a program draws first, too. */
@@ -109,7 +29,7 @@ const UNIQUE = [
 
 // Promise: what wakes from a template is nobody else, and nothing of its builder. Costs half a minute.
 test('sandboxes that wake from one template have nothing in common that tells them apart', async () => {
-  const sandboxes = await Promise.all([1, 2, 3].map(async () => (await new Created().make()).boot()));
+  const sandboxes = await Promise.all([1, 2, 3].map(async () => (await new Created(machine()).make()).boot()));
   const said: string[][] = [];
   for (const sandbox of sandboxes) {
     expect(await sandbox.boots()).toMatchObject({ way: 'template', why: null, templateId });
@@ -146,10 +66,10 @@ test('sandboxes that wake from one template have nothing in common that tells th
 });
 
 test('another project, and who asks for a cold one, boots', async () => {
-  const [other, cold] = [await new Created().make('auto', 'beta'), await new Created().make('cold')];
+  const [other, cold] = [await new Created(machine()).make('auto', 'beta'), await new Created(machine()).make('cold')];
   expect(await other.boots()).toMatchObject({ way: 'cold', why: 'no_template' });
   expect(await cold.boots()).toMatchObject({ way: 'cold', why: 'asked' });
-  const wish = new Created();
+  const wish = new Created(machine());
   await expect(wish.make('template', 'beta')).rejects.toMatchObject({ code: 'template_unavailable' });
   for (const sandbox of [other, cold, wish]) await sandbox.remove();
 });
@@ -157,15 +77,16 @@ test('another project, and who asks for a cold one, boots', async () => {
 // Promise: a guest that cannot be renewed reaches nobody; who asked for it gets one that has booted. Costs a minute.
 test('a wake that fails boots cold, in the same sandbox; after three none is tried', async () => {
   const { host } = machine();
-  const broken = await makeTemplate(
-    "printf '#!/bin/sh\\necho no >&2\\nexit 1\\n' >/usr/bin/perl.new; chmod 755 /usr/bin/perl.new; mv /usr/bin/perl.new /usr/bin/perl",
-  );
-  const first = await (await new Created().make()).boot();
+  const broken = await makeTemplate(machine(), {
+    after:
+      "printf '#!/bin/sh\\necho no >&2\\nexit 1\\n' >/usr/bin/perl.new; chmod 755 /usr/bin/perl.new; mv /usr/bin/perl.new /usr/bin/perl",
+  });
+  const first = await (await new Created(machine()).make()).boot();
   expect(await first.boots()).toEqual({ way: 'cold', why: 'template_failed', templateId: null, ageSeconds: null });
   expect(await first.run("hostname; perl -e 'print 1'")).toBe(`${first.id}\n1`);
   await first.remove();
   for (let n = 0; n < 2; n++) {
-    const wish = await new Created().make('template');
+    const wish = await new Created(machine()).make('template');
     await expect(host.bootDomain(wish.id, stepContext())).rejects.toMatchObject({ code: 'boot_failed' });
     expect((await host.whereabouts(wish.id)).domain).toBe('absent');
     await wish.remove();
@@ -177,28 +98,28 @@ test('a wake that fails boots cold, in the same sandbox; after three none is tri
     isReady: false,
     lastFailure: expect.stringContaining('no'),
   });
-  const fourth = await new Created().make();
+  const fourth = await new Created(machine()).make();
   expect(await fourth.boots()).toMatchObject({ way: 'cold', why: 'no_template' });
   await fourth.remove();
-  await removeTemplate(broken);
+  await removeTemplate(machine(), broken);
 });
 
 test('memory, or a disk, that is not what was saved is not woken; a template that is removed stays for those that refer to it', async () => {
   const { host, state } = machine();
   for (const [n, file] of ['memory.save', 'vda.qcow2'].entries()) {
-    const id = await makeTemplate();
-    const sandbox = n === 0 ? await new Created().make() : null;
+    const id = await makeTemplate(machine());
+    const sandbox = n === 0 ? await new Created(machine()).make() : null;
     const path = join(state.snapshot(id), file);
     await flip(path);
-    const created = await (sandbox ?? (await new Created().make())).boot();
+    const created = await (sandbox ?? (await new Created(machine()).make())).boot();
     expect(await created.boots()).toMatchObject({ way: 'cold', why: n === 0 ? 'template_failed' : 'template_changed' });
     expect((await host.templates.uses()).find((one) => one.templateId === id)?.isReady).toBe(false);
     expect(await created.run('hostname')).toBe(created.id);
     await created.remove();
-    await removeTemplate(id);
+    await removeTemplate(machine(), id);
   }
-  const id = await makeTemplate();
-  const living = await (await new Created().make()).boot();
+  const id = await makeTemplate(machine());
+  const living = await (await new Created(machine()).make()).boot();
   await host.templates.retire(id);
   expect((await host.snapshots.remove(id)).keptFor).toContain(living.id);
   await expect(stat(join(state.snapshot(id), 'memory.save'))).rejects.toMatchObject({ code: 'ENOENT' });

@@ -1,0 +1,18 @@
+import { stepContext } from './living-guest.ts';
+import type { TestMachine } from './machine.ts';
+
+/** What differs between two snapshots: `added /path`, `changed /path: content, mtime`, in the order of their names. */
+export async function changesOf(
+  { host }: TestMachine,
+  before: string,
+  after: string,
+  within: string[] = [],
+): Promise<string[]> {
+  const found: string[] = [];
+  for await (const record of host.snapshots.compare({ before, after, within }, stepContext().signal)) {
+    if (record.line !== 'change') continue;
+    const what = record.change === 'changed' ? `: ${record.what.join(', ')}` : '';
+    found.push(`${record.change} ${typeof record.path === 'string' ? record.path : record.path.base64}${what}`);
+  }
+  return found.toSorted();
+}

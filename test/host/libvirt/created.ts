@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
+import { AgentConsole } from '../../../host/libvirt/guest/agent-console.ts';
+import { ID_BYTES, sandboxIdFrom } from '../../../model/ids.ts';
+import type { Boot, BootWish } from '../../../model/sandbox/boot.ts';
+import { newSnapshotId, stepContext } from './living-guest.ts';
+import type { TestMachine } from './machine.ts';
+
+const PROJECT = 'alpha';
+
+/** A sandbox that may wake from a template, made as a host makes it. */
+export class Created {
+  readonly id = sandboxIdFrom(randomBytes(ID_BYTES));
+  hostKey = '';
+  address = '';
+
+  constructor(private readonly machine: TestMachine) {}
+
+  async make(boot: BootWish = 'auto', project = PROJECT): Promise<this> {
+    const { host, source, ca } = this.machine;
+    const of = { sandboxId: this.id, source, snapshotId: null, cpus: null, memoryMib: null };
+    const request = { ...of, userCaKeys: [ca.publicKey], boot, project };
+    this.hostKey = (await host.cloneDisk({ ...request, egress: 'none' }, stepContext())).hostKey;
+    return this;
+  }
+
+  async boot(): Promise<this> {
+    const { host } = this.machine;
+    await host.bootDomain(this.id, stepContext());
+    this.address = (await host.awaitLease(this.id, stepContext())).address;
+    return this;
+  }
+
+  async run(command: string): Promise<string> {
+    return (await this.machine.ca.ssh(this.address, this.hostKey, this.id, command)).stdout.trim();
+  }
+
+  boots(): Promise<Boot | null> {
+    return this.machine.host.bootOf(this.id);
+  }
+
+  async off(): Promise<void> {
+    await this.machine.host.removeDomain(this.id);
+    await this.machine.host.releaseLease(this.id);
+  }
+
+  async remove(): Promise<void> {
+    await this.off();
+    await this.machine.host.removeWorkspace(this.id);
+    expect((await this.machine.host.look(this.id)).map((seen) => seen.absent)).toEqual([true, true, true]);
+  }
+}
+
+/** What the guest of a builder does as root, by its guest agent. */
+export interface Meddling {
+  /** When it has booted; it is settled after that. */
+  before?: string;
+  /** When it has settled. */
+  after?: string;
+  /** As `after`, with what it printed. */
+  look?: (said: string) => void;
+}
+
+/** Makes a template as its workflow does. */
+export async function makeTemplate(machine: TestMachine, { before, after, look }: Meddling = {}): Promise<string> {
+  const { host, virsh, source } = machine;
+  const [builderId, id] = [sandboxIdFrom(randomBytes(ID_BYTES)), newSnapshotId()];
+  const of = { source, cpus: null, memoryMib: null };
+  const nobody = { sandboxId: builderId, snapshotId: null, userCaKeys: [], isOffline: true };
+  const root = async (command: string) => {
+    const said = await new AgentConsole(virsh, builderId).run(['/bin/sh', '-ec', command]);
+    expect(said).toMatchObject({ exitCode: 0 });
+    return said.stdout;
+  };
+  await host.cloneDisk({ ...of, ...nobody, egress: 'none' }, stepContext());
+  try {
+    await host.bootDomain(builderId, stepContext());
+    await host.templates.settle(builderId, stepContext());
+    if (before !== undefined) await root(before);
+    await host.templates.settle(builderId, stepContext());
+    if (after !== undefined) {
+      const said = await root(after);
+      look?.(said);
+    }
+    await host.snapshots.save({ snapshotId: id, sandboxId: builderId, kind: 'full' }, stepContext());
+    const { savedAt } = await host.snapshots.verify(id, stepContext());
+    const key = await host.templates.keyOf({ ...of, project: PROJECT }, stepContext());
+    await host.templates.publish({ key: key ?? '', templateId: id, savedAt });
+    return id;
+  } finally {
+    await host.removeDomain(builderId);
+    await host.removeWorkspace(builderId);
+  }
+}
+
+export async function removeTemplate({ host }: TestMachine, id: string): Promise<void> {
+  await host.templates.retire(id);
+  await host.snapshots.remove(id);
+}
