@@ -7,7 +7,7 @@ import { AgentConsole } from './agent-console.ts';
 /** In memory, so that it is in the saved memory too: the cgroups that were frozen, one a line. */
 export const FROZEN_LIST = '/run/mayfly-frozen';
 /** The process that freezes, and the last attempt that is over: whichever of the two scripts comes second sees the other. */
-const FREEZER = '/run/mayfly-freezer';
+export const FREEZER = '/run/mayfly-freezer';
 const OVER = '/run/mayfly-thawed';
 
 /** What writing all to disk may take. Milliseconds. */

@@ -1,4 +1,4 @@
-import { FROZEN_LIST } from '../guest/freezer.ts';
+import { FREEZER, FROZEN_LIST } from '../guest/freezer.ts';
 import { STEP_CLOCK } from '../guest/step-clock.ts';
 
 /** In memory: the timers of the calendar that a template has stopped, a line. They begin anew when the clock is right. */
@@ -14,7 +14,7 @@ export const ENTROPY_BYTES = 64;
  * /dev/urandom is used a minute later. SIOCSIFHWADDR of linux/sockios.h; system calls by their numbers, which perl has no
  * names for. Nothing that ran before runs until the last lines, so a failure leaves it stopped, without a network; a guest
  * whose memory was saved while it was being thawed is refused.
- * In a guest of a template the journal starts anew too, with what it had been given: its service manager keeps that, and starts
+ * In a guest of a template the journal starts anew too, empty, with the streams that it had: its service manager keeps that, and starts
  * it as soon as it runs itself.
  * cloud-init goes by the instance whose semaphores it finds, mayfly-seed by its record; either is written once the rest is on
  * disk, and until then a boot takes the same identity from the seed.
@@ -110,11 +110,15 @@ if (defined $name) {
   syscall($mount, $boot, $seen, 0, 4096, 0) == 0 or die "boot_id: $!\n";
   kill 'HUP', line('/run/sshd.pid') or die "sshd: $!\n";
   my $journal = '/sys/fs/cgroup/system.slice/systemd-journald.service/cgroup.procs';
-  kill 'KILL', split(/\n/, text($journal)) if !$leaves && -f $journal;
+  if (!$leaves && -f $journal) {
+    kill 'KILL', split(/\n/, text($journal));
+    unlink glob '/{run,var}/log/journal/*/*';
+    rmdir for glob '/{run,var}/log/journal/*';
+  }
 }
 refuse_unfrozen();
 for my $group (split /\n/, text($list)) { put("$group/cgroup.freeze", '0') if -d $group }
-put($list, '');
+unlink $list, '${FREEZER}';
 if (defined $name && !fork) {
   open(STDIN, '<', '/dev/null'); open(STDOUT, '>', '/dev/null'); open(STDERR, '>', '/dev/null');
   exec '/bin/sh', '-c', <<'END', 'mayfly', $name;

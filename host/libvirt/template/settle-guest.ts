@@ -39,7 +39,8 @@ done
 find /var/lib/cloud/instances -xdev -mindepth 2 ! -type d ! -path '*/sem/*' ! -name boot-finished -delete 2>/dev/null
 find /var/lib/cloud/data /run/cloud-init -xdev ! -type d ! -name status.json ! -name result.json ! -name 'cloud-id*' ! -name enabled -delete 2>/dev/null
 inside /var/lib/dhcp; inside /var/lib/dhclient; inside /var/lib/dhcpcd; inside /run/systemd/netif/leases
-inside /var/log/journal; inside /run/log/journal; inside /tmp; inside /var/tmp
+inside /var/log/journal; inside /run/log/journal
+find /tmp /var/tmp -xdev -mindepth 1 ! -type d -delete 2>/dev/null
 for p in /var/log/wtmp /var/log/btmp /var/log/lastlog /run/utmp; do [ ! -f "$p" ] || : >"$p"; done
 grep -rlF -- "$(cat /proc/sys/kernel/hostname)" /var/log 2>/dev/null | while read -r p; do : >"$p"; done
 # what was due while the template lies there is not due when it wakes, as it is not when a guest boots
