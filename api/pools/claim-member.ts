@@ -197,6 +197,8 @@ function isOf({ source, egress, state }: PoolRecord, { spec }: MemberWish): bool
   return state !== 'deleting' && source === spec.source && egress === spec.network.egress;
 }
 
-function contentOn({ sources }: HostRecord, source: string): string | null {
-  return sources.find(({ name }) => name === source)?.content ?? null;
+/** Undefined where the project has no such source, or none any more. */
+function contentOn({ sources }: HostRecord, source: string): string | null | undefined {
+  const own = sources.find(({ name }) => name === source);
+  return own && (own.content ?? null);
 }

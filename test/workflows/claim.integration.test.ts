@@ -12,6 +12,7 @@ import { retireMember } from '../../sagas/pools.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { TestDoor } from '../support/door.ts';
+import { eventually } from '../support/eventually.ts';
 import type { MayflyCase } from '../support/mayfly-case.ts';
 import { callsIn, TestPool } from '../support/pool.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -230,6 +231,23 @@ describe.concurrent('a pool', () => {
       }
     });
   }
+
+  // Promise: who may not use a source any more has nothing of it, however soon it was to be had. Costs 3 s.
+  test('a member of a source that its project may not use any more is not claimed', async ({ mayfly }) => {
+    const pool = await TestPool.in(mayfly);
+    await pool.set({ min: 1, max: 1 }, { lookMs: 60_000 });
+    const { call, create } = callsIn(door, pool, mayfly);
+    const { id } = await one(pool);
+    await mayfly.store.projects.change(pool.project, { sources: [] });
+    await eventually(
+      async () => ((await (await call('GET', '/v1/sources')).json()) as { items: unknown[] }).items,
+      (items) => items.length === 0,
+    );
+    const { status, told } = await create();
+    expect([status, told.code]).toEqual([404, 'source_not_found']);
+    expect((await mayfly.record(id)).state).toBe('warm');
+    await pool.end();
+  });
 
   test('a member on a host that is drained is not claimed', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
