@@ -7,7 +7,7 @@ import { membersGaveWay } from './giving-way.ts';
 type Deps = Pick<RequestDeps, 'store' | 'sagas'>;
 
 /** Members of pools that are given up are gone by then, or their host does not answer. Milliseconds. */
-const GIVEN_UP_WITHIN_MS = 10_000;
+const GIVEN_UP_WITHIN_MS = 20_000;
 
 /**
  * Has the quotas of the project count sandboxes, before anything of them is made. Members of its pools that nobody has claimed

@@ -59,7 +59,7 @@ describe.concurrent('an Idempotency-Key', () => {
 
   test('leads to one sandbox when its member is another’s by the time it is asked again', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 1, max: 1 }, { patienceMs: 600_000, quietMs: 60_000 });
+    await pool.set({ min: 1, max: 1 }, { lookMs: 600_000, patienceMs: 600_000, quietMs: 600_000 });
     const [member] = await pool.warm(1);
     const headers = keyed();
     const dying = await dyingAt('claim', 'before');

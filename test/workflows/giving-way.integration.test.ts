@@ -16,6 +16,8 @@ afterAll(() => door.close());
 
 /** A pool that gave way makes no more as long as a test lasts. */
 const FOR_LONG = { retryMs: 600_000, longestRetryMs: 600_000 };
+/** Longer than a create waits for members to end. */
+const LATER = { retryMs: 25_000, longestRetryMs: 25_000 };
 /** Two of them leave no room on the host for a third, or for {@link OTHER_MIB}. */
 const LARGE_MIB = 45_000;
 const OTHER_MIB = 30_000;
@@ -60,7 +62,7 @@ describe.concurrent('what a project may have', () => {
 
   test('is made room in for each of several creates at once, and filled again when it is free', async ({ mayfly }) => {
     const pool = await limitedPool(mayfly, { sandboxes: 3 });
-    await pool.set({ min: 3, max: 3 });
+    await pool.set({ min: 3, max: 3 }, LATER);
     await pool.warm(3);
     const { create } = callsIn(door, pool, mayfly);
     const answers = await Promise.all([1, 2, 3].map(() => create({ boot: 'cold' })));

@@ -147,7 +147,8 @@ describe.concurrent('a pool', () => {
     mayfly,
   }) => {
     const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 1, max: 1 }, { patienceMs: 600_000, quietMs: 60_000 });
+    const set = () => pool.set({ min: 1, max: 1 }, { lookMs: 600_000, patienceMs: 600_000, quietMs: 600_000 });
+    await set();
     await pool.warm(1);
     const { create, call } = callsIn(door, pool, mayfly);
     const measured = async (name: string, labels = '') => {
@@ -166,6 +167,7 @@ describe.concurrent('a pool', () => {
     expect(await measured('mayfly_pool_claims_total', ',outcome="hit"')).toBe(1);
     expect(await measured('mayfly_pool_claims_total', ',outcome="empty"')).toBe(1);
     expect(await measured('mayfly_pool_members', ',state="warm"')).toBe(0);
+    await set(); // has it look
     const told = await pool.until(({ claims }) => claims.misses === 1);
     expect(told).toMatchObject({ claims: { hits: 1, misses: 1 }, idle: { mibHours: expect.any(Number) } });
     const answer = (await (await call('GET', `/v1/pools/${pool.name}`)).json()) as { idleMibHours: number };
