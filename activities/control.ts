@@ -7,6 +7,7 @@ import { createRevocationActivities } from './access/revocation.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
 import { createMemberActivities } from './pool/members.ts';
 import { createPoolActivities } from './pool/pool.ts';
+import { createSharedClaimActivities } from './pool/shared-claims.ts';
 import { createForgettingActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
 import { createPoolReconcileActivities } from './reconcile/pools.ts';
@@ -49,6 +50,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createForgettingActivities(deps),
     ...createPoolActivities(deps),
     ...createMemberActivities(deps),
+    ...createSharedClaimActivities(deps),
     ...createGivingWayActivities(deps),
     ...createPoolReconcileActivities(deps),
   };

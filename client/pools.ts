@@ -8,7 +8,15 @@ export type PoolSettings = Pick<PoolWish, 'source' | 'min' | 'max'> & {
   cpus?: number;
   memoryMib?: number;
   egress?: PoolWish['egress'];
+  /** For all projects: only operators may. `@default` false */
+  shared?: boolean;
 };
+
+/** Which of two that may be called alike. */
+export interface PoolOptions {
+  /** The one that all projects share: only operators see it. `@default` false: that of the project of the key */
+  shared?: boolean;
+}
 
 /** A member that nobody has claimed. */
 export interface PoolMemberState {
@@ -18,7 +26,9 @@ export interface PoolMemberState {
   warmAt: string | null;
 }
 
-export interface Pool extends Omit<PoolRecord, 'revision' | 'idle'> {
+export interface Pool extends Omit<PoolRecord, 'revision' | 'refills' | 'idle'> {
+  /** All projects share it. */
+  shared: boolean;
   members: PoolMemberState[];
   /** Memory that its members held while they were ready and nobody had claimed them. */
   idleMibHours: number;
@@ -43,17 +53,17 @@ export class Pools {
     return this.#transport.json({ method: 'GET', path: ALL }, options);
   }
 
-  get(name: string, options: CallOptions = {}): Promise<Pool> {
-    return this.#transport.json({ method: 'GET', path: pathOf(name) }, options);
+  get(name: string, options: PoolOptions & CallOptions = {}): Promise<Pool> {
+    return this.#transport.json({ method: 'GET', path: pathOf(name, options) }, options);
   }
 
   /** Returns it: `deleted`, each member with its proof, or `deleting` when the wait was over first. */
-  delete(name: string, options: WaitOptions & CallOptions = {}): Promise<Pool> {
+  delete(name: string, options: PoolOptions & WaitOptions & CallOptions = {}): Promise<Pool> {
     const headers = prefer(options.waitSeconds);
-    return this.#transport.json({ method: 'DELETE', path: pathOf(name), headers }, options);
+    return this.#transport.json({ method: 'DELETE', path: pathOf(name, options), headers }, options);
   }
 }
 
-function pathOf(name: string): string {
-  return `${ALL}/${encodeURIComponent(name)}`;
+function pathOf(name: string, { shared = false }: PoolOptions = {}): string {
+  return `${ALL}/${encodeURIComponent(name)}${shared ? '?project=-' : ''}`;
 }

@@ -16,6 +16,7 @@ import { Output } from './commands/output.ts';
 import { bringUpToDate } from './layout.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
+import { PoolShares } from './pools/pool-shares.ts';
 import { Pools } from './pools/pools.ts';
 import type { Anchor } from './register/anchor.ts';
 import { Register } from './register/register.ts';
@@ -39,6 +40,7 @@ export interface Store {
   sandboxes: Sandboxes;
   pools: Pools;
   poolMembers: PoolMembers;
+  poolShares: PoolShares;
   snapshots: Snapshots;
   captures: Captures;
   commands: Commands;
@@ -104,6 +106,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     sandboxes: new Sandboxes(connection, sealing),
     pools: new Pools(connection, sealing),
     poolMembers: new PoolMembers(connection),
+    poolShares: new PoolShares(connection),
     snapshots: new Snapshots(connection, sealing),
     captures: new Captures(connection, sealing),
     commands: new Commands(connection, sealing),

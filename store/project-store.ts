@@ -1,9 +1,9 @@
 import { MayflyError } from '../model/errors.ts';
 import type { HostRecord, KnownHost } from '../model/host.ts';
-import type { PoolRecord } from '../model/pools/pool.ts';
-import { mayUseSource, type Project } from '../model/project.ts';
+import { isShared, type PoolRecord, shareOf } from '../model/pools/pool.ts';
+import { mayUseSource, NO_PROJECT, ownerOfSource, type Project } from '../model/project.ts';
 import { type Counted, shortageOf } from '../model/project-limits.ts';
-import type { SandboxRecord } from '../model/sandbox/sandbox.ts';
+import { isUnclaimed, type SandboxRecord } from '../model/sandbox/sandbox.ts';
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
 import type { StoredPart } from '../model/snapshots/storage.ts';
 import { PRESENT_TEMPLATE_STATES } from '../model/templates/template.ts';
@@ -80,10 +80,27 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     pools: {
       get: async (of: Pick<PoolRecord, 'project' | 'name'>) => own(await store.pools.get(of)),
       list: async () => (await store.pools.all()).filter(isOwn),
-      /** Of the project whose key asks, as they were a second ago at most. */
-      known: async () => (await store.pools.known()).filter((pool) => pool.project === project),
+      /** Of the project whose key asks, then those that all share, as they were a second ago at most. */
+      known: async () => {
+        const all = await store.pools.known();
+        return [...all.filter((pool) => pool.project === project), ...all.filter(isShared)];
+      },
       members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
-      warm: () => store.poolMembers.warm(project),
+      /** That can be claimed. @param of the project whose key asks, or shared ones */
+      warm: (of: 'own' | 'shared') => store.poolMembers.warm(of === 'own' ? project : NO_PROJECT),
+      /** One that nobody has claimed, of the project whose key asks or shared. */
+      spare: async (id: string) => {
+        const record = await sandboxes.get(id);
+        const mayHave = record?.project === project || record?.project === NO_PROJECT;
+        return record && mayHave && isUnclaimed(record) ? record : null;
+      },
+      /** Whether the project whose key asks may have more of a shared one. */
+      isShareLeft: (pool: PoolRecord) => store.poolShares.isLeft(shareOf(pool, project)),
+      /** Whether all projects may use a source. */
+      mayShare: async (source: string) => {
+        const known = await store.projects.known();
+        return ownerOfSource(source, (id) => known.has(id)) === null;
+      },
       /** Of the project whose key asks, that nobody has claimed. */
       unclaimed: () => store.poolMembers.unclaimed(project),
     },

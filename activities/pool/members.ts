@@ -3,9 +3,9 @@ import { MayflyError } from '../../model/errors.ts';
 import { HOST_STALE_SECONDS, type HostRecord, holding, isPlaceable } from '../../model/host.ts';
 import { ID_BYTES, sandboxIdFrom } from '../../model/ids.ts';
 import { missingSource } from '../../model/images.ts';
-import type { MemberInput, PoolRecord } from '../../model/pools/pool.ts';
-import { mayUseSource } from '../../model/project.ts';
-import type { ProjectLimits } from '../../model/project-limits.ts';
+import { isShared, type MemberInput, type PoolRecord } from '../../model/pools/pool.ts';
+import { mayUseSource, type Project } from '../../model/project.ts';
+import { NO_LIMITS, type ProjectLimits } from '../../model/project-limits.ts';
 import { isFinal, type SandboxFailure } from '../../model/sandbox/sandbox.ts';
 import { alike } from '../../model/source-content.ts';
 import { sizeOfSource } from '../../model/source-size.ts';
@@ -35,12 +35,13 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       const { project: projectId, source, createdBy } = pool;
       const sandboxId = sandboxIdFrom(createHash('sha256').update(seed).digest().subarray(0, ID_BYTES));
       const projects = await store.projects.known();
-      const project = projects.get(projectId);
+      const project = isShared(pool) ? nobodys(pool) : projects.get(projectId);
       if (!project || project.deletedAt !== null) {
         throw new MayflyError('project_not_found', `There is no project ${projectId}.`);
       }
       if (!mayUseSource(project, source, (id) => projects.has(id))) {
-        throw new MayflyError('source_not_found', `The project ${projectId} may not use ${JSON.stringify(source)}.`);
+        const who = isShared(pool) ? 'A pool for all projects' : `The project ${projectId}`;
+        throw new MayflyError('source_not_found', `${who} may not use ${JSON.stringify(source)}.`);
       }
       const live = (await store.hosts.list()).filter((host) => isPlaceable(host));
       if (live.length === 0) {
@@ -53,7 +54,7 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       if (hosts.length === 0) throw new MayflyError('source_not_found', missingSource(source, live));
       const { hostIds, installations = {}, content } = alike(hosts, source);
       const size = sizeOfSource(source, hosts, pool);
-      await admission.sandbox(sandboxId, createdBy.apiKeyId);
+      if (!isShared(pool)) await admission.sandbox(sandboxId, createdBy.apiKeyId);
       const own = { ...project, limits: limitsOfMembers(project.limits) };
       await store.admissions.admit(own, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
       return { sandboxId, size, hostIds, installations, content: content ?? contentOn(hosts, hostIds[0], source) };
@@ -70,6 +71,11 @@ export function createMemberActivities({ store, reconciliation, admission }: Mem
       return { code: failure.code, message: `${failure.step}: ${failure.message}` };
     },
   };
+}
+
+/** Members of a shared pool count in no project before one claims them, and are of what all may use. */
+function nobodys({ project: id, createdAt }: PoolRecord): Project {
+  return { id, sources: null, limits: NO_LIMITS, createdAt, deletedAt: null };
 }
 
 /** Callers are left half of the creates of a minute: those alone can't be given back. */

@@ -1,5 +1,5 @@
 import { isLive } from '../../model/host.ts';
-import type { PoolMember, PoolRecord, PoolSight } from '../../model/pools/pool.ts';
+import { isShared, type PoolMember, type PoolRecord, type PoolSight } from '../../model/pools/pool.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
@@ -11,6 +11,7 @@ export function createPoolActivities({ store, reconciliation }: { store: Store; 
   return {
     async recordPool({ record }: { record: PoolRecord }): Promise<void> {
       await store.pools.put(record);
+      if (record.state === 'deleted' && isShared(record)) await store.poolShares.forget(record);
     },
 
     /** The record as it stands; null: there is none, or it was deleted. */

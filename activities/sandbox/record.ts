@@ -16,6 +16,7 @@ export interface Remembrance {
 }
 
 interface ClaimRemembrance extends Pick<Remembrance, 'sandboxId' | 'event'> {
+  /** Whose it is from then on. */
   project: string;
   changes: Partial<Omit<SandboxRecord, 'id' | 'project'>>;
 }

@@ -6,8 +6,11 @@ import type { Sagas } from '../../sagas/sagas.ts';
 /** One signal tells of all creates of so long: a run of a workflow takes only so many. Milliseconds. */
 const TOLD_EVERY_MS = 250;
 
-/** Why no member was had: none was ready that would do; others had them; those that were asked could not be had. */
-export const MISSES = ['empty', 'taken', 'unfit'] as const;
+/**
+ * Why no member was had: none was ready that would do; others had them; those that were asked could not be had; its project
+ * has had its share of a pool that all share, or may have no more sandboxes.
+ */
+export const MISSES = ['empty', 'taken', 'unfit', 'limited'] as const;
 export type Miss = (typeof MISSES)[number];
 
 /** Told how each create came out that might have had a member of a pool. */
@@ -22,22 +25,22 @@ type PoolOf = Pick<PoolRecord, 'project' | 'name'>;
 export class PoolDoor {
   readonly #untold = new Map<string, { pool: PoolOf; claims: PoolClaims }>();
   #isTelling = false;
-  readonly #asked = new Set<string>();
+  readonly #asked = new Map<string, Promise<unknown>>();
 
   constructor(
     private readonly deps: { sagas: Pick<Sagas, 'poolUsed'>; logger: Pick<Logger, 'info'> },
     private readonly count: ClaimCount,
   ) {}
 
-  /** Asks a member, unless somebody is asking it already: null then. */
-  async ask<T>(sandboxId: string, run: () => Promise<T>): Promise<T | null> {
-    if (this.#asked.has(sandboxId)) return null;
-    this.#asked.add(sandboxId);
-    try {
-      return await run();
-    } finally {
-      this.#asked.delete(sandboxId);
+  /** Asks a member, unless somebody is asking it already: null then. @param isPatient asks it after them */
+  async ask<T>(sandboxId: string, run: () => Promise<T>, isPatient: boolean): Promise<T | null> {
+    for (let other = this.#asked.get(sandboxId); other; other = this.#asked.get(sandboxId)) {
+      if (!isPatient) return null;
+      await other.catch(() => undefined); // whoever asked hears of it
     }
+    const asking = run().finally(() => this.#asked.delete(sandboxId));
+    this.#asked.set(sandboxId, asking);
+    return asking;
   }
 
   note({ project, name }: PoolOf, came: 'hit' | Miss): void {

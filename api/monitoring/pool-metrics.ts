@@ -10,7 +10,7 @@ const labelNames = ['project', 'pool'] as const;
 export function claimCounter(registry: Registry): ClaimCount {
   const claims = new Counter({
     name: 'mayfly_pool_claims_total',
-    help: 'Creates by what they had of a pool: hit; else none was ready (empty), others had them (taken), or they could not be had (unfit)',
+    help: 'Creates by what they had of a pool: hit; else none was ready (empty), others had them (taken), they could not be had (unfit), or its project may have no more (limited)',
     labelNames: [...labelNames, 'outcome'] as const,
     registers: [registry],
   });

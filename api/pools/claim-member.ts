@@ -1,27 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MayflyError } from '../../model/errors.ts';
-import { type HostRecord, isPlaceable } from '../../model/host.ts';
-import type { PoolRecord } from '../../model/pools/pool.ts';
+import { type ErrorCode, MayflyError } from '../../model/errors.ts';
+import { isShared } from '../../model/pools/pool.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { sizeOfSource } from '../../model/source-size.ts';
 import type { Lead } from '../../store/access/idempotency.ts';
-import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { Miss } from '../claims/pool-door.ts';
-import { shuffled } from '../claims/shuffled.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { Attempt } from '../http/idempotency.ts';
+import { candidates, isOf, type MemberWish } from './candidates.ts';
 
 /** Members that one request asks before it goes on without. Each answers at once, or within the time that its guest is given. */
 const TRIES = 3;
 /** A store that was started again is back by then. Milliseconds. */
 const STORE_BACK_MS = 10_000;
 const PAUSE_MS = 250;
-
-/** A member that would do, as its request says it; what is not said is as its source has it. */
-export interface MemberWish extends Omit<ClaimRequest, 'size'> {
-  size: { cpus: number | undefined; memoryMib: number | undefined };
-}
 
 export interface ClaimOutcome {
   /** Null: it is to be made. */
@@ -32,7 +24,7 @@ export interface ClaimOutcome {
 
 /** Members that were asked, and why none was had. */
 interface Tries {
-  count: number;
+  asked: Set<string>;
   miss: Miss;
 }
 
@@ -60,17 +52,23 @@ export async function claimMember(deps: Deps, attempt: Attempt, wish: () => Memb
   const pools = (await deps.store.pools.known()).filter((pool) => isOf(pool, wanted));
   const [pool] = pools;
   if (!pool) return NO_POOL;
-  const { request, members } = await candidates(deps, pools, wanted);
-  const tries: Tries = { count: 0, miss: members.length === 0 ? 'empty' : 'taken' };
-  for (const { id } of members) {
-    if (tries.count === TRIES) break;
-    const outcome = await deps.poolDoor.ask(id, () => tried(deps, attempt, request, id, tries));
+  const { request, members, isLimited } = await candidates(deps.store, pools, wanted);
+  const tries: Tries = { asked: new Set(), miss: members.length > 0 ? 'taken' : isLimited ? 'limited' : 'empty' };
+  // Those of a shared pool that somebody is asking may be refused to them, for what they have had.
+  const again = members.filter((member) => isShared(member.pool)).map((member) => ({ ...member, isPatient: true }));
+  for (const { id, pool: its, isPatient } of [
+    ...members.map((member) => ({ ...member, isPatient: false })),
+    ...again,
+  ]) {
+    if (tries.asked.size === TRIES || tries.miss === 'limited') break;
+    if (tries.asked.has(id)) continue;
+    const outcome = await deps.poolDoor.ask(id, () => tried(deps, attempt, request, id, tries), isPatient);
     if (outcome === null) continue;
-    if (outcome.record) deps.poolDoor.note({ ...pool, name: outcome.record.pool?.name ?? pool.name }, 'hit');
+    if (outcome.record) deps.poolDoor.note(its, 'hit');
     return outcome;
   }
   deps.poolDoor.note(pool, tries.miss);
-  const isAlone = tries.count === 0 || (await lead(deps, attempt, OWN));
+  const isAlone = tries.asked.size === 0 || (await lead(deps, attempt, OWN));
   return isAlone ? MISSED : repeated(deps, attempt, request);
 }
 
@@ -82,7 +80,7 @@ async function tried(
   id: string,
   tries: Tries,
 ): Promise<ClaimOutcome | null> {
-  tries.count++;
+  tries.asked.add(id);
   if (!(await lead(deps, attempt, { memberId: id, isFixed: false }))) return repeated(deps, attempt, request);
   const record = await claimed(deps, id, request, tries);
   return record && kept(deps, attempt, request, record);
@@ -98,7 +96,8 @@ async function repeated(deps: Deps, attempt: Attempt, request: ClaimRequest): Pr
     }
     const present = await deps.store.sandboxes.get(memberId);
     if (isFixed) return { record: present, isMissed: false };
-    const record = await claimed(deps, memberId, { ...request, size: present?.size ?? request.size });
+    const { size = request.size } = present ?? (await deps.store.pools.spare(memberId)) ?? {};
+    const record = await claimed(deps, memberId, { ...request, size });
     if (record) return kept(deps, attempt, request, record);
     if (await lead(deps, attempt, OWN)) return MISSED;
   }
@@ -138,7 +137,7 @@ async function claimed(
     await sagas.claim(id, request);
   } catch (error) {
     if (!(error instanceof MayflyError) || !isRefusal(error)) throw error;
-    if (tries && error.code !== 'sandbox_busy') tries.miss = 'unfit';
+    if (tries) tries.miss = MISS_OF[error.code] ?? 'unfit';
     return null;
   }
   const record = await onceStoreIsBack(() => store.sandboxes.get(id));
@@ -162,43 +161,19 @@ function isRefusal({ code, options }: MayflyError): boolean {
   return REFUSED.has(code) || (code === 'temporal_unavailable' && options.mayHaveBegun === false);
 }
 
-/** It is another's, ends, or is not what is wanted; whatever else is wrong with it, another may do. */
+/** It is another's, ends, is not what is wanted, or more than the project may have; whatever else is wrong with it, another may do. */
 const REFUSED: ReadonlySet<string> = new Set([
   'sandbox_busy',
   'sandbox_ended',
   'sandbox_not_running',
   'sandbox_not_found',
+  'project_quota_exceeded',
+  'quota_exceeded',
   'internal',
 ]);
 
-/** Members that might be had, in no order: of many requests at once, each begins with another. */
-async function candidates(
-  { store }: Deps,
-  pools: readonly PoolRecord[],
-  wanted: MemberWish,
-): Promise<{ request: ClaimRequest; members: StoredMember[] }> {
-  const { source, network } = wanted.spec;
-  const [warm, hosts] = await Promise.all([store.pools.warm(), store.hosts.list()]);
-  const size = sizeOfSource(source, hosts, wanted.size);
-  const placeable = hosts.filter((host) => isPlaceable(host));
-  const contents = new Map(placeable.map((host) => [host.id, contentOn(host, source)]));
-  const fits = (member: StoredMember) =>
-    pools.some(({ name, revision }) => member.pool?.name === name && member.pool.revision === revision) &&
-    member.source === source &&
-    member.egress === network.egress &&
-    member.size?.cpus === size.cpus &&
-    member.size.memoryMib === size.memoryMib &&
-    member.hostId !== null &&
-    contents.get(member.hostId) === member.pool?.content;
-  return { request: { ...wanted, size }, members: shuffled(warm.filter(fits)) };
-}
-
-function isOf({ source, egress, state }: PoolRecord, { spec }: MemberWish): boolean {
-  return state !== 'deleting' && source === spec.source && egress === spec.network.egress;
-}
-
-/** Undefined where the project has no such source, or none any more. */
-function contentOn({ sources }: HostRecord, source: string): string | null | undefined {
-  const own = sources.find(({ name }) => name === source);
-  return own && (own.content ?? null);
-}
+const MISS_OF: Partial<Record<ErrorCode, Miss>> = {
+  sandbox_busy: 'taken',
+  project_quota_exceeded: 'limited',
+  quota_exceeded: 'limited',
+};

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { idleUntil } from '../../model/pools/idle.ts';
-import { POOL_STATES, type PoolRecord } from '../../model/pools/pool.ts';
+import { isShared, POOL_STATES, type PoolRecord } from '../../model/pools/pool.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import { actor, instant, printable, SOURCE_NAME_PATTERN, whole } from '../http/schemas.ts';
 
@@ -15,11 +15,10 @@ export const poolParams = z.strictObject({
 });
 
 export const poolQuery = z.strictObject({
-  project: z
-    .string()
-    .max(63)
-    .optional()
-    .openapi({ description: 'Of that project; only operators see those of others. Else of the key that asks' }),
+  project: z.string().max(63).optional().openapi({
+    description:
+      'Of that project; only operators see those of others. `-`: one that all projects share. Else of the key that asks',
+  }),
 });
 
 export const setPool = z
@@ -32,14 +31,19 @@ export const setPool = z
     egress: z.enum(['none', 'internet']).optional(),
     min: whole(LIMITS.poolMembers, 'sandboxes'),
     max: whole(LIMITS.poolMembers, 'sandboxes'),
+    shared: z.boolean().optional().openapi({
+      description:
+        "For all projects: operators may. Its members are no project's until one claims them. Default: false",
+    }),
   })
   .refine(({ min, max }) => min <= max, { message: 'must not be less than min', path: ['max'] })
   .openapi('SetPool');
 
 export const poolAnswer = z
   .object({
-    project: z.string(),
+    project: z.string().openapi({ description: '`-`: of none, all share it' }),
     name: z.string(),
+    shared: z.boolean(),
     source: z.string(),
     cpus: z.int().nullable(),
     memoryMib: z.int().nullable(),
@@ -78,6 +82,7 @@ export function poolView(pool: PoolRecord, members: readonly StoredMember[]): z.
   return {
     project,
     name,
+    shared: isShared(pool),
     source,
     cpus,
     memoryMib,

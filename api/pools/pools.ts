@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { PoolInput, PoolRecord } from '../../model/pools/pool.ts';
+import { NO_PROJECT } from '../../model/project.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
@@ -20,7 +21,7 @@ const listAll = createRoute({
   tags,
   middleware: [requires('sandboxes:read')],
   operationId: 'listPools',
-  summary: 'List the pools of the project of the key that asks; operators see all',
+  summary: 'List the pools of the project of the key that asks; operators see all, also those that projects share',
   request: { query: noQuery },
   responses: { 200: json('All pools', pageOf(poolAnswer)), ...problems() },
 });
@@ -84,19 +85,29 @@ export function poolRoutes(app: App): void {
   });
   app.openapi(setOne, async (c) => {
     const { name } = c.req.valid('param');
-    const { cpus = null, memoryMib = null, egress = 'none', ...rest } = c.req.valid('json');
+    const { cpus = null, memoryMib = null, egress = 'none', shared = false, ...rest } = c.req.valid('json');
     const deps = c.get('deps');
+    if (shared) await refuseSharing(c, rest.source);
     await refuseUnplaceable(deps.store, rest.source);
     const actor = actorOf(c);
+    const project = shared ? NO_PROJECT : actor.project;
     const at = new Date().toISOString();
-    await deps.sagas.setPool({ project: actor.project, name, wish: { ...rest, cpus, memoryMib, egress }, actor, at });
-    return c.json(await viewOf(deps, await requirePool(c, name)), 200);
+    await deps.sagas.setPool({ project, name, wish: { ...rest, cpus, memoryMib, egress }, actor, at });
+    return c.json(await viewOf(deps, await requirePool(c, name, project)), 200);
   });
   app.openapi(deleteOne, async (c) => {
     const { name } = c.req.valid('param');
     const { project } = c.req.valid('query');
     return serialised(await answerDelete(c, name, project, c.req.valid('header').prefer));
   });
+}
+
+/** @throws MayflyError forbidden, source_not_found */
+async function refuseSharing(c: Context<Env>, source: string): Promise<void> {
+  const { store } = c.get('deps');
+  if (!store.viewer.isOperator) throw new MayflyError('forbidden', 'Only operators set a pool that projects share.');
+  if (await store.pools.mayShare(source)) return;
+  throw new MayflyError('source_not_found', `${JSON.stringify(source)} is one project's: no pool of it can be shared.`);
 }
 
 async function viewOf({ store }: RequestDeps, pool: PoolRecord) {

@@ -9,7 +9,10 @@ import { mebibytes } from '../terminal/quantities.ts';
 import { POOL_HEADER, poolLines, poolRow } from './pool-text.ts';
 
 const NAME = { name: { type: 'positional', description: 'Name of a pool', required: true } } as const satisfies ArgsDef;
-const ONE = { ...NAME, ...JSON_OPTION } as const satisfies ArgsDef;
+const SHARED = {
+  shared: { type: 'boolean', description: 'The one that all projects share (operators)' },
+} as const satisfies ArgsDef;
+const ONE = { ...NAME, ...SHARED, ...JSON_OPTION } as const satisfies ArgsDef;
 const SETTINGS = {
   ...NAME,
   source: { type: 'positional', description: 'Name of the golden VM (`mayfly source list`)', required: true },
@@ -18,9 +21,10 @@ const SETTINGS = {
   cpus: { type: 'string', description: "Virtual CPUs, else the source's" },
   memory: { type: 'string', valueHint: '512M', description: "Memory, such as 512M or 2G, else the source's" },
   egress: { type: 'enum', options: ['none', 'internet'], description: 'What the guests can reach (default: none)' },
+  shared: { type: 'boolean', description: 'For all projects (operators)' },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
-const REMOVAL = { ...NAME, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;
+const REMOVAL = { ...NAME, ...SHARED, ...WAIT_OPTION, ...JSON_OPTION } as const satisfies ArgsDef;
 
 /** `mayfly pool set|list|show|rm` */
 export function poolCommand(io: Io) {
@@ -45,6 +49,7 @@ function setPool(io: Io) {
         ...(args.cpus && { cpus: wholeNumber('cpus', args.cpus, cpus.min, cpus.max) }),
         ...(args.memory && { memoryMib: mebibytes('memory', args.memory, memoryMib) }),
         ...(args.egress && { egress: args.egress }),
+        ...(args.shared && { shared: true }),
       };
       const pool = await connect(io).pools.set(args.name, settings, { signal: io.signal });
       if (args.json) io.printJson(pool);
@@ -73,7 +78,7 @@ function showPool(io: Io) {
     args: ONE,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ONE);
-      const pool = await connect(io).pools.get(args.name, { signal: io.signal });
+      const pool = await connect(io).pools.get(args.name, { shared: args.shared === true, signal: io.signal });
       if (args.json) io.printJson(pool);
       else for (const line of poolLines(pool)) io.print(line);
       return EXIT.ok;
@@ -87,7 +92,7 @@ function removePool(io: Io) {
     args: REMOVAL,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, REMOVAL);
-      const options = { waitSeconds: waitSeconds(args.wait), signal: io.signal };
+      const options = { shared: args.shared === true, waitSeconds: waitSeconds(args.wait), signal: io.signal };
       const pool = await connect(io).pools.delete(args.name, options);
       if (args.json) io.printJson(pool);
       else for (const line of poolLines(pool)) io.print(line);

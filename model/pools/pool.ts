@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import { NO_PROJECT } from '../project.ts';
 import type { Size } from '../project-limits.ts';
 import type { Actor, Egress, SandboxFailure } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
@@ -30,6 +31,7 @@ export interface PoolClaims {
 
 /** The record of a pool: `_id` is `<project>/<name>`. Written by its own workflow's activities only. */
 export interface PoolRecord extends PoolWish {
+  /** {@link NO_PROJECT}: all projects share it. */
   project: string;
   name: string;
   /** Raised whenever what its members are changes: those of an earlier one are claimed no more. */
@@ -37,6 +39,8 @@ export interface PoolRecord extends PoolWish {
   state: PoolState;
   /** Members that it wants to have now. */
   wanted: number;
+  /** How often it has been filled. `@default` 0 */
+  refills?: number;
   /** Why it has fewer; null: it has them, or they are being made. */
   reason: string | null;
   /** When it tries again, ISO 8601; null: it does not wait. */
@@ -144,6 +148,16 @@ export function poolIdOf({ project, name }: Pick<PoolRecord, 'project' | 'name'>
 
 export function poolWorkflowIdOf(of: Pick<PoolRecord, 'project' | 'name'>): string {
   return `pool/${poolIdOf(of)}`;
+}
+
+/** Whether its members are whose project claims them. Until then they are no project's. */
+export function isShared({ project }: Pick<PoolRecord, 'project'>): boolean {
+  return project === NO_PROJECT;
+}
+
+/** What a project may have of a shared pool until that is filled again: half of it, so that others find some. */
+export function shareOf(pool: PoolRecord, project: string) {
+  return { pool, project, refill: pool.refills ?? 0, most: Math.max(1, Math.floor(pool.wanted / 2)) };
 }
 
 /** Whether members made for one wish are what the other asks for. */

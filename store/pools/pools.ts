@@ -38,6 +38,7 @@ export class Pools {
       revision: NUMBER,
       state: { type: String, required: true, enum: POOL_STATES },
       wanted: NUMBER,
+      refills: { type: Number },
       reason: SEALED,
       retryAt: NULLABLE_TEXT,
       idle: { type: strictPart({ mibHours: NUMBER, at: NAME }), required: true },

@@ -163,13 +163,13 @@ export class Sandboxes {
   }
 
   /**
-   * Gives a member of a pool to the caller who has claimed it. Again, it changes nothing.
+   * Gives a member of a pool to the caller who has claimed it, and its project. Again, it changes nothing.
    * @throws MayflyError name_taken, sandbox_not_found
    */
   async claim({ id, project }: Pick<SandboxRecord, 'id' | 'project'>, changes: Claimed): Promise<SandboxRecord> {
     checkId(id);
     const { name = null } = changes;
-    const set = { ...setOf(changes), ...(name !== null && { heldName: heldNameOf(project, name) }) };
+    const set = { ...setOf(changes), project, ...(name !== null && { heldName: heldNameOf(project, name) }) };
     try {
       const claimed = await this.#change(this.#alive, id, set);
       if (claimed) return recordOf(claimed);

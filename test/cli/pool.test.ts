@@ -5,6 +5,7 @@ import { askedBy } from './run-line.ts';
 const POOL = {
   project: 'default',
   name: 'web',
+  shared: false,
   source: 'golden',
   cpus: null,
   memoryMib: 512,
@@ -57,5 +58,20 @@ describe('mayfly pool', () => {
     const removed = await cli(['pool', 'rm', 'web'], { ...POOL, state: 'deleted', members: [] });
     expect([removed.code, removed.asked]).toEqual([0, 'DELETE /v1/pools/web ']);
     expect((await cli(['pool', 'rm', 'web'], { ...POOL, state: 'deleting' })).code).toBe(124);
+  });
+
+  it('sets, shows and removes one that all projects share', async () => {
+    const shared = { ...POOL, project: '-', shared: true };
+    const set = await cli(['pool', 'set', 'web', 'golden', '--shared'], shared);
+    expect(set.asked).toBe('PUT /v1/pools/web {"source":"golden","min":1,"max":1,"shared":true}');
+    const shown = await cli(['pool', 'show', 'web', '--shared'], shared);
+    expect([shown.asked, shown.out]).toEqual([
+      'GET /v1/pools/web?project=- ',
+      expect.stringContaining('projects share'),
+    ]);
+    expect((await cli(['pool', 'rm', 'web', '--shared'], { ...shared, state: 'deleted' })).asked).toBe(
+      'DELETE /v1/pools/web?project=- ',
+    );
+    expect((await cli(['pool', 'list'], { items: [shared], nextCursor: null })).out).toContain('web (shared)');
   });
 });

@@ -4,7 +4,7 @@ import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import type { TriedSaga } from './cells.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
-import { CLAIM, FILL_A_POOL } from './pooling.ts';
+import { claimOf, FILL_A_POOL } from './pooling.ts';
 import { type Act, type Stage, TTL, wish } from './stage.ts';
 
 const ONCE = 'echo once >> ~/effects';
@@ -25,7 +25,8 @@ export const ACTS: Record<TriedSaga, Act> = {
         return (await ask(() => stage.client.getSandbox(id))).state; // what was answered with 202 always is
       }, 'running'),
   },
-  claim: CLAIM,
+  claim: claimOf({ shared: false }),
+  'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,
   fork: {
     prepare: withSnapshot,

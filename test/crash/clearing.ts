@@ -18,7 +18,7 @@ const OWN_SOURCE = 'server-';
 /** Takes away what a cell has made, as its users would: over the API. */
 export async function cleared(stage: Stage): Promise<void> {
   const { client } = stage;
-  for (const { name } of (await ask(() => client.pools.list())).items) await withoutPool(client, name);
+  for (const { name, shared } of (await ask(() => client.pools.list())).items) await withoutPool(client, name, shared);
   const { items } = await ask(() => client.listSandboxes({ limit: 20 }));
   await Promise.all(items.filter(({ state }) => !isFinal(state)).map(({ id }) => destroyed(client, id)));
   await Promise.all(items.map(({ id }) => withoutSnapshots(stage, id)));
@@ -42,9 +42,9 @@ async function destroyed(client: MayflyClient, id: string): Promise<void> {
 }
 
 /** One whose answer was not heard is gone when it is asked again. */
-export async function withoutPool(client: MayflyClient, name: string): Promise<void> {
+export async function withoutPool(client: MayflyClient, name: string, shared = false): Promise<void> {
   try {
-    while ((await ask(() => client.pools.delete(name, WAIT))).state !== 'deleted');
+    while ((await ask(() => client.pools.delete(name, { ...WAIT, shared }))).state !== 'deleted');
   } catch (error) {
     if (!(error instanceof MayflyApiError && error.code === 'pool_not_found')) throw error;
   }

@@ -14,6 +14,7 @@ const CELLS = [
   'create/undo:removeDomain.before/api',
   'destroy/lookAgain.after/temporal',
   'claim/recordClaim.after/store',
+  'claim a shared one/admitClaim.after/control',
 ];
 
 let root: string;

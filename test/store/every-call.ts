@@ -106,7 +106,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { retention, auditRetention, projects, admissions, templates, pools, poolMembers } = store;
+  const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
       create: () => Promise.all([1, 2].map((n) => sandboxes.create(record(n)))),
@@ -144,6 +144,12 @@ export function callsOf(store: Store): Calls {
       of: () => poolMembers.of(pool),
       unclaimed: () => poolMembers.unclaimed(),
       underWay: () => poolMembers.underWay(),
+    },
+    poolShares: {
+      isLeft: () => poolShares.isLeft({ pool, project: 'default', refill: 1, most: 1 }),
+      take: () => poolShares.take({ pool, project: 'default', refill: 1, most: 1 }, sandboxId(1)),
+      giveBack: () => poolShares.giveBack({ pool, project: 'default' }, sandboxId(1)),
+      forget: () => poolShares.forget(pool),
     },
     snapshots: {
       create: () => snapshots.create(snapshot(1)),

@@ -3,6 +3,7 @@ import type { Problem } from '../../api/http/problem.ts';
 import type { SandboxView } from '../../api/resources/sandbox-view.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { PoolRecord, PoolTimes, PoolWish } from '../../model/pools/pool.ts';
+import { NO_PROJECT } from '../../model/project.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
 import type { StoredMember } from '../../store/sandboxes/pool-members.ts';
 import type { TestDoor } from './door.ts';
@@ -15,15 +16,21 @@ const QUICK: Partial<PoolTimes> = { lookMs: 200, quietMs: 50, patienceMs: 100, r
 
 /** A project of its own with a pool, for one test; {@link end} it. */
 export class TestPool {
-  readonly name = 'web';
-
   private constructor(
     private readonly mayfly: MayflyCase,
     readonly project: string,
     /** An admin's. */
     readonly secret: string,
     readonly actor: { apiKeyId: string; agentId: null; project: string },
+    readonly name = 'web',
   ) {}
+
+  /** One that all projects share, with a size of its own; its secret is a project's admin's. */
+  static async shared(mayfly: MayflyCase): Promise<TestPool> {
+    const { secret, actor } = await TestPool.in(mayfly);
+    const name = `s${randomBytes(5).toString('hex')}`;
+    return new TestPool(mayfly, NO_PROJECT, secret, { ...actor, project: NO_PROJECT }, name);
+  }
 
   static async in(mayfly: MayflyCase): Promise<TestPool> {
     const project = `p${randomBytes(5).toString('hex')}`;

@@ -26,6 +26,10 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
     'pools (activities/pool/)': [
       'pools insert',
       'pools update',
+      'poolShares find',
+      'poolShares insert',
+      'poolShares update',
+      'poolShares remove',
       'admissions find',
       'admissions insert',
       'admissions update',
@@ -39,6 +43,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
   api: {
     'a create that is answered before its saga has begun (api/sandboxes/)': ['sandboxes insert'],
     'quotas of a project (store/access/admissions.ts)': ['admissions find', 'admissions insert', 'admissions update'],
+    'pools that projects share (store/pools/pool-shares.ts)': ['poolShares find'],
   },
   proxy: {},
 };

@@ -33,6 +33,7 @@ const UNDO_OF_CREATE = { fault: 'verifySsh.after=error', steps: [...REMOVALS, 'l
 export const SAGA_POINTS = {
   create: { steps: CREATE, control: ['userCaKeys', 'signCertificate', 'remember'], undos: [UNDO_OF_CREATE] },
   claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
+  'claim a shared one': { steps: ['greet'], control: ['admitClaim', 'recordClaim'], undos: [] },
   'fill a pool': { steps: [], control: ['recordPool', 'sightOfPool', 'memberInput'], undos: [] },
   destroy: { steps: [...REMOVALS, 'lookAgain'], control: ['remember'], undos: [] },
   snapshot: {

@@ -39,17 +39,24 @@ const keyed = () => ({ 'Idempotency-Key': randomBytes(8).toString('hex') });
 
 describe.concurrent('an Idempotency-Key', () => {
   // Promise: a process of the API that dies costs nobody a second sandbox. Costs 8 s.
-  for (const when of ['before', 'after'] as const) {
-    test(`leads to one sandbox when the process dies ${when} its claim`, async ({ mayfly }) => {
-      const pool = await TestPool.in(mayfly);
-      await pool.set({ min: 1, max: 1 });
+  const DEATHS = [
+    ['own', 'before'],
+    ['own', 'after'],
+    ['shared', 'before'],
+    ['shared', 'after'],
+  ] as const;
+  for (const [whose, when] of DEATHS) {
+    test(`leads to one sandbox of its ${whose} pool when the process dies ${when} its claim`, async ({ mayfly }) => {
+      const memoryMib = 160 + DEATHS.findIndex((each) => each[0] === whose && each[1] === when);
+      const pool = whose === 'own' ? await TestPool.in(mayfly) : await TestPool.shared(mayfly);
+      await pool.set({ min: 1, max: 1, memoryMib });
       const [member] = await pool.warm(1);
       const headers = keyed();
       const dying = await dyingAt('claim', when);
-      expect((await callsIn(dying, pool, mayfly).create({}, headers)).status).toBe(500);
+      expect((await callsIn(dying, pool, mayfly).create({ memoryMib }, headers)).status).toBe(500);
       dying.close();
       const { create, call } = callsIn(door, pool, mayfly);
-      const answers = await Promise.all([1, 2, 3].map(() => create({}, headers)));
+      const answers = await Promise.all([1, 2, 3].map(() => create({ memoryMib }, headers)));
       for (const { status, told } of answers) expect([status, told.id]).toEqual([201, member?.id]);
       const listed = (await (await call('GET', '/v1/sandboxes?alive=true')).json()) as { items: unknown[] };
       expect(listed.items).toHaveLength(1);
@@ -59,7 +66,7 @@ describe.concurrent('an Idempotency-Key', () => {
 
   test('leads to one sandbox when its member is another’s by the time it is asked again', async ({ mayfly }) => {
     const pool = await TestPool.in(mayfly);
-    await pool.set({ min: 1, max: 1 }, { lookMs: 600_000, patienceMs: 600_000, quietMs: 600_000 });
+    await pool.set({ min: 1, max: 1 }, { lookMs: 600_000, quietMs: 600_000, patienceMs: 0 });
     const [member] = await pool.warm(1);
     const headers = keyed();
     const dying = await dyingAt('claim', 'before');

@@ -32,6 +32,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'capture-deleted.json',
     'capture-failed.json',
     'capture.json',
+    'claimed-of-shared.json',
     'claimed.json',
     'cleanup-that-waits.json',
     'command-cancelled.json',

@@ -1,9 +1,11 @@
-import { condition, setHandler } from '@temporalio/workflow';
+import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
 import { TOO_OLD_MS } from '../../model/pools/pool.ts';
+import { DEFAULT_PROJECT, NO_PROJECT } from '../../model/project.ts';
 import type { ClaimRequest } from '../../model/sagas/messages.ts';
 import type { Membership } from '../../model/sandbox/membership.ts';
 import { hostOf, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Timeouts } from '../../model/sandbox/timeouts.ts';
+import { control, controlUntilDone } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
 import { hostActivities } from '../saga/host-activities.ts';
 import { claim, retire } from '../saga/messages.ts';
@@ -58,12 +60,28 @@ export class Claims {
       await life.patches.inTurn(async () => {
         await this.#greet(request);
         this.#checkLiving();
-        await this.#give(request);
+        if (life.record.project === NO_PROJECT) await this.#giveShared(request);
+        else await this.#give(request);
       });
     } finally {
       this.#claiming = null;
     }
     life.used();
+  }
+
+  /** It counts in the project that claims it before it is that project's. */
+  async #giveShared(request: ClaimRequest): Promise<void> {
+    const { size, actor } = request;
+    const { project = DEFAULT_PROJECT, apiKeyId } = actor;
+    const counted = { sandboxId: this.life.id, pool: this.#membership.name, project };
+    try {
+      await control.admitClaim({ ...counted, size, apiKeyId });
+      this.#checkLiving();
+      await this.#give(request);
+    } catch (error) {
+      await CancellationScope.nonCancellable(() => controlUntilDone.releaseClaim(counted));
+      throw error;
+    }
   }
 
   /** Its record is its caller's from here on, as if it had been made for that. */
@@ -106,9 +124,11 @@ export class Claims {
   }
 
   /** @throws ApplicationFailure why it can't be had */
-  #check({ spec, size }: ClaimRequest): void {
+  #check({ spec, size, actor }: ClaimRequest): void {
     const { id, record } = this.life;
     const { claimedBy } = this.#membership;
+    if (record.project !== NO_PROJECT && record.project !== (actor.project ?? DEFAULT_PROJECT))
+      throw refusal('sandbox_not_found', `There is no sandbox ${id}.`);
     if (claimedBy !== null || this.#claiming !== null) throw refusal('sandbox_busy', `${id} is another's.`);
     this.#checkLiving();
     if (record.state !== 'warm') throw refusal('sandbox_not_running', `${id} is ${record.state}.`);

@@ -140,7 +140,8 @@ export class RecordedLife {
     await CancellationScope.nonCancellable(() => {
       const write = this.#writing.then(async () => {
         assertTransition(this.id, this.record.state, 'running');
-        const { id: sandboxId, project } = this.record;
+        const { id: sandboxId } = this.record;
+        const { project = this.record.project } = actor;
         const changed = { ...changes, state: 'running' as const, steps: this.steps, updatedAt: event.at };
         const claimed = await recordClaim({ sandboxId, project, changes: changed, event });
         show(this.record, { state: 'running' }, this.hasMultiStepCreate);

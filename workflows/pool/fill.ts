@@ -1,7 +1,7 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { HostActivities } from '../../activities/host.ts';
 import { planOf } from '../../model/pools/plan.ts';
-import type { PoolMember, PoolSight } from '../../model/pools/pool.ts';
+import { isShared, type PoolMember, type PoolSight } from '../../model/pools/pool.ts';
 import { hostQueue } from '../../model/sagas/queues.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { Maker } from './maker.ts';
@@ -86,8 +86,9 @@ async function note(life: PoolLife, { members, isRecorded }: PoolSight, wanted: 
   const isDegraded = failures.length >= FAILURES;
   const ready = members.filter(({ stage, revision }) => stage === 'warm' && revision === record.revision).length;
   const state = isDegraded ? 'degraded' : ready >= wanted ? 'ready' : 'filling';
+  const filled = isShared(record) && { refills: life.refillsWith(state === 'ready', wanted) };
   const { code, message } = failures.at(-1) ?? { code: null, message: null };
   const reason = code === null ? null : `${code}: ${message}`;
   const retryAt = isDegraded ? new Date(retryAtOf(life)).toISOString() : null;
-  await life.change({ state, wanted, reason, retryAt }, !isRecorded);
+  await life.change({ state, wanted, ...filled, reason, retryAt }, !isRecorded);
 }

@@ -6,15 +6,20 @@ import {
   startChild,
 } from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
-import { MEMBER_TTL_SECONDS, type MemberInput, type PoolRecord } from '../../model/pools/pool.ts';
+import { isShared, MEMBER_TTL_SECONDS, type MemberInput, type PoolRecord } from '../../model/pools/pool.ts';
+import { NO_PROJECT } from '../../model/project.ts';
 import { SANDBOX_WORKFLOW, type SandboxInput } from '../../model/sagas/messages.ts';
 import { workflowIdOf } from '../../model/sagas/queues.ts';
 import { readable } from '../../model/sagas/readable.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import type { sandbox } from '../sandbox/sandbox.ts';
 import type { PoolLife } from './pool-life.ts';
+
+/** Nobody's key: whose project claims a member is told no other's. */
+const SHARED: Actor = { apiKeyId: 'pool', agentId: null, project: NO_PROJECT };
 
 /** All steps of a create together have less. */
 const WAIT: ActivityOptions = {
@@ -39,6 +44,7 @@ export class Maker {
     try {
       const isReady = await this.#make();
       if (isReady) {
+        life.madeSinceFilled++;
         life.refillSeconds = (Date.now() - began) / 1_000;
         if (began > life.gaveWayAt) life.failures = [];
       }
@@ -66,8 +72,9 @@ export class Maker {
   }
 }
 
+/** What wakes from one template has memory in common, which projects must not: members that they share boot. */
 function inputOf(pool: PoolRecord, { sandboxId, size, hostIds, installations, content }: MemberInput): SandboxInput {
-  const { name, revision, source, cpus, memoryMib, egress, createdBy } = pool;
+  const { name, revision, source, cpus, memoryMib, egress } = pool;
   return {
     id: sandboxId,
     spec: {
@@ -82,9 +89,10 @@ function inputOf(pool: PoolRecord, { sandboxId, size, hostIds, installations, co
       metadata: {},
       agentId: null,
       network: { egress },
+      ...(isShared(pool) && { boot: 'cold' }),
     },
     size,
-    createdBy,
+    createdBy: isShared(pool) ? SHARED : pool.createdBy,
     requestedAt: now(),
     begin: 'create',
     pool: { name, revision, content, warmAt: null, claimedBy: null },

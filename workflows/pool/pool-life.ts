@@ -60,6 +60,8 @@ export class PoolLife {
   gaveWayAt: number;
   /** When it last had no more members than it wanted. Milliseconds since 1970. */
   shrunkAt: number;
+  /** Members since {@link PoolRecord.refills} was last raised, or this run began. */
+  madeSinceFilled = 0;
   /** When somebody last wanted a member, milliseconds since 1970. */
   usedAt = 0;
   /** Since when it could make members, and lets others go first; null: it does not. Milliseconds since 1970. */
@@ -146,6 +148,15 @@ export class PoolLife {
     const record = { ...next, idle: this.#idle, updatedAt: now() };
     this.#record = record;
     await controlUntilDone.recordPool({ record });
+  }
+
+  /** How often it has been filled by now: when it is full again, or has made twice as many as it wants and never is. */
+  refillsWith(isFull: boolean, wanted: number): number {
+    const { refills = 0, state } = this.record;
+    const isFilled = (isFull && state !== 'ready') || (wanted > 0 && this.madeSinceFilled >= 2 * wanted);
+    if (!isFilled) return refills;
+    this.madeSinceFilled = 0;
+    return refills + 1;
   }
 
   /** So many could not be made. @param at milliseconds since 1970 */

@@ -1,0 +1,64 @@
+import { MayflyError } from '../../model/errors.ts';
+import { shareOf } from '../../model/pools/pool.ts';
+import { NO_PROJECT } from '../../model/project.ts';
+import type { Size } from '../../model/project-limits.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import type { StorageAdmission } from '../snapshot/storage-admission.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+  admission: StorageAdmission;
+}
+
+interface SharedMember {
+  sandboxId: string;
+  /** Name of its pool. */
+  pool: string;
+  /** Of whoever claims it. */
+  project: string;
+}
+
+/** How members of pools that all projects share come to count in one. */
+export function createSharedClaimActivities({ store, reconciliation, admission }: Deps) {
+  async function claimer(id: string) {
+    const known = await store.projects.known();
+    const project = known.get(id) ?? (await store.projects.get(id)); // another process may just have made it
+    if (project && project.deletedAt === null) return project;
+    throw new MayflyError('project_not_found', `There is no project ${id}.`);
+  }
+
+  return {
+    /**
+     * Counts a member in the quotas of the project that claims it, and in what that may have of the pool, before it is that
+     * project's. The same again counts once.
+     * @throws MayflyError project_quota_exceeded, quota_exceeded, pool_not_found, project_not_found
+     */
+    async admitClaim({
+      sandboxId,
+      pool: name,
+      size,
+      apiKeyId,
+      ...of
+    }: SharedMember & { size: Size; apiKeyId: string }) {
+      const [project, pool] = await Promise.all([claimer(of.project), store.pools.get({ project: NO_PROJECT, name })]);
+      if (!pool) throw new MayflyError('pool_not_found', `There is no pool ${name}.`);
+      if (!(await store.poolShares.take(shareOf(pool, project.id), sandboxId))) {
+        const why = `The project ${project.id} has had its share of the pool ${name} until that is filled again.`;
+        throw new MayflyError('project_quota_exceeded', why, { retryAfterSeconds: 1 });
+      }
+      await admission.sandbox(sandboxId, apiKeyId);
+      await store.admissions.admit(project, [{ sandboxId, ...size }], (id) => reconciliation.isSandboxOpen(id));
+    },
+
+    /** It did not become that project's. */
+    async releaseClaim({ sandboxId, pool: name, project: id }: SharedMember): Promise<void> {
+      const project = (await store.projects.known()).get(id);
+      await store.poolShares.giveBack({ pool: { project: NO_PROJECT, name }, project: id }, sandboxId);
+      if (project) await store.admissions.release(project, [sandboxId]);
+    },
+  };
+}
+
+export type SharedClaimActivities = ReturnType<typeof createSharedClaimActivities>;
