@@ -80,10 +80,11 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     pools: {
       get: async (of: Pick<PoolRecord, 'project' | 'name'>) => own(await store.pools.get(of)),
       list: async () => (await store.pools.all()).filter(isOwn),
-      /** Of the project whose key asks, then those that all share, as they were a second ago at most. */
+      /** Of the project whose key asks, then shared ones of sources that it may use, as they were a second ago at most. */
       known: async () => {
-        const all = await store.pools.known();
-        return [...all.filter((pool) => pool.project === project), ...all.filter(isShared)];
+        const [all, sees] = await Promise.all([store.pools.known(), sight()]);
+        const shared = all.filter((pool) => isShared(pool) && sees(pool.source));
+        return [...all.filter((pool) => pool.project === project), ...shared];
       },
       members: (of: Pick<PoolRecord, 'project' | 'name'>) => store.poolMembers.of(of),
       /** That can be claimed. @param of the project whose key asks, or shared ones */

@@ -18,11 +18,19 @@ export function connectionFileOf(stateDir: string): string {
 /**
  * Where the API is and with which key: MAYFLY_URL and MAYFLY_API_KEY, else what `mayfly up` wrote. The stored key is
  * only ever sent to the stored address.
- * @throws CliError when there is no key, or its file can be read by others
+ * @throws CliError when there is no key, it can't be one, or its file can be read by others
  */
 export function findConnection(env: NodeJS.ProcessEnv): Connection {
   const url = env['MAYFLY_URL'];
   const key = env['MAYFLY_API_KEY'];
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new CliError(
+      EXIT.refused,
+      'MAYFLY_API_KEY is no API key',
+      'it has spaces, line ends or other characters that no key has',
+      'Set it to what `mayfly key create` writes to stdout, and no more.',
+    );
+  }
   if (url && key) return { apiUrl: url, apiKey: key };
   const path = connectionFileOf(env['MAYFLY_STATE_DIR'] ?? DEFAULT_STATE_DIR);
   const stored = readConnectionFile(path);

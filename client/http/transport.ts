@@ -37,19 +37,23 @@ export interface RequestShape {
   headers?: Record<string, string>;
 }
 
+/** Of a header's token (RFC 9110, 5.6.2): whoever sends another is told its text by `fetch`. */
+const SENDABLE = /^[\x21-\x7e]+$/;
+
 /** Sends requests with the key, and turns everything but success into an error. */
 export class Transport {
   readonly baseUrl: string;
   readonly #apiKey: string;
   readonly #fetch: typeof fetch;
 
-  /** @throws TypeError when the base URL is not an absolute http(s) URL */
+  /** @throws TypeError when the base URL is not an absolute http(s) URL, or the key can't be sent: nothing of it is told */
   constructor(options: ClientOptions) {
     const url = new URL(options.baseUrl);
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
       throw new TypeError(`the base URL must begin with http:// or https://, not ${url.protocol}`);
     }
     this.baseUrl = url.href.replace(/\/+$/, '');
+    if (!SENDABLE.test(options.apiKey)) throw new TypeError('the API key has characters that no key has');
     this.#apiKey = options.apiKey;
     this.#fetch = options.fetch ?? fetch;
   }

@@ -262,4 +262,14 @@ describe('mayfly', () => {
     expect(code).toBe(4);
     expect(out + err).not.toContain('mfk_secret');
   });
+
+  // Promise: fetch tells the text of a header that it can't send.
+  it('never prints a key that can’t be one', async () => {
+    const env = { MAYFLY_URL: server.url, MAYFLY_API_KEY: 'mfk_secret\nand what was written with it' };
+    const before = server.seen.length;
+    const { code, out, err } = await cli(['host', 'list', '--json'], { env });
+    expect([code, server.seen.length]).toEqual([4, before]);
+    expect(err).toContain('MAYFLY_API_KEY is no API key');
+    expect(out + err).not.toContain('mfk_secret');
+  });
 });

@@ -88,6 +88,8 @@ describe('MayflyClient', () => {
 
   it('refuses a base URL that is no http URL', () => {
     expect(() => new MayflyClient({ baseUrl: 'file:///etc/passwd', apiKey: 'k' })).toThrow('http');
+    const withLineEnd = () => new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_secret\n' });
+    expect(withLineEnd).toThrow('the API key has characters that no key has');
   });
 
   it('goes on after the last event when the stream breaks, until the sandbox has ended', async () => {

@@ -75,6 +75,16 @@ describe.concurrent('a pool that projects share', () => {
     await pool.end();
   });
 
+  test('is nothing to a project that may not use its source: it has no member, and wants none', async ({ mayfly }) => {
+    const { pool, project } = await sharedPool(mayfly, 1);
+    const a = await project();
+    await mayfly.store.projects.change(a.id, { sources: [] });
+    expect((await a.create()).told.code).toBe('source_not_found');
+    const metrics = await (await door.call('GET', '/metrics')).text();
+    expect(metrics).not.toContain(`mayfly_pool_claims_total{project="-",pool="${pool.name}"`);
+    await pool.end();
+  });
+
   test('is set, seen and ended by operators alone', async ({ mayfly }) => {
     const { pool, project, memoryMib } = await sharedPool(mayfly, 1);
     const a = await project();

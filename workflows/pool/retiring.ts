@@ -25,6 +25,7 @@ export async function endMembers(life: PoolLife): Promise<void> {
   const { project, name, source } = life.record;
   for (;;) {
     const { members } = await controlUntilDone.sightOfPool({ project, name, source });
+    life.countIdle(members);
     if (members.length === 0 && life.makers.size === 0) return;
     const begun = begunIn(life).filter((id) => members.every(({ sandboxId }) => sandboxId !== id));
     if (begun.length > 0) await controlUntilDone.retireMembers({ sandboxIds: begun });
