@@ -108,3 +108,17 @@ test.each([
 function disk(attributes: string, inner: string, target = 'vda'): string {
   return `<domain><memory>1</memory><devices><disk ${attributes}>${inner}<target dev='${target}' bus='virtio'/></disk></devices></domain>`;
 }
+
+// Promise: a guest that is emulated takes no more of the host than it needs. Costs nothing.
+test('what an emulated one keeps of translated code is bounded; one under KVM has no such thing', () => {
+  const cacheOf = (xml: string) => {
+    const features = child(parseXml(xml), 'features');
+    const tcg = features && child(features, 'tcg');
+    const cache = tcg && child(tcg, 'tb-cache');
+    return cache && [cache.attributes['unit'], textOf(cache)];
+  };
+  const bounded = clone(HOSTILE_SOURCE);
+  expect(cacheOf(bounded)).toEqual(['MiB', '128']);
+  expect(cacheOf(clone(bounded))).toEqual(['MiB', '128']);
+  expect(cacheOf(clone(bounded, { accelerator: 'kvm' }))).toBeUndefined();
+});
