@@ -56,7 +56,7 @@ function extent(
       : {
           claims: quick && !pools ? 5 : 20,
           alive: kind === 'simulated' ? [100, ...many] : [],
-          bursts: kind === 'simulated' ? (quick ? 5 : 20) : 0,
+          bursts: kind === 'simulated' ? (quick ? 5 : 12) : 0,
         },
     warmUp,
     snapshots:

@@ -81,11 +81,7 @@ async function measureBursts(client: MayflyClient, source: string, rounds: numbe
   for (let round = 0; round < rounds; round++) {
     await filled(client, BURST_MEMBERS);
     const quiet = await burst(client, source, samples, 'nothing else under way');
-    for (;;) {
-      const { members } = await client.pools.get(POOL);
-      if (members.some(({ state }) => state === 'creating')) break;
-      await sleep(LOOK_MS);
-    }
+    while ((await warmIn(client)) <= BURST_MEMBERS - BURST) await sleep(LOOK_MS); // one is made, and so are the next
     const ending = destroyed(client, quiet);
     const busy = await burst(client, source, samples, 'members made and others destroyed');
     await Promise.all([ending, destroyed(client, busy)]);
@@ -111,10 +107,10 @@ async function destroyed(client: MayflyClient, ids: readonly string[]): Promise<
 
 /** Until all of its members are there, and nothing is done. */
 async function filled(client: MayflyClient, count: number): Promise<void> {
-  for (;;) {
-    const { members } = await client.pools.get(POOL);
-    if (members.filter(({ state }) => state === 'warm').length === count) break;
-    await sleep(LOOK_MS);
-  }
+  while ((await warmIn(client)) !== count) await sleep(LOOK_MS);
   await sleep(QUIET_MS);
+}
+
+async function warmIn(client: MayflyClient): Promise<number> {
+  return (await client.pools.get(POOL)).members.filter(({ state }) => state === 'warm').length;
 }
