@@ -52,8 +52,12 @@ function extent(
     source: SOURCE,
     burst: pools ? 0 : burst,
     pools: creates
-      ? { claims: 0, alive: 0 }
-      : { claims: quick && !pools ? 5 : 20, alive: kind === 'simulated' ? 100 : 0 },
+      ? { claims: 0, alive: [], bursts: 0 }
+      : {
+          claims: quick && !pools ? 5 : 20,
+          alive: kind === 'simulated' ? [100, ...many] : [],
+          bursts: kind === 'simulated' ? (quick ? 5 : 12) : 0,
+        },
     warmUp,
     snapshots:
       creates || pools ? { rounds: 0, chain: 0 } : quick ? { rounds: 3, chain: 10 } : { rounds: 15, chain: 30 },

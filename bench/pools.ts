@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MayflyClient } from '../client/mayfly-client.ts';
+import { BURST_MEMORY_MIB } from './burst.ts';
 import { Samples, type Spread } from './measure/measure.ts';
 
 const POOL = 'bench';
@@ -11,40 +12,57 @@ const LOOK_MS = 100;
 const QUIET_MS = 1_500;
 /** Sandboxes that are made at once. */
 const AT_ONCE = 10;
+/** Creates at once, twice a round, and so many members that none waits for another's. */
+const BURST = 4;
+const BURST_MEMBERS = 12;
 
 interface PoolBench {
   client: MayflyClient;
   source: string;
   /** Claims, alone and beside others. */
   runs: number;
-  /** Sandboxes that live besides. */
-  alive: number;
+  /** How many sandboxes live besides, rising: claims beside each. */
+  alive: readonly number[];
+  /** Rounds of claims at once. */
+  bursts: number;
 }
 
 /**
  * What a create costs that has a member of a pool: until it is answered, and until a first command in it has answered. First
- * beside nothing, then beside sandboxes that do nothing.
+ * beside nothing, then at once, then beside sandboxes that do nothing.
  */
-export async function measurePools({ client, source, runs, alive }: PoolBench): Promise<Record<string, Spread>> {
+export async function measurePools({
+  client,
+  source,
+  runs,
+  alive,
+  bursts,
+}: PoolBench): Promise<Record<string, Spread>> {
   const samples = new Samples();
   await client.pools.set(POOL, { source, min: MEMBERS, max: MEMBERS });
   await claims(client, source, 3, new Samples(), '');
   await claims(client, source, runs, samples, '');
-  const others: string[] = [];
-  for (let left = alive; left > 0; left -= AT_ONCE) {
-    const made = Array.from({ length: Math.min(left, AT_ONCE) }, () =>
-      client.createSandbox({ source, boot: 'cold', ttlSeconds: 7_200 }, { waitSeconds: MAX_WAIT_SECONDS }),
-    );
-    others.push(...(await Promise.all(made)).map(({ id }) => id));
+  if (bursts > 0) await measureBursts(client, source, bursts, samples);
+  let others = 0;
+  for (const count of alive) {
+    for (; others < count; others += AT_ONCE) {
+      const made = Array.from({ length: AT_ONCE }, () =>
+        client.createSandbox(
+          { source, boot: 'cold', memoryMib: BURST_MEMORY_MIB, ttlSeconds: 7_200 },
+          { waitSeconds: MAX_WAIT_SECONDS },
+        ),
+      );
+      await Promise.all(made);
+    }
+    await claims(client, source, runs, samples, `, ${count} alive`);
   }
-  if (alive > 0) await claims(client, source, runs, samples, `, ${alive} alive`);
   await client.pools.delete(POOL, { waitSeconds: MAX_WAIT_SECONDS });
   return samples.spreads();
 }
 
 async function claims(client: MayflyClient, source: string, runs: number, samples: Samples, beside: string) {
   for (let run = 0; run < runs; run++) {
-    await filled(client);
+    await filled(client, MEMBERS);
     const began = performance.now();
     const { id, boot } = await samples.time(`claim, POST to 201${beside}`, () =>
       client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS }),
@@ -57,12 +75,42 @@ async function claims(client: MayflyClient, source: string, runs: number, sample
   }
 }
 
-/** Until all of its members are there, and nothing is done. */
-async function filled(client: MayflyClient): Promise<void> {
-  for (;;) {
-    const { members } = await client.pools.get(POOL);
-    if (members.filter(({ state }) => state === 'warm').length === MEMBERS) break;
-    await sleep(LOOK_MS);
+/** Claims at once when nothing else is done, and while members are made and others are destroyed. */
+async function measureBursts(client: MayflyClient, source: string, rounds: number, samples: Samples): Promise<void> {
+  await client.pools.set(POOL, { source, min: BURST_MEMBERS, max: BURST_MEMBERS });
+  for (let round = 0; round < rounds; round++) {
+    await filled(client, BURST_MEMBERS);
+    const quiet = await burst(client, source, samples, 'nothing else under way');
+    while ((await warmIn(client)) <= BURST_MEMBERS - BURST) await sleep(LOOK_MS); // one is made, and so are the next
+    const ending = destroyed(client, quiet);
+    const busy = await burst(client, source, samples, 'members made and others destroyed');
+    await Promise.all([ending, destroyed(client, busy)]);
   }
+  await client.pools.set(POOL, { source, min: MEMBERS, max: MEMBERS });
+}
+
+/** @returns their ids */
+async function burst(client: MayflyClient, source: string, samples: Samples, beside: string): Promise<string[]> {
+  const one = async () => {
+    const began = performance.now();
+    const { id, boot } = await client.createSandbox({ source }, { waitSeconds: MAX_WAIT_SECONDS });
+    const how = boot?.way === 'warm' ? '' : ', without a member';
+    samples.add(`claim, ${BURST} at once, ${beside}${how}`, performance.now() - began);
+    return id;
+  };
+  return Promise.all(Array.from({ length: BURST }, one));
+}
+
+async function destroyed(client: MayflyClient, ids: readonly string[]): Promise<void> {
+  await Promise.all(ids.map((id) => client.destroySandbox(id, { waitSeconds: MAX_WAIT_SECONDS })));
+}
+
+/** Until all of its members are there, and nothing is done. */
+async function filled(client: MayflyClient, count: number): Promise<void> {
+  while ((await warmIn(client)) !== count) await sleep(LOOK_MS);
   await sleep(QUIET_MS);
+}
+
+async function warmIn(client: MayflyClient): Promise<number> {
+  return (await client.pools.get(POOL)).members.filter(({ state }) => state === 'warm').length;
 }

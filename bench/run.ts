@@ -35,8 +35,8 @@ export interface BenchOptions {
   stored: number;
   /** Sandboxes made at once, called directly and as sagas; 0 leaves it out. */
   burst: number;
-  /** Claims of a pool's members, and how many sandboxes live besides; 0 leaves them out. */
-  pools: { claims: number; alive: number };
+  /** Claims of a pool's members, alone and beside so many that live, and rounds of claims at once; 0 leaves them out. */
+  pools: { claims: number; alive: number[]; bursts: number };
   /** Snapshots of each kind, and in a row, on real machines; 0 leaves them out. */
   snapshots: { rounds: number; chain: number };
   /** Files sent and fetched, of each kind; 0 leaves out all that is done in a guest. */
@@ -84,10 +84,12 @@ export async function runBench(
     report.host = await hostOf(client);
     await part(`${runs} lives as sagas`, async () => ({ saga: await measureSagas(client, source, lives) }));
     if (burst > 0) await part(`${burst} at once`, async () => ({ burst: await measureBurst(client, source, burst) }));
-    const { claims, alive } = options.pools;
+    const { claims, alive, bursts } = options.pools;
     if (claims > 0) {
-      const beside = `${claims} claims of a pool, alone and beside ${alive}`;
-      await part(beside, async () => ({ pools: await measurePools({ client, source, runs: claims, alive }) }));
+      const beside = `${claims} claims of a pool, alone and beside ${alive.join(', ') || 'none'}; ${bursts} rounds at once`;
+      await part(beside, async () => ({
+        pools: await measurePools({ client, source, runs: claims, alive, bursts }),
+      }));
     }
     if (options.transfers > 0) {
       await part('commands and files, against the plain tools', async () => ({

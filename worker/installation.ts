@@ -136,13 +136,30 @@ async function keyOfThisRun({ apiKeys }: Store, name: string, closers: Closers):
 
 /** Ends every sandbox that is alive, and waits for its proof. */
 async function destroyAll(store: Store, sagas: TemporalSagas): Promise<void> {
-  const alive = await store.sandboxes.all(LIVING_STATES);
-  await Promise.all(
-    alive.map(async ({ id, spec, createdBy, createdAt }) => {
-      await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor: createdBy });
-      await sagas.ended(id, AbortSignal.timeout(120_000));
-    }),
-  );
+  await endMakers(store, sagas);
+  let alive = await store.sandboxes.all(LIVING_STATES);
+  for (; alive.length > 0; alive = await store.sandboxes.all(LIVING_STATES)) {
+    await Promise.all(
+      alive.map(async ({ id, spec, createdBy, createdAt }) => {
+        await sagas.destroy({ id, spec, createdBy, requestedAt: createdAt, begin: 'destroy' }, { actor: createdBy });
+        await sagas.ended(id, AbortSignal.timeout(120_000));
+      }),
+    );
+  }
+}
+
+/** Pools and builds of templates make sandboxes that nobody has asked for. */
+async function endMakers(store: Store, sagas: TemporalSagas): Promise<void> {
+  const at = new Date().toISOString();
+  for (const { project, name, createdBy, source, cpus, memoryMib, egress, min, max } of await store.pools.all()) {
+    const wish = { source, cpus, memoryMib, egress, min, max };
+    await sagas.deletePool({ project, name, wish, actor: createdBy, at }, createdBy);
+  }
+  for (const record of await store.templates.all(['building', 'verifying', 'ready', 'failed'])) {
+    const { id, key: templateKey, hostId, installationId = null, project, source, cpus, memoryMib } = record;
+    const of = { hostId, installationId, project, source, cpus, memoryMib };
+    await sagas.removeTemplate({ templateKey, ...of, actor: record.createdBy }, id);
+  }
 }
 
 /** A worker that was stopped is not broken: this stays pending then. */

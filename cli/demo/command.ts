@@ -12,10 +12,10 @@ const ARGS = {
 
 const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 
-/** `mayfly demo`: a whole life of one sandbox, in a place of its own that is gone afterwards. */
+/** `mayfly demo`: a whole life of one sandbox, and the quicker ways to others, in a place of its own that is gone afterwards. */
 export function demoCommand(io: Io) {
   return defineCommand({
-    meta: { name: 'demo', description: 'Make, destroy and prove one sandbox; leaves nothing behind' },
+    meta: { name: 'demo', description: 'Make sandboxes in each way, destroy and prove them; leaves nothing behind' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);

@@ -1,27 +1,19 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyClient } from '../../client/mayfly-client.ts';
-import { unprovenLayers } from '../../model/sandbox/proof.ts';
-import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { readConfig } from '../../worker/config/config.ts';
 import type { Installation } from '../../worker/installation.ts';
-import { proofLines, sandboxLines } from '../sandbox/sandbox-text.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import { between, duration } from '../terminal/duration.ts';
+import { bootText } from '../sandbox/sandbox-text.ts';
+import { duration } from '../terminal/duration.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';
-import { printAudit } from './audit-trail.ts';
-import { gatherEvidence } from './evidence.ts';
-import { timeLine } from './time-line.ts';
-import { useSandbox } from './use.ts';
-
-/** How often the record is read while a saga runs. Milliseconds. */
-const LOOK_MS = 100;
+import { isNothingLeft } from './evidence-of-all.ts';
+import { liveAndDie } from './life.ts';
+import { beginPool, createAndUse, endMakers, poolFilled, templateAfter, type Way } from './ways.ts';
 
 /** The demo itself, inside its namespace. @returns an exit code */
 export async function tellStory(io: Io, source: string): Promise<number> {
   const config = readConfig(io.env);
-  io.print(io.paint('bold', `Mayfly demo: one ${config.hostKind} sandbox, from request to proof`));
+  io.print(io.paint('bold', `Mayfly demo: ${config.hostKind} sandboxes, from request to proof`));
   if (config.hostKind === 'simulated') io.print(io.paint('yellow', 'simulated host: it isolates NOTHING'));
   const started = Date.now();
   const { startInstallation } = await import('../../worker/installation.ts');
@@ -30,81 +22,49 @@ export async function tellStory(io: Io, source: string): Promise<number> {
   try {
     io.print(`  ready after ${duration(Date.now() - started)}`);
     io.signal.throwIfAborted();
-    return await liveAndDie(io, installation, source);
+    return await chapters(io, installation, source);
   } finally {
     const stopping = Date.now();
     await installation.stop({ sandboxes: 'destroy' });
-    io.print(`\n9. stop\n  everything stopped in ${duration(Date.now() - stopping)}`);
+    io.print(`\n13. stop\n  everything stopped in ${duration(Date.now() - stopping)}`);
+    io.print(`  all of this took ${duration(Date.now() - started)}`);
   }
 }
 
-async function liveAndDie(io: Io, installation: Installation, source: string): Promise<number> {
+async function chapters(io: Io, installation: Installation, source: string): Promise<number> {
   const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
-  io.print(`\n2. create a sandbox of ${printable(source)}`);
-  const asked = await client.createSandbox({ source }, { waitSeconds: 0, signal: io.signal });
-  const running = await watch(io, client, asked, (r) => r.state === 'running' || isFinal(r.state));
-  if (running.state !== 'running') throw notRunning(running);
-  io.print(`  running after ${duration(between(running.createdAt, running.runningAt ?? running.updatedAt))}`);
-  for (const line of sandboxLines(io, running)) io.print(`  ${line}`);
+  io.print(`\n2. create a sandbox of ${printable(source)}: it boots`);
+  const { way: cold, agrees } = await liveAndDie(io, installation, client, source);
 
-  const { id } = running;
-  io.print('\n3. use it');
-  await useSandbox(io, client, id);
+  io.print('\n9. create another: it wakes from the memory of a template');
+  const template = await templateAfter(io, client, cold.record);
+  io.print('  beside it a pool makes one for whoever comes next');
+  await beginPool(io, client, source);
+  const woken = template ? [await createAndUse(io, client, source, 'template')] : [];
 
-  const before = await gatherEvidence(installation, id);
-  io.print('\n4. destroy it');
-  const ending = await client.destroySandbox(id, { waitSeconds: 0, signal: io.signal });
-  const asOf = Date.now();
-  const gone = await watch(io, client, ending, (r) => isFinal(r.state), running.steps.length);
-  io.print(`  ${gone.state} after ${duration(Date.now() - asOf)}`);
+  io.print('\n10. and another: a pool has it ready');
+  await poolFilled(io, client);
+  const warm = await createAndUse(io, client, source, 'warm');
 
-  io.print('\n5. the proof');
-  if (gone.proof) for (const line of proofLines(io, gone.proof)) io.print(`  ${line}`);
-  const proved = gone.proof !== null && unprovenLayers(gone.proof.observations).length === 0;
+  io.print('\n11. the ways beside each other');
+  printWays(io, [cold, ...woken, warm]);
 
-  io.print('\n6. the same, looked at with plain tools');
-  const after = await gatherEvidence(installation, id);
-  for (const [i, { lookedAt, found }] of after.entries()) {
-    const was = before[i]?.found ? 'was there while it ran' : 'was not there while it ran either';
-    io.print(`  ${found ? io.paint('red', 'FOUND ') : io.paint('green', 'absent')}  ${printable(lookedAt)} (${was})`);
-  }
-  const agrees = proved && after.every(({ found }) => !found);
-  io.print(agrees ? '  both agree: nothing is left' : io.paint('red', '  they do not agree that nothing is left'));
-
-  io.print('\n7. the audit trail');
-  await printAudit(io, client, id);
-
-  io.print('\n8. the steps of the saga: from the request to a login, and to the proof');
-  const ends = gone.steps.slice(running.steps.length);
-  for (const line of [...timeLine(running.steps), '', ...timeLine(ends)]) io.print(`  ${line}`);
-  return agrees ? EXIT.ok : EXIT.failed;
-}
-
-/** Prints each step when it has ended, with its duration, until `reached`. */
-async function watch(
-  io: Io,
-  client: MayflyClient,
-  first: SandboxRecord,
-  reached: (record: SandboxRecord) => boolean,
-  printedBefore = 0,
-): Promise<SandboxRecord> {
-  let printed = printedBefore;
-  for (let record = first; ; record = await client.getSandbox(first.id, { signal: io.signal })) {
-    for (const { step, startedAt, endedAt } of record.steps.slice(printed)) {
-      io.print(`  ${printable(step).padEnd(22)}${duration(between(startedAt, endedAt)).padStart(9)}`);
-    }
-    printed = Math.max(printed, record.steps.length);
-    if (reached(record)) return record;
-    io.noteForNow(`  ${record.waitingFor ?? record.phase ?? record.state} …`);
-    await sleep(LOOK_MS, undefined, { signal: io.signal });
-  }
-}
-
-function notRunning({ id, failure }: SandboxRecord): CliError {
-  return new CliError(
-    EXIT.failed,
-    `${id} did not become usable`,
-    failure ? `${failure.step}: ${failure.message}` : 'it was ended before it ran',
-    'Run `bin/mayfly doctor`; on a machine without virtualisation use MAYFLY_HOST=simulated.',
+  io.print('\n12. destroy what is left, with the pool and the template');
+  const ending = [...woken, warm].map(({ record }) =>
+    client.destroySandbox(record.id, { waitSeconds: 120, signal: io.signal }),
   );
+  await Promise.all([...ending, endMakers(io, client, template)]);
+  const isLeft = !(await isNothingLeft(io, installation, client));
+  return agrees && !isLeft ? EXIT.ok : EXIT.failed;
+}
+
+/** Beside each other: until it runs, as its caller waits for it, and its first command. */
+function printWays(io: Io, ways: readonly Way[]): void {
+  io.print(`  ${'way'.padEnd(10)}${'created in'.padStart(10)}${'first command'.padStart(15)}  boot`);
+  for (const { record, createMs, commandMs } of ways) {
+    const times = `${duration(createMs).padStart(10)}${duration(commandMs).padStart(15)}`;
+    const { way = 'cold' } = record.boot ?? {};
+    const said = bootText(record.boot ?? null) ?? 'not told: this host has one way';
+    io.print(`  ${way.padEnd(10)}${times}  ${printable(said)}`);
+  }
 }

@@ -36,7 +36,7 @@ export function sandboxLines(io: Io, record: SandboxRecord): string[] {
 }
 
 /** How it came to its machine, and why not quicker. */
-function bootText(boot: Boot | null): string | null {
+export function bootText(boot: Boot | null): string | null {
   if (boot === null) return null;
   const age = boot.ageSeconds === null ? '' : `, ${boot.ageSeconds} s old`;
   const from = boot.templateId === null ? '' : ` from ${boot.templateId}${age}`;

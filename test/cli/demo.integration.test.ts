@@ -45,6 +45,10 @@ describe('mayfly demo', () => {
     for (const layer of ['credentials', 'domain', 'lease', 'workspace', 'record']) {
       expect(output).toMatch(new RegExp(`${layer} +absent`));
     }
+    expect(output).toMatch(/^ +cold +[\d.]+ m?s +[\d.]+ m?s /m);
+    expect(output).toMatch(/^ +warm +[\d.]+ m?s +[\d.]+ m?s +warm$/m);
+    expect(output).toContain('none is made here: this host makes none');
+    expect(output).toMatch(/there were \d sandboxes, .* proved gone; plain tools see nothing of any/);
     for (const line of ['line 1 of 3', 'line 3 of 3', 'and this is stderr']) expect(output).toContain(line);
     expect(output).toContain('and back: the same');
     for (const kind of ['sandbox.requested', 'command.ended', 'file.written', 'certificate.issued', 'sandbox.proof']) {
@@ -54,7 +58,7 @@ describe('mayfly demo', () => {
     expect(await left(name)).toEqual([]);
   });
 
-  sweep(['line 1 of 3', '1. start', '2. create', 'cloneDisk', '4. destroy'])(
+  sweep(['line 1 of 3', '1. start', '2. create', 'cloneDisk', '4. destroy', 'beside it a pool', '11. the ways'])(
     'leaves nothing when interrupted at "%s"',
     async (moment) => {
       const { code, output, name } = await demo(moment);
