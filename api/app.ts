@@ -1,6 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { requestId } from 'hono/request-id';
 import { Registry } from 'prom-client';
+import { createMcpServer } from '../mcp/mcp-server.ts';
 import { MayflyError } from '../model/errors.ts';
 import { onBehalfOf } from '../telemetry/request-id.ts';
 import { auditRoutes } from './access/audit.ts';
@@ -22,6 +23,8 @@ import { dropBodyOfHead } from './http/head.ts';
 import { refuseUnknownMethod } from './http/methods.ts';
 import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
+import { type McpServerOf, mcpRoutes } from './mcp/mcp.ts';
+import { refuseForeignOrigin } from './mcp/origin.ts';
 import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
 import { claimCounter } from './monitoring/pool-metrics.ts';
@@ -51,6 +54,7 @@ export function createApp(deps: AppDeps): App {
   app.use(measureRequests(registry));
   app.use(dropBodyOfHead);
   app.onError(errorHandler(deps));
+  app.use('/mcp', refuseForeignOrigin(deps.names ?? []));
   app.use(authenticate(deps, new PoolDoor(deps, claimCounter(registry))));
   app.use(refuseUnknownMethod(app));
   app.use('/v1/*', limitBody, requireJson);
@@ -76,6 +80,8 @@ export function createApp(deps: AppDeps): App {
   projectRoutes(app, deps);
   poolRoutes(app);
   healthRoutes(app, deps);
+  const serverOf: McpServerOf = (caller) => createMcpServer({ caller, version: deps.version });
+  mcpRoutes(app, deps, deps.mcpServerOf ?? serverOf);
   metricsRoutes(app, deps, registry);
   docsRoutes(app);
   let document: ReturnType<typeof openApiDocument> | undefined; // made once: anybody may ask for it, without a key

@@ -25,6 +25,16 @@ export const LIMITS = {
   /** `Prefer: wait=N`. */
   waitSeconds: { default: 60, max: 600 },
   page: { default: 50, max: 200 },
+  mcp: {
+    /** Of one message. The SDK's own default. */
+    bodyBytes: 4_194_304,
+    /** Of a project, at once; one more ends that which was used the longest ago. */
+    sessions: 100,
+    /** Without use until a session ends. */
+    idleSeconds: 3_600,
+    /** How long the events of a stream that was cut can be had again. */
+    eventSeconds: 900,
+  },
   command: {
     /** Characters of `command`, and bytes of all of `argv`: one argument may have 128 KiB in Linux (MAX_ARG_STRLEN). */
     maxLength: 131_071,

@@ -14,6 +14,8 @@ import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
 import { bringUpToDate } from './layout.ts';
+import { McpEvents } from './mcp/mcp-events.ts';
+import { McpSessions } from './mcp/mcp-sessions.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
 import { PoolShares } from './pools/pool-shares.ts';
@@ -48,6 +50,8 @@ export interface Store {
   output: Output;
   audit: Audit;
   idempotency: Idempotency;
+  mcpSessions: McpSessions;
+  mcpEvents: McpEvents;
   apiKeys: ApiKeys;
   projects: Projects;
   admissions: Admissions;
@@ -114,6 +118,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     output: new Output(connection, sealing),
     audit: new Audit(connection, sealing, audit),
     idempotency: new Idempotency(connection, sealing),
+    mcpSessions: new McpSessions(connection, sealing),
+    mcpEvents: new McpEvents(connection, sealing),
     apiKeys: new ApiKeys(connection),
     projects: new Projects(connection),
     admissions: new Admissions(connection),

@@ -27,6 +27,8 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
   idempotency: [{ expiresAt: 1 }],
+  mcpSessions: [{ project: 1, usedAt: -1 }, { usedAt: 1 }],
+  mcpEvents: [{ at: 1 }],
   auditHeads: [{ endedAt: 1, _id: 1 }],
   auditQueue: [{ sandboxId: 1, place: 1 }],
 };

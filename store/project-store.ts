@@ -59,6 +59,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
   return {
     ...pick(ofSandbox),
     idempotency: store.idempotency,
+    mcpSessions: store.mcpSessions,
+    mcpEvents: store.mcpEvents,
     viewer: { project, isOperator },
     sandboxes: {
       create: (record: SandboxRecord) => sandboxes.create(record),

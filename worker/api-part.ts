@@ -48,6 +48,7 @@ export async function startApiPart({
     sagas: new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) }),
     guests,
     version: packageJson.version,
+    names: config.api.names,
     logger,
     ...(tracing.request && { traceRequest: tracing.request }),
   });

@@ -82,11 +82,16 @@ export async function startControlPart({
 }
 
 /** Removes what is past. */
-async function prune({ idempotency, certificates }: Store, logger: Logger): Promise<void> {
+async function prune({ idempotency, certificates, mcpSessions, mcpEvents }: Store, logger: Logger): Promise<void> {
   const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
   try {
-    const [keys, ended] = await Promise.all([idempotency.prune(), certificates.prune(before)]);
-    logger.debug({ keys, ended }, 'removed idempotency keys and certificates that are past');
+    const [keys, ended, sessions, events] = await Promise.all([
+      idempotency.prune(),
+      certificates.prune(before),
+      mcpSessions.prune(),
+      mcpEvents.prune(),
+    ]);
+    logger.debug({ keys, ended, sessions, events }, 'removed what is past');
   } catch (error) {
     logger.warn({ err: error }, 'what is past stays for another hour');
   }

@@ -25,7 +25,7 @@ export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
   const { store } = deps;
   return createMiddleware<Env>(async (c, next) => {
     if (OPEN_PATHS.has(c.req.path)) return next();
-    const presented = BEARER.exec(c.req.header('Authorization') ?? '')?.[1] ?? c.req.header('X-API-Key');
+    const presented = presentedKey(c);
     if (!presented) throw new MayflyError('unauthenticated', 'The request carries no API key.');
     const apiKey = await store.apiKeys.authenticate(presented);
     if (!apiKey || !(await isOfProject(store, apiKey))) {
@@ -36,6 +36,11 @@ export function authenticate(deps: AppDeps, poolDoor: PoolDoor) {
     c.set('deps', { ...deps, poolDoor, store: storeOf(store, viewer) });
     return next();
   });
+}
+
+/** The API key that a request carries, whether it is one or not. */
+export function presentedKey(c: Context<Env>): string | undefined {
+  return BEARER.exec(c.req.header('Authorization') ?? '')?.[1] ?? c.req.header('X-API-Key');
 }
 
 /** Whether there is its project still. */

@@ -1,7 +1,9 @@
 import type { OpenAPIHono, OpenAPIHonoOptions } from '@hono/zod-openapi';
+import type { McpServer } from '@modelcontextprotocol/server';
 import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { Caller } from '../../mcp/call.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
@@ -22,6 +24,10 @@ export interface AppDeps {
   /** Traces each request, where traces are wanted. */
   traceRequest?: MiddlewareHandler<Env>;
   version: string;
+  /** Under which it is reached by MCP clients, beside those of loopback. `@default` none */
+  names?: readonly string[];
+  /** Makes what MCP clients speak to. `@default` Mayfly's own tools */
+  mcpServerOf?: (caller: Caller) => McpServer;
   logger: Logger;
 }
 

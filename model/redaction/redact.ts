@@ -3,7 +3,7 @@ import { spansAfterNames } from './named-text.ts';
 import { secretFrom, spansAfterFlags } from './program-flags.ts';
 import { spansOfScanner } from './scanner.ts';
 import { isSecretName } from './secret-name.ts';
-import { REDACTED, withoutSpans } from './span.ts';
+import { REDACTED, type Span, withoutSpans } from './span.ts';
 
 /** A flag whose value is the next argument. */
 const FLAG = /^--?([A-Za-z][\w.-]{1,63})$/;
@@ -31,13 +31,13 @@ export function redact(value: unknown): unknown {
 
 /** As {@link redact}, of a text: a command line, what a program has printed, a document. */
 export function redactText(text: string): string {
-  if (PLAIN.test(text)) return text;
-  return withoutSpans(text, [
-    ...spansByLooks(text),
-    ...spansAfterNames(text),
-    ...spansAfterFlags(text),
-    ...spansOfScanner(text),
-  ]);
+  return withoutSpans(text, secretSpans(text));
+}
+
+/** Where the secrets of a text stand; they may overlap. */
+export function secretSpans(text: string): Span[] {
+  if (PLAIN.test(text)) return [];
+  return [...spansByLooks(text), ...spansAfterNames(text), ...spansAfterFlags(text), ...spansOfScanner(text)];
 }
 
 /** As {@link redact}, of the arguments of a program: one can be a secret because of the one before it. */

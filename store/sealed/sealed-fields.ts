@@ -17,6 +17,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],
   idempotency: ['bodyDigest', 'answer'],
+  mcpSessions: ['opening'],
+  mcpEvents: ['message'],
   audit: ['body'],
   auditQueue: ['body'],
   relays: ['key'],

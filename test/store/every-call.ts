@@ -106,6 +106,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
+  const { mcpSessions, mcpEvents } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -226,6 +227,19 @@ export function callsOf(store: Store): Calls {
       ledTo: () => idempotency.ledTo(slot),
       release: () => idempotency.release({ ...slot, key: 'other' }),
       prune: () => idempotency.prune(),
+    },
+    mcpSessions: {
+      open: () => mcpSessions.open({ id: 's', apiKeyId: 'a', project: 'p', opening: {}, usedAt: '2026' }, 1),
+      get: () => mcpSessions.get('s'),
+      use: () => mcpSessions.use('s', '2027'),
+      close: () => mcpSessions.close('s'),
+      prune: () => mcpSessions.prune(),
+    },
+    mcpEvents: {
+      append: () => mcpEvents.append({ sessionId: 's', streamId: 't', place: 0, message: 1, at: '2999' }),
+      get: () => mcpEvents.get('s', 't', 0),
+      stay: () => mcpEvents.stay('t', '2999'),
+      prune: () => mcpEvents.prune(),
     },
     apiKeys: {
       create: async () => {

@@ -27,6 +27,15 @@ const environment = z.object({
   MAYFLY_STATE_DIR: z.string().startsWith('/', 'give an absolute path').default('/var/lib/mayfly'),
   MAYFLY_API_ADDRESS: z.string().default('127.0.0.1'),
   MAYFLY_API_PORT: port(7999),
+  MAYFLY_API_NAMES: z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((name) => name.trim())
+        .filter(Boolean),
+    ),
   MAYFLY_RELAY_ADDRESS: z
     .string()
     .refine((address) => !isWildcard(address), 'give the address at which the API reaches this machine')
@@ -91,7 +100,8 @@ export interface Config {
   hostId: string;
   /** Absolute. `@default` `/var/lib/mayfly` */
   stateDir: string;
-  api: { address: string; port: number };
+  /** `names`: under which clients of MCP reach it, beside those of loopback. */
+  api: { address: string; port: number; names: string[] };
   /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
   relay: { address: string; port: number };
   /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
@@ -134,7 +144,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     hostKind: values.MAYFLY_HOST,
     hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
     stateDir: values.MAYFLY_STATE_DIR,
-    api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT },
+    api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT, names: values.MAYFLY_API_NAMES },
     relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },

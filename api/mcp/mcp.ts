@@ -1,0 +1,91 @@
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  isJsonContentType,
+  isLegacyRequest,
+  type McpServer,
+  readRequestBody,
+} from '@modelcontextprotocol/server';
+import type { Context } from 'hono';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Caller } from '../../mcp/call.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { presentedKey, requires } from '../http/auth.ts';
+import type { App, AppDeps, Env } from '../http/context.ts';
+import { ownFetch } from './own-fetch.ts';
+import { replayed } from './replay.ts';
+import { Sessions } from './sessions.ts';
+
+/** Of the requests that tools make: they never leave this process. */
+const BASE_URL = 'http://mayfly.internal';
+
+export type McpServerOf = (caller: Caller) => McpServer;
+
+/**
+ * The door of agents, MCP over HTTP: 2026-07-28 request by request, 2025-11-25 in sessions. A tool asks this API as its caller
+ * would, with the caller's key, so whatever holds for the API holds here.
+ */
+export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpServerOf): void {
+  const fetch = ownFetch(app);
+  const callerOf = (apiKey: string, session: string | null): Caller => ({
+    client: new MayflyClient({ baseUrl: BASE_URL, apiKey, fetch }),
+    session,
+  });
+  const onerror = (error: Error) => logger.debug({ err: error }, 'MCP');
+  const { fetch: modern } = createMcpHandler(({ authInfo }) => serverOf(callerOf(authInfo?.token ?? '', null)), {
+    legacy: 'reject',
+    maxRequestBodySize: LIMITS.mcp.bodyBytes,
+    onerror,
+  });
+  const sessions = new Sessions({ store, logger });
+
+  app.on(['GET', 'POST', 'DELETE'], '/mcp', requires('sandboxes:read'), async (c) => {
+    const request = c.req.raw;
+    const body = request.method === 'POST' ? await bodyOf(request) : undefined;
+    const token = presentedKey(c) ?? '';
+    const { id: clientId, scopes } = c.get('apiKey');
+    if (!(await isLegacyRequest(request, body))) {
+      return modern(request, { authInfo: { token, clientId, scopes }, parsedBody: body });
+    }
+    return inSession(c, sessions, body, (session) => serverOf(callerOf(token, session)));
+  });
+
+  async function inSession(c: Context<Env>, all: Sessions, body: unknown, make: (session: string) => McpServer) {
+    const key = c.get('apiKey');
+    if (isInitializeRequest(body)) return all.open(key, make, c.req.raw, body);
+    const id = c.req.header('Mcp-Session-Id');
+    if (id === undefined)
+      return rpcError(400, 'Bad Request: the header Mcp-Session-Id is missing; initialize gives one.');
+    const session = await all.of(key, id, make);
+    if (!session) return rpcError(404, 'Session not found: initialize opens another one.');
+    const lastEventId = c.req.header('Last-Event-ID');
+    if (c.req.method === 'GET' && lastEventId) {
+      const rest = await replayed(store.mcpEvents, id, lastEventId, c.req.raw.signal);
+      return rest ?? rpcError(404, 'There is no such stream any more: send the request again.');
+    }
+    if (c.req.method !== 'DELETE') return session.handle(c.req.raw, body);
+    await all.close(id);
+    return new Response(null, { status: 200 });
+  }
+}
+
+/** @throws MayflyError unsupported_media_type, body_too_large, invalid_json */
+async function bodyOf(request: Request): Promise<unknown> {
+  if (!isJsonContentType(request.headers.get('content-type'))) {
+    throw new MayflyError('unsupported_media_type', 'The body is not announced as JSON.');
+  }
+  const read = await readRequestBody(request, LIMITS.mcp.bodyBytes);
+  if (read.tooLarge) throw new MayflyError('body_too_large', `The body has more than ${LIMITS.mcp.bodyBytes} bytes.`);
+  try {
+    return JSON.parse(read.text) as unknown;
+  } catch (cause) {
+    throw new MayflyError('invalid_json', 'The body is not JSON: it does not parse.', { cause });
+  }
+}
+
+/** As the transport of the SDK says what is wrong with a session. */
+function rpcError(status: number, message: string): Response {
+  const code = status === 404 ? -32_001 : -32_000;
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}

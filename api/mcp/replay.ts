@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
+import { STAY_MS } from './stream-events.ts';
+
+/** How often the store is looked at for what another process sends. Milliseconds. */
+const LOOK_MS = 250;
+/** A process that was not heard of for so long has not got the request any more. Milliseconds. */
+const GONE_MS = 5 * STAY_MS;
+/** Between comments that keep the connection of who waits. Milliseconds. */
+const ALIVE_MS = 10_000;
+/** `<stream>.<place>`, as stream-events.ts gives them. */
+const EVENT_ID = /^([0-9a-f-]{36})\.(\d{1,9})$/;
+
+/**
+ * The rest of a stream that was cut, after an event: what was sent since, and what is still to come, until the answer.
+ * @returns null when there is no such stream of this session any more
+ */
+export async function replayed(
+  events: McpEvents,
+  sessionId: string,
+  lastEventId: string,
+  signal: AbortSignal,
+): Promise<Response | null> {
+  const [, streamId = '', place = ''] = EVENT_ID.exec(lastEventId) ?? [];
+  if (!streamId || !(await events.get(sessionId, streamId, 0))) return null;
+  const encoder = new TextEncoder();
+  const rest = restOf(events, { sessionId, streamId, place: Number(place) }, signal);
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await rest.next().catch((error: unknown) => controller.error(error));
+      if (next?.done) controller.close();
+      else if (next) controller.enqueue(encoder.encode(next.value));
+    },
+    async cancel() {
+      await rest.return();
+    },
+  });
+  const headers = {
+    'Content-Type': 'text/event-stream',
+    'Cache-Control': 'no-cache, no-transform',
+    'Mcp-Session-Id': sessionId,
+  };
+  return new Response(body, { headers });
+}
+
+async function* restOf(
+  events: McpEvents,
+  after: Pick<McpEvent, 'sessionId' | 'streamId' | 'place'>,
+  signal: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
+  const { sessionId, streamId } = after;
+  let place = after.place + 1;
+  let saidAt = Date.now();
+  while (!signal.aborted) {
+    const event = await events.get(sessionId, streamId, place);
+    if (event) {
+      yield `event: message\nid: ${streamId}.${place}\ndata: ${JSON.stringify(event.message)}\n\n`;
+      if (isAnswer(event.message)) return;
+      place += 1;
+      continue;
+    }
+    const begun = await events.get(sessionId, streamId, 0);
+    if (!begun || Date.now() - Date.parse(begun.at) > GONE_MS) {
+      if (await events.get(sessionId, streamId, place)) continue;
+      yield `event: message\ndata: ${JSON.stringify(lost(begun?.message))}\n\n`;
+      return;
+    }
+    if (Date.now() - saidAt > ALIVE_MS) {
+      saidAt = Date.now();
+      yield ': keepalive\n\n';
+    }
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** The process that had the request is gone, and the answer with it. */
+function lost(requestId: unknown) {
+  const message = 'The API was stopped during this call. Send it again: with the same idempotencyKey it is done once.';
+  return { jsonrpc: '2.0', id: requestId ?? null, error: { code: -32_603, message } };
+}
+
+function isAnswer(message: unknown): boolean {
+  return typeof message === 'object' && message !== null && ('result' in message || 'error' in message);
+}

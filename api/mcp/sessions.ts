@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import type { McpServer } from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import { LIMITS } from '../../model/limits.ts';
+import type { ApiKey } from '../../store/access/api-keys.ts';
+import type { Store } from '../../store/connect.ts';
+import type { McpSession } from '../../store/mcp/mcp-sessions.ts';
+import { LiveSession } from './live-session.ts';
+
+const { idleSeconds, sessions: perProject } = LIMITS.mcp;
+/** How often one that is used is written down as that, and those that this process need not have are let go. Milliseconds. */
+const EVERY_MS = 60_000;
+
+/** Makes the server of a session. */
+export type MakeServer = (sessionId: string) => McpServer;
+
+interface Deps {
+  store: Pick<Store, 'mcpSessions' | 'mcpEvents'>;
+  logger: Logger;
+}
+
+/**
+ * The sessions of clients of 2025-11-25. Whose one is and how it was opened is in the store, so that any process goes on with
+ * it; what is under way is with the process that was asked.
+ */
+export class Sessions {
+  readonly #live = new Map<string, Promise<LiveSession>>();
+
+  constructor(private readonly deps: Deps) {
+    setInterval(() => void this.#letGo(), EVERY_MS).unref();
+  }
+
+  /** Answers an `initialize`, with whatever session it came. */
+  async open(key: ApiKey, makeServer: MakeServer, request: Request, body: object): Promise<Response> {
+    const id = randomBytes(24).toString('base64url');
+    const { session, response } = await LiveSession.open(id, makeServer(id), this.#shared, { request, body });
+    if (!response.headers.has('Mcp-Session-Id')) {
+      await session.close(); // it was refused
+      return response;
+    }
+    const record = {
+      id,
+      apiKeyId: key.id,
+      project: key.project,
+      opening: paramsOf(body),
+      usedAt: new Date().toISOString(),
+    };
+    await this.deps.store.mcpSessions.open(record, perProject);
+    this.#live.set(id, Promise.resolve(session));
+    return response;
+  }
+
+  /** @returns null when the key has no such session, or it was not used for too long */
+  async of(key: ApiKey, id: string, makeServer: MakeServer): Promise<LiveSession | null> {
+    const record = await this.deps.store.mcpSessions.get(id);
+    if (!record || idleMs(record) > idleSeconds * 1_000) {
+      await this.#drop(id);
+      return null;
+    }
+    if (record.apiKeyId !== key.id) return null;
+    if (idleMs(record) > EVERY_MS) await this.deps.store.mcpSessions.use(id, new Date().toISOString());
+    let live = this.#live.get(id);
+    if (!live) {
+      live = LiveSession.resume(id, makeServer(id), this.#shared, record.opening);
+      this.#live.set(id, live);
+      live.catch(() => this.#live.delete(id));
+    }
+    return live;
+  }
+
+  async close(id: string): Promise<void> {
+    await this.deps.store.mcpSessions.close(id);
+    await this.#drop(id);
+  }
+
+  get #shared() {
+    return { events: this.deps.store.mcpEvents, logger: this.deps.logger };
+  }
+
+  async #letGo(): Promise<void> {
+    for (const [id, coming] of this.#live) {
+      const session = await coming.catch(() => null);
+      if (!session || (!session.isBusy && Date.now() - session.usedAt > idleSeconds * 1_000)) await this.#drop(id);
+    }
+  }
+
+  async #drop(id: string): Promise<void> {
+    const live = this.#live.get(id);
+    this.#live.delete(id);
+    const session = await live?.catch(() => null);
+    await session?.close();
+  }
+}
+
+function idleMs({ usedAt }: McpSession): number {
+  return Date.now() - Date.parse(usedAt);
+}
+
+function paramsOf(body: object): unknown {
+  return 'params' in body ? body.params : {};
+}

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { type ArgsDef, defineCommand } from 'citty';
+import { createMcpServer } from '../mcp/mcp-server.ts';
+import packageJson from '../package.json' with { type: 'json' };
+import { checkArguments } from './terminal/arguments.ts';
+import { usageError } from './terminal/cli-error.ts';
+import { connect } from './terminal/connection.ts';
+import { EXIT } from './terminal/exit-codes.ts';
+import type { Io } from './terminal/io.ts';
+
+/** How long what a client leaves under way when it goes may take to be undone. Milliseconds. */
+const LAST_MS = 1_500;
+
+const ARGS = {
+  prefix: { type: 'string', description: 'Before the name of each tool, where others have the same', default: '' },
+} as const satisfies ArgsDef;
+
+/** `mayfly mcp`: the tools over standard input and output, for clients that start their servers. Ends with its input. */
+export function mcpCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'mcp', description: 'Serve MCP on standard input and output, with the key of MAYFLY_API_KEY' },
+    args: ARGS,
+    async run({ args: { prefix }, rawArgs }) {
+      checkArguments(rawArgs, ARGS);
+      if (!/^[a-z0-9_]{0,20}$/.test(prefix)) throw usageError('--prefix takes at most 20 of a-z, 0-9 and _');
+      const client = connect(io);
+      const connection = randomUUID();
+      const { version } = packageJson;
+      const server = serveStdio(
+        ({ era }) =>
+          createMcpServer({ caller: { client, session: era === 'legacy' ? connection : null }, version, prefix }),
+        { onerror: (error) => io.note(`mayfly mcp: ${error.message}`) },
+      );
+      await new Promise<unknown>((resolve) => {
+        for (const over of ['end', 'close', 'error']) process.stdin.once(over, resolve);
+        io.signal.addEventListener('abort', resolve, { once: true });
+      });
+      await server.close();
+      setTimeout(() => process.exit(EXIT.ok), LAST_MS).unref();
+      return EXIT.ok;
+    },
+  });
+}

@@ -1,0 +1,26 @@
+import type { z } from 'zod';
+
+/** What a schema says of itself that says nothing: the dialect that is meant anyway, and the bounds of what JavaScript counts. */
+function compacted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(compacted);
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(
+    ([name, member]) =>
+      name !== '$schema' &&
+      !(name === 'additionalProperties' && member === false) &&
+      !(name === 'propertyNames' && JSON.stringify(member) === '{"type":"string"}') &&
+      Math.abs(member) !== Number.MAX_SAFE_INTEGER,
+  );
+  return Object.fromEntries(kept.map(([name, member]) => [name, compacted(member)]));
+}
+
+/** The same schema, which tells clients less: all tools together have to find room in what a model reads. */
+export function compact<T extends z.ZodObject>(schema: T): T {
+  const standard = schema['~standard'];
+  const { input, output } = standard.jsonSchema;
+  const jsonSchema = {
+    input: (options: Parameters<typeof input>[0]) => compacted(input(options)) as ReturnType<typeof input>,
+    output: (options: Parameters<typeof output>[0]) => compacted(output(options)) as ReturnType<typeof output>,
+  };
+  return Object.create(schema, { '~standard': { value: { ...standard, jsonSchema } } }) as T;
+}

@@ -1,0 +1,47 @@
+import { MayflyApiError, MayflyConnectionError } from '../client/http/api-error.ts';
+import { ERRORS, type ErrorCode } from '../model/errors.ts';
+import { maskText } from './clean-text.ts';
+
+/** What a model can do about an error, where it is another thing than what a person does. */
+const NEXT: Partial<Record<ErrorCode, (prefix: string) => string>> = {
+  sandbox_not_found: (prefix) => `Call ${prefix}list with kind "sandboxes" for those there are.`,
+  sandbox_ended: (prefix) => `It is gone. Call ${prefix}create_sandbox for another one.`,
+  source_not_found: (prefix) => `Call ${prefix}list with kind "sources" for those there are.`,
+  snapshot_not_found: (prefix) => `Call ${prefix}list with kind "snapshots" and a sandbox for those there are.`,
+  command_not_found: (prefix) => `Call ${prefix}list with kind "commands" and a sandbox for those there are.`,
+  file_not_found: (prefix) => `Call ${prefix}list_files on the directory above for what there is.`,
+  invalid_id: (prefix) => `Use an id or a name as ${prefix}list gives it.`,
+};
+
+/** What happened, and what to do next, as a model reads it. */
+export function errorText(error: unknown, prefix: string): string {
+  if (error instanceof MayflyApiError) {
+    const { code, problem } = error;
+    const fields = (problem.errors ?? []).map(({ field, problem: why }) => `${field}: ${why}`);
+    const retry = error.retryable ? [`It may be tried again${after(error.retryAfterSeconds)}.`] : [];
+    const next = NEXT[code]?.(prefix) ?? ERRORS[code].remedy;
+    const lines = [`${code}: ${error.message}`, ...fields, `Next: ${next}`, ...retry];
+    return maskText(lines.join('\n'));
+  }
+  if (error instanceof MayflyConnectionError) {
+    return maskText(`${error.message}\nNext: try again; what is sent again with the same idempotencyKey is done once.`);
+  }
+  if (error instanceof ToolError) return maskText(`${error.message}\nNext: ${error.next}`);
+  throw error;
+}
+
+function after(seconds: number | null): string {
+  return seconds === null ? '' : ` after ${seconds} s`;
+}
+
+/** What a tool refuses itself. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  constructor(
+    message: string,
+    /** What to do about it. */
+    readonly next: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,99 @@
+import { type McpServer, ResourceNotFoundError, ResourceTemplate, type Variables } from '@modelcontextprotocol/server';
+import { MayflyApiError } from '../client/http/api-error.ts';
+import type { MayflyClient } from '../client/mayfly-client.ts';
+import { maskText } from './clean-text.ts';
+import { readPart } from './kept-output.ts';
+
+const JSON_TYPE = 'application/json';
+/** Of one stream, its beginning. Bytes. */
+const MAX_OUTPUT = 50_000;
+const ENTRIES = 200;
+
+interface Kind {
+  name: string;
+  title: string;
+  uri: string;
+  mimeType: string;
+  read(client: MayflyClient, id: (name: string) => string, signal: AbortSignal): Promise<string>;
+}
+
+const KINDS: Kind[] = [
+  {
+    name: 'sandbox',
+    title: 'A sandbox, as it is',
+    uri: 'mayfly://sandboxes/{id}',
+    mimeType: JSON_TYPE,
+    read: async (client, id, signal) => json(await client.getSandbox(id('id'), { signal })),
+  },
+  {
+    name: 'audit',
+    title: 'The audit of a sandbox',
+    uri: 'mayfly://sandboxes/{id}/audit',
+    mimeType: JSON_TYPE,
+    read: async (client, id, signal) => json(await client.sandboxAudit(id('id'), { limit: ENTRIES, signal })),
+  },
+  {
+    name: 'output',
+    title: 'The beginning of what a command has written',
+    uri: 'mayfly://sandboxes/{id}/commands/{commandId}/{stream}',
+    mimeType: 'text/plain',
+    read: async (client, id, signal) => {
+      const stream = id('stream') === 'stderr' ? 'stderr' : 'stdout';
+      const command = { id: id('commandId'), sandboxId: id('id'), stream } as const;
+      return (await readPart(client.commands, command, { from: 0, to: MAX_OUTPUT }, signal)).text;
+    },
+  },
+  {
+    name: 'snapshot',
+    title: 'A snapshot',
+    uri: 'mayfly://snapshots/{id}',
+    mimeType: JSON_TYPE,
+    read: async (client, id, signal) => json(await client.snapshots.get(id('id'), { signal })),
+  },
+  {
+    name: 'diff',
+    title: 'What changed from one snapshot to another, or to "current"',
+    uri: 'mayfly://snapshots/{from}/diff/{to}',
+    mimeType: JSON_TYPE,
+    read: async (client, id, signal) =>
+      json(await client.snapshots.diff.list(id('from'), id('to'), { limit: ENTRIES, signal })),
+  },
+];
+
+/** What can be read without a tool: the sandboxes that live are listed, the others are known by their ids. */
+export function registerResources(server: McpServer, client: MayflyClient): void {
+  for (const { name, title, uri, mimeType, read } of KINDS) {
+    const list = name === 'sandbox' ? () => listed(client) : undefined;
+    const template = new ResourceTemplate(uri, { list });
+    server.registerResource(name, template, { title, mimeType }, async (url, variables, { mcpReq }) => {
+      try {
+        const text = await read(client, (part) => partOf(variables, part), mcpReq.signal);
+        return { contents: [{ uri: url.href, mimeType, text }] };
+      } catch (error) {
+        if (error instanceof MayflyApiError && error.status === 404) throw new ResourceNotFoundError(url.href);
+        throw error;
+      }
+    });
+  }
+}
+
+async function listed(client: MayflyClient) {
+  const { items } = await client.listSandboxes({ alive: true, limit: ENTRIES });
+  return {
+    resources: items.map(({ id, name }) => ({
+      uri: `mayfly://sandboxes/${id}`,
+      name: name ?? id,
+      mimeType: JSON_TYPE,
+    })),
+  };
+}
+
+function partOf(variables: Variables, part: string): string {
+  const value = variables[part];
+  return typeof value === 'string' ? decodeURIComponent(value) : '';
+}
+
+/** What guests and callers have put into a record is masked as their output is. */
+function json(value: unknown): string {
+  return maskText(JSON.stringify(value, null, 1));
+}

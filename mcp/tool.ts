@@ -1,0 +1,73 @@
+import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { LIMITS } from '../model/limits.ts';
+import { Call, type Caller } from './call.ts';
+import { compact } from './compact-schema.ts';
+import { errorText } from './error-text.ts';
+
+/** What a tool answers: the same for people and models, and for programs. */
+export interface Answer<T> {
+  text: string;
+  data: T;
+}
+
+/** What a call does to what there is. */
+type Effect = 'reads' | 'adds' | 'changes' | 'destroys';
+
+interface Tool<Input extends z.ZodObject, Output extends z.ZodObject> {
+  name: string;
+  title: string;
+  description: string;
+  input: Input;
+  output: Output;
+  effect: Effect;
+  /** Whether a second call with the same arguments changes nothing more. `@default` of what only reads */
+  isIdempotent?: boolean;
+  /** Whether programs of a guest decide what becomes of it. */
+  isOpen?: boolean;
+  run(call: Call, args: z.output<Input>): Promise<Answer<z.input<Output>>>;
+}
+
+/** Adds a tool to a server. */
+export type Registration = (server: McpServer, caller: Caller, prefix: string) => void;
+
+export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made: Tool<Input, Output>): Registration {
+  const { name, title, description, input, output, effect, isIdempotent = effect === 'reads', isOpen = false } = made;
+  const annotations = {
+    readOnlyHint: effect === 'reads',
+    ...(effect !== 'reads' && { destructiveHint: effect === 'destroys', idempotentHint: isIdempotent }),
+    openWorldHint: isOpen,
+  };
+  return (server, caller, prefix) => {
+    const config = { title, description, inputSchema: compact(input), outputSchema: compact(output), annotations };
+    server.registerTool(
+      prefix + name,
+      config as never,
+      (async (args: z.output<Input>, context: ServerContext) => {
+        const call = new Call(caller, context, name, prefix);
+        try {
+          const { text, data } = await made.run(call, args);
+          return { content: [{ type: 'text', text }], structuredContent: data };
+        } catch (error) {
+          call.signal.throwIfAborted();
+          return { content: [{ type: 'text', text: errorText(error, prefix) }], isError: true };
+        } finally {
+          call.end();
+        }
+      }) as never,
+    );
+  };
+}
+
+/** Which sandbox, in every tool that has one. */
+export const SANDBOX = z.string().describe('Id or name');
+
+export const IDEMPOTENCY_KEY = z
+  .string()
+  .max(LIMITS.idempotencyKey.maxLength)
+  .optional()
+  .describe('Same key: done once');
+
+export const WAIT_SECONDS = z.int().min(0).max(300).default(30).describe('Over 50 only with a progress token');
+
+export const CURSOR = z.string().max(1_024).optional().describe('nextCursor of the page before');

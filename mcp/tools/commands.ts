@@ -1,0 +1,216 @@
+import { z } from 'zod';
+import type { Command, RunCommand } from '../../client/commands.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Call } from '../call.ts';
+import { readPart, type Shown, shownOf } from '../kept-output.ts';
+import { IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { defined } from './sandboxes.ts';
+
+const MAX_CHARS = z.int().min(200).max(50_000).default(10_000).describe('Of output');
+const COMMAND_ID = z.string().describe('cmd-…');
+
+const { timeoutSeconds, maxLength, maxArguments } = LIMITS.command;
+
+const runCommand = tool({
+  name: 'run_command',
+  title: 'Run a command',
+  description:
+    'Run a shell command (or argv, without a shell) in a sandbox, once. When the wait is over first, it goes on: ' +
+    'read_output follows it, cancel_command ends it. Of long output the beginning and the end are shown.',
+  input: z.object({
+    sandbox: SANDBOX,
+    command: z.string().min(1).max(maxLength).optional(),
+    argv: z.array(z.string()).min(1).max(maxArguments).optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    cwd: z.string().optional(),
+    user: z.string().optional(),
+    stdin: z.string().optional(),
+    timeoutSeconds: z
+      .int()
+      .min(timeoutSeconds.min)
+      .max(timeoutSeconds.max)
+      .optional()
+      .describe('Killed after; default 600'),
+    waitSeconds: WAIT_SECONDS,
+    maxChars: MAX_CHARS,
+    idempotencyKey: IDEMPOTENCY_KEY,
+  }),
+  output: z.object({
+    commandId: z.string(),
+    sandboxId: z.string(),
+    state: z.string(),
+    outcome: z.string().nullable(),
+    exitCode: z.number().nullable(),
+    signal: z.string().nullable(),
+    stdout: z.string(),
+    stderr: z.string(),
+    leftOut: z.array(z.object({ stream: z.string(), from: z.number(), to: z.number() })).describe('Bytes'),
+    next: z.string(),
+  }),
+  effect: 'destroys',
+  isOpen: true,
+  async run(call, { sandbox, waitSeconds, maxChars, idempotencyKey, ...rest }) {
+    const { client, signal } = call;
+    const sandboxId = await client.sandboxIdOf(sandbox, { signal });
+    const request: RunCommand = defined(rest);
+    const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, [sandboxId, request]) };
+    let command: Command;
+    try {
+      command = await client.commands.run(sandboxId, request, {
+        ...options,
+        waitSeconds: call.waitSeconds(waitSeconds),
+        signal,
+      });
+    } catch (error) {
+      if (signal.aborted) await cancelled(call, sandboxId, request, options);
+      throw error;
+    }
+    const output = await outputOf(call, command, maxChars);
+    const next = nextOf(call, command, output);
+    const [stdout, stderr] = [shownText(output.stdout), shownText(output.stderr)];
+    const leftOut = [...leftOutOf('stdout', output.stdout), ...leftOutOf('stderr', output.stderr)];
+    const { id: commandId, state, outcome, exitCode, signal: killedBy } = command;
+    return {
+      text: textOf(command, { stdout, stderr }, next),
+      data: { commandId, sandboxId, state, outcome, exitCode, signal: killedBy, stdout, stderr, leftOut, next },
+    };
+  },
+});
+
+/** The same request again says the id of the command, also of one that had not begun. */
+async function cancelled(call: Call, sandboxId: string, request: RunCommand, options: { idempotencyKey: string }) {
+  const { id, state } = await call.client.commands.run(sandboxId, request, { ...options, waitSeconds: 0 });
+  if (state !== 'ended') await call.client.commands.cancel(sandboxId, id);
+}
+
+const readOutput = tool({
+  name: 'read_output',
+  title: 'Read the output of a command',
+  description: 'Read a part of what a command has written, from a byte offset, and whether it still runs.',
+  input: z.object({
+    sandbox: SANDBOX,
+    commandId: COMMAND_ID,
+    stream: z.enum(['stdout', 'stderr']).default('stdout'),
+    offset: z.int().min(0).default(0).describe('Bytes; nextOffset of the call before'),
+    maxChars: MAX_CHARS,
+    waitSeconds: WAIT_SECONDS,
+  }),
+  output: z.object({
+    commandId: z.string(),
+    state: z.string(),
+    exitCode: z.number().nullable(),
+    text: z.string(),
+    nextOffset: z.number(),
+    next: z.string(),
+  }),
+  effect: 'reads',
+  async run(call, { sandbox, commandId, stream, offset, maxChars, waitSeconds }) {
+    const { client, signal } = call;
+    const before = await client.commands.get(sandbox, commandId, { signal });
+    const command = before.state === 'ended' ? before : await ended(call, before, offset, stream, waitSeconds);
+    const { id, sandboxId, state, exitCode } = command;
+    const read = await readPart(
+      client.commands,
+      { id, sandboxId, stream },
+      { from: offset, to: offset + maxChars },
+      signal,
+    );
+    const isAll = state === 'ended' && read.to >= command[stream].kept;
+    const next = isAll ? 'That was all.' : `Go on with offset ${read.to}.`;
+    return {
+      text: `${read.text}\n[${stateText(command)}; bytes ${read.from} to ${read.to} of ${stream}. ${next}]`,
+      data: { commandId, state, exitCode, text: read.text, nextOffset: read.to, next },
+    };
+  },
+});
+
+/** When it has ended, has written something after the offset, or the wait is over. */
+async function ended(call: Call, command: Command, offset: number, stream: 'stdout' | 'stderr', waitSeconds: number) {
+  const { client, signal } = call;
+  const over = AbortSignal.timeout(call.waitSeconds(waitSeconds) * 1_000);
+  if (waitSeconds === 0) return command;
+  try {
+    for await (const piece of client.commands.follow(command.sandboxId, command.id, {
+      signal: AbortSignal.any([signal, over]),
+    })) {
+      if ('ended' in piece) return piece.ended;
+      if (piece.stream === stream && piece.offset + piece.bytes.length > offset) break;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!over.aborted) throw error;
+  }
+  return client.commands.get(command.sandboxId, command.id, { signal });
+}
+
+const cancelCommand = tool({
+  name: 'cancel_command',
+  title: 'Cancel a command',
+  description: 'End a command with all processes it started: SIGTERM, then SIGKILL.',
+  input: z.object({ sandbox: SANDBOX, commandId: COMMAND_ID }),
+  output: z.object({ commandId: z.string(), state: z.string(), next: z.string() }),
+  effect: 'destroys',
+  isIdempotent: true,
+  async run(call, { sandbox, commandId }) {
+    const command = await call.client.commands.cancel(sandbox, commandId, { signal: call.signal });
+    const next =
+      command.state === 'ended' ? 'It has ended.' : `It is being ended; ${call.tool('read_output')} says when it has.`;
+    return { text: `${stateText(command)}. ${next}`, data: { commandId, state: command.state, next } };
+  },
+});
+
+export const commandTools: Registration[] = [runCommand, readOutput, cancelCommand];
+
+interface Output {
+  stdout: Shown;
+  stderr: Shown;
+}
+
+/** Each stream gets half of the room, and what the other leaves of its. */
+async function outputOf({ client, signal }: Call, command: Command, maxChars: number): Promise<Output> {
+  const half = Math.floor(maxChars / 2);
+  const forStderr = Math.max(half, maxChars - command.stdout.kept);
+  const forStdout = Math.max(half, maxChars - command.stderr.kept);
+  const [stdout, stderr] = await Promise.all([
+    shownOf(client.commands, command, 'stdout', forStdout, signal),
+    shownOf(client.commands, command, 'stderr', forStderr, signal),
+  ]);
+  return { stdout, stderr };
+}
+
+function textOf(command: Command, { stdout, stderr }: Record<'stdout' | 'stderr', string>, next: string): string {
+  const streams = [stdout && `stdout:\n${stdout}`, stderr && `stderr:\n${stderr}`].filter(Boolean);
+  return [`${stateText(command)}.`, ...streams, next].join('\n');
+}
+
+function shownText({ parts: [first, last], kept }: Shown): string {
+  if (!last) return first?.text ?? '';
+  return [first?.text, `[bytes ${first?.to} to ${last.from} of ${kept} are left out]`, last.text].join('\n');
+}
+
+function leftOutOf(stream: 'stdout' | 'stderr', { parts: [first, last] }: Shown) {
+  return first && last ? [{ stream, from: first.to, to: last.from }] : [];
+}
+
+function stateText({ id, state, outcome, exitCode, signal, reason }: Command): string {
+  if (state !== 'ended') return `${id} is ${state}`;
+  const how = [exitCode !== null && `exit code ${exitCode}`, signal, reason].filter(Boolean);
+  return `${id} ended: ${outcome}${how.length > 0 ? ` (${how.join(', ')})` : ''}`;
+}
+
+function nextOf(call: Call, { id, state }: Command, output: Output): string {
+  if (state !== 'ended')
+    return `It goes on. Follow it with ${call.tool('read_output')}, or end it with ${call.tool('cancel_command')}, commandId ${id}.`;
+  const cut = (['stdout', 'stderr'] as const).filter((stream) => output[stream].parts.length > 1);
+  const lost = (['stdout', 'stderr'] as const).filter((stream) => output[stream].written > output[stream].kept);
+  const sentences = [
+    ...cut.map(
+      (stream) =>
+        `The rest of ${stream} is there with ${call.tool('read_output')} from offset ${output[stream].parts[0]?.to}.`,
+    ),
+    ...lost.map(
+      (stream) => `Of ${stream} only the first ${output[stream].kept} bytes of ${output[stream].written} were kept.`,
+    ),
+  ];
+  return sentences.join(' ') || 'That is all of its output.';
+}

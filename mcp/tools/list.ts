@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import type { Call } from '../call.ts';
+import { cleanText, maskText } from '../clean-text.ts';
+import { ToolError } from '../error-text.ts';
+import { CURSOR, type Registration, tool } from '../tool.ts';
+import { summaryOf } from './sandboxes.ts';
+import { snapshotOf } from './snapshots.ts';
+
+const KINDS = ['sandboxes', 'sources', 'snapshots', 'commands'] as const;
+
+interface Asked {
+  sandbox?: string | undefined;
+  limit: number;
+  cursor?: string;
+}
+
+interface Listed {
+  lines: string[];
+  items: Record<string, unknown>[];
+  nextCursor: string | null;
+}
+
+const list = tool({
+  name: 'list',
+  title: 'List what there is',
+  description: 'List sandboxes that live, sources to create them from, or the snapshots or commands of a sandbox.',
+  input: z.object({
+    kind: z.enum(KINDS),
+    sandbox: z.string().max(128).optional().describe('Whose snapshots or commands'),
+    limit: z.int().min(1).max(200).default(50),
+    cursor: CURSOR,
+  }),
+  output: z.object({ items: z.array(z.looseObject({})), nextCursor: z.string().nullable() }),
+  effect: 'reads',
+  async run(call, { kind, cursor, ...asked }) {
+    const { lines, items, nextCursor } = await LISTS[kind](call, { ...asked, ...(cursor !== undefined && { cursor }) });
+    const more = nextCursor === null ? [] : [`[more with cursor ${nextCursor}]`];
+    return { text: [...lines, ...more].join('\n') || 'There are none.', data: { items, nextCursor } };
+  },
+});
+
+export const listTools: Registration[] = [list];
+
+const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promise<Listed>> = {
+  sandboxes: async ({ client, signal }, { sandbox: _, ...page }) => {
+    const { items, nextCursor } = await client.listSandboxes({ ...page, alive: true, signal });
+    const found = items.map(summaryOf);
+    const lines = found.map(({ sandboxId, name, state, source }) => `${sandboxId} ${name ?? '-'} ${state} ${source}`);
+    return { lines, items: found, nextCursor };
+  },
+  sources: async ({ client, signal }) => {
+    const { items } = await client.listSources({ signal });
+    const found = items.map(({ name, hosts }) => ({ source: cleanText(name), hosts }));
+    return { lines: found.map(({ source }) => source), items: found, nextCursor: null };
+  },
+  snapshots: async ({ client, signal }, { sandbox, ...page }) => {
+    const { items, nextCursor } = await client.snapshots.list(required(sandbox), { ...page, signal });
+    const found = items.map(snapshotOf);
+    const lines = found.map(({ snapshotId, name, kind, state }) => `${snapshotId} ${name} ${kind} ${state}`);
+    return { lines, items: found, nextCursor };
+  },
+  commands: async ({ client, signal }, { sandbox, ...page }) => {
+    const { items, nextCursor } = await client.commands.list(required(sandbox), { ...page, signal });
+    const found = items.map(({ id, state, outcome, exitCode, spec }) => {
+      const command = maskText(spec.command ?? (spec.argv ?? []).join(' ')).slice(0, 200);
+      return { commandId: id, state, outcome, exitCode, command };
+    });
+    const lines = found.map(
+      (one) => `${one.commandId} ${one.outcome ?? one.state} ${one.exitCode ?? '-'} ${one.command}`,
+    );
+    return { lines, items: found, nextCursor };
+  },
+};
+
+function required(sandbox: string | undefined): string {
+  if (sandbox !== undefined) return sandbox;
+  throw new ToolError('These are of one sandbox.', 'Call it again with `sandbox`.');
+}

@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import { LIMITS } from '../../model/limits.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
+import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
+import type { Observation } from '../../model/sandbox/proof.ts';
+import { isFinal, isSettled, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Call } from '../call.ts';
+import { maskText } from '../clean-text.ts';
+import { ToolError } from '../error-text.ts';
+import { IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+
+const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
+
+/** What a sandbox is made with, whatever it is made of. */
+export const MACHINE = {
+  cpus: z.int().min(cpus.min).max(cpus.max).optional(),
+  memoryMib: z.int().min(memoryMib.min).max(memoryMib.max).optional(),
+  ttlSeconds: z.int().min(ttlSeconds.min).max(ttlSeconds.max).optional().describe('Destroyed after; default 3600'),
+  idleSeconds: z.int().min(idleSeconds.min).max(idleSeconds.max).optional().describe('Destroyed when so long unused'),
+  egress: z.enum(['none', 'internet']).optional().describe('Default none'),
+  metadata: z.record(z.string(), z.string()).optional(),
+};
+
+/** A sandbox in a few words; its resource has all. */
+export const sandboxShape = {
+  sandboxId: z.string(),
+  name: z.string().nullable(),
+  state: z.string(),
+  source: z.string(),
+  address: z.string().nullable(),
+  expiresAt: z.string(),
+  boot: z.string().nullable(),
+  failure: z.string().nullable(),
+};
+
+const createSandbox = tool({
+  name: 'create_sandbox',
+  title: 'Create a sandbox',
+  description: 'Make a virtual machine from a source (see list). It is destroyed at the end of its TTL, or before.',
+  input: z.object({
+    source: z.string().min(1).max(LIMITS.sourceName.maxLength),
+    name: z.string().max(63).optional().describe('DNS label, unique among those that live'),
+    ...MACHINE,
+    boot: z.enum(BOOT_WISHES).optional(),
+    waitSeconds: WAIT_SECONDS,
+    idempotencyKey: IDEMPOTENCY_KEY,
+  }),
+  output: z.object({ ...sandboxShape, next: z.string() }),
+  effect: 'adds',
+  async run(call, { waitSeconds, idempotencyKey, egress, ...rest }) {
+    const request = { ...defined(rest), ...(egress && { network: { egress } }) };
+    const key = call.key(idempotencyKey, request);
+    call.signal.throwIfAborted();
+    // Its id has to be known, whoever gives up on the answer: so this part is not cancelled.
+    const begun = await call.client.createSandbox(request, { waitSeconds: 0, ...key });
+    try {
+      const sandbox = await settled(call, begun, waitSeconds);
+      call.signal.throwIfAborted();
+      if (isFinal(sandbox.state)) throw failed(sandbox);
+      return { text: textOf(call, sandbox), data: { ...summaryOf(sandbox), next: nextOf(call, sandbox) } };
+    } catch (error) {
+      if (call.signal.aborted) await call.client.destroySandbox(begun.id, { waitSeconds: 0 });
+      throw error;
+    }
+  },
+});
+
+const destroySandbox = tool({
+  name: 'destroy_sandbox',
+  title: 'Destroy a sandbox',
+  description: 'End a sandbox and everything in it, and prove that nothing is left. Snapshots of it stay.',
+  input: z.object({ sandbox: SANDBOX, waitSeconds: WAIT_SECONDS }),
+  output: z.object({
+    sandboxId: z.string(),
+    state: z.string(),
+    proof: z
+      .object({
+        provedAt: z.string(),
+        looks: z.array(z.object({ layer: z.string(), lookedAt: z.string(), absent: z.boolean() })),
+      })
+      .nullable(),
+    next: z.string(),
+  }),
+  effect: 'destroys',
+  isIdempotent: true,
+  async run(call, { sandbox, waitSeconds }) {
+    const id = await call.client.sandboxIdOf(sandbox, { signal: call.signal });
+    const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal: call.signal };
+    const { state, proof: found } = await call.client.destroySandbox(id, wait);
+    const proof = found && { provedAt: found.provedAt, looks: found.observations.map(look) };
+    const next = !isFinal(state)
+      ? `It is being destroyed. Read mayfly://sandboxes/${id} until its state is destroyed.`
+      : (found?.unproved ?? `Nothing of it is left: ${proof?.looks.length ?? 0} looks at its host found nothing.`);
+    return { text: `${id} is ${state}. ${next}`, data: { sandboxId: id, state, proof, next } };
+  },
+});
+
+function look({ layer, lookedAt, absent }: Observation) {
+  return { layer, lookedAt, absent };
+}
+
+export const sandboxTools: Registration[] = [createSandbox, destroySandbox];
+
+/** @returns the record when its create is over, or as it is when the wait is */
+export async function settled(call: Call, begun: SandboxRecord, waitSeconds: number): Promise<SandboxRecord> {
+  if (isSettled(begun.state) || waitSeconds === 0) return begun;
+  const over = AbortSignal.timeout(call.waitSeconds(waitSeconds) * 1_000);
+  let latest = begun;
+  try {
+    for await (const { event, data } of call.client.sandboxEvents(begun.id, {
+      signal: AbortSignal.any([call.signal, over]),
+    })) {
+      if (event === 'audit') tellStep(call, JSON.parse(data) as AuditEvent);
+      if (event === 'sandbox') latest = JSON.parse(data) as SandboxRecord;
+      if (isSettled(latest.state)) return latest;
+    }
+  } catch (error) {
+    call.signal.throwIfAborted();
+    if (!over.aborted) throw error;
+  }
+  return call.client.getSandbox(begun.id, { signal: call.signal });
+}
+
+function tellStep(call: Call, { kind, detail }: AuditEvent): void {
+  if (kind === 'sandbox.step' && typeof detail['step'] === 'string') call.tell(`${detail['step']} is done`);
+}
+
+export function summaryOf(sandbox: SandboxRecord) {
+  const { id, name, state, spec, ssh, expiresAt, boot, failure } = sandbox;
+  return {
+    sandboxId: id,
+    name,
+    state,
+    source: spec.source,
+    address: ssh?.address ?? null,
+    expiresAt,
+    boot: boot?.way ?? null,
+    failure: failure ? maskText(`${failure.code}: ${failure.message}`) : null,
+  };
+}
+
+function textOf(call: Call, sandbox: SandboxRecord): string {
+  const { sandboxId, state, address, expiresAt, boot } = summaryOf(sandbox);
+  const facts = [address && `address ${address}`, boot && `boot ${boot}`, `until ${expiresAt}`].filter(Boolean);
+  return `${sandboxId} is ${state} (${facts.join(', ')}). ${nextOf(call, sandbox)}`;
+}
+
+function nextOf(call: Call, { id, state }: SandboxRecord): string {
+  if (state === 'running')
+    return `Run commands in it with ${call.tool('run_command')}, and end it with ${call.tool('destroy_sandbox')}.`;
+  return `It is not ready yet. Read mayfly://sandboxes/${id} until its state is running; do not create another one.`;
+}
+
+function failed({ id, state, failure, stopReason }: SandboxRecord): ToolError {
+  const why = failure ? `${failure.code} at ${failure.step}: ${failure.message}` : `it was ended: ${stopReason}`;
+  return new ToolError(
+    `${id} is ${state}: ${why}`,
+    'Nothing of it is left. Mend what it says, and create another one.',
+  );
+}
+
+/** Without what was left out: the API takes no `undefined`. */
+export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import type { Fork, Snapshot } from '../../client/snapshots.ts';
+import type { FileChange, GuestName } from '../../model/files/file-change.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
+import { cleanText } from '../clean-text.ts';
+import { IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { defined, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
+
+const SNAPSHOT_ID = z.string().describe('snap-…');
+
+const snapshotShape = {
+  snapshotId: z.string(),
+  sandboxId: z.string(),
+  name: z.string(),
+  kind: z.string(),
+  state: z.string(),
+  createdAt: z.string(),
+};
+
+const takeSnapshot = tool({
+  name: 'snapshot',
+  title: 'Take a snapshot',
+  description: 'Save the disk of a sandbox (kind full: its memory too), to restore it, to fork it, or to diff with.',
+  input: z.object({
+    sandbox: SANDBOX,
+    name: z.string().max(LIMITS.snapshotName.maxLength).optional(),
+    kind: z.enum(SNAPSHOT_KINDS).optional().describe('Default disk'),
+    waitSeconds: WAIT_SECONDS,
+    idempotencyKey: IDEMPOTENCY_KEY,
+  }),
+  output: z.object({ ...snapshotShape, next: z.string() }),
+  effect: 'adds',
+  async run(call, { sandbox, waitSeconds, idempotencyKey, ...rest }) {
+    const { client, signal } = call;
+    const id = await client.sandboxIdOf(sandbox, { signal });
+    const request = defined(rest);
+    const wait = { waitSeconds: call.waitSeconds(waitSeconds), ...call.key(idempotencyKey, [id, request]) };
+    const taken = await client.snapshots.take(id, request, { ...wait, signal });
+    const next =
+      taken.state === 'ready'
+        ? 'To restore, fork and diff, give its id.'
+        : `Read mayfly://snapshots/${taken.id} until it is ready.`;
+    return { text: `${taken.id} is ${taken.state}. ${next}`, data: { ...snapshotOf(taken), next } };
+  },
+});
+
+const restore = tool({
+  name: 'restore',
+  title: 'Restore a sandbox',
+  description:
+    'Take a sandbox back to one of its snapshots. What it is now is kept as another snapshot, unless keepCurrent is false.',
+  input: z.object({
+    sandbox: SANDBOX,
+    snapshotId: SNAPSHOT_ID,
+    keepCurrent: z.boolean().optional(),
+    waitSeconds: WAIT_SECONDS,
+    idempotencyKey: IDEMPOTENCY_KEY,
+  }),
+  output: z.object({ ...sandboxShape, keptAs: z.string().nullable(), next: z.string() }),
+  effect: 'destroys',
+  async run(call, { sandbox, waitSeconds, idempotencyKey, ...rest }) {
+    const { client, signal } = call;
+    const id = await client.sandboxIdOf(sandbox, { signal });
+    const request = defined(rest);
+    const wait = { waitSeconds: call.waitSeconds(waitSeconds), ...call.key(idempotencyKey, [id, request]) };
+    const { keptAs, sandbox: record } = await client.snapshots.restore(id, request, { ...wait, signal });
+    const next =
+      record.state === 'restoring' ? `Read mayfly://sandboxes/${id} until it is running.` : 'It is restored.';
+    const kept = keptAs === null ? '' : ` What it was is kept as ${keptAs}.`;
+    return { text: `${id} is ${record.state}. ${next}${kept}`, data: { ...summaryOf(record), keptAs, next } };
+  },
+});
+
+const fork = tool({
+  name: 'fork',
+  title: 'Fork a snapshot',
+  description: 'Make sandboxes of a snapshot, each with an identity of its own.',
+  input: z.object({
+    snapshotId: SNAPSHOT_ID,
+    count: z.int().min(1).max(LIMITS.fork.count.max).default(1),
+    ...MACHINE,
+    waitSeconds: WAIT_SECONDS,
+    idempotencyKey: IDEMPOTENCY_KEY,
+  }),
+  output: z.object({
+    items: z.array(z.object({ ...sandboxShape }).or(z.object({ problem: z.string() }))),
+    next: z.string(),
+  }),
+  effect: 'adds',
+  async run(call, { waitSeconds, idempotencyKey, egress, ...rest }) {
+    const request = { ...defined(rest), ...(egress && { network: { egress } }) };
+    const wait = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request) };
+    const { client, signal } = call;
+    let forks: Fork[];
+    try {
+      forks = await client.snapshots.fork(request, { ...wait, waitSeconds: call.waitSeconds(waitSeconds), signal });
+    } catch (error) {
+      if (signal.aborted) await undone(client, await client.snapshots.fork(request, { ...wait, waitSeconds: 0 }));
+      throw error;
+    }
+    const items = forks.map((each) =>
+      'sandbox' in each
+        ? summaryOf(each.sandbox)
+        : { problem: cleanText(`${each.problem.code}: ${each.problem.detail ?? each.problem.title}`) },
+    );
+    const lines = items.map((item) => ('problem' in item ? item.problem : `${item.sandboxId} is ${item.state}`));
+    const next = `Run commands in each with ${call.tool('run_command')}, and end each with ${call.tool('destroy_sandbox')}.`;
+    return { text: [...lines, next].join('\n'), data: { items, next } };
+  },
+});
+
+/** Who asked wants no answer: what was begun is ended. */
+async function undone(
+  client: Parameters<Parameters<typeof tool>[0]['run']>[0]['client'],
+  forks: Fork[],
+): Promise<void> {
+  await Promise.all(
+    forks.map((each) => ('sandbox' in each ? client.destroySandbox(each.sandbox.id, { waitSeconds: 0 }) : undefined)),
+  );
+}
+
+const diff = tool({
+  name: 'diff',
+  title: 'Compare file systems',
+  description:
+    'Say which files changed from one snapshot to another, or to the present state of its sandbox ("current"), and which commands ran between.',
+  input: z.object({
+    from: SNAPSHOT_ID,
+    to: z.string().max(128).default('current').describe('snap-…, or "current"'),
+    paths: z.array(z.string().regex(/^\//)).max(32).optional(),
+    limit: z.int().min(1).max(500).default(100),
+  }),
+  output: z.object({
+    counts: z.object({ added: z.number(), changed: z.number(), removed: z.number(), renamed: z.number() }),
+    changes: z.array(
+      z.object({
+        change: z.string(),
+        path: z.string(),
+        from: z.string().nullable(),
+        type: z.string(),
+        what: z.array(z.string()),
+      }),
+    ),
+    isCut: z.boolean(),
+  }),
+  effect: 'reads',
+  async run({ client, signal }, { from, to, paths, limit }) {
+    const { counts, changes, isCut } = await client.snapshots.diff.list(from, to, {
+      limit,
+      signal,
+      ...(paths && { paths }),
+    });
+    const shown = changes.map(change);
+    const { added, changed, removed, renamed } = counts;
+    const lines = shown.map(
+      (each) => `${each.change} ${each.type} ${each.from === null ? '' : `${each.from} -> `}${each.path}`,
+    );
+    const more = isCut ? [`[only ${shown.length} are shown; narrow it with paths, or raise limit]`] : [];
+    return {
+      text: [`${added} added, ${changed} changed, ${removed} removed, ${renamed} renamed`, ...lines, ...more].join(
+        '\n',
+      ),
+      data: { counts, changes: shown, isCut },
+    };
+  },
+});
+
+export const snapshotTools: Registration[] = [takeSnapshot, restore, fork, diff];
+
+export function snapshotOf({ id, sandboxId, name, kind, state, createdAt }: Snapshot) {
+  return { snapshotId: id, sandboxId, name, kind, state, createdAt };
+}
+
+function change({ change: kind, path, from, type, what }: FileChange) {
+  return { change: kind, path: nameText(path), from: from === null ? null : nameText(from), type, what };
+}
+
+function nameText(name: GuestName): string {
+  return cleanText(typeof name === 'string' ? name : Buffer.from(name.base64, 'base64').toString());
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { LIMITS } from '../../model/limits.ts';
+import type { SourceOutput } from '../../model/snapshots/source-access.ts';
+import { maskText } from '../clean-text.ts';
+import { type Registration, tool } from '../tool.ts';
+
+const lookAtSource = tool({
+  name: 'look_at_source',
+  title: 'Look at a source',
+  description: 'Run a read-only command on a source that was prepared for it. What would change it is refused.',
+  input: z.object({
+    source: z.string().min(1).max(LIMITS.sourceName.maxLength),
+    command: z.string().min(1).max(LIMITS.sourceCommand.maxLength),
+    timeoutSeconds: z.int().min(1).max(LIMITS.sourceCommand.timeoutSeconds.max).optional(),
+    maxChars: z.int().min(200).max(50_000).default(10_000),
+  }),
+  output: z.object({ exitCode: z.number().nullable(), stdout: z.string(), stderr: z.string(), isCut: z.boolean() }),
+  effect: 'reads',
+  isOpen: true,
+  async run({ client, signal }, { source, command, timeoutSeconds, maxChars }) {
+    const request = { command, maxOutputBytes: maxChars, ...(timeoutSeconds !== undefined && { timeoutSeconds }) };
+    const result = await client.sources.run(source, request, { signal });
+    const [stdout, stderr] = [shown(result.stdout), shown(result.stderr)];
+    const isCut = result.stdout.truncated || result.stderr.truncated;
+    const lines = [`exit code ${result.exitCode}`, stdout && `stdout:\n${stdout}`, stderr && `stderr:\n${stderr}`];
+    return {
+      text: [...lines.filter(Boolean), ...(isCut ? ['[there was more; ask for less, or raise maxChars]'] : [])].join(
+        '\n',
+      ),
+      data: { exitCode: result.exitCode, stdout, stderr, isCut },
+    };
+  },
+});
+
+export const sourceTools: Registration[] = [lookAtSource];
+
+function shown({ text, base64 }: SourceOutput): string {
+  return maskText(text ?? Buffer.from(base64 ?? '', 'base64').toString());
+}

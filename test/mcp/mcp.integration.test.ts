@@ -1,0 +1,64 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { call, connectClient, type Revision } from './mcp-clients.ts';
+import { McpDoor } from './mcp-door.ts';
+
+/**
+ * Holds: agents of both revisions do with Mayfly what they came for, and what they ask for twice is done once. A simulated
+ * host; about 40 s.
+ */
+let door: McpDoor;
+beforeAll(async () => {
+  door = await McpDoor.open();
+});
+afterAll(() => door.close());
+
+async function connected(revision: Revision, act: (client: Client) => Promise<void>): Promise<void> {
+  const client = await connectClient(door.url, door.apiKey, revision);
+  try {
+    await act(client);
+  } finally {
+    await client.close();
+  }
+}
+
+describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revision) => {
+  it('creates, runs, writes, compares and destroys', { timeout: 60_000 }, () =>
+    connected(revision, async (client) => {
+      expect((await call(client, 'list', { kind: 'sources' })).text).toContain('golden');
+      const created = await call(client, 'create_sandbox', { source: 'golden-debian12', ttlSeconds: 600 });
+      expect(created.text).toContain('is running');
+      const sandbox = String(created.data['sandboxId']);
+
+      const ran = await call(client, 'run_command', { sandbox, command: 'echo out; echo err >&2; exit 3' });
+      expect(ran.data).toMatchObject({ state: 'ended', exitCode: 3, outcome: 'exited' });
+      expect(ran.text).toContain('exit code 3');
+      expect(ran.text).toContain('out');
+      expect(ran.text).toContain('err');
+
+      const written = await call(client, 'write_file', { sandbox, path: '/tmp/mcp/a.txt', text: 'one\ntwo\n' });
+      expect(written.data).toMatchObject({ size: 8 });
+      const read = await call(client, 'read_file', { sandbox, path: '/tmp/mcp/a.txt' });
+      expect(read.data).toMatchObject({ text: 'one\ntwo\n', nextOffset: null });
+      expect((await call(client, 'list_files', { sandbox, path: '/tmp/mcp' })).text).toContain('a.txt');
+
+      const ended = await call(client, 'destroy_sandbox', { sandbox });
+      expect(ended.data).toMatchObject({ state: 'destroyed' });
+      expect(ended.text).toContain('Nothing of it is left');
+    }),
+  );
+
+  it('is told what to do next about a made-up id', () =>
+    connected(revision, async (client) => {
+      const result = await call(client, 'run_command', { sandbox: 'sbx-0000000000000000', command: 'true' });
+      expect(result.isError).toBe(true);
+      expect(result.text).toMatch(/^sandbox_not_found: .*\nNext: Call list /);
+    }));
+
+  it('gets all tools in 16 KiB, with schemas of what goes in and comes out', () =>
+    connected(revision, async (client) => {
+      const { tools } = await client.listTools();
+      expect(JSON.stringify({ tools }).length).toBeLessThan(16 * 1_024);
+      expect(tools.filter(({ outputSchema, annotations }) => !outputSchema || !annotations)).toEqual([]);
+    }));
+});
