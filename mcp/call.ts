@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { ServerContext } from '@modelcontextprotocol/server';
+import type { RequestId, ServerContext } from '@modelcontextprotocol/server';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 
 /** Clients give up on a call after 60 s, unless they have asked to be told of its progress. Seconds. */
 const LONGEST_WAIT = { unheard: 50, heard: 300 };
 /** How often a call that waits is heard of. Milliseconds. */
 const PROGRESS_MS = 8_000;
+/** How many calls back one can be undone: its cancel is as late as a message can be. */
+const MADE = 20;
 
 /** Whose calls they are, and over which connection. */
 export interface Caller {
@@ -15,6 +17,26 @@ export interface Caller {
    * the request.
    */
   session: string | null;
+  /** Where it can be known that a caller gave up on an answer that had just left: what undoes it. */
+  made?: Made;
+}
+
+/** What calls have made lately, by the ids of their requests. */
+export class Made {
+  readonly #undos = new Map<RequestId, () => Promise<unknown>>();
+
+  keep(requestId: RequestId, undo: () => Promise<unknown>): void {
+    this.#undos.delete(requestId);
+    this.#undos.set(requestId, undo);
+    const [oldest] = this.#undos.keys();
+    if (this.#undos.size > MADE && oldest !== undefined) this.#undos.delete(oldest);
+  }
+
+  async undo(requestId: RequestId): Promise<void> {
+    const undo = this.#undos.get(requestId);
+    this.#undos.delete(requestId);
+    await undo?.();
+  }
 }
 
 /** One call of a tool, while it runs. */
@@ -23,21 +45,21 @@ export class Call {
   /** Aborted when the caller wants no answer any more. */
   readonly signal: AbortSignal;
   readonly #context: ServerContext;
-  readonly #session: string | null;
+  readonly #caller: Caller;
   #progress = 0;
   #last: string;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    { client, session }: Caller,
+    caller: Caller,
     context: ServerContext,
     private readonly name: string,
     private readonly prefix: string,
   ) {
-    this.client = client;
+    this.client = caller.client;
     this.signal = context.mcpReq.signal;
     this.#context = context;
-    this.#session = session;
+    this.#caller = caller;
     this.#last = `${name} has begun`;
     if (this.isHeard) this.#timer = setInterval(() => this.tell(this.#last), PROGRESS_MS);
   }
@@ -64,9 +86,15 @@ export class Call {
   /** The Idempotency-Key of what it changes: the caller's own, else that of the request, where it can be known again. */
   key(own: string | undefined, args: unknown): { idempotencyKey?: string } {
     if (own !== undefined) return { idempotencyKey: own };
-    if (this.#session === null) return {};
-    const request = JSON.stringify([this.#session, this.#context.mcpReq.id, this.name, args]);
+    const { session } = this.#caller;
+    if (session === null) return {};
+    const request = JSON.stringify([session, this.#context.mcpReq.id, this.name, args]);
     return { idempotencyKey: `mcp-${createHash('sha256').update(request).digest('hex')}` };
+  }
+
+  /** What undoes it, should the caller give up on an answer that has just left. */
+  made(undo: () => Promise<unknown>): void {
+    this.#caller.made?.keep(this.#context.mcpReq.id, undo);
   }
 
   /** What the caller knows another tool as. */

@@ -4,7 +4,7 @@ import { withoutSpans } from '../model/redaction/span.ts';
 
 /** C0 and C1 but tab and line feed; what turns the direction of text (UAX #9), and what is shown as nothing at all. */
 const UNSEEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+  /(?![\t\n])\p{Cc}|[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 /** Text of a guest as a model may read it: without escape sequences, and without characters that nobody sees. */
 export function cleanText(text: string): string {

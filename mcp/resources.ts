@@ -14,7 +14,7 @@ interface Kind {
   title: string;
   uri: string;
   mimeType: string;
-  read(client: MayflyClient, id: (name: string) => string, signal: AbortSignal): Promise<string>;
+  read: (client: MayflyClient, id: (name: string) => string, signal: AbortSignal) => Promise<string>;
 }
 
 const KINDS: Kind[] = [

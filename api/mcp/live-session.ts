@@ -5,21 +5,38 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
+import { Made } from '../../mcp/call.ts';
 import type { McpEvents } from '../../store/mcp/mcp-events.ts';
 import { StreamEvents } from './stream-events.ts';
+
+/** Makes the server of a session. */
+export type MakeServer = (sessionId: string, made: Made) => McpServer;
+
+/** So many cancels are kept for requests that have yet to come. */
+const EARLY = 20;
+
+interface Deps {
+  events: McpEvents;
+  logger: Logger;
+}
 
 /** A session as this process has it: opened here, or taken up from the store. */
 export class LiveSession {
   readonly #events: StreamEvents;
+  readonly #made = new Made();
+  /** Requests that were cancelled before they came: each message is an HTTP request of its own. */
+  readonly #early = new Set<RequestId>();
+  private readonly server: McpServer;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
   /** When it was last used here. Milliseconds since 1970. */
   usedAt = Date.now();
 
   private constructor(
     readonly id: string,
-    private readonly server: McpServer,
-    deps: { events: McpEvents; logger: Logger },
+    makeServer: MakeServer,
+    private readonly deps: Deps,
   ) {
+    this.server = makeServer(id, this.#made);
     this.#events = new StreamEvents(id, deps.events, deps.logger, (requestId) => this.#cancel(requestId));
     this.#transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
@@ -31,27 +48,22 @@ export class LiveSession {
   /** @param opening the `initialize` of its client; its answer is the second of what is returned */
   static async open(
     id: string,
-    server: McpServer,
-    deps: { events: McpEvents; logger: Logger },
+    makeServer: MakeServer,
+    deps: Deps,
     opening: { request: Request; body: unknown },
   ): Promise<{ session: LiveSession; response: Response }> {
-    const session = new LiveSession(id, server, deps);
-    await server.connect(session.#transport);
+    const session = new LiveSession(id, makeServer, deps);
+    await session.server.connect(session.#transport);
     const handle = () => session.#transport.handleRequest(opening.request, { parsedBody: opening.body });
     return { session, response: await session.#events.during(null, handle) };
   }
 
   /** Goes on with one that another process had, or this one before it was started anew. */
-  static async resume(
-    id: string,
-    server: McpServer,
-    deps: { events: McpEvents; logger: Logger },
-    params: unknown,
-  ): Promise<LiveSession> {
+  static async resume(id: string, makeServer: MakeServer, deps: Deps, params: unknown): Promise<LiveSession> {
     const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
     const request = new Request('http://mayfly/mcp', { method: 'POST', headers });
     const body = { jsonrpc: '2.0', id: 0, method: 'initialize', params };
-    const { session, response } = await LiveSession.open(id, server, deps, { request, body });
+    const { session, response } = await LiveSession.open(id, makeServer, deps, { request, body });
     await response.text();
     session.#deliver({ jsonrpc: '2.0', method: 'notifications/initialized' });
     return session;
@@ -67,12 +79,30 @@ export class LiveSession {
     this.usedAt = Date.now();
     const requestId = requestIdOf(body);
     const cancelledId = cancelledIdOf(body);
+    if (cancelledId !== null) this.#expect(cancelledId);
     // Of two of one id that are under way at once, the SDK would leave one open for ever.
     if (requestId !== null) await this.#events.over(requestId);
     const handle = () => this.#transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
     const response = await this.#events.during(requestId, handle);
-    if (cancelledId !== null && response.ok) await this.#events.forget(cancelledId);
+    if (requestId !== null && this.#early.delete(requestId)) this.#cancel(requestId);
+    if (cancelledId !== null && response.ok) await this.#undo(cancelledId);
     return response;
+  }
+
+  /** Also of a request whose answer had just left, or which has yet to come. */
+  async #undo(requestId: RequestId): Promise<void> {
+    this.#transport.closeSSEStream(requestId);
+    await this.#events.forget(requestId);
+    await this.#made.undo(requestId).catch((error: unknown) => {
+      this.deps.logger.warn({ err: error, sessionId: this.id }, 'what was cancelled too late is not undone');
+    });
+  }
+
+  /** A request that is on its way through this process, or has yet to come, is cancelled when the SDK knows it. */
+  #expect(requestId: RequestId): void {
+    this.#early.add(requestId);
+    const [oldest] = this.#early;
+    if (this.#early.size > EARLY && oldest !== undefined) this.#early.delete(oldest);
   }
 
   async close(): Promise<void> {
@@ -82,6 +112,7 @@ export class LiveSession {
 
   #cancel(requestId: RequestId): void {
     this.#deliver({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+    this.#transport.closeSSEStream(requestId);
     void this.#events.forget(requestId);
   }
 

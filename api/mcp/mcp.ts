@@ -8,11 +8,12 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
 import { MayflyClient } from '../../client/mayfly-client.ts';
-import type { Caller } from '../../mcp/call.ts';
+import type { Caller, Made } from '../../mcp/call.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { presentedKey, requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
+import type { MakeServer } from './live-session.ts';
 import { ownFetch } from './own-fetch.ts';
 import { replayed } from './replay.ts';
 import { Sessions } from './sessions.ts';
@@ -28,12 +29,13 @@ export type McpServerOf = (caller: Caller) => McpServer;
  */
 export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpServerOf): void {
   const fetch = ownFetch(app);
-  const callerOf = (apiKey: string, session: string | null): Caller => ({
+  const callerOf = (apiKey: string, session: string | null = null, made?: Made): Caller => ({
     client: new MayflyClient({ baseUrl: BASE_URL, apiKey, fetch }),
     session,
+    ...(made && { made }),
   });
   const onerror = (error: Error) => logger.debug({ err: error }, 'MCP');
-  const { fetch: modern } = createMcpHandler(({ authInfo }) => serverOf(callerOf(authInfo?.token ?? '', null)), {
+  const { fetch: modern } = createMcpHandler(({ authInfo }) => serverOf(callerOf(authInfo?.token ?? '')), {
     legacy: 'reject',
     maxRequestBodySize: LIMITS.mcp.bodyBytes,
     onerror,
@@ -48,10 +50,10 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpSer
     if (!(await isLegacyRequest(request, body))) {
       return modern(request, { authInfo: { token, clientId, scopes }, parsedBody: body });
     }
-    return inSession(c, sessions, body, (session) => serverOf(callerOf(token, session)));
+    return inSession(c, sessions, body, (session, made) => serverOf(callerOf(token, session, made)));
   });
 
-  async function inSession(c: Context<Env>, all: Sessions, body: unknown, make: (session: string) => McpServer) {
+  async function inSession(c: Context<Env>, all: Sessions, body: unknown, make: MakeServer) {
     const key = c.get('apiKey');
     if (isInitializeRequest(body)) return all.open(key, make, c.req.raw, body);
     const id = c.req.header('Mcp-Session-Id');

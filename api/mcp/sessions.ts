@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import type { McpServer } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { LIMITS } from '../../model/limits.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
 import type { Store } from '../../store/connect.ts';
 import type { McpSession } from '../../store/mcp/mcp-sessions.ts';
-import { LiveSession } from './live-session.ts';
+import { LiveSession, type MakeServer } from './live-session.ts';
 
 const { idleSeconds, sessions: perProject } = LIMITS.mcp;
 /** How often one that is used is written down as that, and those that this process need not have are let go. Milliseconds. */
 const EVERY_MS = 60_000;
-
-/** Makes the server of a session. */
-export type MakeServer = (sessionId: string) => McpServer;
 
 interface Deps {
   store: Pick<Store, 'mcpSessions' | 'mcpEvents'>;
@@ -33,7 +29,7 @@ export class Sessions {
   /** Answers an `initialize`, with whatever session it came. */
   async open(key: ApiKey, makeServer: MakeServer, request: Request, body: object): Promise<Response> {
     const id = randomBytes(24).toString('base64url');
-    const { session, response } = await LiveSession.open(id, makeServer(id), this.#shared, { request, body });
+    const { session, response } = await LiveSession.open(id, makeServer, this.#shared, { request, body });
     if (!response.headers.has('Mcp-Session-Id')) {
       await session.close(); // it was refused
       return response;
@@ -61,7 +57,7 @@ export class Sessions {
     if (idleMs(record) > EVERY_MS) await this.deps.store.mcpSessions.use(id, new Date().toISOString());
     let live = this.#live.get(id);
     if (!live) {
-      live = LiveSession.resume(id, makeServer(id), this.#shared, record.opening);
+      live = LiveSession.resume(id, makeServer, this.#shared, record.opening);
       this.#live.set(id, live);
       live.catch(() => this.#live.delete(id));
     }

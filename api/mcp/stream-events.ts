@@ -115,7 +115,7 @@ export class StreamEvents implements EventStore {
   async #stay(onCancelled: (requestId: RequestId) => void): Promise<void> {
     const at = new Date().toISOString();
     try {
-      for (const { streamId, requestId } of [...this.#streams.values()]) {
+      for (const { streamId, requestId } of this.#streams.values()) {
         await this.events.stay(streamId, at);
         const { streamId: name, place } = this.#cancelled(requestId);
         if (await this.events.get(this.sessionId, name, place)) onCancelled(requestId);

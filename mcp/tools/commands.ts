@@ -65,6 +65,7 @@ const runCommand = tool({
       if (signal.aborted) await cancelled(call, sandboxId, request, options);
       throw error;
     }
+    if (command.state !== 'ended') call.made(() => client.commands.cancel(sandboxId, command.id));
     const output = await outputOf(call, command, maxChars);
     const next = nextOf(call, command, output);
     const [stdout, stderr] = [shownText(output.stdout), shownText(output.stderr)];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FileEntry } from '../../client/files.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { cleanText, maskPart } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
 import { CURSOR, type Registration, SANDBOX, tool } from '../tool.ts';
@@ -51,9 +52,14 @@ const readFile = tool({
   },
 });
 
-type Client = Parameters<Parameters<typeof tool>[0]['run']>[0]['client'];
-
-async function bytesOf(client: Client, sandbox: string, path: string, first: number, end: number, signal: AbortSignal) {
+async function bytesOf(
+  client: MayflyClient,
+  sandbox: string,
+  path: string,
+  first: number,
+  end: number,
+  signal: AbortSignal,
+) {
   const { body } = await client.files.read(sandbox, path, { first, last: end - 1, signal });
   return Buffer.from(await new Response(body).arrayBuffer());
 }

@@ -42,7 +42,8 @@ const list = tool({
 export const listTools: Registration[] = [list];
 
 const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promise<Listed>> = {
-  sandboxes: async ({ client, signal }, { sandbox: _, ...page }) => {
+  sandboxes: async ({ client, signal }, { limit, cursor }) => {
+    const page = { limit, ...(cursor !== undefined && { cursor }) };
     const { items, nextCursor } = await client.listSandboxes({ ...page, alive: true, signal });
     const found = items.map(summaryOf);
     const lines = found.map(({ sandboxId, name, state, source }) => `${sandboxId} ${name ?? '-'} ${state} ${source}`);

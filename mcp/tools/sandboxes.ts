@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { LIMITS } from '../../model/limits.ts';
-import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
 import { isFinal, isSettled, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -57,6 +56,7 @@ const createSandbox = tool({
       const sandbox = await settled(call, begun, waitSeconds);
       call.signal.throwIfAborted();
       if (isFinal(sandbox.state)) throw failed(sandbox);
+      call.made(() => call.client.destroySandbox(sandbox.id, { waitSeconds: 0 }));
       return { text: textOf(call, sandbox), data: { ...summaryOf(sandbox), next: nextOf(call, sandbox) } };
     } catch (error) {
       if (call.signal.aborted) await call.client.destroySandbox(begun.id, { waitSeconds: 0 });
@@ -110,8 +110,10 @@ export async function settled(call: Call, begun: SandboxRecord, waitSeconds: num
     for await (const { event, data } of call.client.sandboxEvents(begun.id, {
       signal: AbortSignal.any([call.signal, over]),
     })) {
-      if (event === 'audit') tellStep(call, JSON.parse(data) as AuditEvent);
-      if (event === 'sandbox') latest = JSON.parse(data) as SandboxRecord;
+      if (event !== 'sandbox') continue;
+      const told = latest.steps.length;
+      latest = JSON.parse(data) as SandboxRecord;
+      for (const { step } of latest.steps.slice(told)) call.tell(`${step} is done`);
       if (isSettled(latest.state)) return latest;
     }
   } catch (error) {
@@ -119,10 +121,6 @@ export async function settled(call: Call, begun: SandboxRecord, waitSeconds: num
     if (!over.aborted) throw error;
   }
   return call.client.getSandbox(begun.id, { signal: call.signal });
-}
-
-function tellStep(call: Call, { kind, detail }: AuditEvent): void {
-  if (kind === 'sandbox.step' && typeof detail['step'] === 'string') call.tell(`${detail['step']} is done`);
 }
 
 export function summaryOf(sandbox: SandboxRecord) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Fork, Snapshot } from '../../client/snapshots.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -7,7 +8,7 @@ import { cleanText } from '../clean-text.ts';
 import { IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
 import { defined, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
 
-const SNAPSHOT_ID = z.string().describe('snap-…');
+const SNAPSHOT_ID = z.string().describe('snp-…');
 
 const snapshotShape = {
   snapshotId: z.string(),
@@ -99,6 +100,7 @@ const fork = tool({
       if (signal.aborted) await undone(client, await client.snapshots.fork(request, { ...wait, waitSeconds: 0 }));
       throw error;
     }
+    call.made(() => undone(client, forks));
     const items = forks.map((each) =>
       'sandbox' in each
         ? summaryOf(each.sandbox)
@@ -111,13 +113,9 @@ const fork = tool({
 });
 
 /** Who asked wants no answer: what was begun is ended. */
-async function undone(
-  client: Parameters<Parameters<typeof tool>[0]['run']>[0]['client'],
-  forks: Fork[],
-): Promise<void> {
-  await Promise.all(
-    forks.map((each) => ('sandbox' in each ? client.destroySandbox(each.sandbox.id, { waitSeconds: 0 }) : undefined)),
-  );
+async function undone(client: MayflyClient, forks: Fork[]): Promise<void> {
+  const made = forks.flatMap((each) => ('sandbox' in each ? [each.sandbox.id] : []));
+  await Promise.all(made.map((id) => client.destroySandbox(id, { waitSeconds: 0 })));
 }
 
 const diff = tool({
@@ -127,7 +125,7 @@ const diff = tool({
     'Say which files changed from one snapshot to another, or to the present state of its sandbox ("current"), and which commands ran between.',
   input: z.object({
     from: SNAPSHOT_ID,
-    to: z.string().max(128).default('current').describe('snap-…, or "current"'),
+    to: z.string().max(128).default('current').describe('snp-…, or "current"'),
     paths: z.array(z.string().regex(/^\//)).max(32).optional(),
     limit: z.int().min(1).max(500).default(100),
   }),

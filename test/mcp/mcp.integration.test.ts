@@ -1,5 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { call, connectClient, type Revision } from './mcp-clients.ts';
 import { McpDoor } from './mcp-door.ts';
 
@@ -12,6 +14,13 @@ beforeAll(async () => {
   door = await McpDoor.open();
 });
 afterAll(() => door.close());
+
+async function kinds(sandboxId: string): Promise<string[]> {
+  const api = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
+  return (await api.sandboxAudit(sandboxId, { limit: 200 })).items.map(
+    ({ body }) => (JSON.parse(body) as AuditEvent).kind,
+  );
+}
 
 async function connected(revision: Revision, act: (client: Client) => Promise<void>): Promise<void> {
   const client = await connectClient(door.url, door.apiKey, revision);
@@ -45,6 +54,51 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       const ended = await call(client, 'destroy_sandbox', { sandbox });
       expect(ended.data).toMatchObject({ state: 'destroyed' });
       expect(ended.text).toContain('Nothing of it is left');
+    }),
+  );
+
+  it('is told of the steps of a create, and gets an answer when its wait is over', { timeout: 60_000 }, () =>
+    connected(revision, async (client) => {
+      const messages: string[] = [];
+      const onprogress = ({ message }: { message?: string }) => messages.push(message ?? '');
+      const created = await call(client, 'create_sandbox', { source: 'golden-debian12' }, { onprogress });
+      expect(messages).toContain('bootDomain is done');
+      const sandbox = created.data['sandboxId'];
+
+      const waited = await call(client, 'run_command', { sandbox, command: 'sleep 60', waitSeconds: 1 });
+      expect(waited.data).toMatchObject({ state: 'running', exitCode: null });
+      expect(waited.text).toContain('read_output');
+      const { commandId } = waited.data;
+      expect((await call(client, 'cancel_command', { sandbox, commandId })).isError).toBe(false);
+      const end = await call(client, 'read_output', { sandbox, commandId, waitSeconds: 30 });
+      expect(end.data).toMatchObject({ state: 'ended' });
+      await call(client, 'destroy_sandbox', { sandbox });
+    }),
+  );
+
+  it('is told of each tool what the audit tells of it', { timeout: 60_000 }, () =>
+    connected(revision, async (client) => {
+      const { tools } = await client.listTools();
+      const { data } = await call(client, 'create_sandbox', { source: 'golden-debian12' });
+      const sandbox = String(data['sandboxId']);
+      const { commandId } = (await call(client, 'run_command', { sandbox, command: 'true' })).data;
+      const { snapshotId } = (await call(client, 'snapshot', { sandbox })).data;
+      const before = await kinds(sandbox);
+      const reading: Record<string, object> = {
+        list: { kind: 'sandboxes' },
+        read_output: { sandbox, commandId },
+        read_file: { sandbox, path: '/etc/hostname' },
+        list_files: { sandbox, path: '/etc' },
+        diff: { from: snapshotId },
+        look_at_source: { source: 'golden-debian12', command: 'true' },
+      };
+      const said = tools.filter(({ annotations }) => annotations?.readOnlyHint).map(({ name }) => name);
+      expect(said.toSorted()).toEqual(Object.keys(reading).toSorted());
+      for (const [name, args] of Object.entries(reading)) await call(client, name, args);
+      const after = (await kinds(sandbox)).slice(before.length);
+      // To compare with the present state, a snapshot is taken for a moment.
+      expect(after.filter((kind) => !/^(?:file\.read|snapshot\..*)$/.test(kind))).toEqual([]);
+      await call(client, 'destroy_sandbox', { sandbox });
     }),
   );
 
