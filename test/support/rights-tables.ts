@@ -44,6 +44,15 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
     'a create that is answered before its saga has begun (api/sandboxes/)': ['sandboxes insert'],
     'quotas of a project (store/access/admissions.ts)': ['admissions find', 'admissions insert', 'admissions update'],
     'pools that projects share (store/pools/pool-shares.ts)': ['poolShares find'],
+    'sessions of MCP (api/mcp/)': [
+      'mcpSessions find',
+      'mcpSessions insert',
+      'mcpSessions update',
+      'mcpSessions remove',
+      'mcpEvents find',
+      'mcpEvents insert',
+      'mcpEvents update',
+    ],
   },
   proxy: {},
 };
