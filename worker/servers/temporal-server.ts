@@ -42,9 +42,8 @@ export interface TemporalServer extends ServerProcess {
   uiUrl: string | null;
 }
 
-/** A port that was free a moment ago may be somebody's when the server, which listens on six, comes to it. */
+/** A port that was free a moment ago may be somebody's when the server, which listens on six, comes to it; it does not always say so. */
 const STARTS = 3;
-const IS_TAKEN = /address already in use/;
 
 /**
  * Starts Temporal's dev server on loopback and waits until it answers.
@@ -56,15 +55,17 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
     throw new MayflyError('temporal_unavailable', 'There is no Temporal server on this machine; run `npm run setup`.');
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   for (let left = STARTS - 1; ; left--) {
-    try {
-      return await start(program, options);
-    } catch (error) {
-      if (left === 0 || !(error instanceof MayflyError) || !IS_TAKEN.test(error.message)) throw error;
-    }
+    const started = await start(program, options);
+    if (!(started instanceof MayflyError)) return started;
+    if (left === 0) throw started;
   }
 }
 
-async function start(program: string, { dir, ip = '127.0.0.1', port, ui, limits = {} }: TemporalServerOptions) {
+/** @returns the error of one that ended before it answered */
+async function start(
+  program: string,
+  { dir, ip = '127.0.0.1', port, ui, limits = {} }: TemporalServerOptions,
+): Promise<TemporalServer | MayflyError> {
   const chosen = port ?? (await freePort(ip));
   const uiPort = ui ? await freePort(ip) : null;
   const address = `${ip}:${chosen}`;
@@ -83,10 +84,11 @@ async function start(program: string, { dir, ip = '127.0.0.1', port, ui, limits 
   const server = serverProcess(child, address, 'the Temporal server');
   const died = server.died.then(async (why) => {
     const said = await lastLineOf(logFile, begin);
-    throw new MayflyError('temporal_unavailable', `${why} before it answered: ${said}; its log is ${logFile}`);
+    return new MayflyError('temporal_unavailable', `${why} before it answered: ${said}; its log is ${logFile}`);
   });
   try {
-    await Promise.race([answers(address), died]);
+    const ended = await Promise.race([answers(address), died]);
+    if (ended) return ended;
   } catch (error) {
     await server.stop();
     throw error;
