@@ -84,6 +84,9 @@ export class LiveSession {
     if (requestId !== null) await this.#events.over(requestId);
     const handle = () => this.#transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
     const response = await this.#events.during(requestId, handle);
+    if (request.method === 'GET' && response.ok) {
+      for (const message of this.#events.listened(request.signal)) await this.#transport.send(message);
+    }
     if (requestId !== null && this.#early.delete(requestId)) this.#cancel(requestId);
     if (cancelledId !== null && response.ok) await this.#undo(cancelledId);
     return response;

@@ -41,8 +41,12 @@ export class Sessions {
       opening: paramsOf(body),
       usedAt: new Date().toISOString(),
     };
-    await this.deps.store.mcpSessions.open(record, perProject);
+    const lost = await this.deps.store.mcpSessions.open(record, perProject).catch(async (error: unknown) => {
+      await session.close();
+      throw error;
+    });
     this.#live.set(id, Promise.resolve(session));
+    for (const one of lost) await this.#drop(one);
     return response;
   }
 

@@ -15,6 +15,9 @@ const STANDALONE = '_GET_stream';
 /** How often a process says that it still has a request, and looks whether another was told to cancel it. Milliseconds. */
 export const STAY_MS = 3_000;
 
+/** Messages that wait for a client to listen. */
+const HELD = 20;
+
 interface Stream {
   requestId: RequestId;
   streamId: string;
@@ -32,6 +35,8 @@ export class StreamEvents implements EventStore {
   readonly #streams = new Map<string, Stream>();
   readonly #requestOf = new AsyncLocalStorage<RequestId | null>();
   readonly #timer: NodeJS.Timeout;
+  readonly #held: JSONRPCMessage[] = [];
+  #isListened = false;
 
   constructor(
     readonly sessionId: string,
@@ -59,6 +64,7 @@ export class StreamEvents implements EventStore {
 
   async storeEvent(streamId: string, message: JSONRPCMessage): Promise<string> {
     const requestId = this.#requestOf.getStore() ?? null;
+    if (streamId === STANDALONE) this.#hold(message);
     if (streamId === STANDALONE || requestId === null) return '';
     const stream = this.#streams.get(streamId) ?? this.#begin(streamId, requestId);
     if (!('jsonrpc' in message)) return `${streamId}.0`;
@@ -76,6 +82,25 @@ export class StreamEvents implements EventStore {
     const stream = this.#of(requestId);
     if (stream) this.#end(stream);
     else await this.events.append(this.#cancelled(requestId)).catch((error: unknown) => this.#lost(error));
+  }
+
+  /**
+   * The client listens to the stream that belongs to no request, until it is gone.
+   * @returns what was to be sent there before
+   */
+  listened(gone: AbortSignal): JSONRPCMessage[] {
+    this.#isListened = true;
+    gone.addEventListener('abort', () => {
+      this.#isListened = false;
+    });
+    return this.#held.splice(0);
+  }
+
+  /** The SDK drops what it sends there while nobody listens, such as what a tool asks before its client has come to do that. */
+  #hold(message: JSONRPCMessage): void {
+    if (this.#isListened) return;
+    this.#held.push(message);
+    if (this.#held.length > HELD) this.#held.shift();
   }
 
   close(): void {

@@ -116,11 +116,16 @@ export async function settled(call: Call, begun: SandboxRecord, waitSeconds: num
       for (const { step } of latest.steps.slice(told)) call.tell(`${step} is done`);
       if (isSettled(latest.state)) return latest;
     }
+  } catch {
+    call.signal.throwIfAborted(); // whatever else ended the stream, the record says how far it is
+  }
+  try {
+    return await call.client.getSandbox(begun.id, { signal: call.signal });
   } catch (error) {
     call.signal.throwIfAborted();
-    if (!over.aborted) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ToolError(`${begun.id} was begun, and how far it is cannot be said now: ${why}`, askAgain(begun.id));
   }
-  return call.client.getSandbox(begun.id, { signal: call.signal });
 }
 
 export function summaryOf(sandbox: SandboxRecord) {
@@ -146,7 +151,11 @@ function textOf(call: Call, sandbox: SandboxRecord): string {
 function nextOf(call: Call, { id, state }: SandboxRecord): string {
   if (state === 'running')
     return `Run commands in it with ${call.tool('run_command')}, and end it with ${call.tool('destroy_sandbox')}.`;
-  return `It is not ready yet. Read mayfly://sandboxes/${id} until its state is running; do not create another one.`;
+  return `It is not ready yet. ${askAgain(id)}`;
+}
+
+function askAgain(id: string): string {
+  return `Read mayfly://sandboxes/${id} until its state is running; do not create another one.`;
 }
 
 function failed({ id, state, failure, stopReason }: SandboxRecord): ToolError {

@@ -40,10 +40,11 @@ export class McpSessions {
   /**
    * Opens one; a project that has its number loses those that were used the longest ago.
    * @param atMost how many sessions a project has
+   * @returns the ids of those that it has lost
    */
-  async open({ id: _id, ...session }: McpSession, atMost: number): Promise<void> {
+  async open({ id: _id, ...session }: McpSession, atMost: number): Promise<string[]> {
     const document = this.#fields.sealed(_id, { _id, ...session });
-    await reaching('open an MCP session', async () => {
+    return reaching('open an MCP session', async () => {
       await this.#model.create(document);
       const filter = { project: session.project };
       const over = await this.#model
@@ -51,7 +52,8 @@ export class McpSessions {
         .sort({ usedAt: -1 })
         .skip(atMost)
         .lean<{ _id: string }[]>();
-      for (const { _id: old } of over) await this.#model.deleteOne({ _id: old });
+      for (const { _id: lost } of over) await this.#model.deleteOne({ _id: lost });
+      return over.map(({ _id: lost }) => lost);
     });
   }
 
