@@ -103,18 +103,22 @@ export const sandboxTools: Registration[] = [createSandbox, destroySandbox];
 
 /** @returns the record when its create is over, or as it is when the wait is */
 export async function settled(call: Call, begun: SandboxRecord, waitSeconds: number): Promise<SandboxRecord> {
+  const told = new Set<string>();
+  const tellSteps = ({ steps }: SandboxRecord) => {
+    for (const { step } of steps.filter((one) => !told.has(one.step))) call.tell(`${step} is done`);
+    for (const { step } of steps) told.add(step);
+  };
+  tellSteps(begun);
   if (isSettled(begun.state) || waitSeconds === 0) return begun;
   const over = AbortSignal.timeout(call.waitSeconds(waitSeconds) * 1_000);
-  let latest = begun;
   try {
     for await (const { event, data } of call.client.sandboxEvents(begun.id, {
       signal: AbortSignal.any([call.signal, over]),
     })) {
       if (event !== 'sandbox') continue;
-      const told = latest.steps.length;
-      latest = JSON.parse(data) as SandboxRecord;
-      for (const { step } of latest.steps.slice(told)) call.tell(`${step} is done`);
-      if (isSettled(latest.state)) return latest;
+      const sandbox = JSON.parse(data) as SandboxRecord;
+      tellSteps(sandbox);
+      if (isSettled(sandbox.state)) return sandbox;
     }
   } catch {
     call.signal.throwIfAborted(); // whatever else ended the stream, the record says how far it is

@@ -9,7 +9,9 @@ const codec = createRequestStateCodec<string>({ key: 'a key of the conformance s
 /** What `@modelcontextprotocol/conformance` wants to find behind a server's door: its own tools, resources and prompts. */
 export function createFixtureServer(): McpServer {
   const capabilities = { logging: {}, resources: { subscribe: true, listChanged: true } };
-  const requestState = { verify: codec.verify };
+  const requestState = {
+    verify: (state: string, context: Parameters<typeof codec.verify>[1]) => codec.verify(state, context),
+  };
   const server = new McpServer({ name: 'fixture', version: '0' }, { capabilities, requestState });
   registerFixtureTools(server);
   registerFixtureInputs(server, codec);
