@@ -3,6 +3,7 @@ import { requestId } from 'hono/request-id';
 import { Registry } from 'prom-client';
 import { createMcpServer } from '../mcp/mcp-server.ts';
 import { MayflyError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
 import { onBehalfOf } from '../telemetry/request-id.ts';
 import { auditRoutes } from './access/audit.ts';
 import { credentialRoutes } from './access/credentials.ts';
@@ -57,7 +58,8 @@ export function createApp(deps: AppDeps): App {
   app.use('/mcp', refuseForeignOrigin(deps.names ?? []));
   app.use(authenticate(deps, new PoolDoor(deps, claimCounter(registry))));
   app.use(refuseUnknownMethod(app));
-  app.use('/v1/*', limitBody, requireJson);
+  app.use('/v1/*', limitBody(LIMITS.bodyBytes), requireJson);
+  app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), requireJson);
 
   resolveSandboxes(app);
   sandboxRoutes(app);

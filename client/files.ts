@@ -46,6 +46,10 @@ export interface FileHead {
 /** An archive, or the content of a file: to be read to its end or cancelled. */
 export interface FileContent extends FileHead {
   body: ReadableStream<Uint8Array>;
+  /** Where in the file it begins, bytes: files without a size, those of /proc, come from their beginning whatever was asked for. */
+  first: number;
+  /** Bytes of the whole file; null when that is not known before. */
+  total: number | null;
 }
 
 export interface OwnerOptions {
@@ -70,6 +74,8 @@ export type Content = Uint8Array | ReadableStream<Uint8Array>;
 
 const BYTES = 'application/octet-stream';
 const TAR = 'application/x-tar';
+/** RFC 9110 §14.4. */
+const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
 
 /** Files in sandboxes. Throws as {@link MayflyClient} does; what moves content is sent once. */
 export class Files {
@@ -173,5 +179,7 @@ function headOf({ headers }: Response): FileHead {
 
 function contentOf(response: Response): FileContent {
   const body = response.body ?? new ReadableStream({ start: (controller) => controller.close() });
-  return { ...headOf(response), body };
+  const head = headOf(response);
+  const [, first = 0, total = head.size] = CONTENT_RANGE.exec(response.headers.get('content-range') ?? '') ?? [];
+  return { ...head, body, first: Number(first), total: total === null ? null : Number(total) };
 }

@@ -3,7 +3,7 @@ import type { RequestId, ServerContext } from '@modelcontextprotocol/server';
 import type { MayflyClient } from '../client/mayfly-client.ts';
 
 /** Clients give up on a call after 60 s, unless they have asked to be told of its progress. Seconds. */
-const LONGEST_WAIT = { unheard: 50, heard: 300 };
+export const LONGEST_WAIT = { unheard: 50, heard: 300 };
 /** How often a call that waits is heard of. Milliseconds. */
 const PROGRESS_MS = 8_000;
 /** How many calls back one can be undone: its cancel is as late as a message can be. */
@@ -21,11 +21,14 @@ export interface Caller {
   made?: Made;
 }
 
+/** Takes back what a call has made. Idempotent. */
+export type Undo = () => Promise<unknown>;
+
 /** What calls have made lately, by the ids of their requests. */
 export class Made {
-  readonly #undos = new Map<RequestId, () => Promise<unknown>>();
+  readonly #undos = new Map<RequestId, Undo>();
 
-  keep(requestId: RequestId, undo: () => Promise<unknown>): void {
+  keep(requestId: RequestId, undo: Undo): void {
     this.#undos.delete(requestId);
     this.#undos.set(requestId, undo);
     const [oldest] = this.#undos.keys();
@@ -48,6 +51,7 @@ export class Call {
   readonly #caller: Caller;
   #progress = 0;
   #last: string;
+  #undo: Undo | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -74,6 +78,22 @@ export class Call {
     return Math.min(asked, this.isHeard ? LONGEST_WAIT.heard : LONGEST_WAIT.unheard);
   }
 
+  /**
+   * Waits for an event as long as the caller may, whatever else ends the wait.
+   * @param follow is aborted when the time is over or the caller gives up
+   * @returns undefined when it did not come
+   */
+  async within<T>(seconds: number, follow: (signal: AbortSignal) => Promise<T | undefined>): Promise<T | undefined> {
+    if (seconds === 0) return undefined;
+    const over = AbortSignal.timeout(this.waitSeconds(seconds) * 1_000);
+    try {
+      return await follow(AbortSignal.any([this.signal, over]));
+    } catch {
+      this.signal.throwIfAborted();
+      return undefined; // how far it is, a look at it says
+    }
+  }
+
   /** Says how far the call is. One that can't be told is gone, which its signal says where it matters. */
   tell(message: string): void {
     const progressToken = this.#context.mcpReq._meta?.progressToken;
@@ -92,9 +112,19 @@ export class Call {
     return { idempotencyKey: `mcp-${createHash('sha256').update(request).digest('hex')}` };
   }
 
-  /** What undoes it, should the caller give up on an answer that has just left. */
-  made(undo: () => Promise<unknown>): void {
-    this.#caller.made?.keep(this.#context.mcpReq.id, undo);
+  /** What takes it back, should the caller give up on it: said before the step, and again when less is enough; null: nothing. */
+  undoneBy(undo: Undo | null): void {
+    this.#undo = undo;
+  }
+
+  /** Its answer leaves now: it can still be taken back, where it can be known that the caller gave up on that. */
+  answered(): void {
+    this.signal.throwIfAborted();
+    if (this.#undo) this.#caller.made?.keep(this.#context.mcpReq.id, this.#undo);
+  }
+
+  async undo(): Promise<void> {
+    await this.#undo?.();
   }
 
   /** What the caller knows another tool as. */

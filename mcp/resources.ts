@@ -1,8 +1,9 @@
 import { type McpServer, ResourceNotFoundError, ResourceTemplate, type Variables } from '@modelcontextprotocol/server';
 import { MayflyApiError } from '../client/http/api-error.ts';
 import type { MayflyClient } from '../client/mayfly-client.ts';
+import { readPart } from './byte-part.ts';
 import { maskText } from './clean-text.ts';
-import { readPart } from './kept-output.ts';
+import { outputReader } from './kept-output.ts';
 
 const JSON_TYPE = 'application/json';
 /** Of one stream, its beginning. Bytes. */
@@ -40,7 +41,7 @@ const KINDS: Kind[] = [
     read: async (client, id, signal) => {
       const stream = id('stream') === 'stderr' ? 'stderr' : 'stdout';
       const command = { id: id('commandId'), sandboxId: id('id'), stream } as const;
-      return (await readPart(client.commands, command, { from: 0, to: MAX_OUTPUT }, signal)).text;
+      return (await readPart(outputReader(client.commands, command, signal), { from: 0, to: MAX_OUTPUT })).text;
     },
   },
   {

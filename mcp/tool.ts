@@ -1,7 +1,7 @@
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { LIMITS } from '../model/limits.ts';
-import { Call, type Caller } from './call.ts';
+import { Call, type Caller, LONGEST_WAIT } from './call.ts';
 import { compact } from './compact-schema.ts';
 import { errorText } from './error-text.ts';
 
@@ -12,7 +12,7 @@ export interface Answer<T> {
 }
 
 /** What a call does to what there is. */
-type Effect = 'reads' | 'adds' | 'changes' | 'destroys';
+type Effect = 'reads' | 'adds' | 'destroys';
 
 interface Tool<Input extends z.ZodObject, Output extends z.ZodObject> {
   name: string;
@@ -47,8 +47,10 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
         const call = new Call(caller, context, name, prefix);
         try {
           const { text, data } = await made.run(call, args);
+          call.answered();
           return { content: [{ type: 'text', text }], structuredContent: data };
         } catch (error) {
+          if (call.signal.aborted) await call.undo();
           call.signal.throwIfAborted();
           return { content: [{ type: 'text', text: errorText(error, prefix) }], isError: true };
         } finally {
@@ -68,6 +70,23 @@ export const IDEMPOTENCY_KEY = z
   .optional()
   .describe('Same key: done once');
 
-export const WAIT_SECONDS = z.int().min(0).max(300).default(30).describe('Over 50 only with a progress token');
+const { unheard, heard } = LONGEST_WAIT;
+
+export const WAIT_SECONDS = z
+  .int()
+  .min(0)
+  .max(heard)
+  .default(30)
+  .describe(`Over ${unheard} only with a progress token`);
 
 export const CURSOR = z.string().max(1_024).optional().describe('nextCursor of the page before');
+
+/** What stands below a page that is not the last. */
+export function moreLines(nextCursor: string | null): string[] {
+  return nextCursor === null ? [] : [`[more with cursor ${nextCursor}]`];
+}
+
+/** Without what was left out: the API takes no `undefined`. */
+export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}

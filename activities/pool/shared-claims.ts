@@ -23,9 +23,8 @@ interface SharedMember {
 /** How members of pools that all projects share come to count in one. */
 export function createSharedClaimActivities({ store, reconciliation, admission }: Deps) {
   async function claimer(id: string) {
-    const known = await store.projects.known();
-    const project = known.get(id) ?? (await store.projects.get(id)); // another process may just have made it
-    if (project && project.deletedAt === null) return project;
+    const project = await store.projects.lately(id);
+    if (project) return project;
     throw new MayflyError('project_not_found', `There is no project ${id}.`);
   }
 

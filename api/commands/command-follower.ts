@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import type { CommandRecord, OutputStream } from '../../model/sandbox/command.ts';
 import { FrameReader, type OutputFrame } from '../../model/sandbox/output-frame.ts';
+import { begun } from '../../model/utf8.ts';
 import type { OutputPlace } from '../../store/commands/output.ts';
 import { replay } from '../../store/commands/output-replay.ts';
 import { tailOf } from '../../store/commands/output-tail.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
-import { begun, type TextOrBase64, textOrBase64 } from './output-text.ts';
+import { type TextOrBase64, textOrBase64 } from './output-text.ts';
 
 /** A piece of output as it is told. */
 export type OutputPiece = TextOrBase64 & {

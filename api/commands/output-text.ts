@@ -1,3 +1,5 @@
+import { begun } from '../../model/utf8.ts';
+
 /** Bytes as JSON can carry them. */
 export type TextOrBase64 = { text: string } | { base64: string };
 
@@ -14,23 +16,4 @@ export function textOrBase64(bytes: Uint8Array, { isCut }: { isCut: boolean }): 
   } catch {
     return { base64: Buffer.from(bytes).toString('base64') }; // not UTF-8: then it is bytes
   }
-}
-
-/** No character begins with a greater byte (RFC 3629 §3). */
-const LAST_LEAD = 0xf4;
-
-/** How many of the last bytes are the beginning of a character whose end is missing: 0 to 3. */
-export function begun(bytes: Uint8Array): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if (byte > LAST_LEAD) return 0;
-    if (byte >= 0b1100_0000) return back < lengthOf(byte) ? back : 0;
-    if (byte < 0b1000_0000) return 0;
-  }
-  return 0;
-}
-
-function lengthOf(first: number): number {
-  if (first >= 0b1111_0000) return 4;
-  return first >= 0b1110_0000 ? 3 : 2;
 }

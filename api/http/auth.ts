@@ -45,9 +45,7 @@ export function presentedKey(c: Context<Env>): string | undefined {
 
 /** Whether there is its project still. */
 async function isOfProject({ projects }: AppDeps['store'], { project }: ApiKey): Promise<boolean> {
-  if (project === DEFAULT_PROJECT) return true;
-  const known = (await projects.known()).get(project) ?? (await projects.get(project)); // another process may just have made it
-  return known?.deletedAt === null;
+  return project === DEFAULT_PROJECT || (await projects.lately(project)) !== null;
 }
 
 /** @throws MayflyError forbidden */

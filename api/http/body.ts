@@ -1,22 +1,20 @@
 import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import { MayflyError } from '../../model/errors.ts';
-import { LIMITS } from '../../model/limits.ts';
 import type { Env } from './context.ts';
 import { isFilePath } from './file-path.ts';
-
-const limit = bodyLimit({
-  maxSize: LIMITS.bodyBytes,
-  onError: () => {
-    throw new MayflyError('body_too_large', `The body has more than ${LIMITS.bodyBytes} bytes.`);
-  },
-});
 
 /**
  * For every body but the content of files, which is streamed.
  * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
  */
-export const limitBody = createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
+export function limitBody(bytes: number) {
+  const onError = () => {
+    throw new MayflyError('body_too_large', `The body has more than ${bytes} bytes.`);
+  };
+  const limit = bodyLimit({ maxSize: bytes, onError });
+  return createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
+}
 
 /** Standard input is bytes; a cancel, a pause, a hibernation and a resume say nothing. */
 const NOT_JSON = /^\/v1\/sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)$/;

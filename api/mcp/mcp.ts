@@ -1,15 +1,7 @@
-import {
-  createMcpHandler,
-  isInitializeRequest,
-  isJsonContentType,
-  isLegacyRequest,
-  type McpServer,
-  readRequestBody,
-} from '@modelcontextprotocol/server';
+import { createMcpHandler, isInitializeRequest, isLegacyRequest, type McpServer } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Caller, Made } from '../../mcp/call.ts';
-import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { presentedKey, requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
@@ -44,7 +36,7 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpSer
 
   app.on(['GET', 'POST', 'DELETE'], '/mcp', requires('sandboxes:read'), async (c) => {
     const request = c.req.raw;
-    const body = request.method === 'POST' ? await bodyOf(request) : undefined;
+    const body = request.method === 'POST' ? await c.req.json<unknown>() : undefined;
     const token = presentedKey(c) ?? '';
     const { id: clientId, scopes } = c.get('apiKey');
     if (!(await isLegacyRequest(request, body))) {
@@ -69,20 +61,6 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpSer
     if (c.req.method !== 'DELETE') return session.handle(c.req.raw, body);
     await all.close(id);
     return new Response(null, { status: 200 });
-  }
-}
-
-/** @throws MayflyError unsupported_media_type, body_too_large, invalid_json */
-async function bodyOf(request: Request): Promise<unknown> {
-  if (!isJsonContentType(request.headers.get('content-type'))) {
-    throw new MayflyError('unsupported_media_type', 'The body is not announced as JSON.');
-  }
-  const read = await readRequestBody(request, LIMITS.mcp.bodyBytes);
-  if (read.tooLarge) throw new MayflyError('body_too_large', `The body has more than ${LIMITS.mcp.bodyBytes} bytes.`);
-  try {
-    return JSON.parse(read.text) as unknown;
-  } catch (cause) {
-    throw new MayflyError('invalid_json', 'The body is not JSON: it does not parse.', { cause });
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { McpEvent, McpEvents } from '../../store/mcp/mcp-events.ts';
-import { STAY_MS } from './stream-events.ts';
+import { isAnswer, STAY_MS } from './stream-events.ts';
 
 /** How often the store is looked at for what another process sends. Milliseconds. */
 const LOOK_MS = 250;
@@ -77,8 +77,4 @@ async function* restOf(
 function lost(requestId: unknown) {
   const message = 'The API was stopped during this call. Send it again: with the same idempotencyKey it is done once.';
   return { jsonrpc: '2.0', id: requestId ?? null, error: { code: -32_603, message } };
-}
-
-function isAnswer(message: unknown): boolean {
-  return typeof message === 'object' && message !== null && ('result' in message || 'error' in message);
 }

@@ -165,6 +165,6 @@ export class StreamEvents implements EventStore {
   }
 }
 
-function isAnswer(message: JSONRPCMessage): boolean {
+export function isAnswer(message: unknown): boolean {
   return isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
 }

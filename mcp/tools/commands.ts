@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { Command, RunCommand } from '../../client/commands.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { readPart } from '../byte-part.ts';
 import type { Call } from '../call.ts';
-import { readPart, type Shown, shownOf } from '../kept-output.ts';
-import { IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
-import { defined } from './sandboxes.ts';
+import { outputReader, type Shown, shownOf } from '../kept-output.ts';
+import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
 
 const MAX_CHARS = z.int().min(200).max(50_000).default(10_000).describe('Of output');
 const COMMAND_ID = z.string().describe('cmd-…');
@@ -54,23 +55,18 @@ const runCommand = tool({
     const sandboxId = await client.sandboxIdOf(sandbox, { signal });
     const request: RunCommand = defined(rest);
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, [sandboxId, request]) };
-    let command: Command;
-    try {
-      command = await client.commands.run(sandboxId, request, {
-        ...options,
-        waitSeconds: call.waitSeconds(waitSeconds),
-        signal,
-      });
-    } catch (error) {
-      if (signal.aborted) await cancelled(call, sandboxId, request, options);
-      throw error;
-    }
-    if (command.state !== 'ended') call.made(() => client.commands.cancel(sandboxId, command.id));
+    const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal };
+    // The same request again says the id of the command, also of one that had not begun.
+    call.undoneBy(async () =>
+      cancelled(client, await client.commands.run(sandboxId, request, { ...options, waitSeconds: 0 })),
+    );
+    const command = await client.commands.run(sandboxId, request, { ...options, ...wait });
+    const { id: commandId, state, outcome, exitCode, signal: killedBy } = command;
+    call.undoneBy(() => cancelled(client, { id: commandId, sandboxId, state }));
     const output = await outputOf(call, command, maxChars);
     const next = nextOf(call, command, output);
     const [stdout, stderr] = [shownText(output.stdout), shownText(output.stderr)];
     const leftOut = [...leftOutOf('stdout', output.stdout), ...leftOutOf('stderr', output.stderr)];
-    const { id: commandId, state, outcome, exitCode, signal: killedBy } = command;
     return {
       text: textOf(command, { stdout, stderr }, next),
       data: { commandId, sandboxId, state, outcome, exitCode, signal: killedBy, stdout, stderr, leftOut, next },
@@ -78,10 +74,12 @@ const runCommand = tool({
   },
 });
 
-/** The same request again says the id of the command, also of one that had not begun. */
-async function cancelled(call: Call, sandboxId: string, request: RunCommand, options: { idempotencyKey: string }) {
-  const { id, state } = await call.client.commands.run(sandboxId, request, { ...options, waitSeconds: 0 });
-  if (state !== 'ended') await call.client.commands.cancel(sandboxId, id);
+/** Who asked wants no answer: what runs is ended. */
+async function cancelled(
+  { commands }: MayflyClient,
+  { id, sandboxId, state }: Pick<Command, 'id' | 'sandboxId' | 'state'>,
+) {
+  if (state !== 'ended') await commands.cancel(sandboxId, id);
 }
 
 const readOutput = tool({
@@ -110,12 +108,8 @@ const readOutput = tool({
     const before = await client.commands.get(sandbox, commandId, { signal });
     const command = before.state === 'ended' ? before : await ended(call, before, offset, stream, waitSeconds);
     const { id, sandboxId, state, exitCode } = command;
-    const read = await readPart(
-      client.commands,
-      { id, sandboxId, stream },
-      { from: offset, to: offset + maxChars },
-      signal,
-    );
+    const output = outputReader(client.commands, { id, sandboxId, stream }, signal);
+    const read = await readPart(output, { from: offset, to: offset + maxChars });
     const isAll = state === 'ended' && read.to >= command[stream].kept;
     const next = isAll ? 'That was all.' : `Go on with offset ${read.to}.`;
     return {
@@ -127,21 +121,17 @@ const readOutput = tool({
 
 /** When it has ended, has written something after the offset, or the wait is over. */
 async function ended(call: Call, command: Command, offset: number, stream: 'stdout' | 'stderr', waitSeconds: number) {
-  const { client, signal } = call;
-  const over = AbortSignal.timeout(call.waitSeconds(waitSeconds) * 1_000);
+  const { commands } = call.client;
+  const { id, sandboxId } = command;
   if (waitSeconds === 0) return command;
-  try {
-    for await (const piece of client.commands.follow(command.sandboxId, command.id, {
-      signal: AbortSignal.any([signal, over]),
-    })) {
+  const over = await call.within(waitSeconds, async (signal) => {
+    for await (const piece of commands.follow(sandboxId, id, { signal })) {
       if ('ended' in piece) return piece.ended;
       if (piece.stream === stream && piece.offset + piece.bytes.length > offset) break;
     }
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!over.aborted) throw error;
-  }
-  return client.commands.get(command.sandboxId, command.id, { signal });
+    return undefined;
+  });
+  return over ?? commands.get(sandboxId, id, { signal: call.signal });
 }
 
 const cancelCommand = tool({

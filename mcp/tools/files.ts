@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import type { FileEntry } from '../../client/files.ts';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
-import { cleanText, maskPart } from '../clean-text.ts';
+import { firstBytes, readPart } from '../byte-part.ts';
+import { cleanText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
-import { CURSOR, type Registration, SANDBOX, tool } from '../tool.ts';
+import { CURSOR, defined, moreLines, type Registration, SANDBOX, tool } from '../tool.ts';
 
 const PATH = z.string().regex(/^\//).describe('Absolute');
-/** What is read around a part, as of output. Bytes. */
-const AROUND = 8_192;
 /** Of one call of write_file. Characters. */
 const MAX_CONTENT = 1_048_576;
 
@@ -30,49 +28,30 @@ const readFile = tool({
   }),
   effect: 'reads',
   async run({ client, signal }, { sandbox, path, offset, maxBytes }) {
-    const { size } = await client.files.stat(sandbox, path, { signal });
+    const file: { size: number | null } = { size: null };
+    const part = await readPart(
+      async ({ from, to }) => {
+        const { body, first, total } = await client.files.read(sandbox, path, { first: from, last: to - 1, signal });
+        file.size = total;
+        return (await firstBytes(body, to - first)).subarray(from - first);
+      },
+      { from: offset, to: offset + maxBytes },
+    );
+    const { size } = file;
     if (size !== null && offset > 0 && offset >= size) {
       throw new ToolError(`${path} has ${size} bytes.`, 'Read it from a smaller offset.');
     }
-    const start = Math.max(0, offset - AROUND);
-    const bytes =
-      size === 0 ? Buffer.alloc(0) : await bytesOf(client, sandbox, path, start, offset + maxBytes + AROUND, signal);
-    const [from, to] = [offset - start, Math.min(bytes.length, offset - start + maxBytes)];
-    const part = bytes.subarray(from, to);
-    const read = start + to;
-    const nextOffset = size !== null && read >= size ? null : read;
-    const decoded = textOf(bytes, from, to);
-    const content = decoded === null ? { base64: part.toString('base64') } : { text: decoded };
-    const more =
-      nextOffset === null
-        ? ''
-        : `\n[bytes ${offset} to ${read} of ${size ?? 'unknown'}; go on with offset ${nextOffset}]`;
-    const text = decoded ?? `base64: ${content.base64}`;
+    // A part that is smaller than a character, or holds what is none, goes as it is.
+    const isText = part.isText && (part.to > offset || part.bytes.length === 0);
+    const content = isText ? { text: part.text } : { base64: Buffer.from(part.bytes).toString('base64') };
+    const end = isText ? part.to : offset + part.bytes.length;
+    const isAll = part.bytes.length < maxBytes || end === size;
+    const nextOffset = isAll ? null : end;
+    const more = isAll ? '' : `\n[bytes ${offset} to ${end} of ${size ?? 'unknown'}; go on with offset ${end}]`;
+    const text = content.text ?? `base64: ${content.base64}`;
     return { text: `${text}${more}`, data: { path, size, ...content, nextOffset } };
   },
 });
-
-async function bytesOf(
-  client: MayflyClient,
-  sandbox: string,
-  path: string,
-  first: number,
-  end: number,
-  signal: AbortSignal,
-) {
-  const { body } = await client.files.read(sandbox, path, { first, last: end - 1, signal });
-  return Buffer.from(await new Response(body).arrayBuffer());
-}
-
-/** Null where it is not text. A character that a part cuts is left to the other part. */
-function textOf(bytes: Uint8Array, from: number, to: number): string | null {
-  const decoder = new TextDecoder();
-  const [before, part, after] = [bytes.subarray(0, from), bytes.subarray(from, to), bytes.subarray(to)];
-  const text = decoder.decode(part);
-  const edges = text.slice(4, -4);
-  if (edges.includes('\ufffd') || part.includes(0)) return null;
-  return maskPart(decoder.decode(before), text, decoder.decode(after));
-}
 
 const writeFile = tool({
   name: 'write_file',
@@ -97,7 +76,7 @@ const writeFile = tool({
       throw new ToolError('One of text and base64 is the content.', 'Send the call again with one of them.');
     }
     const content = text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text);
-    const options = { parents: true, signal, ...(mode !== undefined && { mode }) };
+    const options = { ...defined({ mode }), parents: true, signal };
     const { size, mode: set, user } = await client.files.write(sandbox, path, content, options);
     return { text: `${path} has ${size} bytes now, mode ${set}.`, data: { path, size, mode: set, user } };
   },
@@ -123,13 +102,15 @@ const listFiles = tool({
   }),
   effect: 'reads',
   async run({ client, signal }, { sandbox, path, limit, cursor }) {
-    const page = await client.files.list(sandbox, path, { limit, signal, ...(cursor !== undefined && { cursor }) });
+    const page = await client.files.list(sandbox, path, { ...defined({ cursor }), limit, signal });
     const items = page.items.map(entry);
     const lines = items.map(
       ({ name, type, size, mode, target }) => `${mode} ${type} ${size} ${name}${target ? ` -> ${target}` : ''}`,
     );
-    const more = page.nextCursor === null ? [] : [`[more with cursor ${page.nextCursor}]`];
-    return { text: [...lines, ...more].join('\n') || 'It is empty.', data: { items, nextCursor: page.nextCursor } };
+    return {
+      text: [...lines, ...moreLines(page.nextCursor)].join('\n') || 'It is empty.',
+      data: { items, nextCursor: page.nextCursor },
+    };
   },
 });
 

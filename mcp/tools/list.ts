@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Call } from '../call.ts';
 import { cleanText, maskText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
-import { CURSOR, type Registration, tool } from '../tool.ts';
+import { CURSOR, defined, moreLines, type Registration, tool } from '../tool.ts';
 import { summaryOf } from './sandboxes.ts';
 import { snapshotOf } from './snapshots.ts';
 
@@ -33,17 +33,16 @@ const list = tool({
   output: z.object({ items: z.array(z.looseObject({})), nextCursor: z.string().nullable() }),
   effect: 'reads',
   async run(call, { kind, cursor, ...asked }) {
-    const { lines, items, nextCursor } = await LISTS[kind](call, { ...asked, ...(cursor !== undefined && { cursor }) });
-    const more = nextCursor === null ? [] : [`[more with cursor ${nextCursor}]`];
-    return { text: [...lines, ...more].join('\n') || 'There are none.', data: { items, nextCursor } };
+    const { lines, items, nextCursor } = await LISTS[kind](call, { ...asked, ...defined({ cursor }) });
+    return { text: [...lines, ...moreLines(nextCursor)].join('\n') || 'There are none.', data: { items, nextCursor } };
   },
 });
 
 export const listTools: Registration[] = [list];
 
 const LISTS: Record<(typeof KINDS)[number], (call: Call, asked: Asked) => Promise<Listed>> = {
-  sandboxes: async ({ client, signal }, { limit, cursor }) => {
-    const page = { limit, ...(cursor !== undefined && { cursor }) };
+  sandboxes: async ({ client, signal }, { limit, ...asked }) => {
+    const page = { limit, ...defined({ cursor: asked.cursor }) };
     const { items, nextCursor } = await client.listSandboxes({ ...page, alive: true, signal });
     const found = items.map(summaryOf);
     const lines = found.map(({ sandboxId, name, state, source }) => `${sandboxId} ${name ?? '-'} ${state} ${source}`);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { BOOT_WISHES } from '../../model/sandbox/boot.ts';
 import type { Observation } from '../../model/sandbox/proof.ts';
@@ -6,7 +7,7 @@ import { isFinal, isSettled, type SandboxRecord } from '../../model/sandbox/sand
 import type { Call } from '../call.ts';
 import { maskText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
-import { IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
 
 const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
 
@@ -48,20 +49,16 @@ const createSandbox = tool({
   effect: 'adds',
   async run(call, { waitSeconds, idempotencyKey, egress, ...rest }) {
     const request = { ...defined(rest), ...(egress && { network: { egress } }) };
-    const key = call.key(idempotencyKey, request);
-    call.signal.throwIfAborted();
-    // Its id has to be known, whoever gives up on the answer: so this part is not cancelled.
-    const begun = await call.client.createSandbox(request, { waitSeconds: 0, ...key });
-    try {
-      const sandbox = await settled(call, begun, waitSeconds);
-      call.signal.throwIfAborted();
-      if (isFinal(sandbox.state)) throw failed(sandbox);
-      call.made(() => call.client.destroySandbox(sandbox.id, { waitSeconds: 0 }));
-      return { text: textOf(call, sandbox), data: { ...summaryOf(sandbox), next: nextOf(call, sandbox) } };
-    } catch (error) {
-      if (call.signal.aborted) await call.client.destroySandbox(begun.id, { waitSeconds: 0 });
-      throw error;
-    }
+    const { client, signal } = call;
+    const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request), waitSeconds: 0 };
+    signal.throwIfAborted();
+    // The same request again says the id of what was begun.
+    call.undoneBy(async () => destroyed(client, [await client.createSandbox(request, options)]));
+    const begun = await client.createSandbox(request, options);
+    call.undoneBy(() => destroyed(client, [begun]));
+    const sandbox = await settled(call, begun, waitSeconds);
+    if (isFinal(sandbox.state)) throw failed(sandbox);
+    return { text: textOf(call, sandbox), data: { ...summaryOf(sandbox), next: nextOf(call, sandbox) } };
   },
 });
 
@@ -101,8 +98,13 @@ function look({ layer, lookedAt, absent }: Observation) {
 
 export const sandboxTools: Registration[] = [createSandbox, destroySandbox];
 
+/** Who asked wants no answer: what was begun is ended. */
+export async function destroyed(client: MayflyClient, begun: readonly { id: string }[]): Promise<void> {
+  await Promise.all(begun.map(({ id }) => client.destroySandbox(id, { waitSeconds: 0 })));
+}
+
 /** @returns the record when its create is over, or as it is when the wait is */
-export async function settled(call: Call, begun: SandboxRecord, waitSeconds: number): Promise<SandboxRecord> {
+async function settled(call: Call, begun: SandboxRecord, waitSeconds: number): Promise<SandboxRecord> {
   const told = new Set<string>();
   const tellSteps = ({ steps }: SandboxRecord) => {
     for (const { step } of steps.filter((one) => !told.has(one.step))) call.tell(`${step} is done`);
@@ -110,19 +112,16 @@ export async function settled(call: Call, begun: SandboxRecord, waitSeconds: num
   };
   tellSteps(begun);
   if (isSettled(begun.state) || waitSeconds === 0) return begun;
-  const over = AbortSignal.timeout(call.waitSeconds(waitSeconds) * 1_000);
-  try {
-    for await (const { event, data } of call.client.sandboxEvents(begun.id, {
-      signal: AbortSignal.any([call.signal, over]),
-    })) {
+  const over = await call.within(waitSeconds, async (signal) => {
+    for await (const { event, data } of call.client.sandboxEvents(begun.id, { signal })) {
       if (event !== 'sandbox') continue;
       const sandbox = JSON.parse(data) as SandboxRecord;
       tellSteps(sandbox);
       if (isSettled(sandbox.state)) return sandbox;
     }
-  } catch {
-    call.signal.throwIfAborted(); // whatever else ended the stream, the record says how far it is
-  }
+    return undefined;
+  });
+  if (over) return over;
   try {
     return await call.client.getSandbox(begun.id, { signal: call.signal });
   } catch (error) {
@@ -168,9 +167,4 @@ function failed({ id, state, failure, stopReason }: SandboxRecord): ToolError {
     `${id} is ${state}: ${why}`,
     'Nothing of it is left. Mend what it says, and create another one.',
   );
-}
-
-/** Without what was left out: the API takes no `undefined`. */
-export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import type { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Fork, Snapshot } from '../../client/snapshots.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
 import { cleanText } from '../clean-text.ts';
-import { IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
-import { defined, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
+import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
+import { destroyed, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
 
 const SNAPSHOT_ID = z.string().describe('snp-…');
 
@@ -91,16 +90,15 @@ const fork = tool({
   effect: 'adds',
   async run(call, { waitSeconds, idempotencyKey, egress, ...rest }) {
     const request = { ...defined(rest), ...(egress && { network: { egress } }) };
-    const wait = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request) };
+    const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, request) };
     const { client, signal } = call;
-    let forks: Fork[];
-    try {
-      forks = await client.snapshots.fork(request, { ...wait, waitSeconds: call.waitSeconds(waitSeconds), signal });
-    } catch (error) {
-      if (signal.aborted) await undone(client, await client.snapshots.fork(request, { ...wait, waitSeconds: 0 }));
-      throw error;
-    }
-    call.made(() => undone(client, forks));
+    const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal };
+    // The same request again says the ids of what was begun.
+    const again = () => client.snapshots.fork(request, { ...options, waitSeconds: 0 });
+    call.undoneBy(async () => destroyed(client, madeOf(await again())));
+    const forks = await client.snapshots.fork(request, { ...options, ...wait });
+    const made = madeOf(forks);
+    call.undoneBy(() => destroyed(client, made));
     const items = forks.map((each) =>
       'sandbox' in each
         ? summaryOf(each.sandbox)
@@ -112,10 +110,8 @@ const fork = tool({
   },
 });
 
-/** Who asked wants no answer: what was begun is ended. */
-async function undone(client: MayflyClient, forks: Fork[]): Promise<void> {
-  const made = forks.flatMap((each) => ('sandbox' in each ? [each.sandbox.id] : []));
-  await Promise.all(made.map((id) => client.destroySandbox(id, { waitSeconds: 0 })));
+function madeOf(forks: readonly Fork[]): { id: string }[] {
+  return forks.flatMap((each) => ('sandbox' in each ? [{ id: each.sandbox.id }] : []));
 }
 
 const diff = tool({
@@ -145,9 +141,9 @@ const diff = tool({
   effect: 'reads',
   async run({ client, signal }, { from, to, paths, limit }) {
     const { counts, changes, isCut } = await client.snapshots.diff.list(from, to, {
+      ...defined({ paths }),
       limit,
       signal,
-      ...(paths && { paths }),
     });
     const shown = changes.map(change);
     const { added, changed, removed, renamed } = counts;

@@ -46,6 +46,12 @@ export class Projects {
     return known.all;
   }
 
+  /** As it was within the last second; null when there is none, or it was deleted. */
+  async lately(id: string): Promise<Project | null> {
+    const known = (await this.known()).get(id) ?? (await this.get(id)); // another process may just have made it
+    return known?.deletedAt === null ? known : null;
+  }
+
   /** As it is now; null when there is none, or it was deleted. */
   async get(id: string): Promise<Project | null> {
     this.#forget();

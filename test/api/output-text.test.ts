@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { begun, textOrBase64 } from '../../api/commands/output-text.ts';
+import { textOrBase64 } from '../../api/commands/output-text.ts';
+import { begun } from '../../model/utf8.ts';
 
 it.each([
   ['', 0],

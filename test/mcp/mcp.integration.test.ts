@@ -50,6 +50,8 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       const read = await call(client, 'read_file', { sandbox, path: '/tmp/mcp/a.txt' });
       expect(read.data).toMatchObject({ text: 'one\ntwo\n', nextOffset: null });
       expect((await call(client, 'list_files', { sandbox, path: '/tmp/mcp' })).text).toContain('a.txt');
+      const unsized = await call(client, 'read_file', { sandbox, path: '/proc/meminfo', offset: 3, maxBytes: 6 });
+      expect(unsized.data).toMatchObject({ text: 'Total:', nextOffset: 9 });
 
       const ended = await call(client, 'destroy_sandbox', { sandbox });
       expect(ended.data).toMatchObject({ state: 'destroyed' });

@@ -259,6 +259,7 @@ export function callsOf(store: Store): Calls {
     projects: {
       create: () => projects.create('second'),
       known: () => projects.known(),
+      lately: () => projects.lately('second'),
       get: () => projects.get('second'),
       change: () => projects.change('second', { sources: ['golden'], limits: { cpus: 4 } }),
       markDeleted: () => projects.markDeleted('second', at),

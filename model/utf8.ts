@@ -1,0 +1,18 @@
+/** No character begins with a greater byte (RFC 3629 §3). */
+const LAST_LEAD = 0xf4;
+
+/** How many of the last bytes are the beginning of a character whose end is missing: 0 to 3. */
+export function begun(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte > LAST_LEAD) return 0;
+    if (byte >= 0b1100_0000) return back < lengthOf(byte) ? back : 0;
+    if (byte < 0b1000_0000) return 0;
+  }
+  return 0;
+}
+
+function lengthOf(first: number): number {
+  if (first >= 0b1111_0000) return 4;
+  return first >= 0b1110_0000 ? 3 : 2;
+}

@@ -1,0 +1,72 @@
+// A call that its caller gives up on is taken back, whenever that is; one that is answered can be, later. Costs milliseconds.
+import type { McpServer } from '@modelcontextprotocol/server';
+import { expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { type Caller, Made, type Undo } from '../../mcp/call.ts';
+import { tool } from '../../mcp/tool.ts';
+
+type Handler = (args: object, context: object) => Promise<{ isError?: boolean }>;
+
+function handlerOf(made: Made, run: (undoneBy: (undo: Undo | null) => void) => Promise<void>): Handler {
+  let handler: Handler | undefined;
+  const registration = tool({
+    name: 'make',
+    title: 'Make',
+    description: 'Makes something.',
+    input: z.object({}),
+    output: z.object({}),
+    effect: 'adds',
+    async run(call) {
+      await run((undo) => call.undoneBy(undo));
+      return { text: 'made', data: {} };
+    },
+  });
+  const server = { registerTool: (_name: string, _config: object, given: Handler) => (handler = given) };
+  const caller = { client: {}, session: 'one', made } as unknown as Caller;
+  registration(server as unknown as McpServer, caller, '');
+  if (!handler) throw new Error('no tool was registered');
+  return handler;
+}
+
+const contextOf = (signal: AbortSignal) => ({ mcpReq: { id: 7, signal } });
+
+it('takes back what was begun when the caller gives up before the step is over', async () => {
+  const undo = vi.fn(async () => {});
+  const caller = new AbortController();
+  const handle = handlerOf(new Made(), async (undoneBy) => {
+    undoneBy(undo);
+    caller.abort();
+    throw new Error('the answer was lost');
+  });
+  await expect(handle({}, contextOf(caller.signal))).rejects.toThrow('aborted');
+  expect(undo).toHaveBeenCalledOnce();
+});
+
+it('takes it back when the caller gives up after the step, before the answer', async () => {
+  const undo = vi.fn(async () => {});
+  const caller = new AbortController();
+  const handle = handlerOf(new Made(), async (undoneBy) => {
+    undoneBy(undo);
+    caller.abort();
+  });
+  await expect(handle({}, contextOf(caller.signal))).rejects.toThrow('aborted');
+  expect(undo).toHaveBeenCalledOnce();
+});
+
+it('takes it back once when the caller gives up after the answer, and nothing that there is no undo for', async () => {
+  const made = new Made();
+  const undo = vi.fn(async () => {});
+  const { signal } = new AbortController();
+  await handlerOf(made, async (undoneBy) => undoneBy(undo))({}, contextOf(signal));
+  expect(undo).not.toHaveBeenCalled();
+  await made.undo(7);
+  await made.undo(7);
+  expect(undo).toHaveBeenCalledOnce();
+
+  await handlerOf(made, async (undoneBy) => {
+    undoneBy(undo);
+    undoneBy(null);
+  })({}, contextOf(signal));
+  await made.undo(7);
+  expect(undo).toHaveBeenCalledOnce();
+});
