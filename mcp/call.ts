@@ -52,6 +52,8 @@ export class Call {
   #progress = 0;
   #last: string;
   #undo: Undo | null = null;
+  /** Each message is kept for who lost the stream before it leaves, and one must not overtake another. */
+  #told: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -100,7 +102,8 @@ export class Call {
     this.#last = message;
     if (progressToken === undefined) return;
     const params = { progressToken, progress: ++this.#progress, message };
-    this.#context.mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+    const { notify } = this.#context.mcpReq;
+    this.#told = this.#told.then(() => notify({ method: 'notifications/progress', params })).catch(() => {});
   }
 
   /** The Idempotency-Key of what it changes: the caller's own, else that of the request, where it can be known again. */
@@ -118,7 +121,8 @@ export class Call {
   }
 
   /** Its answer leaves now: it can still be taken back, where it can be known that the caller gave up on that. */
-  answered(): void {
+  async answered(): Promise<void> {
+    await this.end();
     this.signal.throwIfAborted();
     if (this.#undo) this.#caller.made?.keep(this.#context.mcpReq.id, this.#undo);
   }
@@ -132,7 +136,9 @@ export class Call {
     return this.prefix + name;
   }
 
-  end(): void {
+  /** All is told before an answer is given. */
+  async end(): Promise<void> {
     clearInterval(this.#timer);
+    await this.#told;
   }
 }

@@ -47,14 +47,14 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
         const call = new Call(caller, context, name, prefix);
         try {
           const { text, data } = await made.run(call, args);
-          call.answered();
+          await call.answered();
           return { content: [{ type: 'text', text }], structuredContent: data };
         } catch (error) {
           if (call.signal.aborted) await call.undo();
           call.signal.throwIfAborted();
           return { content: [{ type: 'text', text: errorText(error, prefix) }], isError: true };
         } finally {
-          call.end();
+          await call.end();
         }
       }) as never,
     );
