@@ -9,6 +9,8 @@ import { auditRoutes } from './access/audit.ts';
 import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
 import { keyRoutes } from './access/keys.ts';
+import { approvalRoutes } from './approvals/approvals.ts';
+import { policyRoutes } from './approvals/policies.ts';
 import { PoolDoor } from './claims/pool-door.ts';
 import { commandEventRoutes } from './commands/command-events.ts';
 import { commandRoutes } from './commands/commands.ts';
@@ -81,6 +83,8 @@ export function createApp(deps: AppDeps): App {
   keyRoutes(app);
   projectRoutes(app, deps);
   poolRoutes(app);
+  policyRoutes(app);
+  approvalRoutes(app);
   healthRoutes(app, deps);
   const serverOf: McpServerOf = (caller) => createMcpServer({ caller, version: deps.version });
   mcpRoutes(app, deps, deps.mcpServerOf ?? serverOf);

@@ -1,4 +1,5 @@
 import { ACCESS_ERRORS } from './errors/access-errors.ts';
+import { APPROVAL_ERRORS } from './errors/approval-errors.ts';
 import { CAPTURE_ERRORS } from './errors/capture-errors.ts';
 import { COMMAND_ERRORS } from './errors/command-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
@@ -17,6 +18,7 @@ import { TEMPLATE_ERRORS } from './errors/template-errors.ts';
 export const ERRORS_BY_NOUN = {
   Requests: REQUEST_ERRORS,
   'Keys and certificates': ACCESS_ERRORS,
+  'Policies and approvals': APPROVAL_ERRORS,
   Sandboxes: SANDBOX_ERRORS,
   Snapshots: SNAPSHOT_ERRORS,
   Commands: COMMAND_ERRORS,
@@ -31,6 +33,7 @@ export const ERRORS_BY_NOUN = {
 export const ERRORS = {
   ...REQUEST_ERRORS,
   ...ACCESS_ERRORS,
+  ...APPROVAL_ERRORS,
   ...SANDBOX_ERRORS,
   ...SNAPSHOT_ERRORS,
   ...COMMAND_ERRORS,

@@ -13,6 +13,7 @@ const SOURCE_ID = /^src-[0-9a-hjkmnp-tv-z]{16}$/;
 const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
 const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
 const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
+const APPROVAL_ID = /^apr-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
 const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
@@ -24,11 +25,12 @@ export const ID_PATTERNS = {
   snapshot: SNAPSHOT_ID.source,
   capture: CAPTURE_ID.source,
   command: COMMAND_ID.source,
+  approval: APPROVAL_ID.source,
   host: HOST_ID.source,
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'ins'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'ins', 'apr'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -96,6 +98,11 @@ export function sourceIdOf(hostId: string, name: string): string {
   return `src-${crockford(sha256(utf8ToBytes(`${hostId}/source/${name}`)).slice(0, ID_BYTES))}`;
 }
 
+/** The id of the approval that one request needs: another key of the caller's, or of another caller, is another. */
+export function approvalIdOf(apiKeyId: string, idempotencyKey: string): string {
+  return `apr-${crockford(sha256(utf8ToBytes(`${apiKeyId}/approval/${idempotencyKey}`)).slice(0, ID_BYTES))}`;
+}
+
 /** @param bytes a multiple of 5: 8 characters for each five */
 function crockford(random: Uint8Array, bytes = ID_BYTES): string {
   if (random.length !== bytes) throw new RangeError(`an id needs ${bytes} random bytes`);
@@ -122,9 +129,13 @@ export function isSourceId(text: string): boolean {
   return SOURCE_ID.test(text);
 }
 
-/** Whether an audit chain can be about it: a sandbox, or a source that is looked at. */
+export function isApprovalId(text: string): boolean {
+  return APPROVAL_ID.test(text);
+}
+
+/** Whether an audit chain can be about it: a sandbox, a source that is looked at, or an approval. */
 export function isAuditSubject(text: string): boolean {
-  return isSandboxId(text) || isSourceId(text);
+  return isSandboxId(text) || isSourceId(text) || isApprovalId(text);
 }
 
 export function isCommandId(text: string): boolean {

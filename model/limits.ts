@@ -80,6 +80,19 @@ export const LIMITS = {
     /** Commands that are listed with a comparison. */
     commands: 200,
   },
+  approvals: {
+    /** Of one project, at once. */
+    waiting: 100,
+    /** From when one is asked for until it can be neither decided nor used. `@default` an hour */
+    expiresSeconds: { min: 1, max: 604_800, default: 3_600 },
+    reasonLength: 1_000,
+    /** Since it expired, until its record is removed; the audit tells of it still. */
+    keptDays: 90,
+    /** Of a policy. */
+    rules: 100,
+    ruleNameLength: 63,
+    patternLength: 256,
+  },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },
   certificateSeconds: { min: 60, max: 3_600, default: 1_800 },

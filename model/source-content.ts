@@ -32,6 +32,12 @@ export function differenceOf(hosts: readonly HostRecord[], source: string): stri
   return `The source ${JSON.stringify(source)} of ${groups.join(' is not that of ')}: one name, and different disks.`;
 }
 
+/** What is known of the disks of a source on all hosts that can clone it: another list, another source. */
+export function contentsOf(hosts: readonly HostRecord[], source: string): string[] {
+  const known = hosts.flatMap(({ sources }) => sources.filter(({ name, cloneable }) => name === source && cloneable));
+  return [...new Set(known.map(({ content, diskBytes }) => `${content ?? 'unknown'} ${diskBytes}`))].sort();
+}
+
 /** Null: nobody has looked yet; undefined: it cannot be cloned there. */
 function contentOn({ sources }: HostRecord, name: string): string | null | undefined {
   const source = sources.find((one) => one.name === name && one.cloneable);

@@ -8,6 +8,8 @@ import { Idempotency } from './access/idempotency.ts';
 import { Projects } from './access/projects.ts';
 import { Serials } from './access/serials.ts';
 import { Signers } from './access/signers.ts';
+import { Approvals } from './approvals/approvals.ts';
+import { Policies } from './approvals/policies.ts';
 import { Audit } from './audit/audit.ts';
 import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
@@ -52,6 +54,8 @@ export interface Store {
   idempotency: Idempotency;
   mcpSessions: McpSessions;
   mcpEvents: McpEvents;
+  policies: Policies;
+  approvals: Approvals;
   apiKeys: ApiKeys;
   projects: Projects;
   admissions: Admissions;
@@ -120,6 +124,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     idempotency: new Idempotency(connection, sealing),
     mcpSessions: new McpSessions(connection, sealing),
     mcpEvents: new McpEvents(connection, sealing),
+    policies: new Policies(connection, sealing),
+    approvals: new Approvals(connection, sealing),
     apiKeys: new ApiKeys(connection),
     projects: new Projects(connection),
     admissions: new Admissions(connection),

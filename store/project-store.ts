@@ -62,6 +62,22 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     mcpSessions: store.mcpSessions,
     mcpEvents: store.mcpEvents,
     viewer: { project, isOperator },
+    policies: {
+      current: store.policies.current.bind(store.policies),
+      add: store.policies.add.bind(store.policies),
+    },
+    approvals: {
+      create: store.approvals.create.bind(store.approvals),
+      get: async (id: string) => own(await store.approvals.get(id)),
+      list: store.approvals.list.bind(store.approvals),
+      isAmong: store.approvals.isAmong.bind(store.approvals),
+      change: store.approvals.change.bind(store.approvals),
+      remove: store.approvals.remove.bind(store.approvals),
+      /** The key of who decided, whoever may see it otherwise. */
+      decider: (id: string) => store.apiKeys.get(id),
+      /** Sandboxes of a project that have not ended, as quotas count them. */
+      sandboxesOf: async (of: string) => (await store.admissions.useOf(of)).sandboxes,
+    },
     sandboxes: {
       create: (record: SandboxRecord) => sandboxes.create(record),
       get: async (id: string) => own(await sandboxes.get(id)),

@@ -82,16 +82,20 @@ export async function startControlPart({
 }
 
 /** Removes what is past. */
-async function prune({ idempotency, certificates, mcpSessions, mcpEvents }: Store, logger: Logger): Promise<void> {
+async function prune(
+  { idempotency, certificates, mcpSessions, mcpEvents, approvals }: Store,
+  logger: Logger,
+): Promise<void> {
   const before = new Date(Date.now() - CERTIFICATES_KEPT_MS).toISOString();
   try {
-    const [keys, ended, sessions, events] = await Promise.all([
+    const [keys, ended, sessions, events, asked] = await Promise.all([
       idempotency.prune(),
       certificates.prune(before),
       mcpSessions.prune(),
       mcpEvents.prune(),
+      approvals.prune(),
     ]);
-    logger.debug({ keys, ended, sessions, events }, 'removed what is past');
+    logger.debug({ keys, ended, sessions, events, asked }, 'removed what is past');
   } catch (error) {
     logger.warn({ err: error }, 'what is past stays for another hour');
   }

@@ -3,10 +3,11 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import type { CertificateRecord, Revocation } from '../../model/sandbox/certificate.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
-import { BODY, KEYED, problems, RUNNING, SAGA } from '../http/problem-answers.ts';
+import { ASKED_FOR, BODY, KEYED, problems, RUNNING, SAGA } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
@@ -40,7 +41,8 @@ const issueOne = createRoute({
   },
   responses: {
     201: json('A certificate, and where it opens', issuedAnswer),
-    ...problems(BODY, KEYED, RUNNING, SAGA, 'public_key_refused', 'source_not_prepared'),
+    202: json('It waits for approval; Location says where to look', approvalAnswer),
+    ...problems(BODY, KEYED, ASKED_FOR, RUNNING, SAGA, 'public_key_refused', 'source_not_prepared'),
   },
 });
 
@@ -91,9 +93,7 @@ const revokeAll = createRoute({
 export function credentialRoutes(app: App): void {
   app.openapi(issueOne, async (c) => {
     const record = await requireSandbox(c.get('deps'), c.req.valid('param').id);
-    return serialised(
-      await answerIssue(c, c.get('deps'), record, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
-    );
+    return serialised(await answerIssue(c, c.get('deps'), record, c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(listAll, async (c) => {
     const { id } = await requireSandbox(c.get('deps'), c.req.valid('param').id);

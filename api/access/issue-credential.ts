@@ -1,15 +1,21 @@
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { parsePublicKey } from '../../ca/public-key.ts';
+import type { Runs } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { IssuedCertificate } from '../../model/sandbox/certificate.ts';
 import type { SandboxRecord, SshEndpoint } from '../../model/sandbox/sandbox.ts';
+import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { answerOnce } from '../http/idempotency.ts';
+import { answerOnce, freeRequest } from '../http/idempotency.ts';
+import type { IdempotencyHeaders } from '../http/schemas.ts';
 import type { RunningSandbox } from '../resources/running-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { issueCredential, issuedAnswer } from './credential-schemas.ts';
+
+/** Who logs in runs what he likes. */
+const ANYTHING: Runs = { commands: null, user: null };
 
 /**
  * POST …/credentials: one request, one certificate, however often it is sent with the same Idempotency-Key.
@@ -20,17 +26,29 @@ export async function answerIssue(
   deps: RequestDeps,
   record: SandboxRecord,
   request: z.output<typeof issueCredential>,
-  key: string | undefined,
+  { 'idempotency-key': key, prefer }: IdempotencyHeaders,
 ): Promise<Response> {
   const { store, sagas } = deps;
   const { line } = parsePublicKey(request.publicKey);
   const idFrom = (random: Uint8Array) => Buffer.from(random).toString('hex');
-  return answerOnce(c, store, { idFrom, key, body: request }, async ({ subjectId, claim, isFresh }) => {
+  return answerOnce(c, store, { idFrom, key, body: request }, async (attempt) => {
+    const { subjectId } = attempt;
+    const waiting = await askPermission(c, deps, attempt, {
+      action: 'credential.issue',
+      project: record.project,
+      agentId: record.spec.agentId,
+      prefer,
+      resolve: () => {
+        const shown = { sandboxId: record.id, publicKey: line, ttlSeconds: request.ttlSeconds ?? null };
+        return Promise.resolve({ facts: { runs: ANYTHING }, request: shown });
+      },
+    });
+    if (waiting) return waiting;
     let ssh: SshEndpoint;
     try {
       ssh = endpointOf(await awakeSandbox(c, deps, record.id));
     } catch (error) {
-      if (claim && isFresh) await store.idempotency.release(claim);
+      if (attempt.isFresh) await freeRequest(store, attempt);
       throw error;
     }
     const issued = await sagas.issueCertificate(subjectId, {

@@ -2,9 +2,10 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
-import { BODY, GUEST, KEYED, problems, SAGA } from '../http/problem-answers.ts';
+import { ASKED_FOR, BODY, GUEST, KEYED, problems, SAGA } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
@@ -41,10 +42,14 @@ const startOne = createRoute({
   },
   responses: {
     201: json('It has ended, however; with the beginning of its output', commandAnswer),
-    202: json('It is going to run, or runs; Location says where to look', commandAnswer),
+    202: json(
+      'It is going to run, runs, or waits for approval; Location says where to look',
+      z.union([commandAnswer, approvalAnswer]),
+    ),
     ...problems(
       BODY,
       KEYED,
+      ASKED_FOR,
       GUEST,
       'program_not_found',
       'program_not_executable',

@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { runsOf } from '../../model/approvals/command-pattern.ts';
 import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { commandIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandInputs, CommandRecord, CommandSpec } from '../../model/sandbox/command.ts';
 import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
+import { askPermission, type Wish } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
-import { type Attempt, answerOnce, isHeard, REPLAYED } from '../http/idempotency.ts';
+import { type Attempt, answerOnce, freeRequest, isHeard, REPLAYED } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
@@ -35,7 +37,6 @@ export async function answerStart(
   headers: IdempotencyHeaders,
 ): Promise<Response> {
   const { store } = deps;
-  const actor: Actor = actorOf(c);
   const asked = {
     idFrom: commandIdFrom,
     key: headers['idempotency-key'],
@@ -43,11 +44,18 @@ export async function answerStart(
     subject: { path: `/v1/sandboxes/${sandboxId}/commands`, member: 'commandId' as const },
   };
   return answerOnce(c, store, asked, async (attempt) => {
-    const { subjectId: commandId, claim, isFresh } = attempt;
+    const { subjectId: commandId, isFresh } = attempt;
+    const waiting = await askPermission(
+      c,
+      deps,
+      attempt,
+      await wishOf(c, deps, sandboxId, request, commandId, headers),
+    );
+    if (waiting) return waiting;
     const preference = preferenceOf(headers.prefer);
     const began = Date.now();
     const sandbox = { id: sandboxId, awake: () => awakeHost(c, deps, sandboxId, preference.seconds) };
-    const { hostId } = await start(deps, attempt, sandbox, request, actor);
+    const { hostId } = await start(deps, attempt, sandbox, request, actorOf(c));
     const left = Math.max(0, preference.seconds - Math.floor((Date.now() - began) / 1_000));
     await waitWithin(c, deps, left, (signal) => ended(deps, { id: commandId, hostId }, left, signal));
     const record = await store.commands.get(commandId);
@@ -55,10 +63,33 @@ export async function answerStart(
     if (!isFresh && record.state === 'ended') c.header(REPLAYED, 'true');
     const response = await answerFor(c, deps, record, preference);
     // Of a command that never started the key is free again: the same request may be tried later.
-    if (claim && record.outcome === 'not-started') await store.idempotency.release({ ...claim, subjectId: commandId });
+    if (record.outcome === 'not-started') await freeRequest(store, attempt);
     // An answer that says how it ended is given again from the record.
     return { response, isKept: record.state !== 'ended' && isHeard(c) };
   });
+}
+
+/** As a policy sees it: all that it runs with, of which values and standard input are not shown. */
+async function wishOf(
+  c: Context<Env>,
+  deps: RequestDeps,
+  sandboxId: string,
+  request: Request,
+  commandId: string,
+  { prefer }: IdempotencyHeaders,
+): Promise<Wish> {
+  const { project } = c.get('found') ?? (await requireSandbox(deps, sandboxId));
+  return {
+    action: 'command.run',
+    project,
+    prefer,
+    isBegun: async () => (await deps.store.commands.get(commandId)) !== null,
+    resolve: () => {
+      const { env, stdin } = inputsOf(request);
+      const shown = { sandboxId, ...specOf(request), stdinBytes: stdin.length };
+      return Promise.resolve({ facts: { runs: runsOf(request) }, request: shown, content: { env, stdin } });
+    },
+  };
 }
 
 /**
@@ -76,7 +107,7 @@ async function start(
   createdBy: Actor,
 ): Promise<HostRef> {
   const { store, sagas } = deps;
-  const { subjectId: commandId, claim, isFresh } = attempt;
+  const { subjectId: commandId, isFresh } = attempt;
   const present = isFresh ? null : await store.commands.get(commandId);
   if (present && present.state !== 'requested') return present;
   let host: HostRef;
@@ -90,7 +121,7 @@ async function start(
       store.activity.openCommand(sandboxId, commandId),
     ]);
   } catch (error) {
-    if (claim && isFresh) await store.idempotency.release(claim);
+    if (isFresh) await freeRequest(store, attempt);
     throw error;
   }
   const { hostId, installationId = null } = host;

@@ -1,11 +1,13 @@
 import type { Context } from 'hono';
 import type { AuditKind } from '../../model/sandbox/audit.ts';
+import { refuseUnlessAllowed } from '../approvals/permission.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { type GuestRequest, refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
 
 import { recordAccess } from '../resources/record-access.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 
 /** What an access is, in the audit. */
@@ -24,10 +26,11 @@ export class FileAccess {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** @throws MayflyError invalid_request, temporal_unavailable, and as {@link awakeSandbox} */
+  /** @throws MayflyError policy_denied, invalid_request, temporal_unavailable, and as {@link awakeSandbox} */
   static async begin(c: Context<Env>, deps: RequestDeps, sandboxId: string, access: Access): Promise<FileAccess> {
     const path = FilePath.of(c.req.path);
     const { hostId } = await awakeSandbox(c, deps, sandboxId, preferenceOf(c.req.header('prefer')).seconds);
+    if (access.kind !== 'file.read') await refuseUnlessWritable(deps, sandboxId);
     await deps.store.activity.touch(sandboxId);
     const detail = { path: path.encoded, operation: access.operation };
     await recordAccess(c, deps, sandboxId, { kind: access.kind, hostId, detail });
@@ -73,4 +76,11 @@ export class FileAccess {
 export async function succeeded(response: Response): Promise<Response> {
   if (response.ok) return response;
   throw await refusalOf(response);
+}
+
+/** The agent writes as root wherever it is told to. @throws MayflyError policy_denied */
+async function refuseUnlessWritable(deps: RequestDeps, sandboxId: string): Promise<void> {
+  const { project } = await requireSandbox(deps, sandboxId);
+  const asRoot = { runs: { commands: [], user: 'root' } };
+  await refuseUnlessAllowed(deps, project, asRoot, 'write the file with a command');
 }

@@ -68,6 +68,7 @@ const putOne = createRoute({
     200: json('It replaced a file; or what was unpacked', writtenAnswer),
     201: json('It is new', fileEntry),
     ...problems(
+      'policy_denied',
       GUEST,
       'file_not_found',
       'file_forbidden',
@@ -91,7 +92,7 @@ const deleteOne = createRoute({
   request: { params: fileParams, query: deleteFileQuery },
   responses: {
     204: { description: 'It is gone' },
-    ...problems(GUEST, 'file_not_found', 'file_forbidden', 'file_conflict'),
+    ...problems('policy_denied', GUEST, 'file_not_found', 'file_forbidden', 'file_conflict'),
   },
 });
 

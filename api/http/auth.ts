@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { MayflyError } from '../../model/errors.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
 import { grants } from '../../model/scopes.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
@@ -59,7 +59,8 @@ export function requires(scope: Scope) {
 }
 
 /** Who asks, as it is recorded. */
-export function actorOf(c: Context<Env>, agentId: string | null = null): Required<Actor> {
+export function actorOf(c: Context<Env>, agentId: string | null = null): OwnedActor {
   const { id, project } = c.get('apiKey');
-  return { apiKeyId: id, agentId, project };
+  const approvalId = c.get('approvalId');
+  return { apiKeyId: id, agentId, project, ...(approvalId !== undefined && { approvalId }) };
 }

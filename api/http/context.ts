@@ -45,6 +45,10 @@ export interface Env {
     deps: RequestDeps;
     /** The sandbox of the path, as it was when the request was complete. */
     found?: SandboxRecord;
+    /** What lets it be done, where that was needed. */
+    approvalId?: string;
+    /** How long of what the caller prefers to wait is over. Seconds. */
+    waitedSeconds?: number;
     /** The path with the id of a sandbox in the place of its name, where it was asked for by that. */
     pathById?: string;
   };

@@ -48,6 +48,8 @@ export interface Attempt {
   isFresh: boolean;
   /** What else it may come to, as far as is known here. */
   lead: Lead;
+  /** By which it may be done, where it needs one. */
+  approvalId: string | null;
   /** Null without an Idempotency-Key. */
   claim: Claim | null;
 }
@@ -69,7 +71,7 @@ export async function answerOnce(
   if (!claimed.fresh && claimed.answer) return repeatAnswer(c, claimed.answer);
   const subjectId = claimed.fresh ? freshId : claimed.subjectId;
   const lead: Lead = claimed.fresh ? UNLED : { memberId: claimed.memberId, isFixed: claimed.isFixed };
-  const attempt = { subjectId, isFresh: claimed.fresh, claim, lead };
+  const attempt: Attempt = { subjectId, isFresh: claimed.fresh, claim, lead, approvalId: null };
   try {
     const { response, isKept } = await answer(attempt);
     if (isKept && claim) await keepAnswer(store, claim, response);
@@ -109,19 +111,23 @@ export function furtherId(idFrom: (random: Uint8Array) => string, subjectId: str
  * Runs what may refuse a request before anything is made, which frees its key. It stays taken when Temporal was away:
  * the wish may have arrived nevertheless.
  */
-export async function freedWhenRefused<T>(
-  store: ProjectStore,
-  { claim, isFresh }: Attempt,
-  begin: () => Promise<T>,
-): Promise<T> {
+export async function freedWhenRefused<T>(store: ProjectStore, attempt: Attempt, begin: () => Promise<T>): Promise<T> {
   try {
     return await begin();
   } catch (error) {
     const isAway = error instanceof MayflyError && error.code === 'temporal_unavailable';
-    if (claim && isFresh && !isAway) await store.idempotency.release(claim);
+    if (attempt.isFresh && !isAway) await freeRequest(store, attempt);
     if (!(error instanceof MayflyError) || error.code !== 'store_unavailable') throw error;
     throw new MayflyError(error.code, error.message, { ...error.options, cause: error, mayHaveBegun: false });
   }
+}
+
+/** Gives back what a request has taken of which nothing was made: its approval, then its key. */
+export async function freeRequest(store: ProjectStore, { claim, approvalId, subjectId }: Attempt): Promise<void> {
+  if (!claim) return;
+  const unused = { state: 'approved', usedAt: null, usedFor: null } as const;
+  if (approvalId !== null) await store.approvals.change(approvalId, { state: 'used', usedFor: subjectId }, unused);
+  await store.idempotency.release({ ...claim, subjectId });
 }
 
 /** Keeps the answer for whoever asks again with the same key. */

@@ -30,6 +30,15 @@ export const SAGA: Codes = [
   'stale_attempt',
   'fault_injected',
 ];
+/** To what a policy may have asked for first. */
+export const ASKED_FOR: Codes = [
+  'policy_denied',
+  'idempotency_key_required',
+  'approval_refused',
+  'approval_stale',
+  'approval_decided',
+  'approvals_full',
+];
 export const RUNNING: Codes = ['sandbox_not_found', 'sandbox_ended', 'sandbox_not_running', 'sandbox_suspended'];
 /** To what is done to a sandbox that runs: one thing at a time. */
 export const OPERATION: Codes = [...RUNNING, ...SAGA, 'sandbox_busy', 'host_disk_full', 'cleanup_incomplete'];

@@ -80,6 +80,7 @@ export const actor = z.object({
     .string()
     .optional()
     .openapi({ description: 'Of the key; absent in what is from before there were projects' }),
+  approvalId: z.string().optional().openapi({ description: 'By which approval, where one was needed' }),
 });
 
 const codes = Object.keys(ERRORS) as [keyof typeof ERRORS, ...(keyof typeof ERRORS)[]];

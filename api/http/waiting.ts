@@ -10,10 +10,11 @@ import type { Env, RequestDeps } from './context.ts';
 export async function waitWithin(
   c: Context<Env>,
   { logger }: Pick<RequestDeps, 'logger'>,
-  seconds: number,
+  preferred: number,
   wait: (signal: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
-  if (seconds === 0) return false;
+  const seconds = preferred - (c.get('waitedSeconds') ?? 0);
+  if (seconds <= 0) return false;
   const waiting = new AbortController();
   const stop = () => waiting.abort();
   // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.

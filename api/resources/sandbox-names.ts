@@ -3,7 +3,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
 import { grants } from '../../model/scopes.ts';
 import type { App, Env, RequestDeps } from '../http/context.ts';
-import type { Attempt } from '../http/idempotency.ts';
+import { type Attempt, freeRequest } from '../http/idempotency.ts';
 import { requireSandbox } from './require-sandbox.ts';
 
 /** Where a route has the id of a sandbox. */
@@ -79,7 +79,7 @@ export async function refuseTakenName({ store }: Pick<RequestDeps, 'store'>, id:
 export async function tellingWhoHasIt<T>(
   c: Context<Env>,
   { store }: Pick<RequestDeps, 'store'>,
-  { claim }: Attempt,
+  attempt: Attempt,
   name: string | undefined,
   make: () => Promise<T>,
 ): Promise<T> {
@@ -88,7 +88,7 @@ export async function tellingWhoHasIt<T>(
   } catch (error) {
     const isRefused = error instanceof MayflyError && error.code === 'name_taken' && name !== undefined;
     if (!isRefused) throw error;
-    if (claim) await store.idempotency.release(claim);
+    await freeRequest(store, attempt);
     const holder = grants(c.get('apiKey').scopes, 'sandboxes:read') ? await store.sandboxes.named(name) : null;
     if (!holder) throw error;
     throw new MayflyError('name_taken', `${holder.id}, which is ${holder.state}, is named ${name}.`, { cause: error });

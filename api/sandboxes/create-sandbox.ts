@@ -1,10 +1,9 @@
-import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
-import { LIMITS } from '../../model/limits.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import type { SandboxRecord, SandboxSpec } from '../../model/sandbox/sandbox.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard, SANDBOX } from '../http/idempotency.ts';
@@ -17,11 +16,10 @@ import { claimMember } from '../pools/claim-member.ts';
 import { admit, uncountedWhenRefused } from '../resources/admission.ts';
 import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
 import { refuseTakenName, tellingWhoHasIt } from '../resources/sandbox-names.ts';
-import type { createSandbox } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { beginSaga, recorded } from './begin-sandbox.ts';
-
-export type Request = z.output<typeof createSandbox>;
+import { createWish } from './create-wish.ts';
+import { type Request, specOf } from './sandbox-spec.ts';
 
 /** POST /v1/sandboxes: starts the saga once, however often it is asked with the same key, and waits for it a while. */
 export async function answerCreate(
@@ -33,6 +31,13 @@ export async function answerCreate(
   const { store, sagas } = deps;
   const asked = { idFrom: sandboxIdFrom, key: headers['idempotency-key'], body: request, subject: SANDBOX };
   return answerOnce(c, store, asked, async (attempt) => {
+    const waiting = await askPermission(
+      c,
+      deps,
+      attempt,
+      createWish(c, deps, attempt, request, headers, [attempt.subjectId]),
+    );
+    if (waiting) return waiting;
     const preference = preferenceOf(headers.prefer);
     const record = await tellingWhoHasIt(c, deps, attempt, request.name, async () => {
       const claimed = await claimMember(deps, attempt, () => claimOf(c, attempt, request));
@@ -61,27 +66,6 @@ function claimOf(c: Context<Env>, { subjectId: requestId }: Attempt, request: Re
     size: { cpus, memoryMib },
     actor: actorOf(c, request.agentId),
     requestedAt: new Date().toISOString(),
-  };
-}
-
-/** The defaults are filled in here, once, and recorded. */
-function specOf(
-  request: Request,
-  { source, snapshotId, captureId, network }: Pick<Origin, 'source' | 'snapshotId' | 'captureId' | 'network'>,
-): SandboxSpec {
-  return {
-    source,
-    snapshotId,
-    captureId,
-    cpus: request.cpus ?? null,
-    memoryMib: request.memoryMib ?? null,
-    ttlSeconds: request.ttlSeconds ?? LIMITS.ttlSeconds.default,
-    idleSeconds: request.idleSeconds ?? null,
-    autoResume: request.autoResume ?? false,
-    metadata: request.metadata ?? {},
-    agentId: request.agentId ?? null,
-    network,
-    ...(request.boot && { boot: request.boot }),
   };
 }
 

@@ -4,6 +4,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { sandboxIdFrom } from '../../model/ids.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { askPermission } from '../approvals/permission.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
 import { type Preference, preferenceOf } from '../http/prefer.ts';
@@ -14,7 +15,9 @@ import { uncountedWhenRefused } from '../resources/admission.ts';
 import type { forksAnswer } from '../resources/sandbox-schemas.ts';
 import { sandboxView } from '../resources/sandbox-view.ts';
 import { beginSaga, recorded } from './begin-sandbox.ts';
-import { admittedOrigin, failureOf, inputOf, type Request } from './create-sandbox.ts';
+import { admittedOrigin, failureOf, inputOf } from './create-sandbox.ts';
+import { createWish } from './create-wish.ts';
+import type { Request } from './sandbox-spec.ts';
 
 type Item = z.infer<typeof forksAnswer>['items'][number];
 
@@ -37,6 +40,8 @@ export async function answerForks(
     const ids = Array.from({ length: request.count ?? 1 }, (_, n) =>
       furtherId(sandboxIdFrom, attempt.subjectId, `fork/${n}`),
     );
+    const waiting = await askPermission(c, deps, attempt, createWish(c, deps, attempt, request, headers, ids));
+    if (waiting) return waiting;
     const preference = preferenceOf(headers.prefer);
     const { refused, inputs } = await startAll(c, deps, attempt, ids, request, preference);
     const started = ids.filter((id) => !refused.has(id));

@@ -3,9 +3,10 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
-import { BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
+import { ASKED_FOR, BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { answerDeletion } from '../resources/deletion.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
@@ -38,9 +39,12 @@ const createOne = createRoute({
   },
   responses: {
     201: json('It runs, and SSH was verified; with `count`, all do', z.union([sandboxAnswer, forksAnswer])),
-    202: json('It is being made; Location says where to look', z.union([sandboxAnswer, forksAnswer])),
+    202: json(
+      'It is being made, or waits for approval; Location says where to look',
+      z.union([sandboxAnswer, forksAnswer, approvalAnswer]),
+    ),
     207: json('With `count`: some will not run, and each item says whether it does', forksAnswer),
-    ...problems(BODY, KEYED, CREATE),
+    ...problems(BODY, KEYED, ASKED_FOR, CREATE),
   },
 });
 

@@ -1,8 +1,9 @@
-import { createRoute } from '@hono/zod-openapi';
+import { createRoute, z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
-import { problems, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
+import { ASKED_FOR, problems, SOURCE, SOURCE_TASK } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
 import { captureAnswer, captureParams, captureQuery } from '../resources/capture-schemas.ts';
 import { captureView, requireCapture } from '../resources/capture-view.ts';
@@ -31,8 +32,11 @@ const takeOne = createRoute({
   },
   responses: {
     201: json('It was copied and checked', captureAnswer),
-    202: json('It is being copied; Location says where to look', captureAnswer),
-    ...problems(SOURCE_TASK, 'capture_failed', 'capacity_exhausted', 'host_disk_full', 'quota_exceeded'),
+    202: json(
+      'It is being copied, or waits for approval; Location says where to look',
+      z.union([captureAnswer, approvalAnswer]),
+    ),
+    ...problems(SOURCE_TASK, ASKED_FOR, 'capture_failed', 'capacity_exhausted', 'host_disk_full', 'quota_exceeded'),
   },
 });
 

@@ -5,7 +5,7 @@ import { isLive } from '../../model/host.ts';
 import { operationIdFrom, sandboxIdFrom, sourceIdOf } from '../../model/ids.ts';
 import { mayNameSource } from '../../model/project.ts';
 import type { Size } from '../../model/project-limits.ts';
-import type { Actor, Network } from '../../model/sandbox/sandbox.ts';
+import type { Network, OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { type BakedSource, type BakeSourceInput, requestedBake } from '../../model/snapshots/baked-source.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type Env, type RequestDeps, serialised } from '../http/context.ts';
@@ -116,7 +116,7 @@ async function begin(
   deps: RequestDeps,
   attempt: Attempt,
   request: Request,
-  actor: Required<Actor>,
+  actor: OwnedActor,
 ): Promise<BakeSourceInput> {
   const { store, sagas } = deps;
   return freedWhenRefused(store, attempt, async () => {
@@ -134,7 +134,7 @@ async function inputOf(
   { store }: RequestDeps,
   { subjectId: bakeId }: Attempt,
   { name, fromSnapshot }: Request,
-  actor: Required<Actor>,
+  actor: OwnedActor,
 ): Promise<BakeSourceInput & { size: Size }> {
   const { network, size } = await placeableOrigin(store, { snapshotId: fromSnapshot });
   if (!store.viewer.isOperator) refuseAsTenant(name, network, actor.project);

@@ -1,9 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
+import { commandIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { ReadonlyCommand } from '../../readonly/command.ts';
 import { readReadonlyCommand } from '../../readonly/readonly-command.ts';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
+import { askPermission, refuseUnlessAllowed } from '../approvals/permission.ts';
 import { listingAnswer } from '../files/directory-listing.ts';
 import { succeeded } from '../files/file-access.ts';
 import { contentAnswer, headersOf } from '../files/file-answer.ts';
@@ -13,8 +16,8 @@ import { type App, type Env, type RequestDeps, serialised } from '../http/contex
 import { FilePath } from '../http/file-path.ts';
 import { refusalOf } from '../http/guests.ts';
 import { answerOnce } from '../http/idempotency.ts';
-import { BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
-import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { ASKED_FOR, BODY, KEYED, problems, SAGA, SOURCE } from '../http/problem-answers.ts';
+import { type IdempotencyHeaders, idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { preparedSource } from './source-host.ts';
 import { onHost, sourceCommand, sourceCommandAnswer, sourceFileParams, sourceParams } from './source-schemas.ts';
@@ -34,14 +37,16 @@ const runOne = createRoute({
   request: {
     params: sourceParams,
     query: noQuery,
-    headers: keyHeaders,
+    headers: idempotencyHeaders,
     body: { required: true, content: { 'application/json': { schema: sourceCommand } } },
   },
   responses: {
     200: json('It ended, however it did', sourceCommandAnswer),
+    202: json('It waits for approval; Location says where to look', approvalAnswer),
     ...problems(
       BODY,
       KEYED,
+      ASKED_FOR,
       SAGA,
       SOURCE,
       'source_not_prepared',
@@ -77,6 +82,7 @@ const readOne = createRoute({
     },
     206: { description: 'The range', content: { [BYTES]: { schema: { type: 'string', format: 'binary' } } } },
     ...problems(
+      'policy_denied',
       SAGA,
       SOURCE,
       'source_not_prepared',
@@ -96,9 +102,7 @@ const readOne = createRoute({
 export function sourceReadRoutes(app: App): void {
   app.openapi(runOne, async (c) => {
     const { name } = c.req.valid('param');
-    return serialised(
-      await answerCommand(c, c.get('deps'), name, c.req.valid('json'), c.req.valid('header')['idempotency-key']),
-    );
+    return serialised(await answerCommand(c, c.get('deps'), name, c.req.valid('json'), c.req.valid('header')));
   });
   app.openapi(readOne, async (c) => {
     const { name } = c.req.valid('param');
@@ -112,7 +116,7 @@ async function answerCommand(
   deps: RequestDeps,
   name: string,
   body: z.output<typeof sourceCommand>,
-  key: string | undefined,
+  { 'idempotency-key': key, prefer }: IdempotencyHeaders,
 ): Promise<Response> {
   const command = readableCommand(body.command);
   const source = await preparedSource(deps.store, name, body.hostId);
@@ -122,7 +126,28 @@ async function answerCommand(
     timeoutSeconds: body.timeoutSeconds ?? timeoutSeconds.default,
     maxOutputBytes: body.maxOutputBytes ?? maxOutputBytes,
   };
-  return answerOnce(c, deps.store, { idFrom: () => source.id, key, body }, async ({ isFresh }) => {
+  return answerOnce(c, deps.store, { idFrom: commandIdFrom, key, body }, async (attempt) => {
+    const waiting = await askPermission(c, deps, attempt, {
+      action: 'source.command',
+      project: c.get('apiKey').project,
+      agentId: body.agentId,
+      prefer,
+      resolve: () => {
+        const { id: sourceId, hostId } = source;
+        const { timeoutSeconds: seconds, maxOutputBytes: bytes } = request;
+        const shown = {
+          source: name,
+          sourceId,
+          hostId,
+          command: body.command,
+          timeoutSeconds: seconds,
+          maxOutputBytes: bytes,
+        };
+        return Promise.resolve({ facts: { source: 'look' }, request: shown });
+      },
+    });
+    if (waiting) return waiting;
+    const { isFresh } = attempt;
     const detail = { source: name, command: body.command, ...(isFresh ? {} : { repeated: true }) };
     await recordAccess(c, deps, source.id, {
       kind: 'source.command',
@@ -160,6 +185,8 @@ async function answerFile(
   range: string | undefined,
 ): Promise<Response> {
   const path = FilePath.of(c.req.path);
+  const instead = 'read it with a command';
+  await refuseUnlessAllowed(deps, c.get('apiKey').project, { source: 'look' }, instead);
   const source = await preparedSource(deps.store, name, hostId);
   const detail = { source: name, path: path.encoded };
   await recordAccess(c, deps, source.id, { kind: 'source.file', hostId: source.hostId, detail });

@@ -2,8 +2,9 @@ import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { captureIdFrom, sourceIdOf } from '../../model/ids.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
+import type { OwnedActor } from '../../model/sandbox/sandbox.ts';
 import { type CaptureInput, type CaptureRecord, newCapture } from '../../model/snapshots/capture.ts';
+import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
@@ -29,7 +30,6 @@ export async function answerCapture(
   request: Request,
   headers: IdempotencyHeaders,
 ): Promise<Response> {
-  const actor = actorOf(c);
   const asked = {
     idFrom: captureIdFrom,
     key: headers['idempotency-key'],
@@ -37,7 +37,19 @@ export async function answerCapture(
     subject: { path: '/v1/captures', member: 'captureId' as const },
   };
   return answerOnce(c, deps.store, asked, async (attempt) => {
-    const begun = await begin(deps, attempt, { source, request, actor });
+    const waiting = await askPermission(c, deps, attempt, {
+      action: 'capture.create',
+      project: c.get('apiKey').project,
+      prefer: headers.prefer,
+      isBegun: async () => (await deps.store.captures.get(attempt.subjectId)) !== null,
+      resolve: async () => {
+        const { id: sourceId, hostId } = await placeSource(deps.store, source, request.hostId);
+        const { projects = null, allowedEgress = 'none' } = request;
+        return { facts: { source: 'capture' }, request: { source, sourceId, hostId, projects, allowedEgress } };
+      },
+    });
+    if (waiting) return waiting;
+    const begun = await begin(deps, attempt, { source, request, actor: actorOf(c) });
     const record = await settled(c, deps, begun, headers.prefer);
     return { response: answerFor(c, record), isKept: isHeard(c) };
   });
@@ -47,7 +59,7 @@ export async function answerCapture(
 async function begin(
   { store, sagas }: RequestDeps,
   attempt: Attempt,
-  wish: { source: string; request: Request; actor: Required<Actor> },
+  wish: { source: string; request: Request; actor: OwnedActor },
 ): Promise<CaptureRecord> {
   const { subjectId: captureId, isFresh } = attempt;
   const present = isFresh ? null : await store.captures.get(captureId);

@@ -65,6 +65,11 @@ export type AuditKind =
   | 'template.failed'
   | 'template.stale'
   | 'template.gone'
+  | 'approval.requested'
+  | 'approval.approved'
+  | 'approval.refused'
+  | 'approval.withdrawn'
+  | 'approval.used'
   | 'source.command'
   | 'source.file';
 

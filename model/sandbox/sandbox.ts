@@ -97,7 +97,12 @@ export interface Actor {
   agentId: string | null;
   /** Of the key. Absent in what is from before there were projects, and for the platform itself. */
   project?: string;
+  /** By which approval, where one was needed. */
+  approvalId?: string;
 }
+
+/** Who asks with a key. */
+export type OwnedActor = Actor & { project: string };
 
 /**
  * Why a sandbox ends. `lost`: its saga was lost, and it could not be carried on. `retired`: its pool needs it no more. With `machine-ended` its `failure` says how

@@ -25,7 +25,7 @@ export function strictPart(definition: SchemaDefinition): mongoose.Schema {
 
 /** Who did it: an `Actor` of model/sandbox/sandbox.ts. */
 export function actorPart(): mongoose.Schema {
-  return strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT, project: TEXT });
+  return strictPart({ apiKeyId: NAME, agentId: NULLABLE_TEXT, project: TEXT, approvalId: TEXT });
 }
 
 /** A `Size` of model/project-limits.ts. */

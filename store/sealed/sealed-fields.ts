@@ -19,6 +19,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   idempotency: ['bodyDigest', 'answer'],
   mcpSessions: ['opening'],
   mcpEvents: ['message'],
+  policies: ['rules'],
+  approvals: ['request', 'rules', 'reason'],
   audit: ['body'],
   auditQueue: ['body'],
   relays: ['key'],

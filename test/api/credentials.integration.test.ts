@@ -30,6 +30,7 @@ beforeAll(async () => {
     'sandboxes:read': await make('sandboxes:read'),
     'sandboxes:write': await make('sandboxes:write'),
     'sources:look': await make('sources:look'),
+    'approvals:decide': await make('approvals:decide'),
     admin: await make('admin'),
     operator: await make('operator'),
     both: await make('sandboxes:read', 'sandboxes:write'),

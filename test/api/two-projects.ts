@@ -115,6 +115,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
       'sandboxes:read': await key.in(BETA, 'sandboxes:read'),
       'sandboxes:write': await key.in(BETA, 'sandboxes:write'),
       'sources:look': await key.in(BETA, 'sources:look'),
+      'approvals:decide': await key.in(BETA, 'approvals:decide'),
       admin: await key.in(BETA, 'admin'),
       operator: await key.in(BETA, 'operator'),
     },

@@ -1,3 +1,4 @@
+import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
@@ -95,6 +96,26 @@ const pool: PoolRecord = {
   createdAt: at,
   updatedAt: at,
 };
+const asker = { apiKeyId: '0123456789ab', agentId: null, project: 'default' };
+const approval: ApprovalRecord = {
+  id: 'apr-0123456789abcdef',
+  project: 'default',
+  state: 'awaiting-approval',
+  action: 'command.run',
+  request: { command: 'ls' },
+  digest: 'd',
+  rules: ['all'],
+  policyVersion: 1,
+  role: 'approvals:decide',
+  askedBy: asker,
+  askedAt: at,
+  expiresAt: '2999-01-01T00:00:00.000Z',
+  decidedBy: null,
+  decidedAt: null,
+  reason: null,
+  usedAt: null,
+  usedFor: null,
+};
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -106,7 +127,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { mcpSessions, mcpEvents } = store;
+  const { mcpSessions, mcpEvents, policies, approvals } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -227,6 +248,24 @@ export function callsOf(store: Store): Calls {
       ledTo: () => idempotency.ledTo(slot),
       release: () => idempotency.release({ ...slot, key: 'other' }),
       prune: () => idempotency.prune(),
+    },
+    policies: {
+      add: () => policies.add({ project: 'default', version: 1, rules: [], createdBy: asker, createdAt: at }),
+      current: () => policies.current('default'),
+    },
+    approvals: {
+      create: () => approvals.create(approval),
+      get: () => approvals.get(approval.id),
+      list: () =>
+        Promise.all([
+          approvals.list({ project: 'default', limit: 5 }),
+          approvals.list({ project: 'default', limit: 5, cursor: cursorOf(approval.id) }),
+          ...APPROVAL_STATES.map((state) => approvals.list({ project: 'default', limit: 5, state })),
+        ]),
+      isAmong: () => approvals.isAmong(approval, 100),
+      change: () => approvals.change(approval.id, { state: 'awaiting-approval' }, { state: 'approved' }),
+      remove: () => approvals.remove(approval.id),
+      prune: () => approvals.prune(),
     },
     mcpSessions: {
       open: () => mcpSessions.open({ id: 's', apiKeyId: 'a', project: 'p', opening: {}, usedAt: '2026' }, 1),

@@ -53,6 +53,13 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'mcpEvents insert',
       'mcpEvents update',
     ],
+    'approvals (api/approvals/)': [
+      'policies insert',
+      'approvals find',
+      'approvals insert',
+      'approvals update',
+      'approvals remove',
+    ],
   },
   proxy: {},
 };

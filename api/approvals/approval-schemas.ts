@@ -1,0 +1,72 @@
+import { z } from '@hono/zod-openapi';
+import { APPROVAL_ACTIONS, APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
+import { APPROVER_ROLES } from '../../model/approvals/policy.ts';
+import { ID_PATTERNS, isApprovalId } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
+import { actor, auditQuery, cursor, instant, limit, printable } from '../http/schemas.ts';
+
+export const approvalParams = z.strictObject({
+  id: z
+    .string()
+    .refine(isApprovalId, 'is not an approval id')
+    .openapi({
+      pattern: ID_PATTERNS.approval,
+      param: { name: 'id', in: 'path' },
+      example: 'apr-0123456789abcdef',
+    }),
+});
+
+export const approvalListQuery = z.strictObject({
+  limit,
+  cursor,
+  state: z.enum(APPROVAL_STATES).optional(),
+  project: z
+    .string()
+    .refine(isProjectId, 'is not the id of a project')
+    .openapi({ pattern: PROJECT_ID_PATTERN, description: 'Another than the own one, for operators' })
+    .optional(),
+});
+
+export const approvalAuditQuery = auditQuery;
+
+export const decideApproval = z
+  .strictObject({
+    digest: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/, 'must be the digest of an approval')
+      .openapi({ description: 'Of what was shown' }),
+    reason: printable(LIMITS.approvals.reasonLength).optional(),
+    agentId: printable(LIMITS.agentId.maxLength)
+      .optional()
+      .openapi({ description: 'Who decides, where that is an agent; the one that asks may not' }),
+  })
+  .openapi('DecideApproval');
+
+export const approvalAnswer = z
+  .object({
+    id: z.string(),
+    project: z.string(),
+    state: z.enum(APPROVAL_STATES),
+    action: z.enum(APPROVAL_ACTIONS),
+    request: z
+      .record(z.string(), z.unknown())
+      .openapi({ description: 'With its defaults filled in. Texts of callers, of any characters: escape them' }),
+    digest: z.string().openapi({ description: 'SHA-256 of all that decides what is done, and of who asks' }),
+    rules: z.array(z.string()),
+    policyVersion: z.int(),
+    role: z.enum(APPROVER_ROLES),
+    askedBy: actor,
+    askedAt: instant,
+    expiresAt: instant,
+    decidedBy: actor.nullable(),
+    decidedAt: instant.nullable(),
+    reason: z.string().nullable(),
+    usedAt: instant.nullable(),
+    usedFor: z.string().nullable().openapi({ description: 'The id of what the request that used it makes' }),
+  })
+  .openapi('Approval');
+
+export function approvalView(record: ApprovalRecord): z.infer<typeof approvalAnswer> {
+  return record;
+}

@@ -1,0 +1,93 @@
+import type { Actor, Egress } from '../sandbox/sandbox.ts';
+import type { Scope } from '../scopes.ts';
+import { type Match, matchCommand, matchElevation, type Runs } from './command-pattern.ts';
+
+/** From the weakest; of several rules the strongest counts. */
+export const EFFECTS = ['allow', 'ask', 'deny'] as const;
+export type Effect = (typeof EFFECTS)[number];
+
+/** The scope that who decides has; a rule names one. From the one that most keys may have to the one that fewest have. */
+export const APPROVER_ROLES = ['approvals:decide', 'admin', 'operator'] as const satisfies readonly Scope[];
+export type ApproverRole = (typeof APPROVER_ROLES)[number];
+
+/** One thing about a request. */
+export type Condition =
+  | { egress: 'internet' }
+  | { memoryMibOver: number }
+  | { sandboxesOver: number }
+  | { source: 'capture' | 'look' }
+  | { elevation: true }
+  | { command: string };
+
+export interface PolicyRule {
+  name: string;
+  when: Condition;
+  effect: Effect;
+  /** `@default` `approvals:decide` */
+  role: ApproverRole;
+  /** How long an approval may be waited for and used, from when it is asked for. `@default` 3600 */
+  expiresSeconds: number;
+}
+
+/** The rules of a project; each change is another version. */
+export interface Policy {
+  project: string;
+  /** From 1. */
+  version: number;
+  rules: PolicyRule[];
+  createdBy: Actor;
+  createdAt: string;
+}
+
+/** What rules look at of a request; what is absent is not in it. */
+export interface PolicyFacts {
+  egress?: Egress;
+  memoryMib?: number;
+  /** Sandboxes that its project would have with those that it makes. */
+  sandboxes?: number;
+  source?: 'capture' | 'look';
+  runs?: Runs;
+}
+
+/** What a policy says to a request. */
+export type Verdict =
+  | { effect: 'allow' }
+  | { effect: 'deny'; rules: string[] }
+  | { effect: 'ask'; rules: string[]; role: ApproverRole; expiresSeconds: number };
+
+/** The strictest of the rules that hold. Whether one of a command holds may be unclear: then it asks, also one that denies. */
+export function verdictOf(rules: readonly PolicyRule[], facts: PolicyFacts): Verdict {
+  const held = rules.map((rule) => ({ rule, match: matchRule(rule.when, facts) }));
+  const denying = held.filter(({ rule, match }) => rule.effect === 'deny' && match === 'matches');
+  if (denying.length > 0) return { effect: 'deny', rules: denying.map(({ rule }) => rule.name) };
+  const asking = held.flatMap(({ rule, match }) => (rule.effect !== 'allow' && match !== 'differs' ? [rule] : []));
+  if (asking.length === 0) return { effect: 'allow' };
+  return {
+    effect: 'ask',
+    rules: asking.map(({ name }) => name),
+    role: strictestRole(asking),
+    expiresSeconds: Math.min(...asking.map(({ expiresSeconds }) => expiresSeconds)),
+  };
+}
+
+/** Whether the number of sandboxes is looked at. */
+export function countsSandboxes(rules: readonly PolicyRule[]): boolean {
+  return rules.some(({ when }) => 'sandboxesOver' in when);
+}
+
+function strictestRole(rules: readonly PolicyRule[]): ApproverRole {
+  return APPROVER_ROLES[Math.max(...rules.map(({ role }) => APPROVER_ROLES.indexOf(role)))] ?? 'operator';
+}
+
+function matchRule(when: Condition, { egress, memoryMib = 0, sandboxes = 0, source, runs }: PolicyFacts): Match {
+  if ('egress' in when) return matchIf(egress === when.egress);
+  if ('memoryMibOver' in when) return matchIf(memoryMib > when.memoryMibOver);
+  if ('sandboxesOver' in when) return matchIf(sandboxes > when.sandboxesOver);
+  if ('source' in when) return matchIf(source === when.source);
+  if (!runs) return 'differs';
+  return 'elevation' in when ? matchElevation(runs) : matchCommand(runs, when.command);
+}
+
+function matchIf(holds: boolean): Match {
+  return holds ? 'matches' : 'differs';
+}

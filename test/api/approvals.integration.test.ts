@@ -1,0 +1,370 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
+import type { Problem } from '../../api/http/problem.ts';
+import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
+import type { PolicyRule } from '../../model/approvals/policy.ts';
+import { approvalIdOf, sourceIdOf } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { snapshot } from '../store/support.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
+
+type Rule = Pick<PolicyRule, 'when' | 'effect'> & Partial<PolicyRule>;
+
+let door: Door;
+/** Of a project with nothing else in it. */
+let agent: string;
+let agentKeyId: string;
+let person: string;
+let admin: string;
+let sandboxId: string;
+let snapshotId: string;
+let keys = 0;
+
+const NOW = { Prefer: 'wait=0' };
+const named = (key = `k${keys++}`) => ({ ...NOW, 'Idempotency-Key': key });
+
+beforeAll(async () => {
+  door = await openDoor();
+  const agents = ['sandboxes:read', 'sandboxes:write', 'sources:look'] as const;
+  const { key, secret } = await door.store.apiKeys.create({ name: 'agent', scopes: agents });
+  agent = secret;
+  agentKeyId = key.id;
+  person = await door.key('approvals:decide');
+  admin = await door.key('admin');
+  const wish = { source: 'golden', network: { egress: 'internet' } };
+  ({ id: sandboxId } = await jsonOf<{ id: string }>(door.call('POST', '/v1/sandboxes', wish, {}, agent)));
+  await door.store.sandboxes.update(sandboxId, { hostId: 'kvm-1' });
+  const network = { egress: 'internet' } as const;
+  await door.store.snapshots.create(
+    snapshot(1, { state: 'ready', sandboxId, hostId: 'kvm-1', source: 'golden', network }),
+  );
+  snapshotId = snapshot(1, {}).id;
+});
+afterEach(() => setRules([]));
+afterAll(() => door?.close());
+
+async function setRules(rules: readonly Rule[]): Promise<void> {
+  const all = rules.map((rule, n) => ({ name: `r${n}`, ...rule }));
+  const response = await door.call('PUT', '/v1/policies', { rules: all }, {}, admin);
+  expect(response.status, await response.clone().text()).toBe(200);
+}
+
+const ask = (path: string, body: unknown, headers = named(), key = agent) =>
+  door.call('POST', path, body, headers, key);
+const create = (body: object = {}, headers = named()) => ask('/v1/sandboxes', { source: 'golden', ...body }, headers);
+const run = (body: object, headers = named()) => ask(`/v1/sandboxes/${sandboxId}/commands`, body, headers);
+
+async function waiting(response: Response | Promise<Response>): Promise<ApprovalRecord> {
+  const answer = await response;
+  expect(answer.status, await answer.clone().text()).toBe(202);
+  const approval = await jsonOf<ApprovalRecord>(answer);
+  expect(answer.headers.get('Location')).toBe(`/v1/approvals/${approval.id}`);
+  expect(approval.state).toBe('awaiting-approval');
+  return approval;
+}
+
+async function decide(verb: string, { id, digest }: ApprovalRecord, key = person, more: object = {}) {
+  return door.call('POST', `/v1/approvals/${id}/${verb}`, { digest, ...more }, {}, key);
+}
+
+async function codeOf(response: Response | Promise<Response>): Promise<Problem['code'] | number> {
+  const answer = await response;
+  return answer.ok ? answer.status : (await problemOf(answer)).code;
+}
+
+const kindsOf = async (id: string) =>
+  (await door.store.audit.entries(id, { after: -1, limit: 50 })).map(
+    ({ body }) => (JSON.parse(body) as { kind: string }).kind,
+  );
+
+// Promise: docs/approvals.md: nothing that a rule is about is done by any door without what the rule asks. Costs 2 s.
+describe('each rule at each of its doors', () => {
+  const line = () => makeKeyPair('me').publicKey;
+  const doors: [string, Rule['when'], () => Promise<Response>][] = [
+    ['a create with egress', { egress: 'internet' }, () => create({ network: { egress: 'internet' } })],
+    ['a fork that brings egress (case 9)', { egress: 'internet' }, () => ask('/v1/sandboxes', { snapshotId })],
+    ['forks that bring egress', { egress: 'internet' }, () => ask('/v1/sandboxes', { snapshotId, count: 2 })],
+    ['a create of much memory', { memoryMibOver: 100 }, () => create({ memoryMib: 101 })],
+    ['a create as large as its source', { memoryMibOver: 63 }, () => create()],
+    ['one sandbox too many', { sandboxesOver: 1 }, () => create()],
+    ['forks of which some are too many', { sandboxesOver: 2 }, () => ask('/v1/sandboxes', { snapshotId, count: 2 })],
+    ['a command', { command: 'nc' }, () => run({ command: 'echo x | nc y' })],
+    ['a command as an argv', { command: 'nc' }, () => run({ argv: ['/bin/nc', 'y'] })],
+    ['a command that cannot be told (case 7)', { command: 'nc' }, () => run({ command: 'n\\c' })],
+    ['one in a substitution (case 7)', { command: 'nc' }, () => run({ command: '$(printf nc)' })],
+    ['a command as root', { elevation: true }, () => run({ command: 'ls', user: 'root' })],
+    ['a command with sudo', { elevation: true }, () => run({ command: 'sudo ls' })],
+    ['a login, where commands are asked for', { command: 'nc' }, () => login()],
+    ['a login, where elevation is', { elevation: true }, () => login()],
+    ['a capture', { source: 'capture' }, () => ask('/v1/sources/golden/captures', {}, named(), operator)],
+    ['a look at a source', { source: 'look' }, () => ask('/v1/sources/golden/commands', { command: 'ls' })],
+  ];
+  const login = () => ask(`/v1/sandboxes/${sandboxId}/credentials`, { publicKey: line() });
+  let operator: string;
+  beforeAll(async () => {
+    operator = await door.key('operator');
+    await door.store.hosts.describe(host('kvm-1'));
+    const at = new Date().toISOString();
+    const prepared = { state: 'prepared', preparedBy: null, updatedAt: at } as const;
+    const source = { id: sourceIdOf('kvm-1', 'golden'), hostId: 'kvm-1', name: 'golden' };
+    await door.store.sources.change(source, prepared);
+  });
+
+  it.each(doors)('%s', async (_what, when, request) => {
+    await setRules([{ when, effect: 'ask' }]);
+    const { id } = await waiting(request());
+    expect(await kindsOf(id)).toEqual(['approval.requested']);
+    if (!('command' in when) && !('elevation' in when)) {
+      await setRules([{ when, effect: 'deny' }]);
+      expect(await codeOf(request())).toBe('policy_denied');
+    }
+    await setRules([{ when, effect: 'allow' }]);
+    expect(await codeOf(request())).not.toBe('policy_denied');
+  });
+
+  it('denies what has no way to be asked for', async () => {
+    const bytes = { 'Content-Type': 'application/octet-stream' };
+    await setRules([{ when: { elevation: true }, effect: 'ask' }]);
+    const file = `/v1/sandboxes/${sandboxId}/files/etc/sudoers`;
+    expect(await codeOf(door.call('PUT', file, 'x', bytes, agent))).toBe('policy_denied');
+    expect(await codeOf(door.call('DELETE', file, undefined, {}, agent))).toBe('policy_denied');
+    await setRules([{ when: { source: 'look' }, effect: 'ask' }]);
+    const read = '/v1/sources/golden/files/etc/hosts';
+    expect(await codeOf(door.call('GET', read, undefined, {}, agent))).toBe('policy_denied');
+  });
+
+  it('lets be done what no rule is about', async () => {
+    await setRules([
+      { when: { egress: 'internet' }, effect: 'deny' },
+      { when: { memoryMibOver: 100 }, effect: 'deny' },
+      { when: { command: 'nc' }, effect: 'deny' },
+    ]);
+    expect(await codeOf(create())).toBe(202);
+    expect(await codeOf(run({ command: 'sync ' }))).toBe(202);
+    expect(
+      (await door.store.approvals.list({ project: 'default', limit: 200, state: 'awaiting-approval' })).items,
+    ).toSatisfy((items: ApprovalRecord[]) => items.every(({ policyVersion }) => policyVersion > 0));
+  });
+});
+
+describe('a request that waits', () => {
+  const EGRESS: Rule = { when: { egress: 'internet' }, effect: 'ask' };
+  const wish = { network: { egress: 'internet' } };
+
+  it('is done once it is approved, by the same request, once (cases 3 and 8)', async () => {
+    await setRules([EGRESS]);
+    const headers = named();
+    const before = door.sagas.started.length;
+    const first = await waiting(create(wish, headers));
+    const second = await waiting(create(wish, headers));
+    expect(second.id).toBe(first.id);
+    expect(door.sagas.started.length).toBe(before);
+    expect(await codeOf(decide('approve', first))).toBe(200);
+    expect(await codeOf(decide('approve', first))).toBe(200);
+    const answers = await Promise.all([1, 2, 3].map(() => create(wish, headers)));
+    const ids = await Promise.all(answers.map((answer) => jsonOf<{ id: string; createdBy: unknown }>(answer)));
+    expect(new Set(ids.map(({ id }) => id)).size).toBe(1);
+    expect(ids[0]?.createdBy).toMatchObject({ approvalId: first.id });
+    const used = await door.store.approvals.get(first.id);
+    expect(used).toMatchObject({ state: 'used', usedFor: ids[0]?.id });
+    expect(await kindsOf(first.id)).toEqual(['approval.requested', 'approval.approved', 'approval.used']);
+    expect(await codeOf(create({ ...wish, cpus: 2 }, headers))).toBe('idempotency_key_reused');
+  });
+
+  it('goes on by itself when it is approved while its caller waits', async () => {
+    await setRules([EGRESS]);
+    const headers = { ...named(), Prefer: 'wait=30' };
+    const answer = create(wish, headers);
+    await decide('approve', await untilAsked(headers['Idempotency-Key']));
+    expect((await answer).status).toBe(201);
+  });
+
+  it('cannot be used after the idempotency key was forgotten, for another machine', async () => {
+    await setRules([EGRESS]);
+    const headers = named();
+    const approval = await waiting(create(wish, headers));
+    await decide('approve', approval);
+    const first = await jsonOf<{ id: string }>(create(wish, headers));
+    const { apiKeyId } = approval.askedBy;
+    const claim = { apiKeyId, key: headers['Idempotency-Key'], bodyDigest: '', subjectId: first.id };
+    await door.store.idempotency.release(claim);
+    expect(await codeOf(create(wish, headers))).toBe('approval_decided');
+  });
+
+  it('has its approval back when nothing could be begun', async () => {
+    await setRules([EGRESS]);
+    const headers = { ...named(), Prefer: 'wait=30' };
+    const other = await jsonOf<{ id: string }>(create({ name: 'taken' }));
+    const answer = create({ ...wish, name: 'taken' }, headers);
+    const approval = await untilAsked(headers['Idempotency-Key']);
+    await decide('approve', approval);
+    expect(await codeOf(answer)).toBe('name_taken');
+    expect((await door.store.approvals.get(approval.id))?.state).toBe('approved');
+    await door.store.sandboxes.update(other.id, { state: 'destroyed' });
+    expect((await create({ ...wish, name: 'taken' }, headers)).status).toBe(201);
+  });
+
+  it('is approved or refused, not both (case 2)', async () => {
+    await setRules([EGRESS]);
+    const headers = named();
+    const approval = await waiting(create(wish, headers));
+    const codes = await Promise.all([decide('approve', approval), decide('refuse', approval)].map(codeOf));
+    expect(codes.sort()).toEqual([200, 'approval_decided']);
+  });
+
+  it('is refused with a reason', async () => {
+    await setRules([EGRESS]);
+    const headers = named();
+    const approval = await waiting(create(wish, headers));
+    await decide('refuse', approval, person, { reason: 'not today' });
+    const problem = await problemOf(create(wish, headers));
+    expect(problem).toMatchObject({ code: 'approval_refused', status: 403 });
+    expect(problem.detail).toContain('not today');
+    expect(await kindsOf(approval.id)).toEqual(['approval.requested', 'approval.refused']);
+  });
+
+  it('expires, and is withdrawn', async () => {
+    await setRules([{ ...EGRESS, expiresSeconds: 1 }]);
+    const late = named();
+    const expiring = await waiting(create(wish, late));
+    const taken = named();
+    const withdrawn = await waiting(create(wish, taken));
+    expect(await codeOf(door.call('POST', `/v1/approvals/${withdrawn.id}/withdraw`, undefined, {}, person))).toBe(
+      'forbidden',
+    );
+    expect(await codeOf(door.call('POST', `/v1/approvals/${withdrawn.id}/withdraw`, undefined, {}, agent))).toBe(200);
+    expect(await codeOf(create(wish, taken))).toBe('approval_decided');
+    const end = Date.parse(expiring.expiresAt);
+    while (Date.now() <= end) await new Promise((resolve) => setTimeout(resolve, end - Date.now() + 1));
+    expect(await codeOf(decide('approve', expiring))).toBe('approval_decided');
+    expect(await codeOf(create(wish, late))).toBe('approval_decided');
+  });
+
+  it('is stale when its source is another (case 4)', async () => {
+    await setRules([EGRESS]);
+    const headers = named();
+    const approval = await waiting(create(wish, headers));
+    await decide('approve', approval);
+    const [source] = host('kvm-1').sources;
+    if (!source) throw new Error('the host has no source');
+    await door.store.hosts.describe(host('kvm-1', { sources: [{ ...source, content: 'other' }] }));
+    expect(await codeOf(create(wish, headers))).toBe('approval_stale');
+    await door.store.hosts.describe(host('kvm-1'));
+    expect(await codeOf(create(wish, headers))).toBe(202);
+  });
+
+  it('is denied when the policy was tightened, or an approver of less is not enough (case 5)', async () => {
+    await setRules([EGRESS]);
+    const headers = named();
+    await decide('approve', await waiting(create(wish, headers)));
+    await setRules([{ ...EGRESS, role: 'admin' }]);
+    expect(await codeOf(create(wish, headers))).toBe('approval_stale');
+    await setRules([{ ...EGRESS, effect: 'deny' }]);
+    expect(await codeOf(create(wish, headers))).toBe('policy_denied');
+  });
+
+  it('is not done by the word of a key that was revoked since (case 6)', async () => {
+    await setRules([EGRESS]);
+    const { key, secret } = await door.store.apiKeys.create({ name: 'gone', scopes: ['approvals:decide'] });
+    const headers = named();
+    const [one, two] = [await waiting(create(wish, headers)), await waiting(create(wish))];
+    // Made after what it decides on.
+    const { key: _late, secret: since } = await door.store.apiKeys.create({
+      name: 'late',
+      scopes: ['approvals:decide'],
+    });
+    expect(await codeOf(decide('approve', one, since))).toBe('forbidden');
+    expect(await codeOf(decide('approve', one, secret))).toBe(200);
+    await door.store.apiKeys.revokeUnlessLast(key.id);
+    expect(await codeOf(decide('approve', two, secret))).toBe('unauthenticated');
+    expect(await codeOf(create(wish, headers))).toBe('approval_stale');
+  });
+
+  it('is not decided by who asks, by digest of something else, or from elsewhere', async () => {
+    await setRules([EGRESS]);
+    const both = await door.key('sandboxes:write', 'approvals:decide');
+    const asked = await waiting(ask('/v1/sandboxes', { source: 'golden', agentId: 'bot', ...wish }, named(), both));
+    expect(await codeOf(decide('approve', asked, both))).toBe('forbidden');
+    expect(await codeOf(decide('approve', asked, person, { agentId: 'bot' }))).toBe('forbidden');
+    expect(await codeOf(decide('approve', asked, agent))).toBe('forbidden');
+    expect(await codeOf(decide('approve', { ...asked, digest: '0'.repeat(64) }))).toBe('approval_stale');
+    const foreign = await door.key.in('elsewhere', 'admin').catch(() => door.key('sandboxes:write'));
+    expect(await codeOf(decide('approve', asked, foreign))).not.toBe(200);
+  });
+
+  it('needs a name for itself', async () => {
+    await setRules([EGRESS]);
+    const problem = await problemOf(create(wish, { Prefer: 'wait=0' } as never));
+    expect(problem).toMatchObject({ code: 'idempotency_key_required', status: 400 });
+  });
+
+  async function untilAsked(key: string): Promise<ApprovalRecord> {
+    const id = approvalIdOf(agentKeyId, key);
+    const asked = await eventually(
+      () => door.store.approvals.get(id),
+      (record) => record !== null,
+    );
+    if (!asked) throw new Error(`${id} was not asked for`);
+    return asked;
+  }
+});
+
+test('values of variables and standard input are not shown, and decide all the same', async () => {
+  await setRules([{ when: { command: '*' }, effect: 'ask' }]);
+  const headers = named();
+  const asked = await waiting(run({ command: 'ls', env: { TOKEN: 'hidden-value' }, stdin: 'hidden-input' }, headers));
+  expect(asked.request).toMatchObject({ command: 'ls', envNames: ['TOKEN'], stdinBytes: 12 });
+  expect(JSON.stringify(asked)).not.toContain('hidden');
+  const other = await waiting(run({ command: 'ls', env: { TOKEN: 'other' }, stdin: 'hidden-input' }));
+  expect(other.digest).not.toBe(asked.digest);
+});
+
+test('a project has so many that wait, and no more', async () => {
+  const { key, secret } = await door.store.apiKeys.create({ name: 'many', scopes: ['sandboxes:write'] });
+  await setRules([{ when: { command: '*' }, effect: 'ask' }]);
+  const [asked] = (await door.store.approvals.list({ project: 'default', limit: 1 })).items;
+  if (!asked) throw new Error('nothing was asked for');
+  const expiresAt = new Date(Date.now() + 60_000).toISOString();
+  for (let n = 0; n < LIMITS.approvals.waiting; n++) {
+    const id = `apr-${String(n).padStart(16, '0')}`;
+    await door.store.approvals.create({ ...asked, id, state: 'awaiting-approval', project: 'default', expiresAt });
+  }
+  const full = ask(`/v1/sandboxes/${sandboxId}/commands`, { command: 'ls' }, named(), secret);
+  expect(await codeOf(full)).toBe('approvals_full');
+  expect(key.project).toBe('default');
+});
+
+test('a policy that cannot be read denies, until it is set anew', async () => {
+  const { version } = await jsonOf<{ version: number }>(door.call('GET', '/v1/policies', undefined, {}, agent));
+  const createdBy = { apiKeyId: 'x', agentId: null };
+  const createdAt = new Date().toISOString();
+  const rules = [{ name: 'x', when: { moon: 'full' }, effect: 'ask' }] as never;
+  await door.store.policies.add({ project: 'default', version: version + 1, rules, createdBy, createdAt });
+  expect(await codeOf(create())).toBe('policy_denied');
+  expect(await codeOf(run({ command: 'ls' }))).toBe('policy_denied');
+  await setRules([]);
+  expect(await codeOf(create())).toBe(202);
+});
+
+test('a policy is changed by who has read it last', async () => {
+  const read = await door.call('GET', '/v1/policies', undefined, {}, agent);
+  const match = { 'If-Match': read.headers.get('ETag') ?? '' };
+  expect((await door.call('PUT', '/v1/policies', { rules: [] }, match, admin)).status).toBe(200);
+  expect(await codeOf(door.call('PUT', '/v1/policies', { rules: [] }, match, admin))).toBe('policy_changed');
+  expect(await codeOf(door.call('PUT', '/v1/policies', { rules: [] }, {}, agent))).toBe('forbidden');
+});
+
+test.each([
+  [{ when: { command: '' }, effect: 'ask' }],
+  [{ when: { command: 'a  b' }, effect: 'ask' }],
+  [{ when: {}, effect: 'ask' }],
+  [{ when: { egress: 'internet', memoryMibOver: 1 }, effect: 'ask' }],
+  [{ when: { egress: 'none' }, effect: 'ask' }],
+  [{ when: { egress: 'internet' }, effect: 'maybe' }],
+  [{ when: { egress: 'internet' }, effect: 'ask', role: 'sandboxes:write' }],
+  [{ when: { egress: 'internet' }, effect: 'ask', expiresSeconds: 604_801 }],
+])('%j is no rule', async (rule) => {
+  const response = await door.call('PUT', '/v1/policies', { rules: [{ name: 'a', ...rule }] }, {}, admin);
+  expect(response.status).toBe(422);
+});

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import { type ApprovalRecord, approvalAt, whyNotDecider } from '../../model/approvals/approval.ts';
+import { isCommandPattern, matchCommand, matchElevation, runsOf } from '../../model/approvals/command-pattern.ts';
+import { type PolicyRule, verdictOf } from '../../model/approvals/policy.ts';
+import { shellCommands } from '../../model/approvals/shell-commands.ts';
+import type { Scope } from '../../model/scopes.ts';
+
+describe('the commands of a line', () => {
+  it.each([
+    ['nc -l 80', [['nc', '-l', '80']]],
+    ['sync ', [['sync']]],
+    ['a && b || c; d | e & f\ng', [['a'], ['b'], ['c'], ['d'], ['e'], ['f'], ['g']]],
+    [`'n'"c" "-l x"`, [['nc', '-l x']]],
+    [`echo $HOME "\${X}"`, [['echo', null, null]]],
+    ['$X y', [[null, 'y']]],
+    ['ls *.txt ~ {a,b}', [['ls', null, null, null]]],
+    ['A=1 B=2 make all', [['make', 'all']]],
+    ['if true; then nc x; fi', [['true'], ['nc', 'x']]],
+    ['{ nc x; }', [['nc', 'x']]],
+    ['a >out 2>&1 <in b', [['a', 'b']]],
+    ['a &>out', [['a']]],
+    ['a # nc\nb', [['a'], ['b']]],
+    ['a#b', [['a#b']]],
+    ['', []],
+  ])('%s', (line, commands) => expect(shellCommands(line)).toEqual(commands));
+
+  it.each([
+    'n\\c',
+    '$(printf nc)',
+    '`printf nc`',
+    '"$(printf nc)"',
+    '"`nc`"',
+    `\${X:-$(nc)}`,
+    `"\${X:-$(nc)}"`,
+    "$'\\x6ec'",
+    '$"nc"',
+    '(nc)',
+    'f() { nc; }',
+    'cat <<E\nnc\nE',
+    'cat <(nc)',
+    'for x in nc; do $x; done',
+    'case x in x) nc;; esac',
+    'PATH=/tmp ls',
+    'LD_PRELOAD=x ls',
+    `'open`,
+    '"open',
+    'n\u200bc',
+    'n\u202ec',
+    'a\rb',
+    '>',
+  ])('%j is not told', (line) => expect(shellCommands(line)).toBeNull());
+
+  it('takes no longer for a long line than its length', () => {
+    const began = performance.now();
+    for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(65_000));
+    const short = performance.now() - began;
+    for (const part of ['1;', '""', '$a ', "''", '# ', '>a ']) shellCommands(part.repeat(260_000));
+    expect((performance.now() - began - short) / short).toBeLessThan(12);
+  });
+});
+
+describe('a pattern of a command', () => {
+  it.each([
+    ['nc', 'nc -l 80', 'matches'],
+    ['nc', '/usr/bin/nc x', 'matches'],
+    ['nc', 'sync', 'differs'],
+    ['nc', 'echo nc', 'differs'],
+    ['nc', 'echo a | nc b', 'matches'],
+    ['nc', 'n\\c', 'unclear'],
+    ['nc', '$(printf nc) x', 'unclear'],
+    ['nc', 'sudo -u x nc y', 'matches'],
+    ['nc', 'sudo apt-get install x', 'differs'],
+    ['nc', 'timeout 5 env A=1 nc y', 'matches'],
+    ['nc', 'env PATH=/x ls', 'unclear'],
+    ['nc', `env -S 'nc x'`, 'unclear'],
+    ['nc', `sh -c 'nc x'`, 'matches'],
+    ['nc', `bash -lc 'sync'`, 'differs'],
+    ['nc', `sudo bash -c "sh -c 'nc'"`, 'matches'],
+    ['nc', 'bash -c $X', 'unclear'],
+    ['nc', 'bash', 'unclear'],
+    ['nc', 'bash < x', 'unclear'],
+    ['nc', 'bash script.sh', 'differs'],
+    ['nc', 'python3 main.py', 'differs'],
+    ['nc', `python3 -c 'import os'`, 'unclear'],
+    ['nc', 'python3 /dev/stdin', 'unclear'],
+    ['nc', 'eval nc', 'unclear'],
+    ['nc', 'find . -exec nc {} +', 'unclear'],
+    ['nc', 'find . -exec nc x +', 'matches'],
+    ['nc', 'export PATH=/x', 'unclear'],
+    ['git push', 'git -C /x push origin', 'matches'],
+    ['git push', 'git pull', 'differs'],
+    ['git push', 'git $X', 'unclear'],
+    ['git push', 'xargs git', 'unclear'],
+    ['rm *r* /*', 'rm -rf /etc', 'matches'],
+    ['rm *r* /*', 'rm -f x', 'differs'],
+    ['curl *.example.com*', 'curl https://a.example.com/x', 'matches'],
+    ['/bin/nc', '/usr/bin/nc', 'differs'],
+    ['*', 'ls', 'matches'],
+  ])('%s and %s: %s', (pattern, command, match) => {
+    expect(matchCommand(runsOf({ command }), pattern)).toBe(match);
+  });
+
+  it('reads an argv without a shell', () => {
+    expect(matchCommand(runsOf({ argv: ['echo', '$(nc)'] }), 'nc')).toBe('differs');
+    expect(matchCommand(runsOf({ argv: ['sh', '-c', 'nc'] }), 'nc')).toBe('matches');
+    expect(matchCommand(runsOf({ argv: ['ls'], env: { LD_PRELOAD: 'x' } }), 'nc')).toBe('unclear');
+    expect(matchCommand(runsOf({ argv: ['ls'], env: { LANG: 'x' } }), 'nc')).toBe('differs');
+  });
+
+  it('says what it takes for elevation', () => {
+    expect(matchElevation(runsOf({ command: 'ls', user: 'root' }))).toBe('matches');
+    expect(matchElevation(runsOf({ command: 'timeout 3 sudo ls' }))).toBe('matches');
+    expect(matchElevation(runsOf({ command: 'ls' }))).toBe('differs');
+    expect(matchElevation(runsOf({ command: 'su\\do ls' }))).toBe('unclear');
+  });
+
+  it.each(['', ' nc', 'nc  x', 'a b c d e f g h i', 'n\nc', 'ñc'])('%j is none', (text) => {
+    expect(isCommandPattern(text)).toBe(false);
+  });
+
+  it('ends also with the worst of arguments', () => {
+    const words = Array.from({ length: 1_024 }, () => 'env');
+    expect(matchCommand(runsOf({ argv: words }), 'env env env env env env env x')).toBe('unclear');
+    expect(matchCommand(runsOf({ argv: ['x', 'a'.repeat(131_000)] }), `x ${'a*'.repeat(100)}b`)).toBe('differs');
+  });
+});
+
+function rule(when: PolicyRule['when'], effect: PolicyRule['effect'], more: Partial<PolicyRule> = {}): PolicyRule {
+  return { name: 'a', when, effect, role: 'approvals:decide', expiresSeconds: 3_600, ...more };
+}
+
+describe('a policy', () => {
+  it('lets the strictest rule count', () => {
+    const rules = [
+      rule({ egress: 'internet' }, 'allow'),
+      rule({ egress: 'internet' }, 'ask', { name: 'b', role: 'admin' }),
+      rule({ memoryMibOver: 1_024 }, 'ask', { name: 'c', expiresSeconds: 60 }),
+      rule({ sandboxesOver: 5 }, 'deny', { name: 'd' }),
+    ];
+    expect(verdictOf(rules, { egress: 'none', memoryMib: 1_024, sandboxes: 5 })).toEqual({ effect: 'allow' });
+    expect(verdictOf(rules, { egress: 'internet', memoryMib: 2_048 })).toEqual({
+      effect: 'ask',
+      rules: ['b', 'c'],
+      role: 'admin',
+      expiresSeconds: 60,
+    });
+    expect(verdictOf(rules, { egress: 'internet', sandboxes: 6 })).toEqual({ effect: 'deny', rules: ['d'] });
+  });
+
+  it('asks where it is unclear whether a denying rule holds', () => {
+    const rules = [rule({ command: 'nc' }, 'deny')];
+    expect(verdictOf(rules, { runs: runsOf({ command: 'nc x' }) }).effect).toBe('deny');
+    expect(verdictOf(rules, { runs: runsOf({ command: 'n\\c x' }) }).effect).toBe('ask');
+    expect(verdictOf(rules, { runs: runsOf({ command: 'sync' }) }).effect).toBe('allow');
+    expect(verdictOf(rules, { runs: { commands: null, user: null } }).effect).toBe('ask');
+    expect(verdictOf([rule({ command: 'nc' }, 'allow')], { runs: runsOf({ command: 'n\\c' }) }).effect).toBe('allow');
+  });
+});
+
+describe('an approval', () => {
+  const asked = {
+    state: 'approved',
+    project: 'p',
+    role: 'approvals:decide',
+    askedBy: { apiKeyId: 'asker', agentId: 'bot', project: 'p' },
+    askedAt: '2026-01-01T00:00:00.000Z',
+    expiresAt: '2026-01-01T01:00:00.000Z',
+  } as ApprovalRecord;
+  const key = (more: object = {}) => ({
+    id: 'decider',
+    project: 'p',
+    scopes: ['approvals:decide'] as Scope[],
+    createdAt: '2025-01-01T00:00:00.000Z',
+    ...more,
+  });
+
+  it('expires, approved or not, and stays what it has become', () => {
+    const end = Date.parse(asked.expiresAt);
+    expect(approvalAt(asked, end - 1).state).toBe('approved');
+    expect(approvalAt(asked, end).state).toBe('expired');
+    expect(approvalAt({ ...asked, state: 'used' }, end).state).toBe('used');
+  });
+
+  it.each([
+    [key(), 'person', null],
+    [key(), null, null],
+    [key({ scopes: ['admin'] }), null, null],
+    [key({ scopes: ['operator'], project: 'q' }), null, null],
+    [key({ scopes: ['sandboxes:write'] }), null, 'scope'],
+    [key({ scopes: ['admin'], project: 'q' }), null, 'project'],
+    [key({ id: 'asker', scopes: ['operator'] }), null, 'who asks'],
+    [key(), 'bot', 'agent'],
+    [key({ createdAt: '2026-01-01T00:00:01.000Z' }), null, 'after'],
+  ])('is decided by who may: %j as %s', (approver, agentId, why) => {
+    const told = whyNotDecider(asked, approver, agentId);
+    if (why === null) expect(told).toBeNull();
+    else expect(told).toContain(why);
+  });
+});
