@@ -1,6 +1,7 @@
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import { MayflyError } from '../model/errors.ts';
 import {
+  isApprovalId,
   isCaptureId,
   isHostId,
   isInstallationId,
@@ -11,10 +12,13 @@ import {
 } from '../model/ids.ts';
 import { activityFailure } from './activity-failure.ts';
 
+const ALL_WITH_STEPS = [isSandboxId, isSourceId, isSnapshotId, isCaptureId, isApprovalId];
+
 /** What an id may be, by the name of its field; of several, each of that name with an `s`. */
 const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
-  // whatever steps are kept in line by: sandboxes, and what has steps of its own on a host
-  sandboxId: (text) => [isSandboxId, isSourceId, isSnapshotId, isCaptureId].some((is) => is(text)) || isPowerOf(text),
+  // whatever steps are kept in line by: sandboxes, what has steps of its own on a host, and what has an audit trail
+  sandboxId: (text) => ALL_WITH_STEPS.some((is) => is(text)) || isPowerOf(text),
+  approvalId: isApprovalId,
   builderId: isSandboxId,
   probeId: isSandboxId,
   snapshotId: isSnapshotId,

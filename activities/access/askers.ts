@@ -3,9 +3,10 @@ import { Context, log } from '@temporalio/activity';
 import { z } from 'zod';
 import { isSignedBy } from '../../ca/signed-request.ts';
 import { MayflyError } from '../../model/errors.ts';
-import { installationIdOf, isHostId, isInstallationId, isOfKey } from '../../model/ids.ts';
+import { installationIdOf, isApprovalId, isHostId, isInstallationId, isOfKey } from '../../model/ids.ts';
 import {
   ACCESS_KINDS,
+  APPROVAL_KINDS,
   type Asker,
   REQUEST_COUNTS_MS,
   type RequestKind,
@@ -51,11 +52,12 @@ export class Askers {
     return by;
   }
 
-  /** The API alone has something recorded, of accesses, and in somebody's name. @throws MayflyError request_refused */
+  /** The API alone has something recorded, of accesses and approvals, and in somebody's name. @throws MayflyError request_refused */
   async mayRecord(asked: SignedRequests['event'], signature: RequestSignature | undefined): Promise<void> {
     const by = await this.verified('event', asked, signature);
     const { kind, actor } = asked.event;
-    if (by.process === 'api' && ACCESS_KINDS.has(kind) && actor !== null) return;
+    const kinds = isApprovalId(asked.sandboxId) ? APPROVAL_KINDS : ACCESS_KINDS;
+    if (by.process === 'api' && kinds.has(kind) && actor !== null) return;
     throw refused('event', asked.sandboxId, by, `an event ${kind} is not for it to have recorded`);
   }
 

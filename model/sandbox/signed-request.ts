@@ -68,3 +68,12 @@ export const ACCESS_KINDS: ReadonlySet<AuditKind> = new Set([
   'source.command',
   'source.file',
 ]);
+
+/** And what came of an approval, in the trail of that and in no other. */
+export const APPROVAL_KINDS: ReadonlySet<AuditKind> = new Set([
+  'approval.requested',
+  'approval.approved',
+  'approval.refused',
+  'approval.withdrawn',
+  'approval.used',
+]);

@@ -289,8 +289,11 @@ describe('a request that waits', () => {
     expect(await codeOf(decide('approve', asked, person, { agentId: 'bot' }))).toBe('forbidden');
     expect(await codeOf(decide('approve', asked, agent))).toBe('forbidden');
     expect(await codeOf(decide('approve', { ...asked, digest: '0'.repeat(64) }))).toBe('approval_stale');
-    const foreign = await door.key.in('elsewhere', 'admin').catch(() => door.key('sandboxes:write'));
-    expect(await codeOf(decide('approve', asked, foreign))).not.toBe(200);
+    await door.store.projects.create('elsewhere');
+    const foreign = await door.key.in('elsewhere', 'admin');
+    expect(await codeOf(decide('approve', asked, foreign))).toBe('approval_not_found');
+    const others = door.call('GET', '/v1/policies?project=default', undefined, {}, foreign);
+    expect(await codeOf(others)).toBe('project_not_found');
   });
 
   it('needs a name for itself', async () => {

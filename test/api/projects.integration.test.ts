@@ -82,6 +82,12 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
       one({ name, path: 'etc/hosts' }, { name: 'never-was', path: 'etc/hosts' }),
     ),
   ...every('getTemplate deleteTemplate', ({ templates }) => templates.map((id) => one({ id }, { id: neverLike(id) }))),
+  ...every('getApproval getApprovalAudit withdrawRequest', ({ approvals }) =>
+    approvals.map((id) => one({ id }, { id: NEVER.approval })),
+  ),
+  ...every('approveRequest refuseRequest', ({ approvals }) =>
+    approvals.map((id) => ({ ...one({ id }, { id: NEVER.approval }), body: { digest: '0'.repeat(64) } })),
+  ),
   getCapture: ({ captures }) => captures.map((id) => one({ id }, { id: NEVER.capture })),
   ...every('revokeKey updateKey', ({ keys }) => keys.map((id) => one({ id }, { id: '000000000000' }))),
   createKey: () => {
@@ -94,7 +100,10 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     const wish = (source: string) => ({ source, min: 0, max: 1 });
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
-  ...every('listSandboxes listTemplates getUsage listSources listKeys listPools', 'own'),
+  ...every(
+    'listSandboxes listTemplates getUsage listSources listKeys listPools listApprovals getPolicy setPolicy',
+    'own',
+  ),
   ...every(
     'getAudit updateHost forgetHost listHosts startSource stopSource prepareSource unprepareSource getSourceAudit createCapture deleteCapture listProjects createProject updateProject deleteProject',
     'operator',
@@ -106,6 +115,7 @@ const NEVER = {
   command: 'cmd-zzzzzzzzzzzzzzzz',
   snapshot: 'snp-zzzzzzzzzzzzzzzz',
   capture: 'cap-zzzzzzzzzzzzzzzz',
+  approval: 'apr-zzzzzzzzzzzzzzzz',
 };
 
 function every<T>(names: string, how: T): Record<string, T> {
@@ -257,6 +267,7 @@ describe('a second project', () => {
   it('left all of it as it was', async () => {
     for (const id of world.sandboxes) expect((await door.store.sandboxes.get(id))?.state).toMatch(/running|destroyed/);
     for (const id of world.snapshots) expect((await door.store.snapshots.get(id))?.state).toBe('ready');
+    for (const id of world.approvals) expect((await door.store.approvals.get(id))?.state).toBe('awaiting-approval');
     for (const id of world.keys) expect((await door.store.apiKeys.get(id))?.revokedAt).toBeNull();
     expect([door.sagas.operations, door.sagas.cancelled, door.sagas.commands]).toEqual([[], [], []]);
   });

@@ -189,6 +189,33 @@ async function projects(): Promise<void> {
   await ask('listProjects');
 }
 
+/** What needs an approval is asked for by an agent's key, and decided by another. */
+async function approvals(sandboxId: string): Promise<void> {
+  const rules = [
+    { name: 'no-netcat', when: { command: 'nc' }, effect: 'deny' },
+    { name: 'root-is-asked-for', when: { elevation: true }, effect: 'ask' },
+  ];
+  await ask('setPolicy', {}, { body: { rules } });
+  await ask('getPolicy');
+  const { secret } = await mayfly().store.apiKeys.create({ name: 'agent', scopes: ['sandboxes:write'] });
+  const asAgent = { Authorization: `Bearer ${secret}`, ...NOW };
+  const wish = { body: { command: 'apt-get install -y jq', user: 'root' } };
+  const waits = (key: string) =>
+    ask<{ id: string; digest: string }>(
+      'runCommand',
+      { id: sandboxId },
+      { ...wish, headers: { ...asAgent, 'Idempotency-Key': key } },
+    );
+  const [one, two, three] = [await waits('one'), await waits('two'), await waits('three')];
+  await ask('getApproval', { id: one.id }, { headers: NOW });
+  await ask('approveRequest', { id: one.id }, { body: { digest: one.digest, reason: 'a tool that it needs' } });
+  await ask('refuseRequest', { id: two.id }, { body: { digest: two.digest, reason: 'once is enough' } });
+  await ask('withdrawRequest', { id: three.id }, { headers: asAgent });
+  await ask('listApprovals', {}, { query: '?limit=1' });
+  await ask('getApprovalAudit', { id: one.id }, { query: '?limit=2' });
+  await ask('setPolicy', {}, { body: { rules: [] } });
+}
+
 async function pools(): Promise<void> {
   const name = 'web';
   await ask('setPool', { name }, { body: { source: 'golden-debian12', min: 1, max: 2, memoryMib: 64 } });
@@ -223,6 +250,7 @@ beforeAll(async () => {
   await ask('updateSandbox', { id }, { body: { ttlSeconds: 1_800, metadata: { task: 'test' } } });
   await commandsAndFiles(id);
   await credentials(id);
+  await approvals(id);
   await ask('pauseSandbox', { id });
   await ask('resumeSandbox', { id });
   await ask('hibernateSandbox', { id }, { refused: 422 }); // a process tree has no memory that could be saved

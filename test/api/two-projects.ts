@@ -1,3 +1,4 @@
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
@@ -34,6 +35,7 @@ export interface World {
   snapshots: string[];
   captures: string[];
   templates: string[];
+  approvals: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -75,6 +77,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of captures) await store.captures.create(one);
   const templates = range(10).map((n) => templateOf(n, actor));
   for (const one of templates) await store.templates.put(one);
+  const approvals = range(10).map((n) => approvalOf(n, actor));
+  for (const one of approvals) await store.approvals.create(one);
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -108,6 +112,7 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     snapshots: snapshotIds,
     captures: captureIds,
     templates: templateIds,
+    approvals: approvals.map(({ id }) => id),
     serials,
     keys: keyIds,
     secrets: [...ids.flat(), ...keyIds, ...serials, 'alphas-', ALPHAS_SOURCE, SECRET_SOURCE, 'alpha'],
@@ -184,4 +189,26 @@ function poolOf(createdBy: Actor): PoolRecord {
   const told = { state: 'ready', wanted: 1, reason: null, retryAt: null, claims: { hits: 0, misses: 0 } } as const;
   const made = { revision: 1, idle: { mibHours: 0, at: AT }, createdBy, createdAt: AT, updatedAt: AT };
   return { project: ALPHA, name: ALPHAS_POOL, ...wish, ...told, ...made };
+}
+
+function approvalOf(n: number, askedBy: Whose): ApprovalRecord {
+  return {
+    id: `apr-${String(n).padStart(16, '0')}`,
+    project: ALPHA,
+    state: 'awaiting-approval',
+    action: 'command.run',
+    request: { command: 'alphas-secret-command' },
+    digest: '0'.repeat(64),
+    rules: ['all'],
+    policyVersion: 1,
+    role: 'approvals:decide',
+    askedBy,
+    askedAt: AT,
+    expiresAt: '2999-01-01T00:00:00.000Z',
+    decidedBy: null,
+    decidedAt: null,
+    reason: null,
+    usedAt: null,
+    usedFor: null,
+  };
 }
