@@ -1,5 +1,5 @@
-import { isSandboxId } from '../model/ids.ts';
 import type { CommandRecord, CommandSpec, OutputStream } from '../model/sandbox/command.ts';
+import { isSandboxId } from '../model/sandbox-id.ts';
 import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';

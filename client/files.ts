@@ -1,7 +1,6 @@
 import { filePathInUrl } from '../model/files/file-path.ts';
 import { MayflyApiError } from './http/api-error.ts';
 import type { Page, PageOptions } from './http/options.ts';
-import { withRetries } from './http/retry.ts';
 import type { CallOptions, Transport } from './http/transport.ts';
 import { sandboxPath } from './paths.ts';
 
@@ -88,7 +87,7 @@ export class Files {
   /** What is at a path; of a symbolic link the link itself. */
   async stat(sandboxId: string, path: GuestPath, options: CallOptions = {}): Promise<FileHead> {
     const request = { method: 'HEAD', path: pathOf(sandboxId, path) } as const;
-    return headOf(await withRetries(() => this.#transport.open(request, options.signal), options.signal));
+    return headOf(await this.#transport.repeated(options, (signal) => this.#transport.open(request, signal)));
   }
 
   /** @param options `first`, `last`: a range of bytes, both included */

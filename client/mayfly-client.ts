@@ -1,7 +1,7 @@
 import type { HostRecord } from '../model/host.ts';
-import { isSandboxId } from '../model/ids.ts';
 import type { AuditEntry } from '../model/sandbox/audit.ts';
 import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox/sandbox.ts';
+import { isSandboxId } from '../model/sandbox-id.ts';
 import type { Scope } from '../model/scopes.ts';
 import type { StorageQuota } from '../model/snapshots/storage.ts';
 import { Captures } from './captures.ts';

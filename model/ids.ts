@@ -1,6 +1,9 @@
 import { sha1 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { isSandboxId, SANDBOX_ID } from './sandbox-id.ts';
+
+export { isSandboxId };
 
 /**
  * A sandbox is named once, before anything of it exists. Every other name is a pure function of that id, so a
@@ -8,7 +11,6 @@ import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/
  * any stored handle.
  */
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
-const SANDBOX_ID = /^sbx-[0-9a-hjkmnp-tv-z]{16}$/;
 const SOURCE_ID = /^src-[0-9a-hjkmnp-tv-z]{16}$/;
 const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
 const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
@@ -113,11 +115,6 @@ function crockford(random: Uint8Array, bytes = ID_BYTES): string {
     value >>= 5n;
   }
   return text;
-}
-
-/** Whether `text` is a sandbox id, and nothing else (a path, an option, another kind of name). */
-export function isSandboxId(text: string): boolean {
-  return SANDBOX_ID.test(text);
 }
 
 /** Whether `text` can name a sandbox: a DNS label (RFC 1123 §2.1) that begins with a letter, and not as our ids do. */

@@ -1,30 +1,67 @@
 // @ts-check
 /**
- * `npm run client`: builds the package `mayfly-client` in dist/client, for programs elsewhere to install. It depends on
- * nothing but Node.
+ * `npm run client`: builds the package `@mayfly/client` in dist/client, for programs elsewhere to install. It depends on
+ * nothing but Node, and has only what its entry reaches: what client/ knows of model/ is mostly types.
  *
  * @module
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { repository } from '../worker/config/artifacts.mjs';
 
 const folder = join(repository, 'dist', 'client');
 const { version, license, engines } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
 const manifest = {
-  name: 'mayfly-client',
+  name: '@mayfly/client',
   version,
-  description: 'The HTTP API of Mayfly, typed',
+  description: 'The HTTP API of Mayfly, typed: disposable virtual machines for AI agents',
   type: 'module',
   license,
   engines,
-  exports: { '.': './client/mayfly-client.js', './errors': './client/http/api-error.js' },
+  sideEffects: false,
+  files: ['client', 'model', 'LICENSE'],
+  exports: {
+    '.': { types: './client/package.d.ts', default: './client/package.js' },
+    './package.json': './package.json',
+  },
+  publishConfig: { access: 'public', provenance: true },
 };
+
+/**
+ * What a file names of the others beside it, and all that those name.
+ * @param {string} entry
+ * @param {(path: string) => string} written where what is imported as `….js` stands
+ * @param {Set<string>} [seen]
+ */
+function reached(entry, written, seen = new Set()) {
+  if (seen.has(entry)) return seen;
+  seen.add(entry);
+  for (const [, name = ''] of readFileSync(entry, 'utf8').matchAll(/(?:from|import) ?\(?['"](\.[^'"]+)['"]/g)) {
+    reached(written(resolve(dirname(entry), name)), written, seen);
+  }
+  return seen;
+}
 
 rmSync(folder, { recursive: true, force: true });
 execFileSync(join(repository, 'node_modules', '.bin', 'tsc'), ['--project', join(repository, 'tsconfig.client.json')], {
   stdio: 'inherit',
 });
+for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.d.ts'),
+)) {
+  // tsc rewrites what programs import, and leaves it in declarations
+  const path = join(folder, name);
+  writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(['"]\.[^'"]+)\.ts(?=['"])/g, '$1.js'));
+}
+const wanted = new Set([
+  ...reached(join(folder, 'client', 'package.js'), (path) => path),
+  ...reached(join(folder, 'client', 'package.d.ts'), (path) => path.replace(/\.js$/, '.d.ts')),
+]);
+for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+  const path = join(entry.parentPath, entry.name);
+  if (entry.isFile() && !wanted.has(path)) rmSync(path);
+}
+copyFileSync(join(repository, 'LICENSE'), join(folder, 'LICENSE'));
 writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-process.stdout.write(`mayfly-client ${version} is in ${folder}: npm install ${folder}\n`);
+process.stdout.write(`${manifest.name} ${version} is in ${folder}: npm install ${folder}\n`);

@@ -36,6 +36,14 @@ export class MayflyConnectionError extends Error {
   }
 }
 
+/** The time that was given for a call, with all its attempts, is over. What it asked for may still happen. */
+export class MayflyDeadlineError extends Error {
+  override readonly name = 'MayflyDeadlineError';
+  constructor(readonly seconds: number) {
+    super(`no answer within ${seconds} s`);
+  }
+}
+
 /** `fetch` hides the system's error one or two causes deep. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -8,6 +8,8 @@ export interface Problem {
   detail?: string;
   instance?: string;
   code: ErrorCode;
+  /** A code that is newer than this client; `code` is then what the status stands for. */
+  unknownCode?: string;
   retryable: boolean;
   requestId?: string;
   /** The fields that are not valid, of `invalid_request`. */
@@ -49,7 +51,8 @@ export function problemFrom(status: number, body: string): Problem {
   }
   const fields = typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
   const given = text(fields['code']);
-  const code = given !== undefined && isErrorCode(given) ? given : codeOfStatus(status);
+  const isKnown = given !== undefined && isErrorCode(given);
+  const code = isKnown ? given : codeOfStatus(status);
   const detail =
     text(fields['detail']) ?? (parsed === null ? `HTTP ${status} with a body that is no problem+json` : '');
   const errors = fieldErrors(fields['errors']);
@@ -59,6 +62,7 @@ export function problemFrom(status: number, body: string): Problem {
     title: text(fields['title']) ?? ERRORS[code].title,
     status,
     code,
+    ...(given !== undefined && !isKnown && { unknownCode: given }),
     retryable: typeof fields['retryable'] === 'boolean' ? fields['retryable'] : ERRORS[code].retryable,
     ...(detail && { detail }),
     ...(requestId !== undefined && { requestId }),

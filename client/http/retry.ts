@@ -26,16 +26,21 @@ function delayMs(error: unknown, attempt: number): number {
 
 /**
  * Sends a request up to four times, waiting as `Retry-After` says, else 100-200 ms and twice as long each time.
+ * @param endsAt when nobody waits for it any more: what could only be tried then is not waited for
  * @throws what the last attempt threw, or the signal's reason
  */
-export async function withRetries<T>(send: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function withRetries<T>(send: () => Promise<T>, signal: AbortSignal, endsAt: number): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await send();
     } catch (error) {
-      signal?.throwIfAborted();
-      if (attempt >= MAX_ATTEMPTS || !mayRepeat(error)) throw error;
-      await sleep(delayMs(error, attempt), undefined, signal && { signal });
+      signal.throwIfAborted();
+      const delay = delayMs(error, attempt);
+      if (attempt >= MAX_ATTEMPTS || !mayRepeat(error) || Date.now() + delay >= endsAt) throw error;
+      await sleep(delay, undefined, { signal }).catch((cause: unknown) => {
+        signal.throwIfAborted();
+        throw cause;
+      });
     }
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { isSandboxId } from '../../model/ids.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
 import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
+import { withinDeadline } from './deadline.ts';
 import { problemFrom } from './problem.ts';
 import { withRetries } from './retry.ts';
 import { unhurried } from './unhurried.ts';
@@ -12,10 +13,17 @@ export interface ClientOptions {
   apiKey: string;
   /** `@default` the platform's fetch */
   fetch?: typeof fetch;
+  /** Of calls that say none themselves. `@default` 300 */
+  deadlineSeconds?: number;
 }
 
 export interface CallOptions {
   signal?: AbortSignal;
+  /**
+   * After which a call that may be sent again is given up, with all its attempts and what they wait for. What reads or sends
+   * content, and what is sent once only, ends with `signal` alone. Seconds. `@default` the client's
+   */
+  deadlineSeconds?: number;
 }
 
 export interface PostOptions extends CallOptions {
@@ -37,6 +45,9 @@ export interface RequestShape {
   headers?: Record<string, string>;
 }
 
+/** Longer than one request may be held back, see paths.ts. Seconds. */
+const DEADLINE_SECONDS = 300;
+
 /** Of a header's token (RFC 9110, 5.6.2): whoever sends another is told its text by `fetch`. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
@@ -45,6 +56,7 @@ export class Transport {
   readonly baseUrl: string;
   readonly #apiKey: string;
   readonly #fetch: typeof fetch;
+  readonly #deadlineSeconds: number;
 
   /** @throws TypeError when the base URL is not an absolute http(s) URL, or the key can't be sent: nothing of it is told */
   constructor(options: ClientOptions) {
@@ -56,6 +68,7 @@ export class Transport {
     if (!SENDABLE.test(options.apiKey)) throw new TypeError('the API key has characters that no key has');
     this.#apiKey = options.apiKey;
     this.#fetch = options.fetch ?? fetch;
+    this.#deadlineSeconds = options.deadlineSeconds ?? DEADLINE_SECONDS;
   }
 
   /**
@@ -66,8 +79,15 @@ export class Transport {
     if (isChangeByName(request)) return this.jsonOnce(request, options);
     const headers = { ...request.headers };
     if (request.method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? randomUUID();
-    const response = await withRetries(() => this.#read({ ...request, headers }, options.signal), options.signal);
-    return parsed<T>(response);
+    return parsed<T>(await this.repeated(options, (signal) => this.#read({ ...request, headers }, signal)));
+  }
+
+  /** What may be sent again: up to four times, within the call's deadline. */
+  repeated<T>(options: CallOptions, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { signal, deadlineSeconds = this.#deadlineSeconds } = options;
+    return withinDeadline(deadlineSeconds, signal, (within, endsAt) => {
+      return withRetries(() => send(within), within, endsAt);
+    });
   }
 
   /** One JSON answer of a request that must not be sent twice. */

@@ -81,6 +81,21 @@ describe('MayflyClient', () => {
     expect(server.seen).toHaveLength(1);
   });
 
+  it('gives a call up at its deadline, and does not wait for what comes after', async () => {
+    server.answers(() => {});
+    const late = client.getSandbox(ID, { deadlineSeconds: 0.1 });
+    await expect(late).rejects.toMatchObject({ name: 'MayflyDeadlineError', seconds: 0.1 });
+    server.answers((_request, response) => answerJson(response, 429, busy, { 'retry-after': '20' }));
+    await expect(client.getSandbox(ID, { deadlineSeconds: 5 })).rejects.toMatchObject({ code: 'too_many_requests' });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('keeps a code that is newer than it', async () => {
+    server.answers((_request, response) => answerJson(response, 409, { code: 'of_tomorrow', status: 409 }));
+    const error = await client.getSandbox(ID).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 'invalid_request', problem: { unknownCode: 'of_tomorrow' } });
+  });
+
   it('follows no redirect with the key', async () => {
     server.answers((_request, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end());
     await expect(client.listKeys()).rejects.toThrow(MayflyConnectionError);

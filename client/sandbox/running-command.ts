@@ -1,0 +1,65 @@
+import type { Command, CommandOutput } from '../commands.ts';
+import type { CallOptions } from '../http/transport.ts';
+import type { MayflyClient } from '../mayfly-client.ts';
+
+/** A command that was started. Who stops reading its output stops nothing: it runs on until it ends or is cancelled. */
+export class RunningCommand implements AsyncIterable<CommandOutput> {
+  readonly #client: MayflyClient;
+  readonly #sandboxId: string;
+  #record: Command;
+  /** Bytes of standard input that were written. */
+  #written = 0;
+
+  constructor(client: MayflyClient, record: Command) {
+    this.#client = client;
+    this.#sandboxId = record.sandboxId;
+    this.#record = record;
+  }
+
+  get id(): string {
+    return this.#record.id;
+  }
+
+  /** As it was seen last. */
+  get record(): Command {
+    return this.#record;
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<CommandOutput, void, undefined> {
+    return this.output();
+  }
+
+  /** What it writes, from its beginning until it ends, in order; goes on by itself where a connection breaks. */
+  async *output(options: CallOptions = {}): AsyncGenerator<CommandOutput, void, undefined> {
+    const call = options.signal ? { signal: options.signal } : {};
+    for await (const event of this.#client.commands.follow(this.#sandboxId, this.id, call)) {
+      if ('ended' in event) this.#record = event.ended;
+      else yield event;
+    }
+  }
+
+  /** Returns when it has ended, however long that takes. */
+  async ended(options: CallOptions = {}): Promise<Command> {
+    if (this.#record.state !== 'ended') for await (const _ of this.output(options));
+    return this.#record;
+  }
+
+  /** Ends its whole process tree. */
+  async cancel(options: CallOptions = {}): Promise<Command> {
+    this.#record = await this.#client.commands.cancel(this.#sandboxId, this.id, options);
+    return this.#record;
+  }
+
+  /** To standard input, which is open only where the command was started with `stdinOpen`. */
+  async write(content: string | Uint8Array, options: CallOptions & { close?: boolean } = {}): Promise<void> {
+    const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+    const at = { ...options, offset: this.#written };
+    const { offset } = await this.#client.commands.writeStdin(this.#sandboxId, this.id, bytes, at);
+    this.#written = offset;
+  }
+
+  /** The end of standard input. */
+  closeStdin(options: CallOptions = {}): Promise<void> {
+    return this.write('', { ...options, close: true });
+  }
+}

@@ -1,0 +1,128 @@
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import type { Command, RunCommand } from '../commands.ts';
+import type { Content, FileEntry, GuestPath, WriteOptions } from '../files.ts';
+import type { WaitOptions } from '../http/options.ts';
+import type { CallOptions, PostOptions } from '../http/transport.ts';
+import type { ExtendSandbox, MayflyClient } from '../mayfly-client.ts';
+import type { Snapshot, TakeSnapshot } from '../snapshots.ts';
+import { RunningCommand } from './running-command.ts';
+
+/** As a shell would read it, as a program with its arguments, or with all there is to say. */
+export type WhatToRun = string | readonly string[] | RunCommand;
+
+/** A command that has ended, with what is kept of its output. */
+export interface Ran {
+  /** null: it did not exit by itself; `command.outcome` says how it ended. */
+  exitCode: number | null;
+  /** What is not UTF-8 in it is shown as U+FFFD; `bytes` has it as it is. */
+  stdout: string;
+  stderr: string;
+  bytes: { stdout: Uint8Array; stderr: Uint8Array };
+  command: Command;
+}
+
+/** One sandbox, until it is destroyed: at the end of an `await using` block by itself. Throws as {@link MayflyClient} does. */
+export class Sandbox implements AsyncDisposable {
+  readonly id: string;
+  readonly #client: MayflyClient;
+  #record: SandboxRecord;
+
+  constructor(client: MayflyClient, record: SandboxRecord) {
+    this.#client = client;
+    this.#record = record;
+    this.id = record.id;
+  }
+
+  /** As it was seen last; {@link Sandbox.refresh} looks again. */
+  get record(): SandboxRecord {
+    return this.#record;
+  }
+
+  async refresh(options: CallOptions = {}): Promise<SandboxRecord> {
+    this.#record = await this.#client.getSandbox(this.id, options);
+    return this.#record;
+  }
+
+  /** Starts a command, and returns when it has ended. Who gives up waiting (its signal) does not end it. */
+  async run(what: WhatToRun, options: PostOptions = {}): Promise<Ran> {
+    const started = await this.#client.commands.run(this.id, asRequest(what), options);
+    const command = await new RunningCommand(this.#client, started).ended(options);
+    const [stdout, stderr] = await Promise.all([
+      this.#kept(command, 'stdout', options),
+      this.#kept(command, 'stderr', options),
+    ]);
+    const text = new TextDecoder('utf-8', { ignoreBOM: true });
+    return {
+      exitCode: command.exitCode,
+      stdout: text.decode(stdout),
+      stderr: text.decode(stderr),
+      bytes: { stdout, stderr },
+      command,
+    };
+  }
+
+  /** Starts a command, and returns when that is recorded: to read its output as it comes, or to write to it. */
+  async start(what: WhatToRun, options: PostOptions = {}): Promise<RunningCommand> {
+    const begun = await this.#client.commands.run(this.id, asRequest(what), { ...options, waitSeconds: 0 });
+    return new RunningCommand(this.#client, begun);
+  }
+
+  /** A whole file; {@link Files.read} reads as it comes. */
+  async readFile(path: GuestPath, options: CallOptions & { first?: number; last?: number } = {}): Promise<Uint8Array> {
+    const { body } = await this.#client.files.read(this.id, path, options);
+    return new Uint8Array(await new Response(body).arrayBuffer());
+  }
+
+  /** Replaces a file, or makes it. Sent once: a stream that fails half-way is not sent again, and the file stays as it was. */
+  writeFile(path: GuestPath, content: string | Content, options: WriteOptions = {}): Promise<FileEntry> {
+    const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+    return this.#client.files.write(this.id, path, bytes, options);
+  }
+
+  /** All entries of a directory, in the order of their names, page by page as they are read. */
+  async *listFiles(path: GuestPath, options: CallOptions = {}): AsyncGenerator<FileEntry, void, undefined> {
+    let cursor: string | null | undefined;
+    do {
+      const page = await this.#client.files.list(this.id, path, { ...options, ...(cursor && { cursor }) });
+      yield* page.items;
+      cursor = page.nextCursor;
+    } while (cursor);
+  }
+
+  snapshot(request: TakeSnapshot = {}, options: WaitOptions & PostOptions = {}): Promise<Snapshot> {
+    return this.#client.snapshots.take(this.id, request, options);
+  }
+
+  /** Takes it back to one of its own snapshots. */
+  async restore(snapshotId: string, options: WaitOptions & PostOptions = {}): Promise<SandboxRecord> {
+    this.#record = (await this.#client.snapshots.restore(this.id, { snapshotId }, options)).sandbox;
+    return this.#record;
+  }
+
+  /** Moves its end, and changes what else can be changed of it. */
+  async extend(change: ExtendSandbox, options: CallOptions = {}): Promise<SandboxRecord> {
+    this.#record = await this.#client.extendSandbox(this.id, change, options);
+    return this.#record;
+  }
+
+  /** Returns the record: `destroyed` with its proof, or `destroying` when the wait was over first, and then it goes on. */
+  async destroy(options: WaitOptions & CallOptions = {}): Promise<SandboxRecord> {
+    this.#record = await this.#client.destroySandbox(this.id, options);
+    return this.#record;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.destroy();
+  }
+
+  async #kept(command: Command, stream: 'stdout' | 'stderr', { signal }: CallOptions): Promise<Uint8Array> {
+    if (command[stream].kept === 0) return new Uint8Array();
+    const output = await this.#client.commands.output(this.id, command.id, stream, signal ? { signal } : {});
+    return new Uint8Array(await new Response(output).arrayBuffer());
+  }
+}
+
+function asRequest(what: WhatToRun): RunCommand {
+  if (typeof what === 'string') return { command: what };
+  return 'length' in what ? { argv: [...what] } : what;
+}
