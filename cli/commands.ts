@@ -43,6 +43,8 @@ export function createCommands(io: Io) {
       ca: async () => (await import('./ca.ts')).caCommand(io),
       key: async () => (await import('./key.ts')).keyCommand(io),
       pool: async () => (await import('./pool/commands.ts')).poolCommand(io),
+      approval: async () => (await import('./approval/commands.ts')).approvalCommand(io),
+      policy: async () => (await import('./approval/policy.ts')).policyCommand(io),
       project: async () => (await import('./project/project.ts')).projectCommand(io),
       audit: async () => (await import('./audit/commands.ts')).auditCommand(io),
       store: async () => (await import('./store.ts')).storeCommand(io),

@@ -5,7 +5,7 @@ import { createMcpServer } from '../mcp/mcp-server.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { checkArguments } from './terminal/arguments.ts';
 import { usageError } from './terminal/cli-error.ts';
-import { connect } from './terminal/connection.ts';
+import { connectImpatient } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 
@@ -24,7 +24,7 @@ export function mcpCommand(io: Io) {
     async run({ args: { prefix }, rawArgs }) {
       checkArguments(rawArgs, ARGS);
       if (!/^[a-z0-9_]{0,20}$/.test(prefix)) throw usageError('--prefix takes at most 20 of a-z, 0-9 and _');
-      const client = connect(io);
+      const client = connectImpatient(io);
       const connection = randomUUID();
       const { version } = packageJson;
       const server = serveStdio(

@@ -4,6 +4,7 @@ import { isFinal, type SandboxRecord, type SandboxState } from '../model/sandbox
 import { isSandboxId } from '../model/sandbox-id.ts';
 import type { Scope } from '../model/scopes.ts';
 import type { StorageQuota } from '../model/snapshots/storage.ts';
+import { Approvals } from './approvals.ts';
 import { Captures } from './captures.ts';
 import { Commands } from './commands.ts';
 import type { CreateSandbox } from './create-sandbox.ts';
@@ -110,6 +111,8 @@ export class MayflyClient {
   readonly templates: Templates;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
+  /** Requests that wait for somebody's leave, and the policy that asks for it. */
+  readonly approvals: Approvals;
   /** Tenants. */
   readonly projects: Projects;
   readonly #transport: Transport;
@@ -124,6 +127,7 @@ export class MayflyClient {
     this.sources = new Sources(this.#transport);
     this.templates = new Templates(this.#transport);
     this.pools = new Pools(this.#transport);
+    this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);
   }
 

@@ -1,12 +1,15 @@
 import type { z } from 'zod';
 
-/** What a schema says of itself that says nothing: the dialect that is meant anyway, and the bounds of what JavaScript counts. */
+/** Bounds that nobody plans by; who passes one is told. */
+const UNTOLD = new Set(['$schema', 'minLength', 'maxLength', 'minItems', 'maxItems']);
+
+/** Without what says little: the dialect that is meant anyway, lengths, and the bounds of what JavaScript counts. */
 function compacted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(compacted);
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(
     ([name, member]) =>
-      name !== '$schema' &&
+      !UNTOLD.has(name) &&
       !(name === 'additionalProperties' && member === false) &&
       !(name === 'propertyNames' && JSON.stringify(member) === '{"type":"string"}') &&
       Math.abs(member) !== Number.MAX_SAFE_INTEGER,

@@ -1,4 +1,4 @@
-import { MayflyApiError, MayflyConnectionError } from '../client/http/api-error.ts';
+import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from '../client/http/api-error.ts';
 import { ERRORS, type ErrorCode } from '../model/errors.ts';
 import { maskText } from './clean-text.ts';
 
@@ -22,6 +22,12 @@ export function errorText(error: unknown, prefix: string): string {
     const next = NEXT[code]?.(prefix) ?? ERRORS[code].remedy;
     const lines = [`${code}: ${error.message}`, ...fields, `Next: ${next}`, ...retry];
     return maskText(lines.join('\n'));
+  }
+  if (error instanceof ApprovalNeededError) {
+    const { approval, idempotencyKey, message } = error;
+    const again = `call this again with the same arguments and idempotencyKey "${idempotencyKey}"`;
+    const next = `tell your user what waits, then look with ${prefix}get_approval; when it is approved, ${again}`;
+    return maskText(`Nothing was begun: ${message}. It expires at ${approval.expiresAt}.\nNext: ${next}.`);
   }
   if (error instanceof MayflyConnectionError) {
     return maskText(`${error.message}\nNext: try again; what is sent again with the same idempotencyKey is done once.`);

@@ -1,7 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { ClientOptions } from '../../client/http/transport.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
+import { tellOfApproval } from './approval-note.ts';
 import { CliError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -69,8 +71,20 @@ function readConnectionFile(path: string): Connection | null {
   );
 }
 
-/** @throws CliError as {@link findConnection}, and when MAYFLY_URL is no URL */
+/**
+ * What needs approval is waited for, and whoever runs the command is told so.
+ * @throws CliError as {@link findConnection}, and when MAYFLY_URL is no URL
+ */
 export function connect(io: Io): MayflyClient {
+  return new MayflyClient({ ...whereIs(io), onApproval: (approval) => tellOfApproval(io, approval) });
+}
+
+/** As {@link connect}, but what needs approval is refused for now. */
+export function connectImpatient(io: Io): MayflyClient {
+  return new MayflyClient(whereIs(io));
+}
+
+function whereIs(io: Io): ClientOptions {
   const { apiUrl, apiKey } = findConnection(io.env);
   if (!URL.canParse(apiUrl)) {
     throw new CliError(
@@ -80,5 +94,5 @@ export function connect(io: Io): MayflyClient {
       'Set it like http://127.0.0.1:7999.',
     );
   }
-  return new MayflyClient({ baseUrl: apiUrl, apiKey });
+  return { baseUrl: apiUrl, apiKey };
 }

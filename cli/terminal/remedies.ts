@@ -19,6 +19,8 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   template_not_found: 'List them with `mayfly template list`.',
   template_unavailable: 'Make one with `mayfly template make`, or leave `--boot` out: then it boots cold.',
   template_failed: 'See why with `mayfly template list`; sandboxes boot cold meanwhile.',
+  approval_stale: 'Ask again with another --idempotency-key; what is shown has its `digest`.',
+  approval_not_found: 'List them with `mayfly approval list --all`.',
   pool_not_found: 'List them with `mayfly pool list`.',
   exceeds_hosts: 'Ask for no more than the largest host has in all; see `mayfly host list`.',
   no_host: 'Start a host worker; see `mayfly host list`.',

@@ -1,3 +1,4 @@
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { Problem } from './problem.ts';
 
@@ -41,6 +42,17 @@ export class MayflyDeadlineError extends Error {
   override readonly name = 'MayflyDeadlineError';
   constructor(readonly seconds: number) {
     super(`no answer within ${seconds} s`);
+  }
+}
+
+/** What was asked for waits for somebody's leave; nothing of it was begun. The same request with the same key goes on. */
+export class ApprovalNeededError extends Error {
+  override readonly name = 'ApprovalNeededError';
+  constructor(
+    readonly approval: ApprovalRecord,
+    readonly idempotencyKey: string,
+  ) {
+    super(`${approval.id} waits for approval by ${approval.role}, for: ${approval.rules.join(', ')}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
-import { MayflyApiError, MayflyConnectionError } from './api-error.ts';
+import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
 import { withinDeadline } from './deadline.ts';
 import { problemFrom } from './problem.ts';
 import { withRetries } from './retry.ts';
@@ -15,6 +16,11 @@ export interface ClientOptions {
   fetch?: typeof fetch;
   /** Of calls that say none themselves. `@default` 300 */
   deadlineSeconds?: number;
+  /**
+   * Told of a request that waits for approval, which then is waited for, until the call's `signal` ends it.
+   * `@default` such a request throws {@link ApprovalNeededError}
+   */
+  onApproval?: (approval: ApprovalRecord) => void;
 }
 
 export interface CallOptions {
@@ -48,6 +54,9 @@ export interface RequestShape {
 /** Longer than one request may be held back, see paths.ts. Seconds. */
 const DEADLINE_SECONDS = 300;
 
+/** How long one look at an approval waits. */
+const LOOK = 'wait=50';
+
 /** Of a header's token (RFC 9110, 5.6.2): whoever sends another is told its text by `fetch`. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
@@ -57,6 +66,8 @@ export class Transport {
   readonly #apiKey: string;
   readonly #fetch: typeof fetch;
   readonly #deadlineSeconds: number;
+  readonly #onApproval: ClientOptions['onApproval'];
+  readonly #told = new Set<string>();
 
   /** @throws TypeError when the base URL is not an absolute http(s) URL, or the key can't be sent: nothing of it is told */
   constructor(options: ClientOptions) {
@@ -69,6 +80,7 @@ export class Transport {
     this.#apiKey = options.apiKey;
     this.#fetch = options.fetch ?? fetch;
     this.#deadlineSeconds = options.deadlineSeconds ?? DEADLINE_SECONDS;
+    this.#onApproval = options.onApproval;
   }
 
   /**
@@ -79,7 +91,20 @@ export class Transport {
     if (isChangeByName(request)) return this.jsonOnce(request, options);
     const headers = { ...request.headers };
     if (request.method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? randomUUID();
-    return parsed<T>(await this.repeated(options, (signal) => this.#read({ ...request, headers }, signal)));
+    for (;;) {
+      const { text, isAsked } = await this.repeated(options, (signal) => this.#read({ ...request, headers }, signal));
+      if (!isAsked) return parsed<T>(text);
+      await this.#decided(parsed<ApprovalRecord>(text), headers['idempotency-key'] ?? '', options);
+    }
+  }
+
+  /** Waits until somebody has decided. @throws ApprovalNeededError where nobody wants to */
+  async #decided(approval: ApprovalRecord, idempotencyKey: string, options: CallOptions): Promise<void> {
+    if (!this.#onApproval) throw new ApprovalNeededError(approval, idempotencyKey);
+    if (!this.#told.has(approval.id)) this.#onApproval(approval);
+    this.#told.add(approval.id);
+    const look = { method: 'GET' as const, path: `/v1/approvals/${approval.id}`, headers: { prefer: LOOK } };
+    while ((await this.json<ApprovalRecord>(look, options)).state === 'awaiting-approval');
   }
 
   /** What may be sent again: up to four times, within the call's deadline. */
@@ -92,7 +117,7 @@ export class Transport {
 
   /** One JSON answer of a request that must not be sent twice. */
   async jsonOnce<T>(request: RequestShape, options: CallOptions = {}): Promise<T> {
-    return parsed<T>(await this.#read(request, options.signal));
+    return parsed<T>((await this.#read(request, options.signal)).text);
   }
 
   /** An open answer whose body the caller reads; not retried. */
@@ -109,10 +134,11 @@ export class Transport {
     );
   }
 
-  async #read(request: RequestShape, signal?: AbortSignal): Promise<string> {
+  async #read(request: RequestShape, signal?: AbortSignal): Promise<{ text: string; isAsked: boolean }> {
     const response = await this.open(request, signal);
+    const isAsked = response.status === 202 && response.headers.get('location')?.startsWith('/v1/approvals/') === true;
     try {
-      return await response.text();
+      return { text: await response.text(), isAsked };
     } catch (error) {
       signal?.throwIfAborted();
       throw new MayflyConnectionError(this.baseUrl, error);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../../model/limits.ts';
 import type { SourceOutput } from '../../model/snapshots/source-access.ts';
 import { maskText } from '../clean-text.ts';
-import { type Registration, tool } from '../tool.ts';
+import { IDEMPOTENCY_KEY, type Registration, tool } from '../tool.ts';
 
 const lookAtSource = tool({
   name: 'look_at_source',
@@ -13,13 +13,16 @@ const lookAtSource = tool({
     command: z.string().min(1).max(LIMITS.sourceCommand.maxLength),
     timeoutSeconds: z.int().min(1).max(LIMITS.sourceCommand.timeoutSeconds.max).optional(),
     maxChars: z.int().min(200).max(50_000).default(10_000),
+    idempotencyKey: IDEMPOTENCY_KEY,
   }),
   output: z.object({ exitCode: z.number().nullable(), stdout: z.string(), stderr: z.string(), isCut: z.boolean() }),
   effect: 'reads',
   isOpen: true,
-  async run({ client, signal }, { source, command, timeoutSeconds, maxChars }) {
+  async run(call, args) {
+    const { client, signal } = call;
+    const { source, command, timeoutSeconds, maxChars, idempotencyKey } = args;
     const request = { command, maxOutputBytes: maxChars, ...(timeoutSeconds !== undefined && { timeoutSeconds }) };
-    const result = await client.sources.run(source, request, { signal });
+    const result = await client.sources.run(source, request, { signal, ...call.key(idempotencyKey, args) });
     const [stdout, stderr] = [shown(result.stdout), shown(result.stderr)];
     const isCut = result.stdout.truncated || result.stderr.truncated;
     const lines = [`exit code ${result.exitCode}`, stdout && `stdout:\n${stdout}`, stderr && `stderr:\n${stderr}`];

@@ -210,7 +210,7 @@ describe('a request that waits', () => {
     const headers = named();
     const approval = await waiting(create(wish, headers));
     const codes = await Promise.all([decide('approve', approval), decide('refuse', approval)].map(codeOf));
-    expect(codes.sort()).toEqual([200, 'approval_decided']);
+    expect(codes).toEqual(expect.arrayContaining([200, 'approval_decided']));
   });
 
   it('is refused with a reason', async () => {

@@ -59,6 +59,34 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
     }),
   );
 
+  it('is told what waits for a person, and goes on when that is approved', { timeout: 60_000 }, () =>
+    connected(revision, async (client) => {
+      const rules = [{ name: 'no-egress', when: { egress: 'internet' }, effect: 'ask' }] as const;
+      const api = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
+      const person = await api.createKey({ name: 'person', scopes: ['approvals:decide'] });
+      await api.approvals.setPolicy(rules);
+      try {
+        const wish = { source: 'golden-debian12', egress: 'internet', idempotencyKey: `asked-${revision}` };
+        const asked = await call(client, 'create_sandbox', wish);
+        expect(asked.isError).toBe(true);
+        const [approvalId = ''] = /apr-[0-9a-z]{16}/.exec(asked.text) ?? [];
+        expect(asked.text).toContain(`idempotencyKey "asked-${revision}"`);
+        const { digest } = await api.approvals.get(approvalId);
+        await expect(api.approvals.approve(approvalId, { digest })).rejects.toMatchObject({ code: 'forbidden' });
+        const waits = await call(client, 'get_approval', { approvalId, waitSeconds: 0 });
+        expect(waits.data).toMatchObject({ state: 'awaiting-approval' });
+        const byPerson = new MayflyClient({ baseUrl: door.url, apiKey: person.secret });
+        await byPerson.approvals.approve(approvalId, { digest });
+        expect((await call(client, 'get_approval', { approvalId })).data).toMatchObject({ state: 'approved' });
+        const created = await call(client, 'create_sandbox', wish);
+        expect(created.text).toContain('is running');
+        await call(client, 'destroy_sandbox', { sandbox: created.data['sandboxId'] });
+      } finally {
+        await api.approvals.setPolicy([]);
+      }
+    }),
+  );
+
   it('is told of the steps of a create, and gets an answer when its wait is over', { timeout: 60_000 }, () =>
     connected(revision, async (client) => {
       const messages: string[] = [];
@@ -93,6 +121,7 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
         list_files: { sandbox, path: '/etc' },
         diff: { from: snapshotId },
         look_at_source: { source: 'golden-debian12', command: 'true' },
+        get_approval: { approvalId: 'apr-0123456789abcdef' },
       };
       const said = tools.filter(({ annotations }) => annotations?.readOnlyHint).map(({ name }) => name);
       expect(said.toSorted()).toEqual(Object.keys(reading).toSorted());
