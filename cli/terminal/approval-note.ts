@@ -13,4 +13,3 @@ export function tellOfApproval(io: Io, approval: Approval): void {
   io.note(`Waiting for approval ${approval.id} (${approval.rules.join(', ')}), until ${approval.expiresAt}.`);
   io.note(`  Somebody with ${approval.role} decides: ${decideLine('approve', approval)}`);
 }
-

@@ -1,4 +1,6 @@
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
+import { createApp } from '../../api/app.ts';
 import type { Problem } from '../../api/http/problem.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
@@ -7,7 +9,7 @@ import { approvalIdOf, sourceIdOf } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { snapshot } from '../store/support.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Door, host, jsonOf, openDoor, problemOf } from './support.ts';
+import { type Door, host, jsonOf, noGuests, openDoor, problemOf } from './support.ts';
 
 type Rule = Pick<PolicyRule, 'when' | 'effect'> & Partial<PolicyRule>;
 
@@ -170,6 +172,27 @@ describe('a request that waits', () => {
     expect(used).toMatchObject({ state: 'used', usedFor: ids[0]?.id });
     expect(await kindsOf(first.id)).toEqual(['approval.requested', 'approval.approved', 'approval.used']);
     expect(await codeOf(create({ ...wish, cpus: 2 }, headers))).toBe('idempotency_key_reused');
+  });
+
+  it('is the same for every process, also for one that has just been started (case 1)', async () => {
+    await setRules([EGRESS]);
+    const headers = named();
+    const approval = await waiting(create(wish, headers));
+    const { store, sagas } = door;
+    const logger = pino({ level: 'silent' });
+    const another = createApp({ store, sagas, guests: noGuests, version: '0.0.0', logger });
+    const send = (path: string, body: object, key: string) =>
+      another.request(path, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      });
+    expect(await waiting(send('/v1/sandboxes', { source: 'golden', ...wish }, agent))).toEqual(approval);
+    const { digest } = approval;
+    expect((await send(`/v1/approvals/${approval.id}/approve`, { digest }, person)).status).toBe(200);
+    const made = await jsonOf<{ id: string }>(create(wish, headers));
+    const again = await jsonOf<{ id: string }>(send('/v1/sandboxes', { source: 'golden', ...wish }, agent));
+    expect(again.id).toBe(made.id);
   });
 
   it('goes on by itself when it is approved while its caller waits', async () => {

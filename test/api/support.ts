@@ -44,7 +44,7 @@ export interface Door {
 }
 
 /** For what reaches no guest. */
-const noGuests: Guests = {
+export const noGuests: Guests = {
   request: (hostId) => Promise.reject(new MayflyError('host_unavailable', `The test has no guests on ${hostId}.`)),
 };
 
