@@ -44,13 +44,18 @@ export class Mayfly extends MayflyClient {
     return new Sandbox(this, await this.getSandbox(idOrName, options));
   }
 
-  /** All of them, newest first, page by page as they are read. */
-  async *sandboxes(
-    options: CallOptions & { state?: SandboxState; alive?: true } = {},
-  ): AsyncGenerator<SandboxRecord, void, undefined> {
+  /** All of them, newest first, page by page as they are read. @param options `pageSize`: `@default` 100 */
+  async *sandboxes({
+    pageSize = PAGE,
+    ...options
+  }: CallOptions & { state?: SandboxState; alive?: true; pageSize?: number } = {}): AsyncGenerator<
+    SandboxRecord,
+    void,
+    undefined
+  > {
     let cursor: string | null | undefined;
     do {
-      const page = await this.listSandboxes({ ...options, limit: PAGE, ...(cursor && { cursor }) });
+      const page = await this.listSandboxes({ ...options, limit: pageSize, ...(cursor && { cursor }) });
       yield* page.items;
       cursor = page.nextCursor;
     } while (cursor);

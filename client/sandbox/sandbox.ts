@@ -21,6 +21,9 @@ export interface Ran {
   command: Command;
 }
 
+/** Entries of a directory. */
+const PAGE = 1_000;
+
 /** One sandbox, until it is destroyed: at the end of an `await using` block by itself. Throws as {@link MayflyClient} does. */
 export class Sandbox implements AsyncDisposable {
   readonly id: string;
@@ -79,11 +82,15 @@ export class Sandbox implements AsyncDisposable {
     return this.#client.files.write(this.id, path, bytes, options);
   }
 
-  /** All entries of a directory, in the order of their names, page by page as they are read. */
-  async *listFiles(path: GuestPath, options: CallOptions = {}): AsyncGenerator<FileEntry, void, undefined> {
+  /** All entries of a directory, in the order of their names, page by page as they are read. @param options `pageSize`: `@default` 1,000 */
+  async *listFiles(
+    path: GuestPath,
+    { pageSize = PAGE, ...options }: CallOptions & { pageSize?: number } = {},
+  ): AsyncGenerator<FileEntry, void, undefined> {
     let cursor: string | null | undefined;
     do {
-      const page = await this.#client.files.list(this.id, path, { ...options, ...(cursor && { cursor }) });
+      const asked = { ...options, limit: pageSize, ...(cursor && { cursor }) };
+      const page = await this.#client.files.list(this.id, path, asked);
       yield* page.items;
       cursor = page.nextCursor;
     } while (cursor);
