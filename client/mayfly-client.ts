@@ -64,6 +64,8 @@ export interface SandboxUsage {
 /** Bytes; a quota of null is no limit. */
 export interface KeyUsage {
   apiKeyId: string;
+  /** What the key may do. */
+  scopes: Scope[];
   usedBytes: number;
   quotaBytes: number | null;
   /** Of each of its sandboxes, with its snapshots. */

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { SCOPES } from '../../model/scopes.ts';
 import { type StoredPart, sumOf } from '../../model/snapshots/storage.ts';
 import { requires } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
@@ -28,6 +29,7 @@ const sandboxUsage = z
 const keyUsage = z
   .object({
     apiKeyId: z.string(),
+    scopes: z.array(z.enum(SCOPES)).openapi({ description: 'What the key that asks may do' }),
     usedBytes: z.number(),
     quotaBytes: limitOf,
     sandboxQuotaBytes: limitOf,
@@ -77,12 +79,12 @@ export function usageRoutes(app: App): void {
     return c.json({ ...answer, snapshots: snapshots.length }, 200);
   });
   app.openapi(ofKey, async (c) => {
-    const { id, diskBytes, sandboxDiskBytes } = c.get('apiKey');
+    const { id, scopes, diskBytes, sandboxDiskBytes } = c.get('apiKey');
     const own = (await c.get('deps').store.storedParts()).filter(({ apiKeyId }) => apiKeyId === id);
     const { usedBytes, workspaceBytes, snapshotBytes, workspaces, snapshots } = split(own);
     const quotas = { quotaBytes: diskBytes, sandboxQuotaBytes: sandboxDiskBytes };
     const counts = { sandboxes: workspaces.length, snapshots: snapshots.length };
-    return c.json({ apiKeyId: id, usedBytes, ...quotas, workspaceBytes, snapshotBytes, ...counts }, 200);
+    return c.json({ apiKeyId: id, scopes, usedBytes, ...quotas, workspaceBytes, snapshotBytes, ...counts }, 200);
   });
 }
 

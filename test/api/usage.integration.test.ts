@@ -27,7 +27,12 @@ it('shows what a sandbox stores, as it was measured, and what its key does', asy
     snapshotBytes: 0,
     snapshots: 0,
   });
-  expect(await jsonOf(door.call('GET', '/v1/usage'))).toMatchObject({ usedBytes: 5 * MIB, sandboxes: 1, snapshots: 0 });
+  expect(await jsonOf(door.call('GET', '/v1/usage'))).toMatchObject({
+    scopes: ['operator'],
+    usedBytes: 5 * MIB,
+    sandboxes: 1,
+    snapshots: 0,
+  });
   expect(await (await door.call('GET', '/metrics')).text()).toContain(
     `mayfly_stored_bytes{host="kvm-1",kind="workspace"} ${5 * MIB}`,
   );
