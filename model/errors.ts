@@ -4,6 +4,7 @@ import { CAPTURE_ERRORS } from './errors/capture-errors.ts';
 import { COMMAND_ERRORS } from './errors/command-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
 import { HOST_ERRORS } from './errors/host-errors.ts';
+import { IMAGE_ERRORS } from './errors/image-errors.ts';
 import { REQUEST_ERRORS } from './errors/request-errors.ts';
 import { SAGA_ERRORS } from './errors/saga-errors.ts';
 import { SANDBOX_ERRORS } from './errors/sandbox-errors.ts';
@@ -26,6 +27,7 @@ export const ERRORS_BY_NOUN = {
   Sources: SOURCE_ERRORS,
   Captures: CAPTURE_ERRORS,
   'Templates and pools': TEMPLATE_ERRORS,
+  Images: IMAGE_ERRORS,
   'Hosts and guests': HOST_ERRORS,
   'Sagas and what Mayfly stands on': SAGA_ERRORS,
 } as const;
@@ -41,6 +43,7 @@ export const ERRORS = {
   ...SOURCE_ERRORS,
   ...CAPTURE_ERRORS,
   ...TEMPLATE_ERRORS,
+  ...IMAGE_ERRORS,
   ...HOST_ERRORS,
   ...SAGA_ERRORS,
 } as const;

@@ -63,6 +63,14 @@ export const LIMITS = {
   },
   /** 1 to so many of `A-Za-z0-9._-`, the first no dot and no dash. */
   snapshotName: { maxLength: 63 },
+  image: {
+    dockerfileBytes: 1_048_576,
+    /** Of all stages that are needed. */
+    steps: 200,
+    /** Files, folders and links of a context. */
+    contextEntries: 50_000,
+    contextBytes: 2_147_483_648,
+  },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },
   /** Sandboxes made from a snapshot by one request. */

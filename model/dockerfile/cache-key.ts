@@ -1,0 +1,44 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import type { Placed } from './context.ts';
+import type { CopyStep, Step } from './plan.ts';
+
+/** Whatever changes what a step does changes this. */
+const FORM = 'mayfly-image-step-1';
+
+/** Where all keys of a build begin: another project, or another content of its source, has others. */
+export function originKey(project: string, content: string): string {
+  return digest([FORM, project, content]);
+}
+
+/**
+ * What a step makes of what its parent made: of the same, the same. In it are the instruction after substitution, the
+ * variables that it is given, and what is copied, by paths, types, modes, bytes and what links say. No times, no secrets.
+ */
+export function stepKey(parent: string, step: Step, placed: readonly Placed[], fromKey: string | null): string {
+  switch (step.kind) {
+    case 'workdir':
+      return digest([parent, 'workdir', step.path]);
+    case 'run': {
+      const { argv, stdin, env, cwd, user, secrets } = step;
+      const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
+      return digest([parent, 'run', argv, stdin, variables, cwd, user, secrets.map(({ id, target }) => [id, target])]);
+    }
+    case 'copy':
+      return digest([parent, 'copy', ...copied(step, placed, fromKey)]);
+  }
+}
+
+function copied({ target, owner, mode, inline, sources }: CopyStep, placed: readonly Placed[], from: string | null) {
+  const things = placed.map(({ as, entry: { path, type, mode: own, size, digest: bytes, link } }) => {
+    // the name of a single file is its own where the target turns out to be a folder
+    const name = as === '' ? path.split('/').at(-1) : as;
+    return [as === '', name, type, own, size, bytes, link];
+  });
+  const files = inline.map(({ name, content }) => [name, content]);
+  return [target, owner, mode, from, from === null ? null : sources, files, things];
+}
+
+function digest(value: unknown): string {
+  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(value))));
+}

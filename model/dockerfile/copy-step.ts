@@ -1,0 +1,81 @@
+import { textOf } from './heredocs.ts';
+import type { Instruction } from './instructions.ts';
+import { absolute } from './paths.ts';
+import type { CopyStep, Settings } from './plan.ts';
+import { refusedAt } from './refusal.ts';
+import { expanded, splitWords, type Variables } from './words.ts';
+
+const REMOTE = /^(?:https?:\/\/|git@|git:\/\/|ssh:\/\/)/i;
+const ARCHIVE = /\.(?:tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz|zst))$/i;
+
+/**
+ * What a COPY, or an ADD of files that are there, puts where.
+ * @param stageOf the place of a stage that came before; null: there is none
+ * @throws MayflyError dockerfile_unsupported
+ */
+export function copyStep(
+  instruction: Instruction,
+  settings: Settings,
+  variables: Variables,
+  stageOf: (name: string) => number | null,
+): CopyStep {
+  const { line, text, keyword, json, heredocs } = instruction;
+  const words = (json ?? splitWords(text, instruction)).filter((word) => !heredocs.some((each) => each.word === word));
+  const paths = words.map((word) => expanded(word, variables, instruction));
+  const target = paths.pop();
+  if (target === undefined || paths.length + heredocs.length === 0) {
+    throw refusedAt(line, `${keyword} needs what is copied, and to where`);
+  }
+  if (paths.length + heredocs.length > 1 && !/(?:^|\/)\.?$/.test(target)) {
+    throw refusedAt(line, `several things are copied to ${JSON.stringify(target)}, which does not end with /`);
+  }
+  for (const path of keyword === 'ADD' ? paths : []) refuseForeign(path, line);
+  const flags = flagsOf(instruction, variables);
+  const from = flags.from === null ? null : stageOf(flags.from);
+  if (flags.from !== null && from === null) {
+    throw refusedAt(line, `no stage before is called ${JSON.stringify(flags.from)}; other images are not read`);
+  }
+  const inline = heredocs.map((heredoc) => {
+    const content = textOf(heredoc);
+    return { name: heredoc.name, content: heredoc.expands ? withVariables(content, variables, line) : content };
+  });
+  return {
+    kind: 'copy',
+    line,
+    text: `${keyword} ${text}`,
+    sources: paths,
+    inline,
+    from,
+    target: absolute(target, settings.workdir),
+    owner: flags.chown,
+    mode: flags.chmod,
+  };
+}
+
+/** Quotes in a file are its own. */
+function withVariables(content: string, variables: Variables, line: number): string {
+  return expanded(content.replace(/["']/g, '\\$&'), variables, { line, escaper: '\\' });
+}
+
+function flagsOf(instruction: Instruction, variables: Variables) {
+  const found: Record<'from' | 'chown' | 'chmod', string | null> = { from: null, chown: null, chmod: null };
+  const { line, keyword, flags } = instruction;
+  for (const { name, value } of flags) {
+    const isKnown = name === 'chown' || name === 'chmod' || (name === 'from' && keyword === 'COPY');
+    if (!isKnown || !value) throw refusedAt(line, `${keyword} --${name}${value ? `=${value}` : ''} is not done here`);
+    found[name] = expanded(value, variables, instruction);
+  }
+  if (found.chmod !== null && !/^[0-7]{1,4}$/.test(found.chmod)) {
+    throw refusedAt(line, `--chmod=${found.chmod} is not octal`);
+  }
+  if (found.chown !== null && !/^[A-Za-z0-9_][A-Za-z0-9_.-]*(?::[A-Za-z0-9_][A-Za-z0-9_.-]*)?$/.test(found.chown)) {
+    throw refusedAt(line, `--chown=${found.chown} is not user or user:group`);
+  }
+  return found;
+}
+
+/** What COPY would not do: ADD fetches, and unpacks. */
+function refuseForeign(path: string, line: number): void {
+  if (REMOTE.test(path)) throw refusedAt(line, `ADD fetches nothing here: ${JSON.stringify(path)}; RUN can`);
+  if (ARCHIVE.test(path)) throw refusedAt(line, `ADD unpacks nothing here: ${JSON.stringify(path)}; COPY and RUN can`);
+}

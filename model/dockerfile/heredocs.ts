@@ -1,0 +1,47 @@
+import type { Lines } from './lines.ts';
+import { refusedAt } from './refusal.ts';
+import { expanded, type Reading, splitWords } from './words.ts';
+
+/** Lines that follow an instruction, up to the one that is its name. */
+export interface Heredoc {
+  /** The word that it is asked for by, `<<-EOF`. */
+  word: string;
+  name: string;
+  content: string;
+  /** Its variables are replaced: no part of its name is quoted. */
+  expands: boolean;
+  /** `<<-`: tabs before each line are not meant. */
+  isIndented: boolean;
+}
+
+const HEREDOC = /^(\d*)<<(-?)([^<]*)$/;
+
+/** Those that a line asks for, read from the lines behind it. @throws MayflyError dockerfile_unsupported */
+export function heredocsOf(text: string, reading: Reading, lines: Lines): Heredoc[] {
+  if (!text.includes('<<')) return [];
+  const found: Heredoc[] = [];
+  for (const word of splitWords(text, reading)) {
+    const [, descriptor = '', dash, quoted = ''] = HEREDOC.exec(word) ?? [];
+    if (quoted === '') continue;
+    const name = expanded(quoted.replaceAll('$', '\\$'), {}, { ...reading, escaper: '\\' });
+    const isIndented = dash === '-';
+    const content = contentOf(name, isIndented, reading, lines);
+    if (descriptor !== '' && descriptor !== '0') throw refusedAt(reading.line, `a heredoc of descriptor ${descriptor}`);
+    found.push({ word, name, content, expands: name === quoted, isIndented });
+  }
+  return found;
+}
+
+function contentOf(name: string, isIndented: boolean, { line }: Reading, lines: Lines): string {
+  let content = '';
+  for (let next = lines.next(); next !== null; next = lines.next()) {
+    if ((isIndented ? next.replace(/^\t+/, '') : next) === name) return content;
+    content += `${next}\n`;
+  }
+  throw refusedAt(line, `the heredoc ${JSON.stringify(name)} does not end`);
+}
+
+/** As it is meant: without the tabs of `<<-`. */
+export function textOf({ content, isIndented }: Heredoc): string {
+  return isIndented ? content.replace(/^\t+/gm, '') : content;
+}

@@ -1,0 +1,125 @@
+import { type Heredoc, heredocsOf } from './heredocs.ts';
+import { Lines } from './lines.ts';
+import { refusedAt } from './refusal.ts';
+import { type Reading, splitWords } from './words.ts';
+
+/** One instruction as it is written: lines joined, comments gone, nothing replaced. */
+export interface Instruction extends Reading {
+  keyword: string;
+  /** `--name=value`, before the rest. */
+  flags: { name: string; value: string | null }[];
+  /** What follows the flags. */
+  text: string;
+  /** Of the JSON form; null in any other. */
+  json: string[] | null;
+  heredocs: Heredoc[];
+}
+
+const DIRECTIVE = /^#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.*?)\s*$/;
+const COMMENT = /^\s*#/;
+const FLAG = /^--([A-Za-z][A-Za-z0-9-]*)(?:=(.*))?$/s;
+const WITH_HEREDOC = new Set(['ADD', 'COPY', 'RUN']);
+const WITH_JSON = new Set(['ADD', 'CMD', 'COPY', 'ENTRYPOINT', 'RUN', 'SHELL', 'VOLUME']);
+const KEYWORDS = new Set(
+  (
+    'ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN SHELL STOPSIGNAL USER ' +
+    'VOLUME WORKDIR'
+  ).split(' '),
+);
+
+/**
+ * The instructions of a Dockerfile, as Docker's own reader takes it apart: line by line, so that what stands in a heredoc
+ * is never an instruction.
+ * @throws MayflyError dockerfile_unsupported
+ */
+export function instructionsOf(dockerfile: string): Instruction[] {
+  const lines = new Lines(dockerfile.replace(/^\uFEFF/, '').split(/\r?\n/));
+  const escaper = escaperOf(lines);
+  const found: Instruction[] = [];
+  for (let line = lines.next(); line !== null; line = lines.next()) {
+    if (COMMENT.test(line) || line.trim() === '') continue;
+    const reading = { line: lines.number, escaper };
+    const text = joined(line, lines, escaper);
+    if (text.trim() !== '') found.push(instructionOf(text, reading, lines));
+  }
+  return found;
+}
+
+/** Directives stand before anything else, each once; `syntax` would be another program. */
+function escaperOf(lines: Lines): string {
+  const seen = new Map<string, string>();
+  for (let line = lines.next(); line !== null; line = lines.next()) {
+    const [, key, value = ''] = DIRECTIVE.exec(line) ?? [];
+    const name = key?.toLowerCase();
+    if (name === undefined || !['escape', 'syntax', 'check'].includes(name)) {
+      lines.back();
+      break;
+    }
+    if (seen.has(name)) throw refusedAt(lines.number, `the directive ${name} is there twice`);
+    seen.set(name, value);
+    if (name === 'escape' && value !== '\\' && value !== '`') throw refusedAt(lines.number, 'escape is `\\` or "`"');
+    if (name === 'syntax' && !/^docker\/dockerfile:1(?:\.\d+)*$/.test(value)) {
+      throw refusedAt(lines.number, `the syntax ${JSON.stringify(value)} is not known here`);
+    }
+  }
+  return seen.get('escape') ?? '\\';
+}
+
+/** With the lines that go on with it; comments and empty lines between them are left out. */
+function joined(first: string, lines: Lines, escaper: string): string {
+  let [text, goesOn] = continued(first.trimStart(), escaper);
+  while (goesOn) {
+    const line = lines.next();
+    if (line === null) break;
+    if (COMMENT.test(line) || line.trim() === '') continue;
+    let more: string;
+    [more, goesOn] = continued(line, escaper);
+    text += more;
+  }
+  return text;
+}
+
+/** Two escapes at the end are one, and no continuation. */
+function continued(line: string, escaper: string): [text: string, goesOn: boolean] {
+  const end = line.replace(/[ \t]+$/, '');
+  const isContinued = end.endsWith(escaper) && !end.slice(0, -1).endsWith(escaper);
+  return isContinued ? [end.slice(0, -1), true] : [line, false];
+}
+
+function instructionOf(all: string, reading: Reading, lines: Lines): Instruction {
+  const [, word = '', rest = ''] = /^(\S+)\s*([\s\S]*)$/.exec(all.trim()) ?? [];
+  const keyword = word.toUpperCase();
+  if (!KEYWORDS.has(keyword)) throw refusedAt(reading.line, `${JSON.stringify(word)} is no instruction`);
+  const { flags, text } = flagsOf(rest, reading);
+  const json = WITH_JSON.has(keyword) ? jsonOf(text, reading) : null;
+  const heredocs = WITH_HEREDOC.has(keyword) && json === null ? heredocsOf(text, reading, lines) : [];
+  if (text === '') throw refusedAt(reading.line, `${keyword} says nothing`);
+  return { ...reading, keyword, flags, text, json, heredocs };
+}
+
+function flagsOf(rest: string, reading: Reading): Pick<Instruction, 'flags' | 'text'> {
+  const flags: Instruction['flags'] = [];
+  let text = rest;
+  while (text.startsWith('--')) {
+    const [word = ''] = splitWords(text, reading);
+    const [, name, value = null] = FLAG.exec(word) ?? [];
+    if (name === undefined) break;
+    flags.push({ name, value });
+    text = text.slice(text.indexOf(word) + word.length).trimStart();
+  }
+  return { flags, text };
+}
+
+/** What is not JSON is the shell form. */
+function jsonOf(text: string, { line }: Reading): string[] | null {
+  if (!text.startsWith('[')) return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(value)) return null;
+  if (!value.every((each) => typeof each === 'string')) throw refusedAt(line, 'the JSON form takes strings alone');
+  return value;
+}

@@ -1,0 +1,18 @@
+/** The lines of a text, one after the other. */
+export class Lines {
+  /** Of the line that was read last, from 1. */
+  number = 0;
+
+  constructor(private readonly all: readonly string[]) {}
+
+  next(): string | null {
+    const line = this.all[this.number];
+    if (line === undefined) return null;
+    this.number += 1;
+    return line;
+  }
+
+  back(): void {
+    this.number -= 1;
+  }
+}
