@@ -21,12 +21,12 @@ export async function recordDecided(deps: Deps, approval: ApprovalRecord): Promi
   await record(deps, approval, kind, decidedBy, decidedAt, { digest, reason });
 }
 
-/** What it was used for, after what came before. @throws MayflyError temporal_unavailable */
+/** What it was used for, and who let it be: also when that could not be told by itself. @throws MayflyError temporal_unavailable */
 export async function recordUsed(deps: Deps, approval: ApprovalRecord): Promise<void> {
-  const { askedBy, digest, usedAt, usedFor } = approval;
+  const { askedBy, askedAt, decidedBy, decidedAt, digest, usedAt, usedFor } = approval;
   if (usedAt === null) return;
-  await recordDecided(deps, approval);
-  await record(deps, approval, 'approval.used', askedBy, usedAt, { digest, usedFor });
+  const detail = { digest, usedFor, askedAt, decidedBy, decidedAt };
+  await record(deps, approval, 'approval.used', askedBy, usedAt, detail);
 }
 
 /** A repetition is the same event: nothing of it but what the approval says. */

@@ -156,8 +156,9 @@ function approvalOf(
  */
 async function ensureAsked(deps: RequestDeps, asked: ApprovalRecord): Promise<ApprovalRecord> {
   const { approvals } = deps.store;
-  const isFirst = await approvals.create(asked);
-  const record = isFirst ? asked : await approvals.get(asked.id);
+  const present = await approvals.get(asked.id);
+  const isFirst = present === null && (await approvals.create(asked));
+  const record = isFirst ? asked : (present ?? (await approvals.get(asked.id)));
   if (record?.digest !== asked.digest) {
     const why = 'What it is made of, its settings or who asks are not as they were when that was asked for';
     throw new MayflyError('approval_stale', `${asked.id} is of another request. ${why}.`);
