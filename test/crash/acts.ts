@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { MayflyApiError } from '../../client/http/api-error.ts';
+import { APPROVED_CREATE } from './approving.ts';
 import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
 import type { TriedSaga } from './cells.ts';
 import { insisting } from './insisting.ts';
@@ -25,6 +26,7 @@ export const ACTS: Record<TriedSaga, Act> = {
         return (await ask(() => stage.client.getSandbox(id))).state; // what was answered with 202 always is
       }, 'running'),
   },
+  'approved create': APPROVED_CREATE,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,

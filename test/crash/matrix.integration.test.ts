@@ -15,6 +15,7 @@ const CELLS = [
   'destroy/lookAgain.after/temporal',
   'claim/recordClaim.after/store',
   'claim a shared one/admitClaim.after/control',
+  'approved create/rememberEvent.after/api',
 ];
 
 let root: string;

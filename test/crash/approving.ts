@@ -1,0 +1,46 @@
+import { ApprovalNeededError } from '../../client/http/api-error.ts';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { ask, outcomeOf } from './asking.ts';
+import type { Act, Stage } from './stage.ts';
+import { wish } from './stage.ts';
+
+/** Holds for what no other act asks for. */
+const RULES = [{ name: 'internet-is-asked-for', when: { egress: 'internet' }, effect: 'ask' }] as const;
+
+/** Who decides on each stage, made before anything is asked for. */
+const deciders = new WeakMap<Stage, MayflyClient>();
+
+async function deciderOf(stage: Stage): Promise<MayflyClient> {
+  const known = deciders.get(stage);
+  if (known) return known;
+  await ask(() => stage.client.approvals.setPolicy(RULES));
+  const { secret } = await ask((o) => stage.client.createKey({ name: 'decider', scopes: ['approvals:decide'] }, o));
+  const decider = new MayflyClient({ baseUrl: stage.mayfly.apiUrl, apiKey: secret });
+  deciders.set(stage, decider);
+  return decider;
+}
+
+/** A create that somebody else approves: once, by whatever dies before it is asked for, decided, used or begun. */
+export const APPROVED_CREATE: Act = {
+  prepare: async (stage) => {
+    await deciderOf(stage);
+    return [];
+  },
+  run: (stage, _ids, key) =>
+    outcomeOf(async () => {
+      const { approvals } = await deciderOf(stage);
+      const wanted = { ...wish(stage), network: { egress: 'internet' as const } };
+      try {
+        await ask((o) => stage.client.createSandbox(wanted, { ...o, waitSeconds: 0 }), key);
+      } catch (error) {
+        if (!(error instanceof ApprovalNeededError)) throw error;
+        const { id, digest } = error.approval;
+        await ask(() => approvals.approve(id, { digest }));
+      }
+      const { id, createdBy } = await ask((o) => stage.client.createSandbox(wanted, o), key);
+      const { approvalId = '' } = createdBy;
+      const { state, usedFor } = await ask(() => approvals.get(approvalId));
+      if (state !== 'used' || usedFor !== id) return `${approvalId} is ${state} for ${usedFor}`;
+      return (await ask(() => stage.client.getSandbox(id))).state;
+    }, 'running'),
+};
