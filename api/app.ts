@@ -32,6 +32,7 @@ import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
 import { claimCounter } from './monitoring/pool-metrics.ts';
 import { poolRoutes } from './pools/pools.ts';
+import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
 import { pauseRoutes } from './sandboxes/pause.ts';
@@ -74,6 +75,7 @@ export function createApp(deps: AppDeps): App {
   commandRoutes(app);
   commandEventRoutes(app, streams);
   fileRoutes(app);
+  portRoutes(app);
   usageRoutes(app);
   auditRoutes(app);
   hostRoutes(app, deps);

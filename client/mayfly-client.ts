@@ -15,6 +15,7 @@ import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import { Pools } from './pools.ts';
+import { Ports } from './ports.ts';
 import { Projects } from './projects.ts';
 import { Snapshots } from './snapshots.ts';
 import { type Source, Sources } from './sources.ts';
@@ -101,6 +102,8 @@ export class MayflyClient {
   readonly commands: Commands;
   /** Files in sandboxes. */
   readonly files: Files;
+  /** Ports of sandboxes. */
+  readonly ports: Ports;
   /** Certificates that open sandboxes. */
   readonly credentials: Credentials;
   /** What is saved of sandboxes. */
@@ -123,6 +126,7 @@ export class MayflyClient {
     this.#transport = new Transport(options);
     this.commands = new Commands(this.#transport);
     this.files = new Files(this.#transport);
+    this.ports = new Ports(this.#transport);
     this.credentials = new Credentials(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
     this.captures = new Captures(this.#transport);

@@ -5,6 +5,7 @@ import { COMMAND_ERRORS } from './errors/command-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
 import { HOST_ERRORS } from './errors/host-errors.ts';
 import { IMAGE_ERRORS } from './errors/image-errors.ts';
+import { PORT_ERRORS } from './errors/port-errors.ts';
 import { REQUEST_ERRORS } from './errors/request-errors.ts';
 import { SAGA_ERRORS } from './errors/saga-errors.ts';
 import { SANDBOX_ERRORS } from './errors/sandbox-errors.ts';
@@ -24,6 +25,7 @@ export const ERRORS_BY_NOUN = {
   Snapshots: SNAPSHOT_ERRORS,
   Commands: COMMAND_ERRORS,
   Files: FILE_ERRORS,
+  Ports: PORT_ERRORS,
   Sources: SOURCE_ERRORS,
   Captures: CAPTURE_ERRORS,
   'Templates and pools': TEMPLATE_ERRORS,
@@ -40,6 +42,7 @@ export const ERRORS = {
   ...SNAPSHOT_ERRORS,
   ...COMMAND_ERRORS,
   ...FILE_ERRORS,
+  ...PORT_ERRORS,
   ...SOURCE_ERRORS,
   ...CAPTURE_ERRORS,
   ...TEMPLATE_ERRORS,

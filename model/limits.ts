@@ -101,6 +101,10 @@ export const LIMITS = {
     ruleNameLength: 63,
     patternLength: 256,
   },
+  ports: {
+    /** Open to one port of a sandbox at once; one more is refused with 429. */
+    connections: 100,
+  },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },
   certificateSeconds: { min: 60, max: 3_600, default: 1_800 },

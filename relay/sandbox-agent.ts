@@ -40,6 +40,8 @@ const GUEST_CODES: ReadonlySet<ErrorCode> = new Set([
   'file_conflict',
   'file_forbidden',
   'guest_disk_full',
+  'port_closed',
+  'port_refused',
   'range_not_satisfiable',
   'too_many_requests',
 ] as const);
@@ -48,7 +50,7 @@ const MESSAGE_CHARACTERS = 1_000;
 const Refusal = z.object({ code: z.string(), message: z.string() });
 
 /** Who knows the way to an agent. */
-interface Agents {
+export interface Agents {
   agent(sandboxId: string, context: StepContext): Promise<Pick<AgentSession, 'request'>>;
 }
 
@@ -80,7 +82,8 @@ function target(exchange: Exchange): { sandboxId: string; method: AgentRequest['
   return { sandboxId, method, path: query < 0 ? path : path + exchange.target.slice(query) };
 }
 
-async function passBack({ response, method, signal }: Exchange, answer: AgentResponse): Promise<void> {
+/** Answers as the agent has answered, as far as that makes sense. */
+export async function passBack({ response, method, signal }: Exchange, answer: AgentResponse): Promise<void> {
   const { status, headers, body } = answer;
   const isLength = headers['content-length'] === undefined || /^\d{1,15}$/.test(headers['content-length']);
   if (status < 200 || status > 599 || !isLength) {

@@ -5,7 +5,7 @@ import type { Env, RequestDeps } from '../http/context.ts';
 import { FilePath } from '../http/file-path.ts';
 import { type GuestRequest, refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
-
+import { inUse } from '../resources/in-use.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
@@ -52,23 +52,11 @@ export class FileAccess {
       if (value !== undefined) parameters.set(name, String(value));
     }
     const path = `/sandboxes/${this.sandboxId}/agent/v1/${route}?${parameters.toString()}`;
-    const body = init.body instanceof ReadableStream ? this.#inUse(init.body) : init.body;
+    const body = init.body instanceof ReadableStream ? inUse(this.deps, this.sandboxId, init.body) : init.body;
     const request = { method, signal: this.signal, ...init, ...(body && { body }) };
     const response = await this.deps.guests.request(this.hostId, path, request);
     const { status, headers } = response;
-    return new Response(response.body && this.#inUse(response.body), { status, headers });
-  }
-
-  /** The same bytes; while some come, the sandbox is not idle. */
-  #inUse(bytes: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    const { deps, sandboxId } = this;
-    async function* touching() {
-      for await (const chunk of bytes) {
-        deps.store.activity.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
-        yield chunk;
-      }
-    }
-    return ReadableStream.from(touching());
+    return new Response(response.body && inUse(this.deps, this.sandboxId, response.body), { status, headers });
   }
 }
 

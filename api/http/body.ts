@@ -2,10 +2,10 @@ import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import { MayflyError } from '../../model/errors.ts';
 import type { Env } from './context.ts';
-import { isFilePath } from './file-path.ts';
+import { hasStreamedBody } from './streamed-body.ts';
 
 /**
- * For every body but the content of files, which is streamed.
+ * For every body but those that are streamed.
  * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
  */
 export function limitBody(bytes: number) {
@@ -13,7 +13,7 @@ export function limitBody(bytes: number) {
     throw new MayflyError('body_too_large', `The body has more than ${bytes} bytes.`);
   };
   const limit = bodyLimit({ maxSize: bytes, onError });
-  return createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
+  return createMiddleware<Env>((c, next) => (hasStreamedBody(c.req.path) ? next() : limit(c, next)));
 }
 
 /** Standard input is bytes; a cancel, a pause, a hibernation, a resume and a withdrawal say nothing. */
@@ -30,7 +30,7 @@ const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
  */
 export const requireJson = createMiddleware<Env>(async (c, next) => {
   if (c.req.method !== 'POST' && c.req.method !== 'PATCH' && c.req.method !== 'PUT') return next();
-  if (isFilePath(c.req.path) || NOT_JSON.test(c.req.path)) return next();
+  if (hasStreamedBody(c.req.path) || NOT_JSON.test(c.req.path)) return next();
   const type = c.req.header('Content-Type');
   if (!JSON_MEDIA_TYPE.test(type ?? '')) {
     throw new MayflyError('unsupported_media_type', `The body is announced as ${type ? 'something else' : 'nothing'}.`);

@@ -15,7 +15,7 @@ interface Issue {
  */
 export const refuseInvalid: ValidationHook = (result) => {
   if (result.success) return;
-  if (result.target === 'param')
+  if (result.target === 'param' && result.error.issues.some(({ path: [name] }) => name !== 'port'))
     throw new MayflyError('invalid_id', 'The path names something that is neither an id nor a name.');
   const fields = result.error.issues.flatMap(fieldsOf);
   throw new MayflyError('invalid_request', `The ${partOf(result.target)} is not valid: ${summary(fields)}.`, {
@@ -38,7 +38,7 @@ function shown(path: string[]): string {
 }
 
 function partOf(target: string): string {
-  return target === 'json' ? 'body' : target;
+  return { json: 'body', param: 'path' }[target] ?? target;
 }
 
 function summary(fields: { field: string; problem: string }[]): string {

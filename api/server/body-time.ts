@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isFilePath } from '../http/file-path.ts';
+import { hasStreamedBody } from '../http/streamed-body.ts';
 
 /**
  * Bounds how long a request's body may take, so that who sends none holds no connection. The content of a file takes as long as
@@ -7,7 +7,7 @@ import { isFilePath } from '../http/file-path.ts';
  * @param late is called once when the body has not come in that time, milliseconds
  */
 export function boundBody(incoming: IncomingMessage, bodyMs: number, late: () => void): void {
-  if (isFilePath(incoming.url ?? '')) return;
+  if (hasStreamedBody(incoming.url ?? '')) return;
   const timer = setTimeout(() => incoming.complete || late(), bodyMs);
   for (const event of ['end', 'close']) incoming.once(event, () => clearTimeout(timer));
 }

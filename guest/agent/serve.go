@@ -15,6 +15,7 @@ import (
 	"mayfly/guest/agent/answer"
 	"mayfly/guest/agent/commands"
 	"mayfly/guest/agent/files"
+	"mayfly/guest/agent/ports"
 	"mayfly/guest/agent/sshd"
 )
 
@@ -140,6 +141,7 @@ func handlerOf(s *commands.Service, state, loginUser string) (http.Handler, erro
 		return nil, err
 	}
 	sshd.Register(mux)
+	ports.Register(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer.Error(w, answer.Refused("not_found", "The agent has nothing at %s.", strconv.Quote(r.URL.Path)))
 	})

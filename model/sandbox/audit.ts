@@ -45,6 +45,7 @@ export type AuditKind =
   | 'file.read'
   | 'file.written'
   | 'file.removed'
+  | 'port.connected'
   | 'source.prepared'
   | 'source.prepare-failed'
   | 'source.unprepared'

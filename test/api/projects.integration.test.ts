@@ -50,6 +50,9 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('readFile writeFile deleteFile', ({ sandboxes }) =>
     sandboxes.map((id) => one({ id, path: 'etc/hosts' }, { id: NEVER.sandbox, path: 'etc/hosts' })),
   ),
+  ...every('connectPort', ({ sandboxes }) =>
+    sandboxes.map((id) => one({ id, port: '8080' }, { id: NEVER.sandbox, port: '8080' })),
+  ),
   restoreSandbox: ({ sandboxes, snapshots, own }) => [
     ...sandboxes.map((id) => one({ id }, { id: NEVER.sandbox })),
     ...snapshots.map((snapshotId) => withBody({ id: own.sandbox }, { snapshotId }, { snapshotId: NEVER.snapshot })),

@@ -1,10 +1,13 @@
 // @module-tag full
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Exchange, openApiDocument, recordedExchanges } from '../../api/description/openapi.ts';
 import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { END } from '../../model/ports/pieces.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import { Described } from '../support/described.ts';
 import { TestDoor } from '../support/door.ts';
@@ -95,6 +98,16 @@ async function commandsAndFiles(id: string): Promise<void> {
   await ask('readFile', { id, path });
   await ask('readFile', { id, path }, { headers: { Range: 'bytes=0-2' } });
   await ask('readFile', { id, path: 'tmp/notes' });
+}
+
+async function ports(id: string): Promise<void> {
+  const server = createServer((socket) => socket.end('hello'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = String((server.address() as AddressInfo).port);
+  const headers = { 'Content-Type': 'application/octet-stream' };
+  await ask('connectPort', { id, port }, { body: Buffer.from(END), headers });
+  server.close();
 }
 
 async function credentials(id: string): Promise<void> {
@@ -249,6 +262,7 @@ beforeAll(async () => {
   await ask('getSandbox', { id });
   await ask('updateSandbox', { id }, { body: { ttlSeconds: 1_800, metadata: { task: 'test' } } });
   await commandsAndFiles(id);
+  await ports(id);
   await credentials(id);
   await approvals(id);
   await ask('pauseSandbox', { id });

@@ -22,6 +22,7 @@ const NOT_HERE: [RegExp, string][] = [
   [/deploy\/temporal\/certificates\.sh /, 'makes a CA and certificates in /etc; worker/temporal-tls.integration'],
   [/--boot template|mayfly template make/, 'wakes real machines; worker/template.e2e'],
   [/mayfly (?:policy set|approval (?:show|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
+  [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],
   [/mayfly mcp\b/, 'lives as long as its input; mcp/mcp-stdio.integration'],
   [/^npm run fuzz/, 'ten minutes, by hand'],
   [/^npm run demo/, 'a VM of its own; cli/demo.integration'],

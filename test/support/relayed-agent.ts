@@ -12,6 +12,7 @@ import { AgentSession } from '../../host/guest/agent-session.ts';
 import type { GuestConnections } from '../../host/guest/connections.ts';
 import { CertClient } from '../../host/ssh/cert-client.ts';
 import { RelayClient } from '../../relay/client.ts';
+import { portsRoute } from '../../relay/ports.ts';
 import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
 import { startRelay } from '../../relay/server.ts';
 import { agentFolder } from './agent-folder.ts';
@@ -40,7 +41,7 @@ export async function startRelayedAgent(loginUser = 'nobody'): Promise<RelayedAg
     return session;
   };
   const connections = { agent: connected } as unknown as GuestConnections;
-  const routes = { sandboxes: sandboxAgentRoute(connections) };
+  const routes = { sandboxes: sandboxAgentRoute(connections), ports: portsRoute(connections) };
   const relay = await startRelay({ address: '127.0.0.1', port: 0, routes, logger: pino({ level: 'silent' }) });
   const address = { url: relay.url, key: relay.key.toString('hex') };
   const guests = new RelayClient({ hosts: { relayOf: async () => address, get: async () => null } } as never);

@@ -8,6 +8,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { CertificateInput } from '../../model/sandbox/certificate.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import { commandsRoute } from '../../relay/commands.ts';
+import { portsRoute } from '../../relay/ports.ts';
 import { type ResidueRemoval, residueRoute } from '../../relay/residue.ts';
 import { sandboxAgentRoute } from '../../relay/sandbox-agent.ts';
 import { type Relay, startRelay } from '../../relay/server.ts';
@@ -64,6 +65,7 @@ export class HostGuests {
       routes: {
         commands: commandsRoute({ store, guests, commandRuns }),
         sandboxes: sandboxAgentRoute(guests),
+        ports: portsRoute(guests),
         snapshots: snapshotsRoute(machine.hypervisor.snapshots),
         residue: residueRoute(removal),
         sources: sourceRoute(this.#sourceRelay()),

@@ -23,6 +23,8 @@ var statuses = map[string]int{
 	"file_conflict":          http.StatusConflict,
 	"file_forbidden":         http.StatusForbidden,
 	"guest_disk_full":        http.StatusInsufficientStorage,
+	"port_closed":            http.StatusBadGateway,
+	"port_refused":           http.StatusUnprocessableEntity,
 	"range_not_satisfiable":  http.StatusRequestedRangeNotSatisfiable,
 	"too_many_requests":      http.StatusTooManyRequests,
 	"internal":               http.StatusInternalServerError,

@@ -1,0 +1,16 @@
+import type { RequestDeps } from '../http/context.ts';
+
+/** The same bytes; while some come, the sandbox is not idle. */
+export function inUse(
+  { store }: Pick<RequestDeps, 'store'>,
+  sandboxId: string,
+  bytes: ReadableStream<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  async function* touching() {
+    for await (const chunk of bytes) {
+      store.activity.touch(sandboxId).catch(() => {}); // with the store away nobody can find out that it is idle
+      yield chunk;
+    }
+  }
+  return ReadableStream.from(touching());
+}

@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type ArgsDef, defineCommand } from 'citty';
+import { MayflyApiError } from '../../client/http/api-error.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { checkArguments, idOrName, JSON_OPTION } from '../terminal/arguments.ts';
+import { CliError, usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT, type ExitCode } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { carry } from './forwarded-connection.ts';
+
+const ARGS = {
+  id: { type: 'positional', description: 'Id or name of a sandbox', required: true },
+  ports: { type: 'positional', description: '<local>:<remote>, or one number for both; any number of them' },
+  address: { type: 'string', description: 'Where to listen on this machine', default: '127.0.0.1' },
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+const PAIR = /^(?:(\d{1,5}):)?([1-9]\d{0,4})$/;
+const OVER: ReadonlySet<string> = new Set(['sandbox_ended', 'sandbox_not_found', 'unauthenticated', 'forbidden']);
+
+interface Pair {
+  local: number;
+  remote: number;
+}
+
+/** `mayfly port forward`: ports of this machine that lead to ports of a sandbox's loopback, until Ctrl-C. */
+export function forwardCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'forward', description: 'Let ports of this machine lead to ports of a sandbox, until Ctrl-C' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      const pairs = (checkArguments(rawArgs, ARGS, ['ports']).get('ports') ?? []).map(pairOf);
+      if (pairs.length === 0) throw usageError('give at least one <local>:<remote>');
+      const client = connect(io);
+      const { id } = await client.getSandbox(idOrName(args.id), { signal: io.signal });
+      const forwarding = new Forwarding(io, client, id);
+      try {
+        for (const pair of pairs) {
+          const address = await forwarding.listen(args.address, pair);
+          if (args.json) io.printJson({ ...address, sandboxId: id, port: pair.remote });
+          else io.note(`${shown(address)} leads to port ${pair.remote} of ${id}; Ctrl-C ends it`);
+        }
+        return await forwarding.over();
+      } finally {
+        forwarding.close();
+      }
+    },
+  });
+}
+
+function pairOf(text: string): Pair {
+  const [, local, remote] = PAIR.exec(text) ?? [];
+  const pair = { local: Number(local ?? remote), remote: Number(remote) };
+  if (pair.local <= 65_535 && pair.remote <= 65_535) return pair;
+  throw usageError(`${JSON.stringify(text)} is not <local>:<remote>`, 'Such as 8080:3000; local 0 takes a free port.');
+}
+
+function shown({ address, localPort }: { address: string; localPort: number }): string {
+  return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
+}
+
+class Forwarding {
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+  readonly #stop = new AbortController();
+
+  constructor(
+    private readonly io: Io,
+    private readonly client: MayflyClient,
+    private readonly sandboxId: string,
+  ) {}
+
+  /** @throws CliError when it cannot listen there */
+  async listen(address: string, { local, remote }: Pair): Promise<{ address: string; localPort: number }> {
+    const server = createServer({ allowHalfOpen: true }, (socket) => void this.#carry(socket, remote));
+    server.maxConnections = LIMITS.ports.connections;
+    this.#servers.push(server);
+    server.listen(local, address);
+    try {
+      await once(server, 'listening', { signal: this.io.signal });
+    } catch (cause) {
+      this.io.signal.throwIfAborted();
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new CliError(EXIT.failed, `Port ${local} cannot be listened at`, why, 'Take another one, or 0 for any.');
+    }
+    const bound = server.address() as AddressInfo;
+    return { address: bound.address, localPort: bound.port };
+  }
+
+  /** Until Ctrl-C, or until there is nothing to lead to. */
+  async over(): Promise<ExitCode> {
+    const either = AbortSignal.any([this.io.signal, this.#stop.signal]);
+    if (!either.aborted) await once(either, 'abort');
+    if (!this.#stop.signal.aborted) return EXIT.ok;
+    throw this.#stop.signal.reason;
+  }
+
+  close(): void {
+    for (const server of this.#servers) server.close();
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  async #carry(socket: Socket, port: number): Promise<void> {
+    const { io, sandboxId, client } = this;
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    try {
+      await carry(socket, client.ports, { sandboxId, port, signal: io.signal });
+    } catch (error) {
+      if (io.signal.aborted) return;
+      if (error instanceof MayflyApiError && OVER.has(error.problem.code)) return this.#stop.abort(error);
+      io.note(`port ${port}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}
