@@ -3,6 +3,7 @@ import { MayflyError } from '../model/errors.ts';
 import {
   isCaptureId,
   isHostId,
+  isImageId,
   isInstallationId,
   isOperationId,
   isSandboxId,
@@ -23,6 +24,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   parentSnapshotId: isSnapshotId,
   captureId: isCaptureId,
   sourceId: isSourceId,
+  imageId: isImageId,
   operationId: isOperationId,
   restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // of its undo: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,

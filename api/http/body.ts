@@ -17,7 +17,8 @@ export function limitBody(bytes: number) {
 }
 
 /** Standard input is bytes; a cancel, a pause, a hibernation and a resume say nothing. */
-const NOT_JSON = /^\/v1\/sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)$/;
+const NOT_JSON =
+  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|images\/[^/]+\/cancel)$/;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 /** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */
