@@ -4,6 +4,7 @@ import type { Reconciliation } from '../sagas/reconciliation.ts';
 import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
+import { createImageActivities } from './image/image.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
 import { createMemberActivities } from './pool/members.ts';
 import { createPoolActivities } from './pool/pool.ts';
@@ -44,6 +45,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createSnapshotRecordActivities(deps),
     ...createCaptureRecordActivities(deps),
     ...createTemplateRecordActivities(deps),
+    ...createImageActivities(deps),
     ...createSandboxReconcileActivities(deps),
     ...createHostReconcileActivities(deps),
     ...createTaskReconcileActivities(deps),

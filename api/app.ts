@@ -26,6 +26,7 @@ import { dropBodyOfHead } from './http/head.ts';
 import { refuseUnknownMethod } from './http/methods.ts';
 import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
+import { imageRoutes } from './images/images.ts';
 import { type McpServerOf, mcpRoutes } from './mcp/mcp.ts';
 import { refuseForeignOrigin } from './mcp/origin.ts';
 import { healthRoutes } from './monitoring/health.ts';
@@ -82,6 +83,7 @@ export function createApp(deps: AppDeps): App {
   sourceRoutes(app);
   captureRoutes(app);
   templateRoutes(app);
+  imageRoutes(app);
   keyRoutes(app);
   projectRoutes(app, deps);
   poolRoutes(app);

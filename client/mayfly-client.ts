@@ -13,6 +13,7 @@ import { Files } from './files.ts';
 import { type EventStreamOptions, followEvents, type ServerEvent } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
+import { Images } from './images.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import { Pools } from './pools.ts';
 import { Ports } from './ports.ts';
@@ -114,6 +115,8 @@ export class MayflyClient {
   readonly sources: Sources;
   /** Memories that sandboxes wake from. */
   readonly templates: Templates;
+  /** Sources that are built of Dockerfiles. */
+  readonly images: Images;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -132,6 +135,7 @@ export class MayflyClient {
     this.captures = new Captures(this.#transport);
     this.sources = new Sources(this.#transport);
     this.templates = new Templates(this.#transport);
+    this.images = new Images(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

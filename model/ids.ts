@@ -16,6 +16,7 @@ const SNAPSHOT_ID = /^snp-[0-9a-hjkmnp-tv-z]{16}$/;
 const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
 const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const APPROVAL_ID = /^apr-[0-9a-hjkmnp-tv-z]{16}$/;
+const IMAGE_ID = /^img-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
 const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
@@ -28,11 +29,12 @@ export const ID_PATTERNS = {
   capture: CAPTURE_ID.source,
   command: COMMAND_ID.source,
   approval: APPROVAL_ID.source,
+  image: IMAGE_ID.source,
   host: HOST_ID.source,
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'ins', 'apr'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'apr', 'ins'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -71,6 +73,11 @@ export function snapshotIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for a capture. */
 export function captureIdFrom(random: Uint8Array): string {
   return `cap-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for the build of an image. */
+export function imageIdFrom(random: Uint8Array): string {
+  return `img-${crockford(random)}`;
 }
 
 /**
@@ -145,6 +152,10 @@ export function isSnapshotId(text: string): boolean {
 
 export function isCaptureId(text: string): boolean {
   return CAPTURE_ID.test(text);
+}
+
+export function isImageId(text: string): boolean {
+  return IMAGE_ID.test(text);
 }
 
 export function isOperationId(text: string): boolean {

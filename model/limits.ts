@@ -70,6 +70,11 @@ export const LIMITS = {
     /** Files, folders and links of a context. */
     contextEntries: 50_000,
     contextBytes: 2_147_483_648,
+    /** Of one step. */
+    timeoutSeconds: 1_800,
+    outputBytes: 10_485_760,
+    args: 256,
+    aliases: 64,
   },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },

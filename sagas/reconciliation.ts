@@ -1,6 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
-import type { HostForgotten, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
+import type { HostForgotten, Operation, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
 import { CONTROL_QUEUE, workflowIdOf } from '../model/sagas/queues.ts';
 import { readable } from '../model/sagas/readable.ts';
@@ -13,7 +13,7 @@ import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import { deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
-import { deleteSnapshot } from './operations.ts';
+import { deleteSnapshot, operate } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
 import { startSourceTask } from './source-tasks.ts';
@@ -96,6 +96,11 @@ export class Reconciliation {
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       staticSummary: readable(`${input.commandId} in ${input.sandboxId}`),
     });
+  }
+
+  /** Has a sandbox's own workflow begin an operation; the same id again joins the one that is there. */
+  async operate(sandboxId: string, operation: Operation): Promise<void> {
+    await operate(this.client, sandboxId, operation);
   }
 
   /** Each of these joins the same, when that runs. */

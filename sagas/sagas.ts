@@ -1,3 +1,4 @@
+import type { CancelImage, ImageInput } from '../model/image/image-saga.ts';
 import type { GaveWay, PoolClaims, PoolInput } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import type { ClaimRequest, Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
@@ -150,6 +151,13 @@ export interface Sagas {
    * @throws MayflyError sandbox_busy, sandbox_ended, sandbox_not_running when it can't be had; name_taken
    */
   claim(sandboxId: string, request: ClaimRequest): Promise<void>;
+  /**
+   * Begins a build; the same id again joins it. Resolves when Temporal has it.
+   * @returns the id of another build of that name, which runs; null: there is none
+   */
+  buildImage(input: ImageInput): Promise<string | null>;
+  /** Resolves when Temporal has the wish. */
+  cancelImage(name: string, cancel: CancelImage): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

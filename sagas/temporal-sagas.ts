@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
+import type { CancelImage, ImageInput } from '../model/image/image-saga.ts';
 import { type GaveWay, POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import {
@@ -30,6 +31,7 @@ import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
+import { buildImage, cancelImage } from './images.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import { claimMember, deletePool, type GivenUp, giveWay, setPool } from './pools.ts';
 import { Reconciliation } from './reconciliation.ts';
@@ -250,6 +252,14 @@ export class TemporalSagas implements Sagas {
 
   async removeTemplate(input: TemplateInput, templateId: string): Promise<void> {
     await this.#call(() => removeTemplate(this.#client, input, { templateId }));
+  }
+
+  async buildImage(input: ImageInput): Promise<string | null> {
+    return (await this.#call(() => buildImage(this.#client, input))) ?? null;
+  }
+
+  async cancelImage(name: string, cancel: CancelImage): Promise<void> {
+    await this.#call(() => cancelImage(this.#client, name, cancel));
   }
 
   async setPool(input: PoolInput): Promise<void> {

@@ -15,6 +15,8 @@ import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
+import { ImageLayers } from './images/image-layers.ts';
+import { Images } from './images/images.ts';
 import { bringUpToDate } from './layout.ts';
 import { McpEvents } from './mcp/mcp-events.ts';
 import { McpSessions } from './mcp/mcp-sessions.ts';
@@ -66,6 +68,8 @@ export interface Store {
   sources: Sources;
   bakedSources: BakedSources;
   templates: Templates;
+  images: Images;
+  imageLayers: ImageLayers;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -136,6 +140,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     sources: new Sources(connection, sealing),
     bakedSources: new BakedSources(connection, sealing),
     templates: new Templates(connection, sealing),
+    images: new Images(connection, sealing),
+    imageLayers: new ImageLayers(connection),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

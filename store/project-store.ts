@@ -149,6 +149,15 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       /** Those that are not gone, the newest first. */
       present: async () => (await store.templates.all(PRESENT_TEMPLATE_STATES)).filter(isOwn),
     },
+    images: {
+      create: store.images.create.bind(store.images),
+      remove: async (id: string) => void (own(await store.images.get(id)) && (await store.images.remove(id))),
+      get: async (id: string) => own(await store.images.get(id)),
+      /** Of the project whose key asks, also of operators. */
+      latest: (limit: number) => store.images.latest(project, limit),
+    },
+    /** A key of one has the project in it. */
+    imageLayers: { get: (key: string) => store.imageLayers.get(key) },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),
       named: async (name: string) => (await bakedSources.named(name)).filter(isOwn),

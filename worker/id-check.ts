@@ -4,6 +4,7 @@ import {
   isApprovalId,
   isCaptureId,
   isHostId,
+  isImageId,
   isInstallationId,
   isOperationId,
   isSandboxId,
@@ -27,6 +28,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   parentSnapshotId: isSnapshotId,
   captureId: isCaptureId,
   sourceId: isSourceId,
+  imageId: isImageId,
   operationId: isOperationId,
   restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // of its undo: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,

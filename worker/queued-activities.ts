@@ -35,6 +35,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'sandboxesOn',
   'stateOf',
   'strangersAmong',
+  'takeImageLayer',
   'takeOverSandboxes',
   'wantTemplate',
 ]);

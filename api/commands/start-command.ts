@@ -6,7 +6,12 @@ import { MayflyError } from '../../model/errors.ts';
 import type { HostRef } from '../../model/host.ts';
 import { commandIdFrom } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { CommandInputs, CommandRecord, CommandSpec } from '../../model/sandbox/command.ts';
+import {
+  type CommandInputs,
+  type CommandRecord,
+  type CommandSpec,
+  requestedCommand,
+} from '../../model/sandbox/command.ts';
 import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
 import { askPermission, type Wish } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
@@ -113,7 +118,7 @@ async function start(
   let host: HostRef;
   try {
     host = present ?? (await awake());
-    const record = requested(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
+    const record = requestedCommand(commandId, { ...host, id: sandboxId }, specOf(request), createdBy);
     // What an earlier request has written of it stays; it may have died before it came to the rest.
     await Promise.all([
       store.commands.create(record),
@@ -169,33 +174,6 @@ function specOf(request: Request): CommandSpec {
 
 function inputsOf({ env = {}, stdin = '' }: Request): CommandInputs {
   return { env, stdin: typeof stdin === 'string' ? Buffer.from(stdin) : Buffer.from(stdin.base64, 'base64') };
-}
-
-function requested(
-  id: string,
-  { id: sandboxId, hostId, installationId = null }: HostRef & { id: string },
-  spec: CommandSpec,
-  createdBy: Actor,
-): CommandRecord {
-  return {
-    id,
-    sandboxId,
-    hostId,
-    installationId,
-    spec,
-    createdBy,
-    state: 'requested',
-    requestedAt: new Date().toISOString(),
-    startedAt: null,
-    endedAt: null,
-    outcome: null,
-    exitCode: null,
-    signal: null,
-    reason: null,
-    failure: null,
-    stdout: { bytes: 0, kept: 0 },
-    stderr: { bytes: 0, kept: 0 },
-  };
 }
 
 /** Resolves when the command has ended. Its host's relay tells at once; without it the store is asked. */

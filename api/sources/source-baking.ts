@@ -159,13 +159,18 @@ function refuseAsTenant(name: string, { allowed = 'internet' }: Network, project
     const why = 'what is made of it could reach more than the capture allows that it was made of';
     throw new MayflyError('forbidden', `Only operators make a source of that snapshot: ${why}.`);
   }
+  refuseForeignName(project, name);
+}
+
+/** @throws MayflyError invalid_request */
+export function refuseForeignName(project: string, name: string): void {
   if (mayNameSource(project, name)) return;
   const problem = `must begin with \`${project}.\`, as sources of that project do`;
   throw new MayflyError('invalid_request', `The name ${problem}.`, { fields: [{ field: 'name', problem }] });
 }
 
 /** On no host, or the name would mean two things. The snapshot's own host looks once more, in the saga. @throws MayflyError source_exists */
-async function refuseTaken({ store }: RequestDeps, name: string): Promise<void> {
+export async function refuseTaken({ store }: RequestDeps, name: string): Promise<void> {
   const live = (await store.hosts.list()).filter((host) => isLive(host));
   const having = live.filter((host) => host.sources.some((source) => source.name === name)).map(({ id }) => id);
   if (having.length === 0) return;

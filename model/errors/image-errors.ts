@@ -8,4 +8,22 @@ export const IMAGE_ERRORS = {
     title: 'The Dockerfile asks for what is not done',
     remedy: 'Change the line that `errors` names; docs/images.md lists what is done. Nothing of it was run.',
   },
+  image_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such image',
+    remedy: 'List them with GET /v1/images.',
+  },
+  image_step_failed: {
+    status: 422,
+    retryable: false,
+    title: 'A step of the Dockerfile failed',
+    remedy: 'See `failure` of the image: its line, exit code and the end of its log.',
+  },
+  image_failed: {
+    status: 500,
+    retryable: true,
+    title: 'An image could not be built',
+    remedy: 'See `failure` of the image. Asked for again, it begins at the last step that was done.',
+  },
 } as const satisfies ErrorEntries;

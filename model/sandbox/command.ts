@@ -113,3 +113,31 @@ export const CANCEL_COMMAND = 'cancel';
 export function commandWorkflowIdOf(commandId: string): string {
   return `command/${commandId}`;
 }
+
+/** A command as it is before anything of it has run. */
+export function requestedCommand(
+  id: string,
+  { id: sandboxId, hostId, installationId = null }: HostRef & { id: string },
+  spec: CommandSpec,
+  createdBy: Actor,
+): CommandRecord {
+  return {
+    id,
+    sandboxId,
+    hostId,
+    installationId,
+    spec,
+    createdBy,
+    state: 'requested',
+    requestedAt: new Date().toISOString(),
+    startedAt: null,
+    endedAt: null,
+    outcome: null,
+    exitCode: null,
+    signal: null,
+    reason: null,
+    failure: null,
+    stdout: { bytes: 0, kept: 0 },
+    stderr: { bytes: 0, kept: 0 },
+  };
+}

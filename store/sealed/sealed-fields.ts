@@ -13,6 +13,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   bakedSources: ['failure.message', 'waitingFor'],
   sources: ['failure.message', 'waitingFor'],
   templates: ['reason', 'waitingFor'],
+  images: ['request', 'failure', 'waitingFor'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],

@@ -1,4 +1,5 @@
 import { MayflyError } from '../../model/errors.ts';
+import type { CancelImage, ImageInput } from '../../model/image/image-saga.ts';
 import type { PoolInput } from '../../model/pools/pool.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import type { ClaimRequest, Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
@@ -226,6 +227,17 @@ export class ImmediateSagas implements Sagas {
     this.started.push(`${task} ${captureId}`);
     if (task === 'create') await this.#store.captures.create(newCapture({ task, captureId, ...input }));
     else await this.#store.captures.update(captureId, { state: 'deleting' });
+  }
+
+  async buildImage({ imageId, name }: ImageInput): Promise<string | null> {
+    if (this.failing) throw this.failing;
+    this.started.push(`image ${name}`);
+    await this.#store.images.update(imageId, { state: 'building' });
+    return null;
+  }
+
+  async cancelImage(_name: string, { imageId }: CancelImage): Promise<void> {
+    await this.#store.images.update(imageId, { state: 'cancelled' });
   }
 
   async makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<void> {

@@ -73,6 +73,12 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ],
   createTemplate: () =>
     [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) => withBody({}, { source }, { source: 'never-was' })),
+  buildImage: () =>
+    [ALPHAS_SOURCE, SECRET_SOURCE, 'golden'].map((source) => ({
+      ...withBody({}, built(source), built('never-was')),
+      said: [source, 'never-was'],
+    })),
+  ...every('getImage cancelImage', ({ images }) => images.map((id) => one({ id }, { id: 'img-zzzzzzzzzzzzzzzz' }))),
   bakeSource: ({ snapshots }) =>
     snapshots.map((fromSnapshot) =>
       withBody({}, { name: 'beta.x', fromSnapshot }, { name: 'beta.x', fromSnapshot: NEVER.snapshot }),
@@ -104,7 +110,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates getUsage listSources listKeys listPools listApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages getUsage listSources listKeys listPools listApprovals getPolicy setPolicy',
     'own',
   ),
   ...every(
@@ -120,6 +126,10 @@ const NEVER = {
   capture: 'cap-zzzzzzzzzzzzzzzz',
   approval: 'apr-zzzzzzzzzzzzzzzz',
 };
+
+function built(source: string) {
+  return { name: 'beta.x', dockerfile: 'FROM it', aliases: { it: source } };
+}
 
 function every<T>(names: string, how: T): Record<string, T> {
   return Object.fromEntries(names.split(' ').map((name) => [name, how]));

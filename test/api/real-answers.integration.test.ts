@@ -173,6 +173,20 @@ async function templates(): Promise<void> {
   await ask('deleteTemplate', { id });
 }
 
+async function images(): Promise<void> {
+  const dockerfile =
+    'FROM debian:12\nARG PORT=80\nENV PORT=$PORT\nRUN echo "$PORT" >/srv/port\nEXPOSE $PORT\nCMD ["serve"]\n';
+  const body = { name: 'web-image', dockerfile, args: { PORT: '8080' }, aliases: { 'debian:12': 'golden-debian12' } };
+  const { id } = await ask('buildImage', {}, { body });
+  await eventually(
+    () => mayfly().store.images.get(id),
+    (image) => image?.state === 'ready',
+  );
+  await ask('getImage', { id });
+  await ask('listImages');
+  await ask('cancelImage', { id });
+}
+
 async function hosts(): Promise<void> {
   const { store } = mayfly();
   await ask('updateHost', { id: 'test' }, { body: { drained: true } });
@@ -273,6 +287,7 @@ beforeAll(async () => {
   await snapshots(id);
   await sources();
   await templates();
+  await images();
   await ask('destroySandbox', { id });
   await ask('watchSandbox', { id });
   await ask('getSandboxAudit', { id }, { query: '?limit=2' });

@@ -1,5 +1,6 @@
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { sourceIdOf } from '../../model/ids.ts';
+import type { ImageRecord } from '../../model/image/image.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
@@ -36,6 +37,7 @@ export interface World {
   captures: string[];
   templates: string[];
   approvals: string[];
+  images: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -79,6 +81,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of templates) await store.templates.put(one);
   const approvals = range(10).map((n) => approvalOf(n, actor));
   for (const one of approvals) await store.approvals.create(one);
+  const images = range(5).map((n) => imageOf(n, actor));
+  for (const one of images) await store.images.create(one);
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -113,9 +117,19 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     captures: captureIds,
     templates: templateIds,
     approvals: approvals.map(({ id }) => id),
+    images: images.map(({ id }) => id),
     serials,
     keys: keyIds,
-    secrets: [...ids.flat(), ...keyIds, ...serials, 'alphas-', ALPHAS_SOURCE, SECRET_SOURCE, 'alpha'],
+    secrets: [
+      ...ids.flat(),
+      ...images.map(({ id }) => id),
+      ...keyIds,
+      ...serials,
+      'alphas-',
+      ALPHAS_SOURCE,
+      SECRET_SOURCE,
+      'alpha',
+    ],
     beta: {
       'sandboxes:read': await key.in(BETA, 'sandboxes:read'),
       'sandboxes:write': await key.in(BETA, 'sandboxes:write'),
@@ -210,5 +224,34 @@ function approvalOf(n: number, askedBy: Whose): ApprovalRecord {
     reason: null,
     usedAt: null,
     usedFor: null,
+  };
+}
+
+function imageOf(n: number, createdBy: Actor): ImageRecord {
+  return {
+    id: `img-${String(n).padStart(16, '0')}`,
+    project: ALPHA,
+    name: `alpha.built-${n}`,
+    state: 'building',
+    request: {
+      dockerfile: `FROM ${ALPHAS_SOURCE}\nRUN echo alphas-step`,
+      args: {},
+      target: null,
+      aliases: {},
+      network: { egress: 'none' },
+    },
+    source: ALPHAS_SOURCE,
+    content: 'alphas-content',
+    builderId: sandboxId(n),
+    steps: 2,
+    cached: 0,
+    done: 1,
+    snapshotId: snapshotId(n),
+    failure: null,
+    waitingFor: null,
+    createdBy,
+    createdAt: AT,
+    readyAt: null,
+    updatedAt: AT,
   };
 }

@@ -1,4 +1,5 @@
 import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
+import type { ImageRecord } from '../../model/image/image.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
@@ -116,6 +117,26 @@ const approval: ApprovalRecord = {
   usedAt: null,
   usedFor: null,
 };
+const image: ImageRecord = {
+  id: 'img-0000000000000001',
+  project: 'default',
+  name: 'web',
+  state: 'queued',
+  request: { dockerfile: 'FROM golden', args: {}, target: null, aliases: {}, network: { egress: 'none' } },
+  source: 'golden',
+  content: 'c',
+  builderId: sandboxId(2),
+  steps: 1,
+  cached: 0,
+  done: 0,
+  snapshotId: null,
+  failure: null,
+  waitingFor: null,
+  createdBy: actor,
+  createdAt: at,
+  readyAt: null,
+  updatedAt: at,
+};
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -127,7 +148,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { mcpSessions, mcpEvents, policies, approvals } = store;
+  const { mcpSessions, mcpEvents, policies, approvals, images, imageLayers } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -341,6 +362,17 @@ export function callsOf(store: Store): Calls {
       put: () => templates.put(template),
       get: () => templates.get(template.id),
       all: () => templates.all(['ready']),
+    },
+    images: {
+      create: () => images.create(image),
+      get: () => images.get(image.id),
+      latest: () => images.latest('default', 5),
+      update: () => images.update(image.id, { state: 'failed' }),
+      remove: () => images.remove(image.id),
+    },
+    imageLayers: {
+      put: () => imageLayers.put({ id: 'a'.repeat(64), snapshotId: snapshotId(1), createdAt: at }),
+      get: () => imageLayers.get('a'.repeat(64)),
     },
     bakedSources: {
       all: () => bakedSources.all(['ready']),

@@ -34,6 +34,14 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'admissions insert',
       'admissions update',
     ],
+    'builds of images (activities/image/)': [
+      'commands insert',
+      'launches insert',
+      'images find',
+      'images update',
+      'imageLayers insert',
+      'imageLayers update',
+    ],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
@@ -44,6 +52,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
     'a create that is answered before its saga has begun (api/sandboxes/)': ['sandboxes insert'],
     'quotas of a project (store/access/admissions.ts)': ['admissions find', 'admissions insert', 'admissions update'],
     'pools that projects share (store/pools/pool-shares.ts)': ['poolShares find'],
+    'builds of images (api/images/)': ['images find', 'images insert', 'images remove', 'imageLayers find'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
       'mcpSessions insert',

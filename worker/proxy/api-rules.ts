@@ -1,3 +1,4 @@
+import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
 import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
 import {
@@ -63,6 +64,7 @@ const STARTS: ReadonlyMap<string, string> = new Map(
     [SOURCE_POWER_WORKFLOW]: withoutSource(sourcePowerWorkflowIdOf(NO_SOURCE)),
     [TEMPLATE_WORKFLOW]: 'template/',
     [MAKE_TEMPLATE_WORKFLOW]: templateRequestWorkflowIdOf(''),
+    [IMAGE_WORKFLOW]: imageWorkflowIdOf({ name: '' }),
     [POOL_WORKFLOW]: 'pool/',
     [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
   }),
@@ -75,6 +77,7 @@ const SIGNALS = new Set([
   FORCE_STOP,
   RELEASED,
   REMOVE_TEMPLATE,
+  CANCEL_IMAGE,
   DELETE_POOL,
   POOL_USED,
   POOL_GAVE_WAY,

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
+import { commandIdFrom, ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
+import type { ImageFailure, ImageRecord } from '../../model/image/image.ts';
+import type { ImageStepRef } from '../../model/image/image-saga.ts';
+import { type BuildStep, buildOf } from '../../model/image/steps.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
+import { hostOf } from '../../model/sandbox/sandbox.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { until } from '../step/until.ts';
+import { endOfLog } from './log-end.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+/** What a build asks of the store, and of the sandbox in which it runs. What it runs is read from its record each time. */
+export function createImageActivities({ store, reconciliation }: Deps) {
+  return {
+    /** Changes the record of a build. */
+    async rememberImage({ imageId, changes }: { imageId: string; changes: Partial<ImageRecord> }): Promise<void> {
+      await store.images.update(imageId, changes);
+    },
+
+    /** Writes down the command of a step, which is begun by whoever is told; the same step, the same command. */
+    async beginImageStep(ref: ImageStepRef): Promise<CommandInput> {
+      const { record, step } = await stepOf(store, ref);
+      const builder = await store.sandboxes.get(record.builderId);
+      const host = builder && hostOf(builder);
+      if (!host) throw new MayflyError('sandbox_ended', `The builder ${record.builderId} is not there any more.`);
+      const { argv, cwd, user, env, stdin } = step.program;
+      const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.image;
+      const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
+      const whole = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
+      const commandId = stepCommandId(ref);
+      const command = requestedCommand(commandId, { id: record.builderId, ...host }, whole, record.createdBy);
+      await Promise.all([
+        store.commands.create(command),
+        store.commandInputs.keep(commandId, { env, stdin: Buffer.from(stdin) }),
+        store.activity.openCommand(record.builderId, commandId),
+      ]);
+      return { commandId, sandboxId: record.builderId, ...host };
+    },
+
+    /** @returns why the step failed; null: it did not */
+    async imageStepFailure(ref: ImageStepRef): Promise<ImageFailure | null> {
+      const command = await store.commands.get(stepCommandId(ref));
+      if (command?.outcome === 'exited' && command.exitCode === 0) return null;
+      const { step } = await stepOf(store, ref);
+      return failureOf(step, command, command ? await endOfLog(store.output, command) : null);
+    },
+
+    /** Takes the snapshot of a step, once; resolves when it is whole, and can be begun at. */
+    async takeImageLayer(ref: ImageStepRef): Promise<{ snapshotId: string }> {
+      const { record, step } = await stepOf(store, ref);
+      const snapshotId = idOf(snapshotIdFrom, ref, 'snapshot');
+      if (!(await store.snapshots.get(snapshotId))) {
+        const { builderId, createdBy: actor } = record;
+        const name = snapshotId;
+        const wish = { kind: 'snapshot', operationId: snapshotId, name, snapshotKind: 'disk', actor } as const;
+        await reconciliation.operate(builderId, wish);
+      }
+      const snapshot = await until(async () => {
+        const found = await store.snapshots.get(snapshotId);
+        return found && found.state !== 'creating' ? found : null;
+      });
+      if (snapshot.state !== 'ready') {
+        const { code, message } = snapshot.failure ?? { code: 'snapshot_failed' as const, message: snapshot.state };
+        throw new MayflyError(code, message);
+      }
+      await store.imageLayers.put({ id: step.key, snapshotId, createdAt: new Date().toISOString() });
+      return { snapshotId };
+    },
+
+    /** Of which machine a snapshot is, and of what: what a source is made of. */
+    async imageSnapshot({ snapshotId }: { snapshotId: string }) {
+      const found = await store.snapshots.get(snapshotId);
+      if (!found) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId} any more.`);
+      const { id, sandboxId, source, hostId, installationId = null } = found;
+      return { snapshot: { id, sandboxId, source }, host: { hostId, installationId } };
+    },
+  };
+}
+
+export type ImageActivities = ReturnType<typeof createImageActivities>;
+
+async function stepOf(
+  store: Store,
+  { imageId, index }: ImageStepRef,
+): Promise<{ record: ImageRecord; step: BuildStep }> {
+  const record = await store.images.get(imageId);
+  const step = record && buildOf(record.request, record).steps[index];
+  if (!step) throw new MayflyError('image_not_found', `There is no step ${index} of the image ${imageId}.`);
+  return { record, step };
+}
+
+function stepCommandId(ref: ImageStepRef): string {
+  return idOf(commandIdFrom, ref, 'command');
+}
+
+function idOf(idFrom: (random: Uint8Array) => string, { imageId, index }: ImageStepRef, what: string): string {
+  return idFrom(createHash('sha256').update(`${imageId}/${index}/${what}`).digest().subarray(0, ID_BYTES));
+}
+
+function failureOf({ line, text }: BuildStep, command: CommandRecord | null, log: string | null): ImageFailure {
+  const where = line === null ? text : `line ${line}: ${text}`;
+  return {
+    code: 'image_step_failed',
+    message: `${where}: ${outcomeOf(command)}`,
+    line,
+    exitCode: command?.exitCode ?? null,
+    log,
+  };
+}
+
+function outcomeOf(command: CommandRecord | null): string {
+  if (!command) return 'nothing is known of it';
+  const { outcome, exitCode, signal, failure, reason } = command;
+  if (outcome === 'exited') return `exit code ${exitCode}`;
+  if (outcome === 'signaled') return `ended by ${signal}`;
+  return [outcome, failure?.message ?? reason].filter(Boolean).join(': ');
+}

@@ -1,0 +1,19 @@
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import type { Store } from '../../store/connect.ts';
+
+/** Characters. */
+const LOG_LENGTH = 4_096;
+
+/** The end of what a command has written: what it complained of, or, if it did not complain, of what it said. */
+export async function endOfLog(output: Store['output'], command: CommandRecord): Promise<string> {
+  const texts = await Promise.all(
+    (['stderr', 'stdout'] as const).map(async (stream) => {
+      const last = await output.last(command.id, stream);
+      const before = last && last.n > 0 ? await output.chunk(command.id, stream, last.n - 1) : null;
+      const bytes = [before?.bytes, last?.chunk.bytes].flatMap((each) => (each ? [each] : []));
+      return Buffer.concat(bytes).toString('utf8');
+    }),
+  );
+  const text = texts.find((each) => each.trim() !== '') ?? '';
+  return text.slice(-LOG_LENGTH);
+}

@@ -1,0 +1,91 @@
+import { z } from '@hono/zod-openapi';
+import { ID_PATTERNS, isImageId } from '../../model/ids.ts';
+import { IMAGE_STATES } from '../../model/image/image.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { isBakedSourceName } from '../../model/snapshots/baked-source.ts';
+import { actor, instant, printable, snapshotId, wholeText } from '../http/schemas.ts';
+
+const { image } = LIMITS;
+
+export const imageParams = z.strictObject({
+  id: z
+    .string()
+    .refine(isImageId, 'is not an image id')
+    .openapi({ param: { name: 'id', in: 'path' }, pattern: ID_PATTERNS.image, example: 'img-0123456789abcdef' }),
+});
+
+export const imagesQuery = z.strictObject({ limit: wholeText(1, LIMITS.page.max).optional() });
+
+const variableName = z
+  .string()
+  .max(128)
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable');
+const few = (most: number) => (fields: object) => Object.keys(fields).length <= most;
+
+export const buildImage = z
+  .strictObject({
+    name: z
+      .string()
+      .refine(isBakedSourceName, {
+        message: `must be 1 to ${LIMITS.bakedSourceName.maxLength} of A-Z a-z 0-9 . _ -, begin with a letter, and look like no id`,
+      })
+      .openapi({ example: 'web' }),
+    dockerfile: z.string().min(1).max(image.dockerfileBytes).openapi({ example: 'FROM golden-debian12\nRUN true\n' }),
+    args: z
+      .record(variableName, z.string().max(LIMITS.command.maxVariableBytes))
+      .refine(few(image.args), `must have at most ${image.args} variables`)
+      .optional(),
+    target: printable(128).optional().openapi({ description: 'A stage, by name or place; the last unless said' }),
+    aliases: z
+      .record(printable(256), printable(LIMITS.sourceName.maxLength))
+      .refine(few(image.aliases), `must have at most ${image.aliases} names`)
+      .optional()
+      .openapi({
+        description: 'Which source is meant by a name behind FROM',
+        example: { 'debian:12': 'golden-debian12' },
+      }),
+    network: z
+      .strictObject({ egress: z.enum(['none', 'internet']) })
+      .optional()
+      .openapi({ description: 'What its steps can reach; nothing, unless said' }),
+  })
+  .openapi('BuildImage');
+
+export const imageAnswer = z
+  .object({
+    id: z.string(),
+    project: z.string(),
+    name: z.string().openapi({ description: 'Of the source that it makes' }),
+    state: z.enum(IMAGE_STATES),
+    source: z.string().openapi({ description: 'Which the Dockerfile begins with' }),
+    builderId: z.string().openapi({ description: 'The sandbox of its steps: its commands have their output, live' }),
+    steps: z.array(z.object({ line: z.int().nullable(), text: z.string() })),
+    cached: z.int().openapi({ description: 'So many steps had been done before' }),
+    done: z.int(),
+    snapshotId: snapshotId.nullable().openapi({ description: 'Of the last step that is done' }),
+    settings: z.object({
+      env: z.record(z.string(), z.string()),
+      workdir: z.string(),
+      user: z.string(),
+      labels: z.record(z.string(), z.string()),
+      exposed: z.array(z.string()),
+      cmd: z.array(z.string()).nullable(),
+      entrypoint: z.array(z.string()).nullable(),
+    }),
+    unusedArgs: z.array(z.string()).openapi({ description: 'Variables that no ARG asks for' }),
+    failure: z
+      .object({
+        code: z.string(),
+        message: z.string(),
+        line: z.int().nullable(),
+        exitCode: z.int().nullable(),
+        log: z.string().nullable().openapi({ description: 'The end of what the step wrote' }),
+      })
+      .nullable(),
+    waitingFor: z.string().nullable(),
+    createdBy: actor,
+    createdAt: instant,
+    readyAt: instant.nullable(),
+    updatedAt: instant,
+  })
+  .openapi('Image');

@@ -1,0 +1,80 @@
+import { type ArgsDef, defineCommand } from 'citty';
+import type { BuildImage, Image } from '../../client/images.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { waitSignal } from '../sandbox/follow.ts';
+import { checkArguments, JSON_OPTION, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { usageError } from '../terminal/cli-error.ts';
+import { connect } from '../terminal/connection.ts';
+import { EXIT } from '../terminal/exit-codes.ts';
+import type { Io } from '../terminal/io.ts';
+import { dockerfileOf } from './dockerfile.ts';
+import { followBuild } from './follow-build.ts';
+import { builtLines } from './image-text.ts';
+
+const ARGS = {
+  name: { type: 'string', description: 'Of the source that it becomes', required: true },
+  file: {
+    type: 'string',
+    alias: 'f',
+    valueHint: 'Dockerfile',
+    description: 'A file, or - for standard input',
+    default: 'Dockerfile',
+  },
+  'build-arg': { type: 'string', valueHint: 'NAME=value', description: 'May be given more than once' },
+  alias: {
+    type: 'string',
+    valueHint: 'debian:12=golden-debian12',
+    description: 'Which source a FROM means; may be given more than once',
+  },
+  target: { type: 'string', valueHint: 'stage', description: 'Name or number of a stage, else the last' },
+  network: { type: 'string', valueHint: 'none|internet', description: 'What its steps can reach', default: 'none' },
+  ...WAIT_OPTION,
+  ...JSON_OPTION,
+} as const satisfies ArgsDef;
+
+/** `mayfly image build`: done when sandboxes can be made of it. Ctrl-C has it undone. */
+export function buildCommand(io: Io) {
+  return defineCommand({
+    meta: { name: 'build', description: 'Build a source of a Dockerfile, in a sandbox, step by step' },
+    args: ARGS,
+    async run({ args, rawArgs }) {
+      const given = checkArguments(rawArgs, ARGS, ['build-arg', 'alias']);
+      const { images, commands } = connect(io);
+      const request: BuildImage = {
+        name: args.name,
+        dockerfile: await dockerfileOf(args.file, LIMITS.image.dockerfileBytes),
+        args: pairs('build-arg', given.get('build-arg') ?? []),
+        aliases: pairs('alias', given.get('alias') ?? []),
+        network: { egress: egressOf(args.network) },
+        ...(args.target !== undefined && { target: args.target }),
+      };
+      const begun = await images.build(request, { signal: io.signal });
+      const { signal } = waitSignal(io, waitSeconds(args.wait));
+      const image = await followBuild(io, { images, commands }, begun, signal);
+      if (io.signal.aborted && codeOf(image) === EXIT.waitedTooLong) await images.cancel(begun.id);
+      if (args.json) io.printJson(image);
+      else for (const line of builtLines(io, image)) io.print(line);
+      return io.signal.aborted ? EXIT.interrupted : codeOf(image);
+    },
+  });
+}
+
+function codeOf({ state }: Image): number {
+  if (state === 'ready') return EXIT.ok;
+  return state === 'failed' || state === 'cancelled' ? EXIT.failed : EXIT.waitedTooLong;
+}
+
+function egressOf(text: string): 'none' | 'internet' {
+  if (text === 'none' || text === 'internet') return text;
+  throw usageError(`--network must be none or internet, not ${JSON.stringify(text)}`);
+}
+
+function pairs(option: 'build-arg' | 'alias', texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf('=');
+      if (at < 1) throw usageError(`--${option} must be ${ARGS[option].valueHint}, not ${JSON.stringify(text)}`);
+      return [text.slice(0, at), text.slice(at + 1)];
+    }),
+  );
+}

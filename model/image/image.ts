@@ -1,0 +1,70 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Actor, Network } from '../sandbox/sandbox.ts';
+
+/**
+ * queued → building → finishing → ready, or → failed, or → cancelled
+ *
+ * `building`: steps run in a sandbox. `finishing`: a source is made of what they came to. What has failed or was cancelled
+ * has left nothing but the snapshots of the steps that were done, which the next build of the same begins at.
+ */
+export const IMAGE_STATES = ['queued', 'building', 'finishing', 'ready', 'failed', 'cancelled'] as const;
+export type ImageState = (typeof IMAGE_STATES)[number];
+
+/** What was asked for. */
+export interface ImageRequest {
+  dockerfile: string;
+  args: Record<string, string>;
+  target: string | null;
+  aliases: Record<string, string>;
+  network: Pick<Network, 'egress'>;
+}
+
+/** Why an image was not built. */
+export interface ImageFailure {
+  code: ErrorCode;
+  message: string;
+  /** Of the Dockerfile, where it is a step of it that failed. */
+  line: number | null;
+  exitCode: number | null;
+  /** The end of what the step has written. */
+  log: string | null;
+}
+
+/** The record of one build: inserted by the API, from then on written by its workflow alone. */
+export interface ImageRecord {
+  id: string;
+  project: string;
+  /** Of the source that it makes. */
+  name: string;
+  state: ImageState;
+  request: ImageRequest;
+  /** Which the Dockerfile begins with. */
+  source: string;
+  /** What that holds; where nobody knows yet, the id of the build, so that nothing of it is found again. */
+  content: string;
+  /** The sandbox in which the steps run. */
+  builderId: string;
+  steps: number;
+  /** So many were done by an earlier build, and are not done again. */
+  cached: number;
+  done: number;
+  /** Of the last step that is done. */
+  snapshotId: string | null;
+  failure: ImageFailure | null;
+  waitingFor: string | null;
+  createdBy: Actor;
+  createdAt: string;
+  readyAt: string | null;
+  updatedAt: string;
+}
+
+/** What a step came to, to be begun at by whoever asks for the same. `id` is the key of the step. */
+export interface ImageLayer {
+  id: string;
+  snapshotId: string;
+  createdAt: string;
+}
+
+export function isImageOver(state: ImageState): boolean {
+  return state === 'ready' || state === 'failed' || state === 'cancelled';
+}

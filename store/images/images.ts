@@ -1,0 +1,98 @@
+import type { Connection, Model, Schema } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { isImageId } from '../../model/ids.ts';
+import { IMAGE_STATES, type ImageRecord } from '../../model/image/image.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+
+type ImageDocument = Omit<ImageRecord, 'id'> & { _id: string };
+
+/** The builds of images, one document each, `_id` = image id. */
+export class Images {
+  readonly #model: Model<ImageDocument>;
+  readonly #fields: SealedFields;
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('images');
+    this.#model = connection.model<ImageDocument>('Image', imageSchema(), 'images');
+  }
+
+  /** Writes one down, unless it is there. */
+  async create({ id, ...rest }: ImageRecord): Promise<void> {
+    checkId(id);
+    const document = { ...this.#fields.sealed(id, rest), _id: id };
+    try {
+      await reaching('record an image', () => this.#model.create(document));
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<ImageRecord | null> {
+    checkId(id);
+    const found = await reaching('read an image', () => this.#model.findById(id).lean<ImageDocument>());
+    return found && this.#record(found);
+  }
+
+  /** The latest of a project. */
+  async latest(project: string, limit: number): Promise<ImageRecord[]> {
+    const found = await reaching('read the images of a project', () =>
+      this.#model
+        .find({ project: String(project) })
+        .sort({ createdAt: -1, _id: -1 })
+        .limit(limit)
+        .lean<ImageDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
+  /** Sets the given fields. @throws MayflyError image_not_found */
+  async update(id: string, changes: Partial<Omit<ImageRecord, 'id'>>): Promise<void> {
+    checkId(id);
+    const { matchedCount } = await reaching('change an image', () =>
+      this.#model.updateOne({ _id: id }, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
+    );
+    if (matchedCount === 0) throw new MayflyError('image_not_found', `There is no image ${id} in the store.`);
+  }
+
+  /** Of one that was never begun. */
+  async remove(id: string): Promise<void> {
+    checkId(id);
+    await reaching('forget an image', () => this.#model.deleteOne({ _id: id }));
+  }
+
+  #record(document: ImageDocument): ImageRecord {
+    const { _id, ...rest } = this.#fields.opened(document);
+    return { id: _id, ...rest };
+  }
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isImageId(id)) throw new MayflyError('invalid_id', 'That is not an image id.');
+}
+
+function imageSchema(): Schema<ImageDocument> {
+  return strictSchema<ImageDocument>({
+    _id: NAME,
+    project: NAME,
+    name: NAME,
+    state: { type: String, required: true, enum: IMAGE_STATES },
+    request: SEALED,
+    source: NAME,
+    content: NAME,
+    builderId: NAME,
+    steps: NUMBER,
+    cached: NUMBER,
+    done: NUMBER,
+    snapshotId: NULLABLE_TEXT,
+    failure: SEALED,
+    waitingFor: SEALED,
+    createdBy: { type: actorPart(), required: true },
+    createdAt: NAME,
+    readyAt: NULLABLE_TEXT,
+    updatedAt: NAME,
+  });
+}

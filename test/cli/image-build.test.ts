@@ -1,0 +1,115 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Image } from '../../client/images.ts';
+import { answerJson, StandIn } from '../client/stand-in.ts';
+import { runLine } from './run-line.ts';
+
+// `mayfly image build` against a stand-in for the API. Half a second.
+
+let server: StandIn;
+let folder: string;
+let file: string;
+beforeAll(async () => {
+  server = await StandIn.start();
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
+  file = join(folder, 'Dockerfile');
+  await writeFile(file, 'FROM debian:12\nRUN true\n');
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+const AT = '2026-11-24T12:00:00.000Z';
+const image: Image = {
+  id: 'img-0123456789abcdef',
+  project: 'default',
+  name: 'web',
+  state: 'ready',
+  source: 'golden-debian12',
+  builderId: 'sbx-0123456789abcdef',
+  steps: [
+    { line: 2, text: 'RUN true' },
+    { line: null, text: 'finish' },
+  ],
+  cached: 1,
+  done: 2,
+  snapshotId: 'snp-0123456789abcdef',
+  settings: { env: {}, workdir: '/', user: 'root', labels: {}, exposed: [], cmd: ['serve'], entrypoint: null },
+  unusedArgs: ['SPARE'],
+  failure: null,
+  waitingFor: null,
+  createdBy: { apiKeyId: 'key', agentId: null },
+  createdAt: AT,
+  readyAt: AT,
+  updatedAt: AT,
+};
+const failure = {
+  code: 'image_step_failed',
+  message: 'line 2: RUN true: exit code 3',
+  line: 2,
+  exitCode: 3,
+  log: '\u001b[2Jwhy\n',
+};
+
+async function build(answer: Image, ...options: string[]) {
+  server.answers((request, response) => {
+    if (request.path.includes('/commands')) answerJson(response, 200, { items: [], nextCursor: null });
+    else answerJson(response, request.method === 'POST' ? 202 : 200, answer);
+  });
+  const ended = await runLine(server, ['image', 'build', '-f', file, '--name', 'web', ...options]);
+  return { ...ended, seen: server.seen };
+}
+
+it('asks for what is said, and tells what came of it', async () => {
+  const { code, out, seen } = await build(
+    image,
+
+    '--build-arg',
+    'A=b=c',
+    '--build-arg',
+    'D=',
+    '--alias',
+    'debian:12=golden-debian12',
+    '--network',
+    'internet',
+    '--target',
+    'x',
+  );
+  expect(code).toBe(0);
+  expect(JSON.parse(seen[0]?.body ?? '')).toEqual({
+    name: 'web',
+    dockerfile: 'FROM debian:12\nRUN true\n',
+    args: { A: 'b=c', D: '' },
+    aliases: { 'debian:12': 'golden-debian12' },
+    network: { egress: 'internet' },
+    target: 'x',
+  });
+  for (const said of ['web', '2 of 2, 1 of them', '["serve"]', 'SPARE']) expect(out).toContain(said);
+});
+
+it('ends with 1 when it failed, and shows its log without escapes', async () => {
+  const { code, out } = await build({ ...image, state: 'failed', failure });
+  expect(code).toBe(1);
+  expect(out).toContain('exit code 3');
+  expect(out).toContain('why');
+  expect(out).not.toContain('\u001b');
+});
+
+it.each([
+  [['--build-arg', 'x'], 'NAME=value'],
+  [['--network', 'host'], 'none or internet'],
+  [['--wat'], '--wat'],
+])('refuses %j', async (options, said) => {
+  const { code, err } = await build(image, ...options);
+  expect(code).toBe(2);
+  expect(err).toContain(said);
+});
+
+it('names a file that is not there', async () => {
+  const { code, err } = await runLine(server, ['image', 'build', '-f', join(folder, 'none'), '--name', 'web']);
+  expect(code).toBe(2);
+  expect(err).toContain('there is no file');
+});

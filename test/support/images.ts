@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { BuildImage, Image } from '../../client/images.ts';
+import { sourceIdOf } from '../../model/ids.ts';
+import { isImageOver } from '../../model/image/image.ts';
+import type { TestDoor } from './door.ts';
+import type { MayflyCase } from './mayfly-case.ts';
+import type { TestOperations } from './operations.ts';
+import { HANGS_AFTER_MS } from './test-timeouts.ts';
+
+const actor = { apiKeyId: 'test', agentId: null };
+
+/** What one test builds; it takes back sources and snapshots. */
+export class TestImages {
+  readonly #names = new Set<string>();
+  readonly #builders = new Set<string>();
+
+  constructor(
+    private readonly mayfly: MayflyCase,
+    private readonly operations: TestOperations,
+    private readonly door: TestDoor,
+  ) {}
+
+  name(): string {
+    const name = `built-${randomBytes(4).toString('hex')}`;
+    this.#names.add(name);
+    return name;
+  }
+
+  async begin(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
+    const body = { name: this.name(), dockerfile: `FROM golden-debian12\n${dockerfile}`, ...wish };
+    const response = await this.door.call('POST', '/v1/images', body);
+    const image = (await response.json()) as Image;
+    expect({ status: response.status, image }).toMatchObject({ status: 202 });
+    this.#builders.add(image.builderId);
+    this.mayfly.own(image.builderId);
+    return image;
+  }
+
+  async get(id: string): Promise<Image> {
+    return (await (await this.door.call('GET', `/v1/images/${id}`)).json()) as Image;
+  }
+
+  /** The store notifies nobody. */
+  async until(id: string, wish: (image: Image) => boolean): Promise<Image> {
+    for (const deadline = Date.now() + HANGS_AFTER_MS; ; await sleep(50)) {
+      const image = await this.get(id);
+      if (wish(image)) return image;
+      if (Date.now() > deadline || isImageOver(image.state)) throw new Error(`never came: ${JSON.stringify(image)}`);
+    }
+  }
+
+  over({ id }: Image): Promise<Image> {
+    return this.until(id, ({ state }) => isImageOver(state));
+  }
+
+  async build(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
+    return this.over(await this.begin(dockerfile, wish));
+  }
+
+  async cancel({ id }: Image): Promise<void> {
+    expect((await this.door.call('POST', `/v1/images/${id}/cancel`)).status).toBe(202);
+  }
+
+  /** Sources on the host that this test has made. */
+  async sources(): Promise<string[]> {
+    const all = (await this.mayfly.store.hosts.list()).flatMap(({ sources }) => sources.map(({ name }) => name));
+    return all.filter((name) => this.#names.has(name));
+  }
+
+  async clear(): Promise<void> {
+    for (const name of this.#names) {
+      const sourceId = sourceIdOf('test', name);
+      if ((await this.mayfly.store.bakedSources.get(sourceId))?.state !== 'ready') continue;
+      await this.mayfly.sagas.deleteSource({ sourceId, ...this.mayfly.hostRef, name, actor });
+      await this.mayfly.sagas.bakeEnded({ hostId: 'test', name }, AbortSignal.timeout(HANGS_AFTER_MS));
+    }
+    for (const builder of this.#builders) {
+      const { items } = await this.mayfly.store.snapshots.list({ sandboxId: builder, limit: 100 });
+      for (const snapshot of items) if (snapshot.state === 'ready') await this.operations.delete(snapshot);
+    }
+  }
+}

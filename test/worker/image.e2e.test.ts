@@ -1,0 +1,57 @@
+// @module-tag full
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Image } from '../../client/images.ts';
+import { isImageOver } from '../../model/image/image.ts';
+import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
+
+const WAIT = { waitSeconds: 240 };
+const DOCKERFILE = `FROM debian:12
+ARG WHO=nobody
+ENV GREETING="hello $WHO"
+WORKDIR /srv/app
+COPY --chmod=0755 <<EOF ./say
+#!/bin/sh
+echo "$GREETING from \\$(hostname)"
+EOF
+RUN useradd -m app && chown -R app: .
+USER app
+RUN ./say > said; id -un >> said; sleep 1000 &
+`;
+const mayfly = useServedOnLibvirt();
+
+async function built(name: string, dockerfile = DOCKERFILE): Promise<{ image: Image; ms: number }> {
+  const { images } = mayfly().client;
+  const began = performance.now();
+  const aliases = { 'debian:12': 'golden-debian12' };
+  const { id } = await images.build({ name, dockerfile, args: { WHO: 'you' }, aliases });
+  for (const deadline = Date.now() + 400_000; Date.now() < deadline; await sleep(200)) {
+    const image = await images.get(id);
+    if (isImageOver(image.state)) return { image, ms: performance.now() - began };
+  }
+  throw new Error(`${name} is not over: ${JSON.stringify(await images.get(id))}`);
+}
+
+// Promise: a Dockerfile is built on a real VM, and what is cloned of it has what its steps made; built again, no step runs. Costs minutes.
+test('a Dockerfile becomes a source of virtual machines', async () => {
+  const { client } = mayfly();
+  const first = await built('built-one');
+  expect(first.image).toMatchObject({ state: 'ready', cached: 0, failure: null });
+  const again = await built('built-two');
+  expect(again.image).toMatchObject({ state: 'ready', cached: first.image.done });
+  const failed = await built('built-three', `${DOCKERFILE}RUN ping -c1 -W2 192.0.2.1 || exit 7`);
+  expect(failed.image).toMatchObject({ state: 'failed', failure: { line: 12, exitCode: 7 } });
+  const [a, b, c] = [first, again, failed].map(({ ms }) => ms.toFixed(0));
+  process.stderr.write(`image: first ${a} ms, all cached ${b} ms, one step that fails behind cached ones ${c} ms\n`);
+
+  const clone = await client.createSandbox({ source: 'built-one' }, WAIT);
+  const { id } = clone;
+  const look = 'cat /srv/app/said; ls -l /srv/app; pgrep sleep || echo none; bash -lc "echo $GREETING"; ls /tmp';
+  const said = await client.commands.run(id, { command: look }, WAIT);
+  const out = await client.commands.output(id, said.id, 'stdout');
+  const text = await new Response(out).text();
+  expect(text).toMatch(/^hello you from /);
+  expect(text).toContain('\napp\n');
+  expect(text).toContain('none\n');
+  await client.destroySandbox(id, WAIT);
+});

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { TestDoor } from '../support/door.ts';
+import { TestImages } from '../support/images.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+
+/** Builds of Dockerfiles on process trees: steps are commands and snapshots, what was done is not done again. */
+const { alone, mayfly: all } = useSagaCases();
+let door: TestDoor;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+});
+afterAll(() => door.close());
+
+const test = alone.extend<{ images: TestImages }>({
+  images: async ({ mayfly, operations }, use) => {
+    const images = new TestImages(mayfly, operations, door);
+    await use(images);
+    mayfly.disarm();
+    await images.clear();
+  },
+});
+
+describe.concurrent('an image', () => {
+  test('is a source with what the steps made, for whoever clones it', async ({ mayfly, operations, images }) => {
+    const dockerfile = [
+      'ARG WHO=nobody',
+      'ENV GREETING="hello $WHO" Q="it\'s"',
+      'WORKDIR /srv/app',
+      'RUN echo "$GREETING" > greeting; id -un > who; pwd > /srv/where',
+      'RUN ["/bin/sh", "-c", "printf %s \\"$1\\" > exec", "sh", "a  b"]',
+      'COPY --chmod=0750 --chown=65534 <<one <<"two" ./',
+      'x=$WHO',
+      'one',
+      'y=$WHO',
+      'two',
+      'RUN <<EOF',
+      'cat one two > both',
+      'FROM here',
+      'EOF',
+      'USER sandbox',
+      'RUN id -un > /tmp/me; cat /tmp/me',
+      'CMD ["serve", "a b"]',
+      'LABEL a=b',
+    ].join('\n');
+    const failed = await images.build(dockerfile, { args: { WHO: 'you', SPARE: '1' } });
+    // FROM is no program: the heredoc is the script of its step, and the last command of it fails
+    expect(failed).toMatchObject({ state: 'failed', failure: { line: 12, exitCode: 127 }, unusedArgs: ['SPARE'] });
+    const image = await images.build(dockerfile.replace('FROM here\n', ''), { args: { WHO: 'you' } });
+    expect(image).toMatchObject({
+      state: 'ready',
+      cached: 4,
+      done: 7,
+      failure: null,
+      settings: { cmd: ['serve', 'a b'], labels: { a: 'b' }, user: 'sandbox', env: { GREETING: 'hello you' } },
+    });
+    expect(await mayfly.record(image.builderId)).toMatchObject({ state: 'destroyed', failure: null });
+    const clone = await mayfly.create(mayfly.input({ source: image.name }));
+    const look =
+      "cd /srv/app; cat greeting who exec both ../where; stat -c '%a %u:%g' one; bash -lc 'echo $GREETING $Q'";
+    expect(await operations.sh(clone.id, look)).toBe(
+      "hello you\nroot\na  bx=you\ny=$WHO\n/srv/app\n750 65534:65534\nhello you it's\n",
+    );
+    await mayfly.destroy(clone.id);
+  });
+
+  test('a step that was done is not done again; one that changed is, and all after it', async ({
+    operations,
+    mayfly,
+    images,
+  }) => {
+    const of = (second: string) => `RUN date +%s%N > /stamp\nRUN ${second}\nRUN echo three`;
+    const first = await images.build(of('echo two'));
+    expect(first).toMatchObject({ state: 'ready', cached: 0, done: 4 });
+    const again = await images.build(of('echo two'));
+    expect(again).toMatchObject({ state: 'ready', cached: 4, done: 4, snapshotId: first.snapshotId });
+    expect(await images.build(of('echo two'), { name: first.name })).toMatchObject({ id: first.id, state: 'ready' });
+    const changed = await images.build(of('echo other'));
+    expect(changed).toMatchObject({ state: 'ready', cached: 1, done: 4 });
+    const stamps: string[] = [];
+    for (const { name } of [first, changed]) {
+      const clone = await mayfly.create(mayfly.input({ source: name }));
+      stamps.push(await operations.sh(clone.id, 'cat /stamp'));
+      await mayfly.destroy(clone.id);
+    }
+    expect(stamps[0]).toBe(stamps[1]);
+  });
+
+  test('a snapshot that was deleted is made anew (case 8)', async ({ mayfly, operations, images }) => {
+    const dockerfile = `RUN echo deleted > /d`;
+    const first = await images.build(dockerfile);
+    const { items } = await mayfly.store.snapshots.list({ sandboxId: first.builderId, limit: 10 });
+    for (const snapshot of items) await operations.delete(snapshot);
+    expect(await images.build(dockerfile)).toMatchObject({ state: 'ready', cached: 0 });
+  });
+
+  test('a step that fails is told with its line, exit code and the end of its log; nothing is left (case 7)', async ({
+    mayfly,
+    images,
+  }) => {
+    const image = await images.build('RUN true\nRUN echo said; echo because >&2; exit 3');
+    expect(image).toMatchObject({
+      state: 'failed',
+      done: 1,
+      failure: { code: 'image_step_failed', line: 3, exitCode: 3, log: 'because\n' },
+    });
+    expect(await mayfly.record(image.builderId)).toMatchObject({ state: 'destroyed' });
+    expect(await images.sources()).toEqual([]);
+  });
+
+  test('is cancelled in the middle of a step, with all its processes (case 10)', async ({ mayfly, images }) => {
+    const begun = await images.begin('RUN true\nRUN sleep 1000 & sleep 1000');
+    await images.until(begun.id, ({ done }) => done === 1);
+    await images.cancel(begun);
+    expect(await images.over(begun)).toMatchObject({ state: 'cancelled', failure: null, done: 1 });
+    expect(await mayfly.record(begun.builderId)).toMatchObject({ state: 'destroyed' });
+    expect(await mayfly.residue()).toEqual([]);
+    expect(await images.sources()).toEqual([]);
+  });
+
+  test('that is built twice at once is built once (case 5)', async ({ images }) => {
+    const name = images.name();
+    const [a, b] = await Promise.all([1, 2].map(() => images.begin('RUN echo same', { name })));
+    expect(a?.id).toBe(b?.id);
+    if (a) expect(await images.over(a)).toMatchObject({ state: 'ready' });
+  });
+
+  test('is refused by its line before anything runs', async ({ images }) => {
+    const body = { name: images.name(), dockerfile: 'FROM golden-debian12\nRUN true\nVOLUME /x' };
+    const answer = await door.call('POST', '/v1/images', body);
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ code: 'dockerfile_unsupported', errors: [{ field: 'line 3' }] });
+  });
+});

@@ -1,0 +1,25 @@
+import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
+import type { ImageFailure, ImageRecord } from '../../model/image/image.ts';
+import type { ImageInput } from '../../model/image/image-saga.ts';
+import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import { now } from '../saga/now.ts';
+import { TaskLife } from '../source/task-life.ts';
+
+/** One build, as its workflow knows it. All writes of its record go through here. */
+export class ImageLife extends TaskLife {
+  /** Why a step of the Dockerfile failed; null: none did. */
+  failure: ImageFailure | null = null;
+
+  constructor(readonly input: ImageInput) {
+    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  async recordChange(changes: Partial<ImageRecord>): Promise<void> {
+    setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
+    const { imageId } = this.input;
+    const change = { imageId, changes: { ...changes, updatedAt: now() } };
+    await CancellationScope.nonCancellable(() => controlUntilDone.rememberImage(change));
+  }
+}
