@@ -64,6 +64,7 @@ export const ACCESS_KINDS: ReadonlySet<AuditKind> = new Set([
   'file.read',
   'file.written',
   'file.removed',
+  'port.connected',
   'snapshot.compared',
   'source.command',
   'source.file',

@@ -58,6 +58,8 @@ test('a sandbox with 100 open connections is destroyed, and they end at once', a
   expect(state).toBe('destroyed');
   expect(Math.max(...(await Promise.all(closed)))).toBeLessThan(proved + 1_000);
   expect(proved - asked).toBeLessThan(20_000);
+  const { items } = await client.sandboxAudit(id, { limit: 200 });
+  expect(items.filter(({ body }) => body.includes('"port.connected"'))).toHaveLength(1);
   dialled(leads);
   expect(await leads.code).not.toBe(0);
   expect(leads.err()).toContain('sandbox');
