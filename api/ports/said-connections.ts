@@ -5,18 +5,24 @@ const REMEMBERED = 10_000;
 
 /** What the audit has been told of connections: a browser opens many a second, and each is the same access. */
 export class SaidConnections {
-  readonly #saidAt = new Map<string, number>();
+  readonly #said = new Map<string, { at: number; told: Promise<void> }>();
 
-  /** @param say tells the audit; when it fails, the next connection tries again */
+  /** Of many at once one tells, and all wait for that. @param say tells the audit; when it fails, the next connection tries again */
   async once(access: { apiKeyId: string; sandboxId: string; port: number }, say: () => Promise<void>): Promise<void> {
     const key = `${access.apiKeyId} ${access.sandboxId} ${access.port}`;
     const now = performance.now();
-    const saidAt = this.#saidAt.get(key);
-    if (saidAt !== undefined && now - saidAt < SPEAKS_MS) return;
-    await say();
-    this.#saidAt.delete(key);
-    this.#saidAt.set(key, now);
-    const [oldest] = this.#saidAt.keys();
-    if (this.#saidAt.size > REMEMBERED && oldest !== undefined) this.#saidAt.delete(oldest);
+    const before = this.#said.get(key);
+    if (before && now - before.at < SPEAKS_MS) return before.told;
+    const told = say();
+    this.#said.delete(key);
+    this.#said.set(key, { at: now, told });
+    const [oldest] = this.#said.keys();
+    if (this.#said.size > REMEMBERED && oldest !== undefined) this.#said.delete(oldest);
+    try {
+      await told;
+    } catch (error) {
+      if (this.#said.get(key)?.told === told) this.#said.delete(key);
+      throw error;
+    }
   }
 }
