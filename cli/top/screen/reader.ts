@@ -27,8 +27,8 @@ interface Task {
 const LIVING = 0;
 const SWEEP_MS = 500;
 const RIGHTS_MS = 60_000;
-/** Each task rests this many times as long as it kept the processor: all of them together take about two hundredths of it. */
-const REST = 300;
+/** Each task rests this many times as long as it kept the processor: all of them together take at most three hundredths of it. */
+const REST = 200;
 /** However dear one was: what is on the screen is not older than this and one read. Milliseconds. */
 const LONGEST_REST_MS = 10_000;
 /** One read may take so long: an API that takes a request and says nothing is one that is gone. Milliseconds. */
