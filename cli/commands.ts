@@ -24,6 +24,7 @@ export function createCommands(io: Io) {
       ps: async () => (await import('./sandbox/list.ts')).listCommand(io),
       ls: async () => (await import('./sandbox/list.ts')).listCommand(io),
       rm: async () => (await import('./sandbox/destroy.ts')).destroyCommand(io),
+      top: async () => (await import('./top/command.ts')).topCommand(io),
       exec: async () => (await import('./run.ts')).runCommand(io),
       pause: async () => (await import('./pause.ts')).pauseCommand(io),
       hibernate: async () => (await import('./pause.ts')).hibernateCommand(io),

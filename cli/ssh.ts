@@ -5,6 +5,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { IssuedCredential } from '../client/credentials.ts';
+import type { MayflyClient } from '../client/mayfly-client.ts';
 import { makeKeyPair } from '../host/ssh/key-pair.ts';
 import { checkArguments, idOrName } from './terminal/arguments.ts';
 import { CliError } from './terminal/cli-error.ts';
@@ -34,20 +35,25 @@ export function sshCommand(io: Io) {
       checkArguments(own, ARGS);
       const named = idOrName(args.id);
       const client = connect(io);
-      const id = await client.sandboxIdOf(named, { signal: io.signal });
-      io.endsItself = true; // the private key must go, however often Ctrl-C comes
-      const folder = await mkdtemp(join(tmpdir(), 'mayfly-ssh-'));
-      try {
-        const pair = makeKeyPair(id);
-        await writeFile(join(folder, 'key'), pair.privateKey, { mode: 0o600 });
-        const issued = await client.credentials.issue(id, { publicKey: pair.publicKey }, { signal: io.signal });
-        const argv = await sshArguments(folder, id, issued);
-        return await runSsh(io, [...argv, ...command]);
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
+      return logIn(io, client, await client.sandboxIdOf(named, { signal: io.signal }), command);
     },
   });
+}
+
+/** Runs ssh on this terminal until it ends. @returns its exit code */
+export async function logIn(io: Io, client: MayflyClient, id: string, command: string[] = []): Promise<number> {
+  io.endsItself = true; // the private key must go, however often Ctrl-C comes
+  const folder = await mkdtemp(join(tmpdir(), 'mayfly-ssh-'));
+  try {
+    const pair = makeKeyPair(id);
+    await writeFile(join(folder, 'key'), pair.privateKey, { mode: 0o600 });
+    const issued = await client.credentials.issue(id, { publicKey: pair.publicKey }, { signal: io.signal });
+    const argv = await sshArguments(folder, id, issued);
+    return await runSsh(io, [...argv, ...command]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    io.endsItself = false;
+  }
 }
 
 /**

@@ -4,7 +4,15 @@ import { printable } from '../terminal/printable.ts';
 export const POOL_HEADER = ['NAME', 'STATE', 'SOURCE', 'WARM', 'WANTED', 'HITS', 'MISSES'];
 
 /** One line of a list. */
-export function poolRow({ name, shared, state, source, members, wanted, claims }: Pool): string[] {
+export function poolRow({
+  name,
+  shared,
+  state,
+  source,
+  members,
+  wanted,
+  claims,
+}: Pick<Pool, 'name' | 'shared' | 'state' | 'source' | 'members' | 'wanted' | 'claims'>): string[] {
   const warm = members.filter((member) => member.state === 'warm').length;
   return [
     shared ? `${name} (shared)` : name,

@@ -1,0 +1,83 @@
+import { bodyHeight, chosenRow, moved, type State, shownList } from './state.ts';
+
+/** What a key asks the program to do, besides what it changes on the screen. */
+export type Action =
+  | { do: 'quit' | 'suspend' | 'redraw' | 'unlook' }
+  | { do: 'look' | 'log-in' | 'destroy'; sandboxId: string };
+
+export interface Pressed {
+  state: State;
+  action?: Action;
+}
+
+/**
+ * What one key does.
+ * @param key a character, or a name: `up`, `pagedown`, `enter`, `escape`, `tab`, `ctrl-c`, …; a pasted text is none
+ */
+export function press(state: State, key: string): Pressed {
+  if (key === 'ctrl-c') return { state, action: { do: 'quit' } };
+  if (key === 'ctrl-z') return { state, action: { do: 'suspend' } };
+  if (key === 'ctrl-l') return { state, action: { do: 'redraw' } };
+  const heard = { ...state, notice: null };
+  if (state.question) return answer(heard, state.question.sandboxId, key);
+  return state.look ? looking(heard, key) : listed(heard, key);
+}
+
+/** Only `y` is a yes, and it is about the sandbox that was named. */
+function answer(state: State, sandboxId: string, key: string): Pressed {
+  const asked = { ...state, question: null };
+  if (key !== 'y') return { state: { ...asked, notice: `${sandboxId} is not destroyed` } };
+  return { state: asked, action: { do: 'destroy', sandboxId } };
+}
+
+function looking(state: State, key: string): Pressed {
+  const { look } = state;
+  if (!look) return { state };
+  if (key === 'q' || key === 'escape' || key === 'enter') return { state, action: { do: 'unlook' } };
+  const by = stepOf(state, key, look.lines.length);
+  if (by === null) return onSandbox(state, key, look.sandboxId);
+  const lowest = Math.max(0, look.lines.length - bodyHeight(state.size));
+  return { state: { ...state, look: { ...look, top: Math.min(Math.max(0, look.top + by), lowest) } } };
+}
+
+function listed(state: State, key: string): Pressed {
+  if (key === 'q') return { state, action: { do: 'quit' } };
+  const count = state.names.length;
+  const nth = /^[1-9]$/.test(key) ? Number(key) - 1 : -1;
+  if (nth >= 0 && nth < count) return { state: { ...state, shown: nth } };
+  if (key === 'tab' || key === 'right') return { state: { ...state, shown: (state.shown + 1) % count } };
+  if (key === 'shift-tab' || key === 'left') return { state: { ...state, shown: (state.shown + count - 1) % count } };
+  const by = stepOf(state, key, shownList(state).rows.length);
+  if (by !== null) return { state: moved(state, by) };
+  const sandboxId = chosenRow(state)?.sandboxId ?? null;
+  if (sandboxId === null) return { state };
+  if (key === 'enter') return { state, action: { do: 'look', sandboxId } };
+  return onSandbox(state, key, sandboxId);
+}
+
+/** Keys that change something, and are none for whom may not. */
+function onSandbox(state: State, key: string, sandboxId: string): Pressed {
+  if (!state.mayChange) return { state };
+  if (key === 'l') return { state, action: { do: 'log-in', sandboxId } };
+  if (key === 'd') return { state: { ...state, question: { sandboxId } } };
+  return { state };
+}
+
+/** How many lines down a key goes; null: it goes nowhere. */
+function stepOf({ size }: State, key: string, length: number): number | null {
+  const page = bodyHeight(size);
+  const steps: Record<string, number> = {
+    down: 1,
+    j: 1,
+    up: -1,
+    k: -1,
+    pagedown: page,
+    ' ': page,
+    pageup: -page,
+    home: -length,
+    g: -length,
+    end: length,
+    G: length,
+  };
+  return Object.hasOwn(steps, key) ? (steps[key] ?? null) : null;
+}

@@ -1,0 +1,92 @@
+import type { LivePage, LiveSandbox } from '../sections/sandboxes.ts';
+
+/** Where a sandbox stands among all, the newest first. */
+type Place = Pick<LiveSandbox, 'createdAt' | 'id'>;
+
+/** From where a page can be read. */
+export interface Bookmark {
+  /** The last sandbox before it; null: it is the first page. */
+  after: Place | null;
+  cursor: string;
+}
+
+const FIRST: Bookmark = { after: null, cursor: '' };
+
+/** Sandboxes of which a page is read now and then: what a page says holds for all that stands where it stands. */
+export class Living {
+  #items: readonly LiveSandbox[] = [];
+  #bookmarks: Bookmark[] = [FIRST];
+  #isAll = false;
+  #next: Bookmark = FIRST;
+
+  get items(): readonly LiveSandbox[] {
+    return this.#items;
+  }
+
+  /** Whether the end was reached once, so that this is about all. */
+  get isAll(): boolean {
+    return this.#isAll;
+  }
+
+  /** Whether one page is all there is. */
+  get isOnePage(): boolean {
+    return this.#isAll && this.#bookmarks.length === 1;
+  }
+
+  /** The page that was read the longest ago, or never. */
+  get next(): Bookmark {
+    return this.#next;
+  }
+
+  /** The page in which the item at `index` stands; behind the last one, the page that follows. */
+  pageOf(index: number): Bookmark {
+    const item = this.#items[index];
+    const isBefore = ({ after }: Bookmark) => after === null || item === undefined || precedes(after, item);
+    return this.#bookmarks.findLast(isBefore) ?? FIRST;
+  }
+
+  /** Takes a page that was read from there. */
+  merge(from: Bookmark, { items, nextCursor }: LivePage): void {
+    const last = items.at(-1);
+    const end = nextCursor !== null && last ? { after: last, cursor: nextCursor } : null;
+    const start = from.after === null ? 0 : this.#indexAfter(from.after);
+    const rest = end === null ? this.#items.length : this.#indexAfter(end.after);
+    this.#items = [...this.#items.slice(0, start), ...items, ...this.#items.slice(Math.max(start, rest))];
+    const isOutside = ({ after }: Bookmark) =>
+      after === null || !isAfter(after, from.after) || (end !== null && precedes(end.after, after));
+    const kept = this.#bookmarks.filter((mark) => isOutside(mark) || isSame(mark.after, from.after));
+    this.#bookmarks = end === null ? kept : [...kept, end].sort(byPlace);
+    this.#isAll ||= end === null;
+    if (isSame(from.after, this.#next.after)) this.#next = end ?? FIRST;
+  }
+
+  /** The first index behind a place. */
+  #indexAfter(place: Place): number {
+    let [low, high] = [0, this.#items.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const item = this.#items[middle];
+      if (item && precedes(place, item)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+/** Whether `a` stands before `b`, as the API lists them. */
+function precedes(a: Place, b: Place): boolean {
+  return a.createdAt === b.createdAt ? a.id > b.id : a.createdAt > b.createdAt;
+}
+
+function isAfter(place: Place, mark: Place | null): boolean {
+  return mark === null || precedes(mark, place);
+}
+
+function isSame(a: Place | null, b: Place | null): boolean {
+  return a?.id === b?.id;
+}
+
+function byPlace({ after: a }: Bookmark, { after: b }: Bookmark): number {
+  if (a === null || b === null) return a === null ? -1 : 1;
+  return precedes(a, b) ? -1 : 1;
+}

@@ -1,0 +1,153 @@
+import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import { logIn } from '../../ssh.ts';
+import { EXIT } from '../../terminal/exit-codes.ts';
+import type { Io } from '../../terminal/io.ts';
+import { cellText } from '../row.ts';
+import { SECTIONS } from '../sections.ts';
+import type { Action } from './keys.ts';
+import { watchLook } from './look.ts';
+import { Reader } from './reader.ts';
+import { Screen } from './screen.ts';
+import { bodyHeight, firstState, withFault, withRows } from './state.ts';
+
+const SANDBOXES = 0;
+
+/** `mayfly top` on a terminal, until somebody quits. @returns the exit code */
+export async function runTop(io: Io, client: MayflyClient, apiUrl: string): Promise<number> {
+  const top = new Top(io, client, apiUrl);
+  return top.run();
+}
+
+class Top {
+  readonly #io: Io;
+  readonly #client: MayflyClient;
+  readonly #screen: Screen;
+  readonly #reader: Reader;
+  #reading = new AbortController();
+  #looking = new AbortController();
+  #finish: (code: number) => void = () => {};
+  #fail: (error: unknown) => void = () => {};
+
+  constructor(io: Io, client: MayflyClient, apiUrl: string) {
+    [this.#io, this.#client] = [io, client];
+    const size = { columns: process.stdout.columns, rows: process.stdout.rows };
+    const state = firstState(
+      apiUrl,
+      SECTIONS.map(({ name }) => name),
+      size,
+    );
+    this.#screen = new Screen(io, state, {
+      act: (action) => void this.#act(action).catch((error: unknown) => this.#say(error)),
+      moved: () => this.#nudgeAtEdge(),
+      failed: (error) => this.#fail(error),
+    });
+    this.#reader = new Reader(client, {
+      rows: (nth, rows, isAll) => this.#screen.change((now) => withRows(now, nth, rows, isAll, Date.now())),
+      fault: (nth, fault) => this.#screen.change((now) => withFault(now, nth, fault)),
+      mayChange: (mayChange) => this.#screen.change((now) => ({ ...now, mayChange })),
+      visible: () => this.#visible(),
+    });
+  }
+
+  async run(): Promise<number> {
+    const ended = new Promise<number>((resolve, reject) => {
+      [this.#finish, this.#fail] = [resolve, reject];
+    });
+    const interrupt = () => this.#finish(EXIT.interrupted);
+    this.#io.signal.addEventListener('abort', interrupt, { once: true });
+    if (this.#io.signal.aborted) interrupt();
+    try {
+      this.#screen.open();
+      this.#read();
+      return await ended;
+    } finally {
+      this.#reading.abort();
+      this.#looking.abort();
+      this.#screen.end();
+    }
+  }
+
+  #read(): void {
+    this.#reading = new AbortController();
+    this.#reader.run(this.#reading.signal).catch((error: unknown) => this.#fail(error));
+  }
+
+  #visible() {
+    const { shown, lists, size } = this.#screen.state;
+    const top = lists[SANDBOXES]?.top ?? 0;
+    return shown === SANDBOXES ? { from: top, to: top + bodyHeight(size) } : null;
+  }
+
+  /** What is not known yet is read when somebody comes near it. */
+  #nudgeAtEdge(): void {
+    const { lists, size, shown } = this.#screen.state;
+    const list = lists[shown];
+    if (list && !list.isAll && list.index + bodyHeight(size) >= list.rows.length) this.#reader.nudge();
+  }
+
+  async #act(action: Action): Promise<void> {
+    switch (action.do) {
+      case 'quit':
+        return this.#finish(EXIT.ok);
+      case 'suspend':
+        return this.#screen.suspend();
+      case 'redraw':
+        return this.#screen.redraw();
+      case 'unlook':
+        this.#looking.abort();
+        return this.#screen.change((now) => ({ ...now, look: null }));
+      case 'look':
+        return this.#look(action.sandboxId);
+      case 'log-in':
+        return this.#logIn(action.sandboxId);
+      case 'destroy':
+        return this.#destroy(action.sandboxId);
+    }
+  }
+
+  async #look(sandboxId: string): Promise<void> {
+    this.#looking.abort();
+    const looking = new AbortController();
+    this.#looking = looking;
+    this.#screen.change((now) => ({ ...now, look: { sandboxId, lines: [`${sandboxId} is read`], top: 0 } }));
+    await watchLook(this.#client, sandboxId, looking.signal, (lines) =>
+      this.#screen.change((now) =>
+        now.look?.sandboxId === sandboxId ? { ...now, look: { ...now.look, lines } } : now,
+      ),
+    );
+  }
+
+  async #logIn(sandboxId: string): Promise<void> {
+    this.#reading.abort();
+    this.#screen.lend();
+    let notice: string | null = null;
+    try {
+      const code = await logIn(this.#io, this.#client, sandboxId);
+      if (code === SSH_FAILED) notice = `ssh has failed; \`mayfly ssh ${sandboxId}\` says why`;
+    } catch (error) {
+      notice = textOf(error);
+    }
+    if (this.#io.signal.aborted) return;
+    this.#screen.takeBack();
+    this.#screen.change((now) => ({ ...now, notice }));
+    this.#read();
+  }
+
+  async #destroy(sandboxId: string): Promise<void> {
+    this.#screen.change((now) => ({ ...now, notice: `${sandboxId} is asked to end` }));
+    const { state } = await this.#client.destroySandbox(sandboxId, { waitSeconds: 0, signal: this.#io.signal });
+    this.#screen.change((now) => ({ ...now, notice: `${sandboxId} is ${cellText(state)}` }));
+    this.#reader.nudge();
+  }
+
+  #say(error: unknown): void {
+    this.#screen.change((now) => ({ ...now, notice: textOf(error) }));
+  }
+}
+
+/** ssh(1), when it is ssh itself. */
+const SSH_FAILED = 255;
+
+function textOf(error: unknown): string {
+  return cellText(error instanceof Error ? error.message : String(error));
+}

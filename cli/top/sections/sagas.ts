@@ -1,0 +1,62 @@
+import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { SandboxRecord, SandboxState } from '../../../model/sandbox/sandbox.ts';
+import { cellText, type Row, stateText } from '../row.ts';
+import type { Found, Section } from '../section.ts';
+
+/** States in which a saga is under way; in the others it waits for somebody to ask for something. */
+const UNDER_WAY = ['requested', 'creating', 'restoring', 'destroying'] as const satisfies readonly SandboxState[];
+const PAGE = 100;
+
+/** A saga that is under way: where it is, and what it waits for. */
+export interface Saga {
+  sandboxId: string;
+  state: SandboxState;
+  phase: string | null;
+  /** The last step that ended. */
+  step: string | null;
+  waitingFor: string | null;
+  hostId: string | null;
+  /** When it last went on. */
+  updatedAt: string;
+}
+
+/** What is being made, restored and removed: who has waited longest first. */
+export const sagas: Section<Saga> = {
+  name: 'sagas',
+  everyMs: 4_000,
+  columns: [
+    { title: 'ID', rank: 0 },
+    { title: 'STATE', rank: 1 },
+    { title: 'SINCE', rank: 2 },
+    { title: 'LAST STEP', rank: 4 },
+    { title: 'HOST', rank: 5 },
+    { title: 'WAITS FOR', rank: 3 },
+  ],
+  read,
+  row,
+};
+
+async function read(client: MayflyClient, signal: AbortSignal): Promise<Found<Saga>> {
+  const items: Saga[] = [];
+  let isAll = true;
+  for (const state of UNDER_WAY) {
+    const page = await client.listSandboxes({ state, limit: PAGE, signal });
+    items.push(...page.items.map(sagaOf));
+    isAll &&= page.nextCursor === null;
+  }
+  return { items: items.sort((a, b) => (a.updatedAt < b.updatedAt ? -1 : 1)), isAll };
+}
+
+function sagaOf({ id, state, phase, steps, waitingFor, hostId, updatedAt }: SandboxRecord): Saga {
+  return { sandboxId: id, state, phase, step: steps.at(-1)?.step ?? null, waitingFor, hostId, updatedAt };
+}
+
+function row({ sandboxId, state, phase, step, waitingFor, hostId, updatedAt }: Saga): Row {
+  const texts = [step, hostId, waitingFor].map(cellText);
+  return {
+    id: cellText(sandboxId),
+    sandboxId,
+    cells: [cellText(sandboxId), stateText(state, phase), { since: updatedAt }, ...texts],
+    ...(waitingFor !== null && { tone: 'yellow' as const }),
+  };
+}

@@ -1,0 +1,70 @@
+import type { MayflyClient } from '../../../client/mayfly-client.ts';
+import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
+import { cellText, type Row, stateText } from '../row.ts';
+import type { Found, Section } from '../section.ts';
+
+/** Of each read: few enough that one costs milliseconds, more than a terminal has lines. */
+const PAGE = 100;
+
+/** What is kept of a sandbox that lives: a record with its steps is ten times as large. */
+export type LiveSandbox = Pick<
+  SandboxRecord,
+  'id' | 'name' | 'project' | 'state' | 'phase' | 'hostId' | 'waitingFor' | 'createdAt' | 'expiresAt'
+> & { source: string; address: string | null; egress: string };
+
+/** One page of those that live, newest first. */
+export interface LivePage {
+  items: LiveSandbox[];
+  nextCursor: string | null;
+}
+
+export async function readLivePage(client: MayflyClient, cursor: string, signal: AbortSignal): Promise<LivePage> {
+  const page = await client.listSandboxes({ alive: true, limit: PAGE, signal, ...(cursor && { cursor }) });
+  return { items: page.items.map(live), nextCursor: page.nextCursor };
+}
+
+function live({ spec, ssh, ...record }: SandboxRecord): LiveSandbox {
+  const { id, name, project, state, phase, hostId, waitingFor, createdAt, expiresAt } = record;
+  const about = { source: spec.source, address: ssh?.address ?? null, egress: spec.network.egress };
+  return { id, name, project, state, phase, hostId, waitingFor, createdAt, expiresAt, ...about };
+}
+
+/** Every sandbox that has not ended. */
+export const sandboxes: Section<LiveSandbox> = {
+  name: 'sandboxes',
+  everyMs: 2_000,
+  columns: [
+    { title: 'ID', rank: 0 },
+    { title: 'NAME', rank: 3 },
+    { title: 'STATE', rank: 1 },
+    { title: 'AGE', rank: 2 },
+    { title: 'SOURCE', rank: 4 },
+    { title: 'HOST', rank: 5 },
+    { title: 'ADDRESS', rank: 6 },
+    { title: 'EGRESS', rank: 8 },
+    { title: 'PROJECT', rank: 7 },
+  ],
+  read: readAll,
+  row: liveRow,
+};
+
+export function liveRow(item: LiveSandbox): Row {
+  const { id, name, project, state, phase, source, hostId, address, egress, createdAt, waitingFor } = item;
+  const texts = [source, hostId, address, egress, project].map(cellText);
+  return {
+    id: cellText(id),
+    sandboxId: id,
+    cells: [cellText(id), cellText(name), stateText(state, phase), { since: createdAt }, ...texts],
+    ...(waitingFor !== null && { tone: 'yellow' as const }),
+  };
+}
+
+async function readAll(client: MayflyClient, signal: AbortSignal): Promise<Found<LiveSandbox>> {
+  const items: LiveSandbox[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: LivePage = await readLivePage(client, cursor, signal);
+    items.push(...page.items);
+    cursor = page.nextCursor;
+  }
+  return { items, isAll: true };
+}
