@@ -6,14 +6,17 @@ import { isFilePath } from './file-path.ts';
 
 /**
  * For every body but the content of files, which is streamed.
+ * @param except paths that have a limit of their own
  * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
  */
-export function limitBody(bytes: number) {
+export function limitBody(bytes: number, except: readonly string[] = []) {
   const onError = () => {
     throw new MayflyError('body_too_large', `The body has more than ${bytes} bytes.`);
   };
   const limit = bodyLimit({ maxSize: bytes, onError });
-  return createMiddleware<Env>((c, next) => (isFilePath(c.req.path) ? next() : limit(c, next)));
+  return createMiddleware<Env>((c, next) =>
+    isFilePath(c.req.path) || except.includes(c.req.path) ? next() : limit(c, next),
+  );
 }
 
 /** Standard input is bytes; a cancel, a pause, a hibernation and a resume say nothing. */
