@@ -62,7 +62,8 @@ export function createApp(deps: AppDeps): App {
   app.use('/mcp', refuseForeignOrigin(deps.names ?? []));
   app.use(authenticate(deps, new PoolDoor(deps, claimCounter(registry))));
   app.use(refuseUnknownMethod(app));
-  app.use('/v1/*', limitBody(LIMITS.bodyBytes), requireJson);
+  app.use('/v1/images', limitBody(LIMITS.image.bodyBytes));
+  app.use('/v1/*', limitBody(LIMITS.bodyBytes, ['/v1/images']), requireJson);
   app.use('/mcp', limitBody(LIMITS.mcp.bodyBytes), requireJson);
 
   resolveSandboxes(app);

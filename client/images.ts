@@ -30,6 +30,8 @@ export interface BuildImage {
   target?: string;
   /** Which source is meant by a name behind FROM. */
   aliases?: Record<string, string>;
+  /** What COPY takes from: a tar archive in base64, with its `.dockerignore`. */
+  context?: string;
   /** `@default` nothing can be reached */
   network?: Pick<Network, 'egress'>;
 }

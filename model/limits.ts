@@ -68,8 +68,11 @@ export const LIMITS = {
     /** Of all stages that are needed. */
     steps: 200,
     /** Files, folders and links of a context. */
-    contextEntries: 50_000,
-    contextBytes: 2_147_483_648,
+    contextEntries: 5_000,
+    /** As a tar archive: it is what one command of a guest may be given on its standard input. */
+    contextBytes: 4_194_304,
+    /** A request with its Dockerfile, variables and context. */
+    bodyBytes: 8_388_608,
     /** Of one step. */
     timeoutSeconds: 1_800,
     outputBytes: 10_485_760,

@@ -15,6 +15,7 @@ import { ChainKey } from './audit/audit-chain.ts';
 import { StoredCommandInputs } from './commands/command-inputs.ts';
 import { Commands } from './commands/commands.ts';
 import { Output } from './commands/output.ts';
+import { ImageContexts } from './images/image-contexts.ts';
 import { ImageLayers } from './images/image-layers.ts';
 import { Images } from './images/images.ts';
 import { bringUpToDate } from './layout.ts';
@@ -70,6 +71,7 @@ export interface Store {
   templates: Templates;
   images: Images;
   imageLayers: ImageLayers;
+  imageContexts: ImageContexts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -142,6 +144,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     templates: new Templates(connection, sealing),
     images: new Images(connection, sealing),
     imageLayers: new ImageLayers(connection),
+    imageContexts: new ImageContexts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

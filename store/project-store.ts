@@ -157,6 +157,10 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       latest: (limit: number) => store.images.latest(project, limit),
     },
     /** A key of one has the project in it. */
+    imageContexts: {
+      keep: store.imageContexts.keep.bind(store.imageContexts),
+      remove: store.imageContexts.remove.bind(store.imageContexts),
+    },
     imageLayers: { get: (key: string) => store.imageLayers.get(key) },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),

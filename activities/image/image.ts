@@ -3,6 +3,8 @@ import { MayflyError } from '../../model/errors.ts';
 import { commandIdFrom, ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import type { ImageFailure, ImageRecord } from '../../model/image/image.ts';
 import type { ImageStepRef } from '../../model/image/image-saga.ts';
+import { filesOf } from '../../model/image/sent-context.ts';
+import { type StepProgram, stdinOf } from '../../model/image/step-program.ts';
 import { type BuildStep, buildOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
@@ -25,13 +27,19 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       await store.images.update(imageId, changes);
     },
 
+    /** Of a build that is over. */
+    async forgetImageContext({ imageId }: { imageId: string }): Promise<void> {
+      await store.imageContexts.remove(imageId);
+    },
+
     /** Writes down the command of a step, which is begun by whoever is told; the same step, the same command. */
     async beginImageStep(ref: ImageStepRef): Promise<CommandInput> {
       const { record, step } = await stepOf(store, ref);
       const builder = await store.sandboxes.get(record.builderId);
       const host = builder && hostOf(builder);
       if (!host) throw new MayflyError('sandbox_ended', `The builder ${record.builderId} is not there any more.`);
-      const { argv, cwd, user, env, stdin } = step.program;
+      const { argv, cwd, user, env } = step.program;
+      const stdin = await inputOf(store, ref.imageId, step.program);
       const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.image;
       const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
       const whole = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
@@ -39,7 +47,7 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const command = requestedCommand(commandId, { id: record.builderId, ...host }, whole, record.createdBy);
       await Promise.all([
         store.commands.create(command),
-        store.commandInputs.keep(commandId, { env, stdin: Buffer.from(stdin) }),
+        store.commandInputs.keep(commandId, { env, stdin }),
         store.activity.openCommand(record.builderId, commandId),
       ]);
       return { commandId, sandboxId: record.builderId, ...host };
@@ -95,6 +103,17 @@ async function stepOf(
   const step = record && buildOf(record.request, record).steps[index];
   if (!step) throw new MayflyError('image_not_found', `There is no step ${index} of the image ${imageId}.`);
   return { record, step };
+}
+
+/** A context is read where a step copies of it, and nowhere else. */
+async function inputOf(store: Store, imageId: string, program: StepProgram): Promise<Uint8Array> {
+  const archive = program.files.length > 0 ? await store.imageContexts.get(imageId) : null;
+  const files = archive && filesOf(archive);
+  return stdinOf(program, (path) => {
+    const file = files?.get(path);
+    if (file) return file.bytes;
+    throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
+  });
 }
 
 function stepCommandId(ref: ImageStepRef): string {

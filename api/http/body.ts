@@ -6,14 +6,17 @@ import { hasStreamedBody } from './streamed-body.ts';
 
 /**
  * For every body but those that are streamed.
+ * @param except paths that have a limit of their own
  * @throws MayflyError body_too_large, also for a body that comes in chunks and never said its length
  */
-export function limitBody(bytes: number) {
+export function limitBody(bytes: number, except: readonly string[] = []) {
   const onError = () => {
     throw new MayflyError('body_too_large', `The body has more than ${bytes} bytes.`);
   };
   const limit = bodyLimit({ maxSize: bytes, onError });
-  return createMiddleware<Env>((c, next) => (hasStreamedBody(c.req.path) ? next() : limit(c, next)));
+  return createMiddleware<Env>((c, next) =>
+    hasStreamedBody(c.req.path) || except.includes(c.req.path) ? next() : limit(c, next),
+  );
 }
 
 /** Standard input is bytes; a cancel, a pause, a hibernation, a resume and a withdrawal say nothing. */

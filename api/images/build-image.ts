@@ -5,6 +5,7 @@ import { MayflyError } from '../../model/errors.ts';
 import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
 import type { ImageRecord, ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
+import { describedContext } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
@@ -38,13 +39,15 @@ async function begun(c: Context<Env>, deps: RequestDeps, attempt: Attempt, body:
   const { subjectId: id } = attempt;
   const present = attempt.isFresh ? null : await store.images.get(id);
   if (present && present.state !== 'queued') return present;
-  const wish = await wished(c, deps, id, body);
+  const sent = sentBy(body);
+  const wish = await wished(c, deps, id, body.name, sent);
   if ('known' in wish) return wish.known;
   const { record, input } = wish;
+  if (sent.archive) await store.imageContexts.keep(id, sent.archive);
   await store.images.create(record);
   const running = await sagas.buildImage(input);
   if (running === null) return record;
-  await store.images.remove(id);
+  await Promise.all([store.images.remove(id), store.imageContexts.remove(id)]);
   const other = await store.images.get(running);
   if (other && isDeepStrictEqual(other.request, record.request)) return other;
   throw new MayflyError('source_exists', `${JSON.stringify(record.name)} is being built of something else now.`);
@@ -55,12 +58,12 @@ async function wished(
   c: Context<Env>,
   deps: RequestDeps,
   id: string,
-  body: Request,
+  name: string,
+  sent: Sent,
 ): Promise<{ known: ImageRecord } | { record: ImageRecord; input: ImageInput }> {
   const actor = actorOf(c);
-  const { name } = body;
   if (!deps.store.viewer.isOperator) refuseForeignName(actor.project, name);
-  const request = requestOf(body);
+  const { request } = sent;
   const beginning = await beginningOf(deps.store, { id, project: actor.project, request });
   const { build, first, snapshotId, content, origin } = beginning;
   const known = await builtBefore(deps.store, name, beginning);
@@ -111,6 +114,22 @@ async function builtBefore(
   return latest.find((image) => image.name === name && image.state === 'ready') ?? null;
 }
 
-function requestOf({ dockerfile, args = {}, target, aliases = {}, network }: Request): ImageRequest {
-  return { dockerfile, args, target: target ?? null, aliases, network: network ?? { egress: 'none' } };
+/** What was asked for, and the bytes that are kept apart. */
+interface Sent {
+  request: ImageRequest;
+  archive: Uint8Array | null;
+}
+
+/** @throws MayflyError invalid_request, body_too_large */
+function sentBy({ dockerfile, args = {}, target, aliases = {}, network, context }: Request): Sent {
+  const archive = context === undefined ? null : Buffer.from(context, 'base64');
+  const request = {
+    dockerfile,
+    args,
+    target: target ?? null,
+    aliases,
+    network: network ?? { egress: 'none' as const },
+    context: archive && describedContext(archive),
+  };
+  return { request, archive };
 }

@@ -44,6 +44,14 @@ export const buildImage = z
         description: 'Which source is meant by a name behind FROM',
         example: { 'debian:12': 'golden-debian12' },
       }),
+    context: z
+      .base64()
+      .max(Math.ceil(image.contextBytes / 3) * 4)
+      .optional()
+      .openapi({
+        description: `What COPY takes from, a tar archive in base64, of ${image.contextBytes} bytes at most, with its .dockerignore`,
+        example: undefined,
+      }),
     network: z
       .strictObject({ egress: z.enum(['none', 'internet']) })
       .optional()

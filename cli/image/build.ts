@@ -7,11 +7,13 @@ import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
+import { contextOf } from './context.ts';
 import { dockerfileOf } from './dockerfile.ts';
 import { followBuild } from './follow-build.ts';
 import { builtLines } from './image-text.ts';
 
 const ARGS = {
+  context: { type: 'positional', description: 'Folder that COPY takes from', required: false },
   name: { type: 'string', description: 'Of the source that it becomes', required: true },
   file: {
     type: 'string',
@@ -46,6 +48,7 @@ export function buildCommand(io: Io) {
         args: pairs('build-arg', given.get('build-arg') ?? []),
         aliases: pairs('alias', given.get('alias') ?? []),
         network: { egress: egressOf(args.network) },
+        ...(args.context !== undefined && { context: await contextOf(args.context) }),
         ...(args.target !== undefined && { target: args.target }),
       };
       const begun = await images.build(request, { signal: io.signal });

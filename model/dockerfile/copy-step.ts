@@ -36,6 +36,8 @@ export function copyStep(
     throw refusedAt(line, `no stage before is called ${JSON.stringify(flags.from)}; other images are not read`);
   }
   const inline = heredocs.map((heredoc) => {
+    if (/[/\0]|^\.{0,2}$/.test(heredoc.name))
+      throw refusedAt(line, `${JSON.stringify(heredoc.name)} is no name of a file`);
     const content = textOf(heredoc);
     return { name: heredoc.name, content: heredoc.expands ? withVariables(content, variables, line) : content };
   });

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Actor, Network } from '../sandbox/sandbox.ts';
+import type { SentContext } from './sent-context.ts';
 
 /**
  * queued → building → finishing → ready, or → failed, or → cancelled
@@ -17,6 +18,8 @@ export interface ImageRequest {
   target: string | null;
   aliases: Record<string, string>;
   network: Pick<Network, 'egress'>;
+  /** Null: there is none, and COPY has nothing to take from. Its bytes are kept apart, until the build is over. */
+  context: SentContext | null;
 }
 
 /** Why an image was not built. */

@@ -1,15 +1,24 @@
+import type { Placed } from '../dockerfile/context.ts';
+import { isPattern } from '../dockerfile/glob.ts';
 import type { CopyStep, Settings, Step } from '../dockerfile/plan.ts';
+import { type TarEntry, tarOf } from './tar.ts';
 
 /** What a step has the guest run. */
 export interface StepProgram {
   argv: string[];
   stdin: string;
+  /** Of the context: they are its standard input, one as it is, several as an archive with what stands in the Dockerfile. */
+  files: readonly Placed[];
+  inline: CopyStep['inline'];
+  /** Of all files, octal; null: their own. */
+  mode: string | null;
   env: Record<string, string>;
   cwd: string;
   user: string;
 }
 
-const AS_ROOT = { env: {}, cwd: '/', user: 'root' };
+const PLAIN = { files: [], inline: [], mode: null };
+const AS_ROOT = { ...PLAIN, env: {}, cwd: '/', user: 'root' };
 
 /** Standard input has the files one after the other; of each its name and length are arguments. */
 const WRITE_FILES = `set -e
@@ -30,16 +39,31 @@ done`;
 /** Where login shells look for what ENV has set. */
 const PROFILE = '/etc/profile.d/mayfly-image.sh';
 
-export function programOf(step: Step): StepProgram {
+/**
+ * Standard input is an archive. What is in the way of a folder stays, also a link to one; whose all of it is, is known in the
+ * guest alone.
+ */
+const UNPACK = `set -e
+umask 022
+mkdir -p -- "$1"
+stage=$(mktemp -d)
+trap 'rm -rf -- "$stage"' EXIT
+chmod 0755 "$stage"
+tar -x -p -m -f - -C "$stage" --no-same-owner
+chown -hR -- "$2" "$stage"
+tar -c -f - -C "$stage" . | tar -x -p -f - -C "$1" --same-owner --no-overwrite-dir --keep-directory-symlink`;
+
+/** @param placed of the context, by a COPY */
+export function programOf(step: Step, placed: readonly Placed[]): StepProgram {
   switch (step.kind) {
     case 'run': {
       const { argv, stdin, env, cwd, user } = step;
-      return { argv, stdin, env, cwd, user };
+      return { ...PLAIN, argv, stdin, env, cwd, user };
     }
     case 'workdir':
       return { ...AS_ROOT, argv: ['/bin/mkdir', '-p', '--', step.path], stdin: '' };
     case 'copy':
-      return writing(step);
+      return placed.length === 0 ? writing(step) : copying(step, placed);
   }
 }
 
@@ -55,6 +79,38 @@ function writing({ inline, target, mode, owner }: CopyStep): StepProgram {
   const files = inline.flatMap(({ name, content }) => [name, String(new TextEncoder().encode(content).length)]);
   const argv = ['/bin/sh', '-c', WRITE_FILES, 'sh', target, mode ?? '644', ownerOf(owner), ...files];
   return { ...AS_ROOT, argv, stdin: inline.map(({ content }) => content).join('') };
+}
+
+function copying({ inline, target, mode, owner, sources }: CopyStep, files: readonly Placed[]): StepProgram {
+  const [first] = files;
+  if (first?.as === '') {
+    const { entry } = first;
+    const own = sources[0]?.split('/').at(-1) ?? '';
+    const name = isPattern(own) || own === '' ? (entry.path.split('/').at(-1) ?? '') : own;
+    const args = [target, mode ?? entry.mode.toString(8), ownerOf(owner), name, String(entry.size)];
+    return { ...AS_ROOT, argv: ['/bin/sh', '-c', WRITE_FILES, 'sh', ...args], stdin: '', files };
+  }
+  const argv = ['/bin/sh', '-c', UNPACK, 'sh', target, ownerOf(owner)];
+  return { ...AS_ROOT, argv, stdin: '', files, inline, mode };
+}
+
+/** What a program is given. @param bytesOf a file of the context */
+export function stdinOf(
+  { stdin, files, inline, mode }: StepProgram,
+  bytesOf: (path: string) => Uint8Array,
+): Uint8Array {
+  const [first] = files;
+  if (!first) return new TextEncoder().encode(stdin);
+  if (first.as === '') return bytesOf(first.entry.path);
+  const all = mode === null ? null : Number.parseInt(mode, 8);
+  const placed = files.map(({ as, entry: { type, mode: own, link, path } }): TarEntry => {
+    const bytes = type === 'file' ? bytesOf(path) : new Uint8Array();
+    return { path: as, type, mode: type === 'symlink' ? own : (all ?? own), bytes, link };
+  });
+  const written = inline.map(({ name, content }): TarEntry => {
+    return { path: name, type: 'file', mode: all ?? 0o644, bytes: new TextEncoder().encode(content), link: null };
+  });
+  return tarOf([...placed, ...written]);
 }
 
 /** Without a group it is the user's own; of a number, the same. */

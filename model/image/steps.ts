@@ -1,7 +1,15 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { originKey, stepKey } from '../dockerfile/cache-key.ts';
-import { type BuildPlan, NO_SETTINGS, type Settings, type Stage, type Step } from '../dockerfile/plan.ts';
+import { BuildContext, type Placed } from '../dockerfile/context.ts';
+import {
+  type BuildPlan,
+  type CopyStep,
+  NO_SETTINGS,
+  type Settings,
+  type Stage,
+  type Step,
+} from '../dockerfile/plan.ts';
 import { readDockerfile } from '../dockerfile/read-dockerfile.ts';
 import { refusedAt } from '../dockerfile/refusal.ts';
 import type { ImageRecord, ImageRequest } from './image.ts';
@@ -38,10 +46,12 @@ export function buildOf(request: ImageRequest, { project, content }: Pick<ImageR
   const settings = chain.at(-1)?.settings ?? NO_SETTINGS;
   const steps: BuildStep[] = [];
   let key = originKey(project, content);
+  const context = request.context && new BuildContext(request.context.entries, request.context.dockerignore);
   for (const step of chain.flatMap((stage) => stage.steps)) {
     refuseUndone(step);
-    key = stepKey(key, step, [], null);
-    steps.push({ line: step.line, text: brief(step.text), key, program: programOf(step) });
+    const placed = step.kind === 'copy' ? placedBy(step, context) : [];
+    key = stepKey(key, step, placed, null);
+    steps.push({ line: step.line, text: brief(step.text), key, program: programOf(step, placed) });
   }
   const last = finishing(settings, NO_SETTINGS.env);
   key = bytesToHex(sha256(utf8ToBytes(JSON.stringify([key, 'finish', last]))));
@@ -66,9 +76,12 @@ function refuseUndone(step: Step): void {
   if (step.kind === 'run' && step.secrets.length > 0) throw refusedAt(step.line, 'builds are given no secrets yet');
   if (step.kind !== 'copy') return;
   if (step.from !== null) throw refusedAt(step.line, 'COPY --from is not done yet');
-  if (step.sources.length > 0) {
-    throw refusedAt(step.line, 'builds are given no context yet: COPY of a heredoc is done, and RUN can fetch');
-  }
+}
+
+function placedBy(step: CopyStep, context: BuildContext | null): Placed[] {
+  if (step.sources.length === 0) return [];
+  if (context) return context.placed(step);
+  throw refusedAt(step.line, 'there is no context to copy from');
 }
 
 function brief(text: string): string {

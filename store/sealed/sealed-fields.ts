@@ -14,6 +14,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   sources: ['failure.message', 'waitingFor'],
   templates: ['reason', 'waitingFor'],
   images: ['request', 'failure', 'waitingFor'],
+  imageContexts: ['archive'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Exchange, openApiDocument, recordedExchanges } from '../../api/description/openapi.ts';
 import type { SimulatedHypervisor } from '../../host/simulated/driver.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
+import { tarOf } from '../../model/image/tar.ts';
 import { END } from '../../model/ports/pieces.ts';
 import { newTemplate } from '../../model/templates/template-saga.ts';
 import { Described } from '../support/described.ts';
@@ -176,7 +177,14 @@ async function templates(): Promise<void> {
 async function images(): Promise<void> {
   const dockerfile =
     'FROM debian:12\nARG PORT=80\nENV PORT=$PORT\nRUN echo "$PORT" >/srv/port\nEXPOSE $PORT\nCMD ["serve"]\n';
-  const body = { name: 'web-image', dockerfile, args: { PORT: '8080' }, aliases: { 'debian:12': 'golden-debian12' } };
+  const context = Buffer.from(tarOf([])).toString('base64');
+  const body = {
+    name: 'web-image',
+    dockerfile,
+    context,
+    args: { PORT: '8080' },
+    aliases: { 'debian:12': 'golden-debian12' },
+  };
   const { id } = await ask('buildImage', {}, { body });
   await eventually(
     () => mayfly().store.images.get(id),

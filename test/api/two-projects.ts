@@ -239,6 +239,7 @@ function imageOf(n: number, createdBy: Actor): ImageRecord {
       target: null,
       aliases: {},
       network: { egress: 'none' },
+      context: null,
     },
     source: ALPHAS_SOURCE,
     content: 'alphas-content',

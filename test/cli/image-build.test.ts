@@ -1,8 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Image } from '../../client/images.ts';
+import { tarEntries } from '../../model/image/tar.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
@@ -88,6 +90,30 @@ it('asks for what is said, and tells what came of it', async () => {
     target: 'x',
   });
   for (const said of ['web', '2 of 2, 1 of them', '["serve"]', 'SPARE']) expect(out).toContain(said);
+});
+
+it('sends a folder without what .dockerignore leaves out, and no device', async () => {
+  const from = join(folder, 'context');
+  await mkdir(join(from, 'sub'), { recursive: true });
+  await writeFile(join(from, '.dockerignore'), '*.log\nsub/*\n!sub/kept\n');
+  for (const name of ['a', 'b.log', 'sub/gone', 'sub/kept']) await writeFile(join(from, name), name);
+  await symlink('/etc/passwd', join(from, 'link'));
+  const { seen } = await build(image, from);
+  const { context } = JSON.parse(seen[0]?.body ?? '') as { context: string };
+  const sent = tarEntries(Buffer.from(context, 'base64'));
+  expect(sent.map(({ path, bytes, link }) => [path, link ?? Buffer.from(bytes).toString()])).toEqual([
+    ['.dockerignore', '*.log\nsub/*\n!sub/kept\n'],
+    ['a', 'a'],
+    ['link', '/etc/passwd'],
+    ['sub', ''],
+    ['sub/kept', 'sub/kept'],
+  ]);
+  execFileSync('mkfifo', [join(from, 'pipe')]);
+  const refused = await build(image, from);
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('pipe')]);
+  await rm(join(from, 'pipe'));
+  await writeFile(join(from, 'large'), Buffer.alloc(4_194_305));
+  expect((await build(image, from)).err).toContain('more than 4194304 bytes');
 });
 
 it('ends with 1 when it failed, and shows its log without escapes', async () => {

@@ -42,6 +42,8 @@ export class Installation {
     const folder = await mkdtemp(join(tmpdir(), 'mayfly-pages-'));
     await mkdir(join(folder, 'src'));
     await writeFile(join(folder, 'src', 'file'), 'x');
+    const dockerfile = 'FROM debian:12\nENV GREETING=hello\nCOPY file /srv/\nRUN echo "$GREETING" >/srv/greeting\n';
+    await writeFile(join(folder, 'Dockerfile'), dockerfile);
     await writeFile(join(folder, 'data.bin'), Buffer.from([0, 255, 10]));
     await mkdir(join(folder, '.ssh'), { mode: 0o700 });
     await writeFile(join(folder, '.ssh', 'id_ed25519.pub'), `${makeKeyPair('somebody').publicKey}\n`);

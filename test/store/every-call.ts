@@ -122,7 +122,14 @@ const image: ImageRecord = {
   project: 'default',
   name: 'web',
   state: 'queued',
-  request: { dockerfile: 'FROM golden', args: {}, target: null, aliases: {}, network: { egress: 'none' } },
+  request: {
+    dockerfile: 'FROM golden',
+    args: {},
+    target: null,
+    aliases: {},
+    network: { egress: 'none' },
+    context: null,
+  },
   source: 'golden',
   content: 'c',
   builderId: sandboxId(2),
@@ -148,7 +155,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { mcpSessions, mcpEvents, policies, approvals, images, imageLayers } = store;
+  const { mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -369,6 +376,11 @@ export function callsOf(store: Store): Calls {
       latest: () => images.latest('default', 5),
       update: () => images.update(image.id, { state: 'failed' }),
       remove: () => images.remove(image.id),
+    },
+    imageContexts: {
+      keep: () => imageContexts.keep(image.id, Buffer.from('x')),
+      get: () => imageContexts.get(image.id),
+      remove: () => imageContexts.remove(image.id),
     },
     imageLayers: {
       put: () => imageLayers.put({ id: 'a'.repeat(64), snapshotId: snapshotId(1), createdAt: at }),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestImages } from '../support/images.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -122,6 +123,60 @@ describe.concurrent('an image', () => {
     const [a, b] = await Promise.all([1, 2].map(() => images.begin('RUN echo same', { name })));
     expect(a?.id).toBe(b?.id);
     if (a) expect(await images.over(a)).toMatchObject({ state: 'ready' });
+  });
+
+  test('has what COPY takes of the context, and its cache knows bytes, not times (case 4)', async ({
+    mayfly,
+    operations,
+    images,
+  }) => {
+    const dockerfile = [
+      'RUN mkdir -p /srv/there /srv/real && ln -s real /srv/linked && chmod 0711 /srv/there',
+      'COPY one.txt /srv/there',
+      'COPY one.txt /srv/new/name',
+      'COPY --chown=sandbox --chmod=0750 dir *.json <<here /srv/linked/',
+      'of $HOME',
+      'here',
+      'RUN cat /srv/linked/sub/deep',
+    ].join('\n');
+    const at = (path: string, text: string): TarEntry => {
+      return { path, type: 'file', mode: 0o755, bytes: Buffer.from(text), link: null };
+    };
+    const folder = (path: string): TarEntry => ({ ...at(path, ''), type: 'directory' });
+    const tree = (deep: string) => [
+      at('.dockerignore', '*.log\n!keep.log\n'),
+      at('one.txt', 'one'),
+      folder('dir'),
+      folder('dir/sub'),
+      at('dir/sub/deep', deep),
+      { ...at('dir/link', ''), type: 'symlink' as const, link: '/etc/hostname' },
+      at('a.json', '{}'),
+      at('b.json', '[]'),
+    ];
+    const context = (deep: string) => Buffer.from(tarOf(tree(deep))).toString('base64');
+    const first = await images.build(dockerfile, { context: context('1') });
+    expect(first).toMatchObject({ state: 'ready', failure: null, cached: 0 });
+    expect(await mayfly.store.imageContexts.get(first.id)).toBeNull();
+    const clone = await mayfly.create(mayfly.input({ source: first.name }));
+    const look =
+      "cd /srv; cat there/one.txt new/name; stat -c '%n %a %U:%G' there new/name linked real/sub/deep real/link real/b.json real/here; readlink linked real/link; cat real/here";
+    expect(await operations.sh(clone.id, look)).toBe(
+      [
+        'oneonethere 711 root:root',
+        'new/name 755 root:root',
+        'linked 777 root:root',
+        'real/sub/deep 750 sandbox:sandbox',
+        'real/link 777 sandbox:sandbox',
+        'real/b.json 750 sandbox:sandbox',
+        'real/here 750 sandbox:sandbox',
+        'real',
+        '/etc/hostname',
+        'of \n',
+      ].join('\n'),
+    );
+    await mayfly.destroy(clone.id);
+    expect(await images.build(dockerfile, { context: context('1') })).toMatchObject({ cached: 6, state: 'ready' });
+    expect(await images.build(dockerfile, { context: context('2') })).toMatchObject({ cached: 3, state: 'ready' });
   });
 
   test('is refused by its line before anything runs', async ({ images }) => {

@@ -12,7 +12,7 @@ import { sourceIdOf } from '../../model/ids.ts';
 import { CANCEL_IMAGE, type CancelImage, type ImageInput } from '../../model/image/image-saga.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import { BAKE_SOURCE_WORKFLOW, bakeWorkflowIdOf } from '../../model/snapshots/baked-source.ts';
-import { control } from '../saga/control.ts';
+import { control, controlUntilDone } from '../saga/control.ts';
 import { failureOf, refusal } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
@@ -50,8 +50,10 @@ export async function image(input: ImageInput): Promise<void> {
   });
   try {
     await building.run(() => CancellationScope.withTimeout(LONGEST, () => build(life)));
+    await forgetContext(input);
     await life.recordChange({ state: 'ready', readyAt: now(), waitingFor: null });
   } catch (error) {
+    await forgetContext(input);
     const { step, code, message } = failureOf(error, life.failedStep);
     const isLate = isCancellation(error) && !isCancelled;
     const said = isLate ? `it took longer than ${LONGEST}` : `${step}: ${message}`;
@@ -65,6 +67,10 @@ export async function image(input: ImageInput): Promise<void> {
     const failure = isCancelled ? null : (life.failure ?? plain);
     await life.recordChange({ state: isCancelled ? 'cancelled' : 'failed', failure, waitingFor: null });
   }
+}
+
+function forgetContext({ imageId }: ImageInput): Promise<void> {
+  return CancellationScope.nonCancellable(() => controlUntilDone.forgetImageContext({ imageId }));
 }
 
 async function build(life: ImageLife): Promise<void> {

@@ -178,6 +178,7 @@ it.each([
   ['FROM golden\nRUN <<EOF\nx', 2, 'does not end'],
   ['FROM golden\nRUN 3<<EOF\nx\nEOF', 2, 'descriptor'],
   ['FROM golden\nRUN ["a", 1]', 2, 'strings'],
+  ['FROM golden\nCOPY <<../x /y/\n../x', 2, 'no name of a file'],
   ['FROM golden\nCOPY a', 2, 'to where'],
   ['FROM golden\nCOPY a b c', 2, 'does not end with /'],
   ['FROM golden\nCOPY --from=alpine a /b', 2, 'no stage before'],
