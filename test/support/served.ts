@@ -29,6 +29,8 @@ export class ServedMayfly {
   control: MayflyProcess | null = null;
 
   #client: MayflyClient | null = null;
+  /** Where the command line finds its API. */
+  cliEnv: NodeJS.ProcessEnv = {};
 
   private constructor(
     readonly state: StateDir,
@@ -111,6 +113,7 @@ export class ServedMayfly {
     const [line, apiKey] = await Promise.all([this.api.line('the API listens'), this.#apiKey]);
     const { url } = listening.parse(JSON.parse(line));
     this.#client = new MayflyClient({ baseUrl: url, apiKey });
+    this.cliEnv = { MAYFLY_URL: url, MAYFLY_API_KEY: apiKey };
     await this.#ready(url);
   }
 
