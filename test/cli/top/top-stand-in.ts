@@ -18,6 +18,8 @@ export class TopStandIn {
   scopes = ['sandboxes:read', 'sandboxes:write'];
   /** Breaks every connection. */
   isGone = false;
+  /** Takes requests and says nothing. */
+  isSilent = false;
   readonly destroyed: string[] = [];
 
   private constructor(readonly server: StandIn) {}
@@ -32,6 +34,7 @@ export class TopStandIn {
     this.server.answers(({ method, path }, response) => {
       const { pathname, searchParams } = new URL(path, this.server.url);
       const id = pathname.split('/')[3];
+      if (this.isSilent) return;
       if (this.isGone) response.destroy();
       else if (method === 'DELETE') this.#destroy(id ?? '', (record) => answerJson(response, 202, record));
       else if (pathname === '/v1/usage') answerJson(response, 200, { scopes: this.scopes });

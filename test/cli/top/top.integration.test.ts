@@ -2,6 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { FULL } from '../../support/sweep.ts';
 import { AFTER, expectRestored, kill, RUN, useTerminals } from './on-a-terminal.ts';
 import { manySandboxes } from './top-stand-in.ts';
 
@@ -67,6 +68,18 @@ it('says since when nothing was heard of the API, and goes on when it is back', 
   api().sandboxes = manySandboxes(3);
   await terminal.shows('box-2');
   expect(terminal.screen.text).not.toContain('stale');
+});
+
+// Promise: an API that takes requests and says nothing is one that is gone. Costs 12 s.
+it('says so as well of an API that does not answer', FULL, async () => {
+  api().sandboxes = manySandboxes(2);
+  const terminal = top();
+  await terminal.shows('box-1');
+  api().isSilent = true;
+  await terminal.shows(/stale since \d\d:\d\d:\d\d: no answer for 10 s/);
+  terminal.type('q');
+  await terminal.shows('over');
+  expectRestored(terminal);
 });
 
 // Promise: destroy is about the sandbox that it named. Costs 4 s.
