@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Image } from '../../client/images.ts';
 import { isImageOver } from '../../model/image/image.ts';
+import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };
@@ -15,19 +16,29 @@ COPY --chmod=0755 <<EOF ./say
 echo "$GREETING from \\$(hostname)"
 EOF
 RUN useradd -m app && chown -R app: .
+COPY --chown=app src/ ./
 USER app
 RUN ./say > said; id -un >> said; sleep 1000 &
 `;
+const FILES: TarEntry[] = ['src/a', 'src/deep/b'].map((path) => {
+  return { path, type: 'file', mode: 0o640, bytes: Buffer.from(`${path}\n`.repeat(10_000)), link: null };
+});
+const CONTEXT = Buffer.from(tarOf(FILES)).toString('base64');
 const mayfly = useServedOnLibvirt();
 
 async function built(name: string, dockerfile = DOCKERFILE): Promise<{ image: Image; ms: number }> {
   const { images } = mayfly().client;
   const began = performance.now();
   const aliases = { 'debian:12': 'golden-debian12' };
-  const { id } = await images.build({ name, dockerfile, args: { WHO: 'you' }, aliases });
-  for (const deadline = Date.now() + 400_000; Date.now() < deadline; await sleep(200)) {
+  const { id } = await images.build({ name, dockerfile, args: { WHO: 'you' }, aliases, context: CONTEXT });
+  const times = new Map<string, string>();
+  for (const deadline = Date.now() + 400_000; Date.now() < deadline; await sleep(50)) {
     const image = await images.get(id);
-    if (isImageOver(image.state)) return { image, ms: performance.now() - began };
+    const at = `${image.state} ${image.done}`;
+    if (!times.has(at)) times.set(at, `${((performance.now() - began) / 1_000).toFixed(1)} s`);
+    if (!isImageOver(image.state)) continue;
+    process.stderr.write(`${name}: ${JSON.stringify([...times])}\n`);
+    return { image, ms: performance.now() - began };
   }
   throw new Error(`${name} is not over: ${JSON.stringify(await images.get(id))}`);
 }
@@ -40,18 +51,26 @@ test('a Dockerfile becomes a source of virtual machines', async () => {
   const again = await built('built-two');
   expect(again.image).toMatchObject({ state: 'ready', cached: first.image.done });
   const failed = await built('built-three', `${DOCKERFILE}RUN ping -c1 -W2 192.0.2.1 || exit 7`);
-  expect(failed.image).toMatchObject({ state: 'failed', failure: { line: 12, exitCode: 7 } });
+  expect(failed.image).toMatchObject({ state: 'failed', failure: { line: 13, exitCode: 7 } });
   const [a, b, c] = [first, again, failed].map(({ ms }) => ms.toFixed(0));
   process.stderr.write(`image: first ${a} ms, all cached ${b} ms, one step that fails behind cached ones ${c} ms\n`);
 
   const clone = await client.createSandbox({ source: 'built-one' }, WAIT);
   const { id } = clone;
-  const look = 'cat /srv/app/said; ls -l /srv/app; pgrep sleep || echo none; bash -lc "echo $GREETING"; ls /tmp';
+  const byHand = performance.now();
+  for (let n = 0; n < 3; n++) {
+    await client.commands.run(id, { command: 'echo step' }, WAIT);
+    await client.snapshots.take(id, {}, WAIT);
+  }
+  process.stderr.write(`three commands and snapshots by hand ${(performance.now() - byHand).toFixed(0)} ms\n`);
+  const look =
+    'cat /srv/app/said; stat -c "%n %U:%G %a %s" /srv/app/deep/b; ls -l /srv/app; pgrep sleep || echo none; bash -lc "echo $GREETING"; ls /tmp';
   const said = await client.commands.run(id, { command: look }, WAIT);
   const out = await client.commands.output(id, said.id, 'stdout');
   const text = await new Response(out).text();
   expect(text).toMatch(/^hello you from /);
   expect(text).toContain('\napp\n');
   expect(text).toContain('none\n');
+  expect(text).toContain('/srv/app/deep/b app:app 640 110000\n');
   await client.destroySandbox(id, WAIT);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
 import { TestDoor } from '../support/door.ts';
+import { eventually } from '../support/eventually.ts';
 import { TestImages } from '../support/images.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
@@ -185,4 +186,25 @@ describe.concurrent('an image', () => {
     expect(answer.status).toBe(422);
     expect(await answer.json()).toMatchObject({ code: 'dockerfile_unsupported', errors: [{ field: 'line 3' }] });
   });
+});
+
+test('goes on when the control worker and the host worker are started anew in a step: that runs once (case 1)', async ({
+  mayfly,
+  operations,
+  images,
+}) => {
+  const begun = await images.begin('RUN echo run >> /runs; sleep 4; echo end >> /runs\nRUN echo next >> /runs');
+  const { builderId } = begun;
+  await eventually(
+    async () => (await mayfly.store.commands.list({ sandboxId: builderId, limit: 1 })).items[0]?.state,
+    (state) => state === 'running',
+  );
+  await all().startControl();
+  await mayfly.host?.stop();
+  await mayfly.startHost();
+  const image = await images.over(begun);
+  expect(image).toMatchObject({ state: 'ready', failure: null, done: 3 });
+  const clone = await mayfly.create(mayfly.input({ source: image.name }));
+  expect(await operations.sh(clone.id, 'cat /runs')).toBe('run\nend\nnext\n');
+  await mayfly.destroy(clone.id);
 });
