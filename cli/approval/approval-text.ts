@@ -25,9 +25,14 @@ function escapeOf(char: string): string {
 
 /** One line of a list. */
 export function approvalRow({ id, state, action, askedBy, expiresAt, rules, request }: Approval): string[] {
+  const by = visible(askedBy.agentId ?? askedBy.apiKeyId);
+  return [id, state, action, by, expiresAt, rules.join(' '), requestText(request)];
+}
+
+/** The beginning of what is asked for. */
+export function requestText(request: Approval['request']): string {
   const whole = visible(shown(request));
-  const short = whole.length > SHORT_REQUEST ? `${whole.slice(0, SHORT_REQUEST)}…` : whole;
-  return [id, state, action, visible(askedBy.agentId ?? askedBy.apiKeyId), expiresAt, rules.join(' '), short];
+  return whole.length > SHORT_REQUEST ? `${whole.slice(0, SHORT_REQUEST)}…` : whole;
 }
 
 /** All that is decided on. */

@@ -1,3 +1,4 @@
+import type { Approval } from '../../client/approvals.ts';
 import { printable } from '../terminal/printable.ts';
 
 /** Text, or the time since when: its age is shown. */
@@ -9,6 +10,8 @@ export interface Row {
   id: string;
   /** The sandbox that keys act on; null: none. */
   sandboxId: string | null;
+  /** What is decided on. */
+  approval?: Approval;
   cells: readonly Cell[];
   /** Whether somebody should look at it. */
   tone?: 'yellow' | 'red';

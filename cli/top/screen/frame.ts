@@ -73,10 +73,11 @@ function lookLines({ look, size }: State): Line[] {
   return shown.map((text) => ({ text }));
 }
 
-function footLine({ question, notice, look, mayChange, names }: State): Line {
-  if (question) return { text: `Destroy ${question.sandboxId}? y or n`, style: 'red' };
+function footLine({ question, notice, look, mayChange, mayDecide, names }: State): Line {
+  if (question) return { text: question.asks, style: 'red' };
   if (notice !== null) return { text: notice, style: 'yellow' };
   const changes = mayChange ? '  l log in  d destroy' : '';
+  if (look?.approval) return { text: `esc back${mayDecide ? '  a approve  r refuse' : ''}  ↑↓ scroll`, style: 'dim' };
   if (look) return { text: `esc back${changes}  ↑↓ scroll`, style: 'dim' };
   return { text: `q quit  ↑↓ enter look${changes}  1-${names.length} tab sections`, style: 'dim' };
 }

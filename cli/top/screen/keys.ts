@@ -1,9 +1,8 @@
-import { bodyHeight, chosenRow, moved, type State, shownList } from './state.ts';
-
-/** What a key asks the program to do, besides what it changes on the screen. */
-export type Action =
-  | { do: 'quit' | 'suspend' | 'redraw' | 'unlook' }
-  | { do: 'look' | 'log-in' | 'destroy'; sandboxId: string };
+import type { Approval } from '../../../client/approvals.ts';
+import { approvalLines } from '../../approval/approval-text.ts';
+import { cellText } from '../row.ts';
+import type { Action } from './action.ts';
+import { bodyHeight, chosenRow, moved, type Question, type State, shownList } from './state.ts';
 
 export interface Pressed {
   state: State;
@@ -19,15 +18,14 @@ export function press(state: State, key: string): Pressed {
   if (key === 'ctrl-z') return { state, action: { do: 'suspend' } };
   if (key === 'ctrl-l') return { state, action: { do: 'redraw' } };
   const heard = { ...state, notice: null };
-  if (state.question) return answer(heard, state.question.sandboxId, key);
+  if (state.question) return answer(heard, state.question, key);
   return state.look ? looking(heard, key) : listed(heard, key);
 }
 
-/** Only `y` is a yes, and it is about the sandbox that was named. */
-function answer(state: State, sandboxId: string, key: string): Pressed {
+/** Only `y` is a yes, and it is about what was named. */
+function answer(state: State, { action, otherwise }: Question, key: string): Pressed {
   const asked = { ...state, question: null };
-  if (key !== 'y') return { state: { ...asked, notice: `${sandboxId} is not destroyed` } };
-  return { state: asked, action: { do: 'destroy', sandboxId } };
+  return key === 'y' ? { state: asked, action } : { state: { ...asked, notice: otherwise } };
 }
 
 function looking(state: State, key: string): Pressed {
@@ -35,7 +33,8 @@ function looking(state: State, key: string): Pressed {
   if (!look) return { state };
   if (key === 'q' || key === 'escape' || key === 'enter') return { state, action: { do: 'unlook' } };
   const by = stepOf(state, key, look.lines.length);
-  if (by === null) return onSandbox(state, key, look.sandboxId);
+  if (by === null && look.approval) return onApproval(state, key, look.approval);
+  if (by === null) return look.sandboxId === null ? { state } : onSandbox(state, key, look.sandboxId);
   const lowest = Math.max(0, look.lines.length - bodyHeight(state.size));
   return { state: { ...state, look: { ...look, top: Math.min(Math.max(0, look.top + by), lowest) } } };
 }
@@ -49,7 +48,8 @@ function listed(state: State, key: string): Pressed {
   if (key === 'shift-tab' || key === 'left') return { state: { ...state, shown: (state.shown + count - 1) % count } };
   const by = stepOf(state, key, shownList(state).rows.length);
   if (by !== null) return { state: moved(state, by) };
-  const sandboxId = chosenRow(state)?.sandboxId ?? null;
+  const { sandboxId = null, approval } = chosenRow(state) ?? {};
+  if (approval && key === 'enter') return { state: { ...state, look: lookAt(approval) } };
   if (sandboxId === null) return { state };
   if (key === 'enter') return { state, action: { do: 'look', sandboxId } };
   return onSandbox(state, key, sandboxId);
@@ -59,8 +59,24 @@ function listed(state: State, key: string): Pressed {
 function onSandbox(state: State, key: string, sandboxId: string): Pressed {
   if (!state.mayChange) return { state };
   if (key === 'l') return { state, action: { do: 'log-in', sandboxId } };
-  if (key === 'd') return { state: { ...state, question: { sandboxId } } };
-  return { state };
+  if (key !== 'd') return { state };
+  const asks = `Destroy ${sandboxId}? y or n`;
+  const question = { asks, action: { do: 'destroy', sandboxId }, otherwise: `${sandboxId} is not destroyed` } as const;
+  return { state: { ...state, question } };
+}
+
+/** All that is decided on, with nothing in it hidden. */
+function lookAt(approval: Approval) {
+  return { sandboxId: null, approval, lines: approvalLines(approval).map(cellText), top: 0 };
+}
+
+/** Who decides has it before him. */
+function onApproval(state: State, key: string, approval: Approval): Pressed {
+  const act = { a: 'approve', r: 'refuse' }[key] as 'approve' | 'refuse' | undefined;
+  if (!state.mayDecide || !act) return { state };
+  const asks = `${act === 'approve' ? 'Approve' : 'Refuse'} ${approval.id}? y or n`;
+  const question = { asks, action: { do: act, approval }, otherwise: `${approval.id} is not decided` } as const;
+  return { state: { ...state, question } };
 }
 
 /** How many lines down a key goes; null: it goes nowhere. */

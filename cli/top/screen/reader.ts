@@ -5,12 +5,13 @@ import { cellText, type Row } from '../row.ts';
 import { liveRow, readLivePage } from '../sections/sandboxes.ts';
 import { SECTIONS } from '../sections.ts';
 import { type Bookmark, Living } from './living.ts';
+import type { State } from './state.ts';
 
 /** What is told of what was read. */
 export interface Heard {
   rows(nth: number, rows: readonly Row[], isAll: boolean): void;
   fault(nth: number, fault: string): void;
-  mayChange(may: boolean): void;
+  may(rights: Pick<State, 'mayChange' | 'mayDecide'>): void;
   /** Which sandboxes are on the screen, by their index; null: none are. */
   visible(): { from: number; to: number } | null;
 }
@@ -104,7 +105,10 @@ export class Reader {
     try {
       await read(limited.signal);
     } catch (error) {
-      if (!signal.aborted) this.#heard.fault(nth, cellText(error instanceof Error ? error.message : String(error)));
+      if (signal.aborted) return;
+      const fault = cellText(error instanceof Error ? error.message : String(error));
+      // One that says nothing to this says nothing to the others, whose turns come later.
+      for (const of of limited.signal.aborted ? SECTIONS.keys() : [nth]) this.#heard.fault(of, fault);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', stop);
@@ -147,7 +151,8 @@ export class Reader {
   #readRights(signal: AbortSignal): Promise<void> {
     return this.#try(LIVING, signal, async (limited) => {
       const { scopes } = await this.#client.keyUsage({ signal: limited });
-      this.#heard.mayChange(Array.isArray(scopes) && grants(scopes, 'sandboxes:write'));
+      const held = Array.isArray(scopes) ? scopes : [];
+      this.#heard.may({ mayChange: grants(held, 'sandboxes:write'), mayDecide: grants(held, 'approvals:decide') });
     });
   }
 }

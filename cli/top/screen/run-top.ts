@@ -1,10 +1,11 @@
+import type { Approval } from '../../../client/approvals.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import { logIn } from '../../ssh.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
 import { cellText } from '../row.ts';
 import { SECTIONS } from '../sections.ts';
-import type { Action } from './keys.ts';
+import type { Action } from './action.ts';
 import { watchLook } from './look.ts';
 import { Reader } from './reader.ts';
 import { Screen } from './screen.ts';
@@ -44,7 +45,7 @@ class Top {
     this.#reader = new Reader(client, {
       rows: (nth, rows, isAll) => this.#screen.change((now) => withRows(now, nth, rows, isAll, Date.now())),
       fault: (nth, fault) => this.#screen.change((now) => withFault(now, nth, fault)),
-      mayChange: (mayChange) => this.#screen.change((now) => ({ ...now, mayChange })),
+      may: (rights) => this.#screen.change((now) => ({ ...now, ...rights })),
       visible: () => this.#visible(),
     });
   }
@@ -102,6 +103,9 @@ class Top {
         return this.#logIn(action.sandboxId);
       case 'destroy':
         return this.#destroy(action.sandboxId);
+      case 'approve':
+      case 'refuse':
+        return this.#decide(action.do, action.approval);
     }
   }
 
@@ -109,7 +113,10 @@ class Top {
     this.#looking.abort();
     const looking = new AbortController();
     this.#looking = looking;
-    this.#screen.change((now) => ({ ...now, look: { sandboxId, lines: [`${sandboxId} is read`], top: 0 } }));
+    this.#screen.change((now) => ({
+      ...now,
+      look: { sandboxId, approval: null, lines: [`${sandboxId} is read`], top: 0 },
+    }));
     await watchLook(this.#client, sandboxId, looking.signal, (lines) =>
       this.#screen.change((now) =>
         now.look?.sandboxId === sandboxId ? { ...now, look: { ...now.look, lines } } : now,
@@ -137,6 +144,12 @@ class Top {
     this.#screen.change((now) => ({ ...now, notice: `${sandboxId} is asked to end` }));
     const { state } = await this.#client.destroySandbox(sandboxId, { waitSeconds: 0, signal: this.#io.signal });
     this.#screen.change((now) => ({ ...now, notice: `${sandboxId} is ${cellText(state)}` }));
+    this.#reader.nudge();
+  }
+
+  async #decide(verb: 'approve' | 'refuse', { id, digest }: Approval): Promise<void> {
+    const { state } = await this.#client.approvals[verb](id, { digest }, { signal: this.#io.signal });
+    this.#screen.change((now) => ({ ...now, look: null, notice: `${id} is ${cellText(state)}` }));
     this.#reader.nudge();
   }
 

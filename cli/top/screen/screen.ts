@@ -1,6 +1,7 @@
 import type { Io } from '../../terminal/io.ts';
+import type { Action } from './action.ts';
 import { frame, type Line } from './frame.ts';
-import { type Action, press } from './keys.ts';
+import { press } from './keys.ts';
 import { type State, withSize } from './state.ts';
 import { HeldTerminal } from './terminal.ts';
 import { openView, type View } from './view.ts';

@@ -1,4 +1,6 @@
+import type { Approval } from '../../../client/approvals.ts';
 import type { Row } from '../row.ts';
+import type { Action } from './action.ts';
 
 export interface Size {
   columns: number;
@@ -21,14 +23,19 @@ export interface List {
   top: number;
 }
 
-/** What is asked before a sandbox is destroyed: about this one, whatever line it is on by then. */
+/** What is asked before something is ended or decided: about this one, whatever line it is on by then. */
 export interface Question {
-  sandboxId: string;
+  asks: string;
+  /** What a yes does. */
+  action: Action;
+  /** What is said after a no. */
+  otherwise: string;
 }
 
-/** One sandbox that is looked at. */
+/** One sandbox, or one approval, that is looked at. */
 export interface Look {
-  sandboxId: string;
+  sandboxId: string | null;
+  approval: Approval | null;
   lines: readonly string[];
   top: number;
 }
@@ -46,13 +53,15 @@ export interface State {
   readonly notice: string | null;
   /** Whether the key may change sandboxes and log in; false as long as nobody knows. */
   readonly mayChange: boolean;
+  /** Whether it may decide on approvals, as far as its scopes say; the same. */
+  readonly mayDecide: boolean;
 }
 
 const NOTHING_READ: List = { rows: [], isAll: false, readAt: null, fault: null, chosenId: null, index: 0, top: 0 };
 
 export function firstState(apiUrl: string, names: readonly string[], size: Size): State {
   const lists = names.map(() => NOTHING_READ);
-  const nothing = { question: null, look: null, notice: null, mayChange: false };
+  const nothing = { question: null, look: null, notice: null, mayChange: false, mayDecide: false };
   return { apiUrl, size, names, shown: 0, lists, ...nothing };
 }
 

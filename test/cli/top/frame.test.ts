@@ -52,7 +52,7 @@ it('fits every terminal, with any names', () => {
 it('asks on any terminal', () => {
   const state = {
     ...firstState('http://api', names, { columns: 40, rows: 2 }),
-    question: { sandboxId: 'sbx-0123456789abcdef' },
+    question: { asks: 'Destroy sbx-0123456789abcdef? y or n', action: { do: 'quit' as const }, otherwise: '' },
   };
   expect(frame(state, 0)).toEqual([{ text: 'Destroy sbx-0123456789abcdef? y or n', style: 'red' }]);
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Row } from '../../../cli/top/row.ts';
 import { press } from '../../../cli/top/screen/keys.ts';
 import { chosenRow, firstState, moved, type State, withRows } from '../../../cli/top/screen/state.ts';
+import type { Approval } from '../../../client/approvals.ts';
 
 const rows = (...ids: string[]): Row[] => ids.map((id) => ({ id, sandboxId: id, cells: [id] }));
 const fresh = { ...firstState('http://api', ['sandboxes', 'sagas'], { columns: 80, rows: 10 }), mayChange: true };
@@ -38,4 +39,43 @@ describe('keys', () => {
     expect(chosenRow(typed(state, 'G', 'j', 'down'))?.id).toBe('c');
     expect(chosenRow(typed(state, 'pageup', 'constructor'))?.id).toBe('a');
   });
+});
+
+const APPROVAL = {
+  id: 'apr-0123456789abcdef',
+  state: 'awaiting-approval',
+  action: 'command.run',
+  request: { command: 'ls\u001b[2J' },
+  digest: '0'.repeat(64),
+  rules: ['all'],
+  askedBy: { apiKeyId: 'k', agentId: null },
+  decidedBy: null,
+  reason: null,
+  usedAt: null,
+} as unknown as Approval;
+
+// Promise: who decides has all of it before him, and is asked; who may not is not. Costs nothing.
+it('an approval is decided where it is looked at, by who may', () => {
+  const { id } = APPROVAL;
+  const waits = withRows(
+    { ...fresh, mayDecide: true },
+    0,
+    [{ id, sandboxId: null, approval: APPROVAL, cells: [id] }],
+    true,
+    1,
+  );
+  for (const key of ['a', 'r', 'd', 'l']) expect(press(waits, key)).toMatchObject({ state: { question: null } });
+  const { state: looking } = press(waits, 'enter');
+  expect(looking.look?.lines.join('')).toContain('ls\\u001b[2J');
+  for (const [key, verb] of [
+    ['a', 'approve'],
+    ['r', 'refuse'],
+  ] as const) {
+    const { state: asked } = press(looking, key);
+    expect(asked.question?.asks).toContain(id);
+    expect(press(asked, 'y').action).toEqual({ do: verb, approval: APPROVAL });
+    expect(press(asked, 'n')).toMatchObject({ state: { question: null, notice: `${id} is not decided` } });
+    expect(press({ ...looking, mayDecide: false }, key).state.question).toBeNull();
+  }
+  for (const key of ['d', 'l']) expect(press(looking, key).action).toBeUndefined();
 });

@@ -15,6 +15,7 @@ const CREDENTIAL = {
 export class TopStandIn {
   sandboxes: SandboxRecord[] = [];
   pools: object[] = [];
+  approvals: object[] = [];
   scopes = ['sandboxes:read', 'sandboxes:write'];
   /** Breaks every connection. */
   isGone = false;
@@ -39,6 +40,7 @@ export class TopStandIn {
       else if (method === 'DELETE') this.#destroy(id ?? '', (record) => answerJson(response, 202, record));
       else if (pathname === '/v1/usage') answerJson(response, 200, { scopes: this.scopes });
       else if (pathname === '/v1/pools') answerJson(response, 200, { items: this.pools, nextCursor: null });
+      else if (pathname === '/v1/approvals') answerJson(response, 200, { items: this.approvals, nextCursor: null });
       else if (pathname.endsWith('/credentials')) answerJson(response, 201, CREDENTIAL);
       else if (pathname.endsWith('/events')) this.#events(id ?? '', (text) => response.write(text));
       else answerJson(response, 200, id === undefined ? this.#page(searchParams) : this.#one(id));
