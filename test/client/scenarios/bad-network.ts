@@ -79,7 +79,10 @@ export class BadNetwork {
       answer.resume().on('end', () => response.destroy());
       return;
     }
-    if (due?.does === 'alter') return altered(answer, response);
+    if (due?.does === 'alter') {
+      altered(answer, response);
+      return;
+    }
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     if (due?.does !== 'cut') {
       answer.pipe(response);
