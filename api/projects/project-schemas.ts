@@ -30,7 +30,7 @@ const limits = z
     createsPerMinute: limit(max, 'Sandboxes that are asked for within 60 s'),
     streams: limit(max, 'Event streams that are open at one API process'),
   })
-  .openapi('ProjectLimits', { description: 'What it may have at once; what is not named stays' });
+  .openapi('LimitProject', { description: 'What it may have at once; what is not named stays' });
 
 const settings = {
   limits: limits.optional(),

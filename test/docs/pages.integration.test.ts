@@ -29,7 +29,7 @@ const NOT_HERE: [RegExp, string][] = [
   [/^npm (?:test|run test:all)/, 'runs this test'],
   [/^npm run setup/, 'has run before any test'],
   [/^npm run types/, 'a minute; .ci/run'],
-  [/^npm (?:run client|install)/, 'in a project of its own, below'],
+  [/^(?:npm (?:run client|install)|pip )/, 'in a project of its own, below; client/python.integration'],
   [/^npm run bench/, 'how it is called, with all that may be left out; bench/measure'],
   [/^npx vitest run \S+ +#/, 'a whole file of tests, of which the next line runs one'],
   [/^node scripts\/test\.mjs /, 'boots VMs'],

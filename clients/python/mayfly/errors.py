@@ -1,0 +1,44 @@
+"""What goes wrong, by its code."""
+
+import json
+from typing import Any
+
+
+class MayflyError(Exception):
+    """All that this package raises of its own."""
+
+
+class MayflyApiError(MayflyError):
+    """The API refused, or said that it failed. `problem` is the whole answer."""
+
+    def __init__(self, status: int, problem: dict[str, Any], retry_after: float | None = None) -> None:
+        self.status = status
+        self.problem = problem
+        self.code = str(problem.get("code", "unknown"))
+        self.retryable = problem.get("retryable") is True or (status in (429, 502, 503, 504) and "code" not in problem)
+        self.retry_after = retry_after
+        self.request_id: str | None = problem.get("requestId")
+        title, detail = problem.get("title", f"HTTP {status}"), problem.get("detail")
+        super().__init__(f"{title}: {detail}" if detail else f"{title} ({self.code})")
+
+
+class MayflyConnectionError(MayflyError):
+    """No answer at all: nothing listens there, or the connection broke."""
+
+
+class MayflyDeadlineError(MayflyError):
+    """The time for a call, with all its attempts, is over. What it asked for may still happen."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"no answer within {seconds:g} s")
+
+
+def api_error(status: int, body: bytes, retry_after: str | None) -> MayflyApiError:
+    """What an answer says; what is no problem+json comes from something between."""
+    try:
+        problem = json.loads(body)
+    except ValueError:
+        problem = None
+    seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
+    return MayflyApiError(status, problem if isinstance(problem, dict) else {}, seconds)
