@@ -22,7 +22,7 @@ const manifest = {
   sideEffects: false,
   files: ['client', 'model', 'LICENSE'],
   exports: {
-    '.': { types: './client/package.d.ts', default: './client/package.js' },
+    '.': { types: './client/package/package.d.ts', default: './client/package/package.js' },
     './package.json': './package.json',
   },
   publishConfig: { access: 'public', provenance: true },
@@ -55,8 +55,8 @@ for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).fi
   writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(['"]\.[^'"]+)\.ts(?=['"])/g, '$1.js'));
 }
 const wanted = new Set([
-  ...reached(join(folder, 'client', 'package.js'), (path) => path),
-  ...reached(join(folder, 'client', 'package.d.ts'), (path) => path.replace(/\.js$/, '.d.ts')),
+  ...reached(join(folder, 'client', 'package', 'package.js'), (path) => path),
+  ...reached(join(folder, 'client', 'package', 'package.d.ts'), (path) => path.replace(/\.js$/, '.d.ts')),
 ]);
 for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
   const path = join(entry.parentPath, entry.name);

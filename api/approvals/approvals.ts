@@ -4,7 +4,7 @@ import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approv
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { grants } from '../../model/scopes.ts';
-import { auditPage, pageOfChain } from '../access/audit.ts';
+import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { actorOf } from '../http/auth.ts';
 import type { App, Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';

@@ -2,7 +2,7 @@ import { createRoute, type z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { type HostRecord, isLive } from '../../model/host.ts';
 import { differenceOf } from '../../model/source-content.ts';
-import { auditPage, pageOfChain } from '../access/audit.ts';
+import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { requires } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';

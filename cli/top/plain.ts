@@ -1,8 +1,8 @@
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { columns } from '../terminal/columns.ts';
 import type { Io } from '../terminal/io.ts';
-import { ageText, type Cell } from './row.ts';
-import { SECTIONS } from './sections.ts';
+import { cellAt } from './rows/row.ts';
+import { SECTIONS } from './sections/sections.ts';
 
 /** All sections once: for pipes, files, and who wants no moving picture. */
 export async function printOnce(io: Io, client: MayflyClient, json: boolean): Promise<void> {
@@ -26,9 +26,4 @@ export async function printOnce(io: Io, client: MayflyClient, json: boolean): Pr
     );
     for (const line of lines) io.print(line);
   }
-}
-
-/** A cell as text. @param now milliseconds */
-export function cellAt(cell: Cell, now: number): string {
-  return typeof cell === 'string' ? cell : ageText(cell.since, now);
 }

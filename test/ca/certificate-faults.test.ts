@@ -6,7 +6,7 @@ import type { CertificateRequest } from '../../ca/certificate.ts';
 import { keyIdOf } from '../../ca/certificate.ts';
 import { parsePublicKey } from '../../ca/public-key.ts';
 import { UserCa } from '../../ca/user-ca.ts';
-import { sshArguments } from '../../cli/ssh.ts';
+import { sshArguments } from '../../cli/ssh/ssh.ts';
 import { exec } from '../../host/os/exec.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import { StateDir } from '../../host/state-dir.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sshArguments } from '../../cli/ssh.ts';
+import { sshArguments } from '../../cli/ssh/ssh.ts';
 import type { IssuedCredential } from '../../client/credentials.ts';
 import { exec } from '../../host/os/exec.ts';
 import type { KeyPair } from '../../host/ssh/key-pair.ts';

@@ -1,5 +1,5 @@
 import stringWidth from 'string-width';
-import type { Column } from '../section.ts';
+import type { Column } from '../rows/section.ts';
 
 const ASCII = /^[\x20-\x7e]*$/;
 const GAP = 2;

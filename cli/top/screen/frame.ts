@@ -1,6 +1,5 @@
-import { cellAt } from '../plain.ts';
-import { cellText } from '../row.ts';
-import { SECTIONS } from '../sections.ts';
+import { cellAt, cellText } from '../rows/row.ts';
+import { SECTIONS } from '../sections/sections.ts';
 import { cut, table } from './fit.ts';
 import { bodyHeight, type List, type State, shownList } from './state.ts';
 

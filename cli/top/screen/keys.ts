@@ -1,6 +1,6 @@
 import type { Approval } from '../../../client/approvals.ts';
 import { approvalLines } from '../../approval/approval-text.ts';
-import { cellText } from '../row.ts';
+import { cellText } from '../rows/row.ts';
 import type { Action } from './action.ts';
 import { bodyHeight, chosenRow, moved, type Question, type State, shownList } from './state.ts';
 

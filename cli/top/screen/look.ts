@@ -3,7 +3,7 @@ import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
 import { sandboxLines } from '../../sandbox/sandbox-text.ts';
 import { between, duration } from '../../terminal/duration.ts';
 import { Io } from '../../terminal/io.ts';
-import { cellText } from '../row.ts';
+import { cellText } from '../rows/row.ts';
 
 /** Text without colours: a line of the screen has its own. */
 function plainIo(): Io {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import { grants } from '../../../model/scopes.ts';
-import { cellText, type Row } from '../row.ts';
+import { cellText, type Row } from '../rows/row.ts';
 import { liveRow, readLivePage } from '../sections/sandboxes.ts';
-import { SECTIONS } from '../sections.ts';
+import { SECTIONS } from '../sections/sections.ts';
 import { type Bookmark, Living } from './living.ts';
 import type { State } from './state.ts';
 

@@ -1,10 +1,10 @@
 import type { Approval } from '../../../client/approvals.ts';
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
-import { logIn } from '../../ssh.ts';
+import { logIn } from '../../ssh/ssh.ts';
 import { EXIT } from '../../terminal/exit-codes.ts';
 import type { Io } from '../../terminal/io.ts';
-import { cellText } from '../row.ts';
-import { SECTIONS } from '../sections.ts';
+import { cellText } from '../rows/row.ts';
+import { SECTIONS } from '../sections/sections.ts';
 import type { Action } from './action.ts';
 import { watchLook } from './look.ts';
 import { Reader } from './reader.ts';

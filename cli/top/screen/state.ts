@@ -1,5 +1,5 @@
 import type { Approval } from '../../../client/approvals.ts';
-import type { Row } from '../row.ts';
+import type { Row } from '../rows/row.ts';
 import type { Action } from './action.ts';
 
 export interface Size {

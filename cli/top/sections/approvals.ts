@@ -1,8 +1,8 @@
 import type { Approval } from '../../../client/approvals.ts';
 import { LIMITS } from '../../../model/limits.ts';
 import { requestText } from '../../approval/approval-text.ts';
-import { cellText, type Row } from '../row.ts';
-import type { Section } from '../section.ts';
+import { cellText, type Row } from '../rows/row.ts';
+import type { Section } from '../rows/section.ts';
 
 /** What waits for somebody to decide. */
 export const approvals: Section<Approval> = {

@@ -1,7 +1,7 @@
 import type { Pool } from '../../../client/pools.ts';
 import { POOL_HEADER, poolRow } from '../../pool/pool-text.ts';
-import { cellText, type Row } from '../row.ts';
-import type { Section } from '../section.ts';
+import { cellText, type Row } from '../rows/row.ts';
+import type { Section } from '../rows/section.ts';
 
 type PoolState = Pick<
   Pool,

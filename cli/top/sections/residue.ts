@@ -1,8 +1,8 @@
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import { unprovenLayers } from '../../../model/sandbox/proof.ts';
 import { isFinal, type SandboxRecord } from '../../../model/sandbox/sandbox.ts';
-import { cellText, type Row, stateText } from '../row.ts';
-import type { Found, Section } from '../section.ts';
+import { cellText, type Row, stateText } from '../rows/row.ts';
+import type { Found, Section } from '../rows/section.ts';
 
 const PAGE = 100;
 

@@ -1,7 +1,7 @@
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import type { SandboxRecord, SandboxState } from '../../../model/sandbox/sandbox.ts';
-import { cellText, type Row, stateText } from '../row.ts';
-import type { Found, Section } from '../section.ts';
+import { cellText, type Row, stateText } from '../rows/row.ts';
+import type { Found, Section } from '../rows/section.ts';
 
 /** States in which a saga is under way; in the others it waits for somebody to ask for something. */
 const UNDER_WAY = ['requested', 'creating', 'restoring', 'destroying'] as const satisfies readonly SandboxState[];

@@ -1,7 +1,7 @@
 import type { MayflyClient } from '../../../client/mayfly-client.ts';
 import type { SandboxRecord } from '../../../model/sandbox/sandbox.ts';
-import { cellText, type Row, stateText } from '../row.ts';
-import type { Found, Section } from '../section.ts';
+import { cellText, type Row, stateText } from '../rows/row.ts';
+import type { Found, Section } from '../rows/section.ts';
 
 /** Of each read: few enough that one costs milliseconds, more than a terminal has lines. */
 const PAGE = 100;

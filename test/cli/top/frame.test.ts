@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { ageText, cellText } from '../../../cli/top/row.ts';
+import { ageText, cellText } from '../../../cli/top/rows/row.ts';
 import { widthOf } from '../../../cli/top/screen/fit.ts';
 import { frame } from '../../../cli/top/screen/frame.ts';
 import { firstState, moved, withFault, withRows, withSize } from '../../../cli/top/screen/state.ts';
 import { liveRow } from '../../../cli/top/sections/sandboxes.ts';
-import { SECTIONS } from '../../../cli/top/sections.ts';
+import { SECTIONS } from '../../../cli/top/sections/sections.ts';
 import { manySandboxes } from './top-stand-in.ts';
 
 const names = SECTIONS.map(({ name }) => name);

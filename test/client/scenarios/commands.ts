@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect } from 'vitest';
-import { Mayfly } from '../../../client/mayfly.ts';
+import { Mayfly } from '../../../client/package/mayfly.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Scenario } from './stage.ts';
 

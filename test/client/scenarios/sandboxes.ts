@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { Mayfly } from '../../../client/mayfly.ts';
+import { Mayfly } from '../../../client/package/mayfly.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Scenario, SOURCE } from './stage.ts';
 

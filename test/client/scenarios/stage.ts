@@ -1,5 +1,5 @@
-import { Mayfly } from '../../../client/mayfly.ts';
-import type { Sandbox } from '../../../client/sandbox/sandbox.ts';
+import { Mayfly } from '../../../client/package/mayfly.ts';
+import type { Sandbox } from '../../../client/package/sandbox.ts';
 
 export const SOURCE = 'golden-debian12';
 

@@ -1,30 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { ID_PATTERNS, isAuditSubject, isSandboxName } from '../../model/ids.ts';
-import { LIMITS } from '../../model/limits.ts';
 import { requires } from '../http/auth.ts';
-import type { App, RequestDeps } from '../http/context.ts';
+import type { App } from '../http/context.ts';
 import { problems } from '../http/problem-answers.ts';
 import { auditQuery, json } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { SANDBOX_REFERENCE, sandboxParams } from '../resources/sandbox-schemas.ts';
-
-export const auditPage = z
-  .object({
-    items: z.array(
-      z.object({
-        sandboxId: z.string(),
-        seq: z.int(),
-        body: z.string(),
-        hash: z.string(),
-        previousHash: z.string(),
-      }),
-    ),
-    nextCursor: z.string().nullable(),
-    head: z.object({ count: z.int(), hash: z.string(), mac: z.string() }).nullable(),
-  })
-  .openapi('AuditPage', {
-    description: 'Oldest first. Who copies `head` to another place can later prove that the chain was not cut.',
-  });
+import { auditPage, pageOfChain } from './audit-page.ts';
 
 const ofSandbox = createRoute({
   method: 'get',
@@ -72,18 +54,4 @@ export function auditRoutes(app: App): void {
     const { sandboxId, ...range } = c.req.valid('query');
     return c.json(await pageOfChain(c.get('deps'), sandboxId, range), 200);
   });
-}
-
-/** @param range `cursor`: number of the first entry wanted */
-export async function pageOfChain(
-  { store }: RequestDeps,
-  sandboxId: string,
-  range: { limit?: number | undefined; cursor?: number | undefined },
-) {
-  const limit = range.limit ?? LIMITS.page.default;
-  const first = range.cursor ?? 0;
-  const head = await store.audit.head(sandboxId);
-  const items = await store.audit.entries(sandboxId, { after: first - 1, limit });
-  const hasMore = first + limit < (head?.count ?? 0);
-  return { items, nextCursor: hasMore ? String(first + limit) : null, head };
 }

@@ -1,5 +1,5 @@
-import type { Approval } from '../../client/approvals.ts';
-import { printable } from '../terminal/printable.ts';
+import type { Approval } from '../../../client/approvals.ts';
+import { printable } from '../../terminal/printable.ts';
 
 /** Text, or the time since when: its age is shown. */
 export type Cell = string | { since: string };
@@ -46,4 +46,9 @@ export function ageText(since: string, now: number): string {
   if (!Number.isFinite(seconds)) return '-';
   const [size, unit] = STEPS.find(([step]) => seconds >= step) ?? [1, 's'];
   return `${Math.floor(seconds / size)}${unit}`;
+}
+
+/** A cell as text. @param now milliseconds */
+export function cellAt(cell: Cell, now: number): string {
+  return typeof cell === 'string' ? cell : ageText(cell.since, now);
 }

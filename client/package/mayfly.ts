@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { isFinal, isSettled, type SandboxRecord, type SandboxState } from '../model/sandbox/sandbox.ts';
-import type { CreateSandbox } from './create-sandbox.ts';
-import { MayflyApiError } from './http/api-error.ts';
-import { withinDeadline } from './http/deadline.ts';
-import type { CallOptions, PostOptions } from './http/transport.ts';
-import { MayflyClient } from './mayfly-client.ts';
-import { Sandbox } from './sandbox/sandbox.ts';
+import { isFinal, isSettled, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
+import type { CreateSandbox } from '../create-sandbox.ts';
+import { MayflyApiError } from '../http/api-error.ts';
+import { withinDeadline } from '../http/deadline.ts';
+import type { CallOptions, PostOptions } from '../http/transport.ts';
+import { MayflyClient } from '../mayfly-client.ts';
+import { Sandbox } from './sandbox.ts';
 
 /** How long a sandbox may take until it runs. Seconds. */
 const CREATE_SECONDS = 300;

@@ -1,0 +1,20 @@
+/**
+ * What the package `@mayfly/client` gives to programs elsewhere. Nothing in this repository imports it.
+ *
+ * @module
+ */
+export type { BootWish } from '../../model/sandbox/boot.ts';
+export type { Proof } from '../../model/sandbox/proof.ts';
+export type { SandboxRecord, SandboxState } from '../../model/sandbox/sandbox.ts';
+export type { Approval } from '../approvals.ts';
+export type { Command, CommandOutput, RunCommand } from '../commands.ts';
+export type { CreateSandbox } from '../create-sandbox.ts';
+export type { Content, FileContent, FileEntry, GuestPath, WriteOptions } from '../files.ts';
+export { ApprovalNeededError, MayflyApiError, MayflyConnectionError, MayflyDeadlineError } from '../http/api-error.ts';
+export type { Page, PageOptions, WaitOptions } from '../http/options.ts';
+export type { Problem } from '../http/problem.ts';
+export type { CallOptions, ClientOptions, PostOptions } from '../http/transport.ts';
+export type { ForkSandbox, RestoreSandbox, Snapshot, TakeSnapshot } from '../snapshots.ts';
+export { Mayfly } from './mayfly.ts';
+export type { RunningCommand } from './running-command.ts';
+export type { Ran, Sandbox, WhatToRun } from './sandbox.ts';
