@@ -35,6 +35,7 @@ export function builderInput(
     createdBy: actorOf(c),
     requestedAt,
     begin: 'create',
+    builds: 'image',
     ...proposedTo(c.get('apiKey'), origin),
   };
 }

@@ -1,8 +1,10 @@
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { isAuditSubject } from '../../model/ids.ts';
+import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import { grants } from '../../model/scopes.ts';
 import type { App, Env, RequestDeps } from '../http/context.ts';
+import { isFilePath } from '../http/file-path.ts';
 import { type Attempt, freeRequest } from '../http/idempotency.ts';
 import { requireSandbox } from './require-sandbox.ts';
 
@@ -63,7 +65,18 @@ async function idOf({ sandboxes }: RequestDeps['store'], text: string): Promise<
 async function requireOwn(c: Context<Env>, id: string): Promise<void> {
   const { store } = c.get('deps');
   const mayBeLost = c.req.method === 'DELETE' && store.viewer.isOperator;
-  if (!mayBeLost) c.set('found', await requireSandbox({ store }, id));
+  const found = mayBeLost ? await store.sandboxes.get(id) : await requireSandbox({ store }, id);
+  if (!found) return;
+  refuseBuilder(found, c.req);
+  if (!mayBeLost) c.set('found', found);
+}
+
+/** What a build makes is what its steps make. Who may looks at it, and ends it. @throws MayflyError sandbox_not_running */
+function refuseBuilder({ id, builds }: SandboxRecord, { method, path }: { method: string; path: string }): void {
+  const isChange = method === 'POST' || method === 'PUT' || (method === 'DELETE' && isFilePath(path));
+  if (!builds || !isChange) return;
+  const what = builds === 'image' ? 'an image' : 'a source';
+  throw new MayflyError('sandbox_not_running', `${id} is where ${what} is built: nothing else is done there.`);
 }
 
 /** Spares a saga that would be refused. @param id of who asks @throws MayflyError name_taken */

@@ -4,7 +4,7 @@ import type { SandboxInput } from './messages.ts';
 
 /** The first record of a sandbox: what was asked for, and which host is asked first. */
 export function requestedRecord(input: SandboxInput): SandboxRecord {
-  const { id, name = null, spec, createdBy, requestedAt, hostIds = [], installations = {}, size, pool } = input;
+  const { id, name = null, spec, createdBy, requestedAt, hostIds = [], installations = {}, size, builds, pool } = input;
   const [hostId = null] = hostIds;
   const installationId = hostId === null ? null : (installations[hostId] ?? null);
   return {
@@ -16,6 +16,7 @@ export function requestedRecord(input: SandboxInput): SandboxRecord {
     spec,
     createdBy,
     ...(size && { size }),
+    ...(builds && { builds }),
     ...(pool && { pool }),
     hostId, // written before the host is touched: a cleanup must find it
     installationId,

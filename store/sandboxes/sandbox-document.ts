@@ -92,6 +92,7 @@ export function sandboxSchema(): Schema<SandboxDocument> {
     askedHosts: { type: [strictPart({ hostId: NAME, installationId: NULLABLE_TEXT })], default: undefined },
     size: { type: sizePart(), default: undefined },
     boot: { type: bootPart(), default: undefined },
+    builds: TEXT,
     pool: { type: membershipPart(), default: undefined },
     parentSnapshotId: NULLABLE_TEXT,
     ssh: { type: strictPart({ address: NAME, port: NUMBER, user: NAME, hostKey: NAME }), default: null },

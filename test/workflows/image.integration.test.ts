@@ -112,6 +112,18 @@ describe.concurrent('an image', () => {
   test('is cancelled in the middle of a step, with all its processes (case 10)', async ({ mayfly, images }) => {
     const begun = await images.begin('RUN true\nRUN sleep 1000 & sleep 1000');
     await images.until(begun.id, ({ done }) => done === 1);
+    const builder = `/v1/sandboxes/${begun.builderId}`;
+    for (const [method, path, body] of [
+      ['POST', '/commands', { command: 'echo mine >/srv/theirs' }],
+      ['POST', '/snapshots', {}],
+      ['PUT', '/files/srv/theirs', Buffer.from('mine')],
+      ['DELETE', '/files/srv/theirs', undefined],
+    ] as const) {
+      const bytes = { 'Content-Type': 'application/octet-stream' };
+      const response = await door.call(method, builder + path, body, method === 'PUT' ? bytes : {});
+      expect([method, path, response.headers.get('X-Mayfly-Code')]).toEqual([method, path, 'sandbox_not_running']);
+    }
+    expect((await door.call('GET', builder)).status).toBe(200);
     await images.cancel(begun);
     expect(await images.over(begun)).toMatchObject({ state: 'cancelled', failure: null, done: 1 });
     expect(await mayfly.record(begun.builderId)).toMatchObject({ state: 'destroyed' });

@@ -21,7 +21,7 @@ export function builderOf(input: BakeSourceInput): TaskSandbox {
   } as const;
   const sized = { ...(size && { size }), ...(timeouts && { timeouts }) };
   return new TaskSandbox(
-    { id, spec, ...sized, createdBy: actor, requestedAt, begin: 'create', mayBeOff: true },
+    { id, spec, ...sized, createdBy: actor, requestedAt, begin: 'create', mayBeOff: true, builds: 'source' },
     'bake_failed',
   );
 }
