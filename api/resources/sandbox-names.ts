@@ -101,7 +101,7 @@ export async function tellingWhoHasIt<T>(
   } catch (error) {
     const isRefused = error instanceof MayflyError && error.code === 'name_taken' && name !== undefined;
     if (!isRefused) throw error;
-    await freeRequest(store, attempt);
+    if (attempt.isFresh) await freeRequest(store, attempt);
     const holder = grants(c.get('apiKey').scopes, 'sandboxes:read') ? await store.sandboxes.named(name) : null;
     if (!holder) throw error;
     throw new MayflyError('name_taken', `${holder.id}, which is ${holder.state}, is named ${name}.`, { cause: error });
