@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isFinal, isSettled, type SandboxRecord, type SandboxState } from '../../model/sandbox/sandbox.ts';
 import type { CreateSandbox } from '../create-sandbox.ts';
-import { MayflyApiError } from '../http/api-error.ts';
+import { ApprovalNeededError, MayflyApiError } from '../http/api-error.ts';
 import { withinDeadline } from '../http/deadline.ts';
 import type { CallOptions, PostOptions } from '../http/transport.ts';
 import { MayflyClient } from '../mayfly-client.ts';
@@ -33,8 +33,9 @@ export class Mayfly extends MayflyClient {
         return new Sandbox(this, await this.#running(begun, within));
       });
     } catch (error) {
-      // What the API refused was not begun, and what it could not make is not there.
-      if (!(error instanceof MayflyApiError)) await this.#takeBack(request, idempotencyKey);
+      // What the API refused, or lets wait, was not begun, and what it could not make is not there.
+      const isBegun = !(error instanceof MayflyApiError || error instanceof ApprovalNeededError);
+      if (isBegun) await this.#takeBack(request, idempotencyKey);
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
+import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from '../../client/http/api-error.ts';
 import { MayflyClient } from '../../client/mayfly-client.ts';
+import { Mayfly } from '../../client/package/mayfly.ts';
 import { ID, sandboxRecord } from './sandbox-record.ts';
 import { answerJson, StandIn } from './stand-in.ts';
 
@@ -27,6 +28,17 @@ describe('MayflyClient', () => {
     expect(new Set(server.seen.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
     expect(server.seen[0]?.headers).toMatchObject({ authorization: 'Bearer mfk_test', prefer: 'wait=5' });
     expect(server.seen[0]?.body).toBe('{"source":"golden-debian12"}');
+  });
+
+  // Asking again to take it back would use what somebody approves meanwhile.
+  it('says what waits for approval, and with which key to come again; nothing is taken back', async () => {
+    const waits = { id: 'apr-0123456789abcdef', rules: ['internet-is-asked-for'], role: 'admin' };
+    server.answers((_request, response) => answerJson(response, 202, waits, { location: `/v1/approvals/${waits.id}` }));
+    const mayfly = new Mayfly({ baseUrl: server.url, apiKey: 'mfk_test' });
+    const error: unknown = await mayfly.create({ source: 'golden-debian12' }).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(ApprovalNeededError);
+    expect(server.seen).toHaveLength(1);
+    expect(error).toMatchObject({ approval: waits, idempotencyKey: server.seen[0]?.headers['idempotency-key'] });
   });
 
   it('repeats the creation of a key as the same one', async () => {

@@ -7,7 +7,13 @@ from mayfly._sync.client import Mayfly
 from mayfly._sync.command import RunningCommand
 from mayfly._sync.sandbox import Sandbox
 from mayfly.deadline import deadline
-from mayfly.errors import MayflyApiError, MayflyConnectionError, MayflyDeadlineError, MayflyError
+from mayfly.errors import (
+    MayflyApiError,
+    MayflyApprovalNeededError,
+    MayflyConnectionError,
+    MayflyDeadlineError,
+    MayflyError,
+)
 from mayfly.values import Output, Ran
 
 __all__ = [
@@ -16,6 +22,7 @@ __all__ = [
     "AsyncSandbox",
     "Mayfly",
     "MayflyApiError",
+    "MayflyApprovalNeededError",
     "MayflyConnectionError",
     "MayflyDeadlineError",
     "MayflyError",

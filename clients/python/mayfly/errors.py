@@ -34,6 +34,17 @@ class MayflyDeadlineError(MayflyError):
         super().__init__(f"no answer within {seconds:g} s")
 
 
+class MayflyApprovalNeededError(MayflyError):
+    """Nothing was begun: it waits for somebody's leave. The same request with `idempotency_key` goes on."""
+
+    def __init__(self, approval: dict[str, Any], idempotency_key: str | None) -> None:
+        self.approval = approval
+        self.approval_id = str(approval.get("id"))
+        self.idempotency_key = idempotency_key
+        rules = ", ".join(str(rule) for rule in approval.get("rules", []))
+        super().__init__(f"{self.approval_id} waits for approval by {approval.get('role')}, for: {rules}")
+
+
 def api_error(status: int, body: bytes, retry_after: str | None) -> MayflyApiError:
     """What an answer says; what is no problem+json comes from something between."""
     try:

@@ -14,7 +14,7 @@ from mayfly._async.connection import AsyncConnection
 from mayfly._async.sandbox import AsyncSandbox
 from mayfly._async.transport import AsyncRepeating
 from mayfly.deadline import DEFAULT_SECONDS, deadline, fresh
-from mayfly.errors import MayflyApiError, MayflyError
+from mayfly.errors import MayflyApiError, MayflyApprovalNeededError, MayflyError
 from mayfly.openapi.api.sandboxes import create_sandbox, destroy_sandbox, get_sandbox, list_sandboxes
 from mayfly.openapi.api.snapshots import diff_snapshots
 from mayfly.openapi.client import AuthenticatedClient
@@ -91,8 +91,8 @@ class AsyncMayfly:
         try:
             with deadline(deadline_seconds):
                 record = await self._running(cast(SandboxRecord, await self._begun(request, key, 60)))
-        except MayflyApiError:
-            raise  # what the API refused was not begun, and what it could not make is not there
+        except (MayflyApiError, MayflyApprovalNeededError):
+            raise  # what the API refused, or lets wait, was not begun, and what it could not make is not there
         except BaseException:
             await self._take_back(request, key)
             raise

@@ -1,12 +1,13 @@
 """Sends requests with the key, and turns everything but success into an error."""
 
+import json
 import uuid
 from collections.abc import Mapping
 
 import httpx
 
 from mayfly.deadline import Deadline, current
-from mayfly.errors import MayflyConnectionError, MayflyError, api_error
+from mayfly.errors import MayflyApprovalNeededError, MayflyConnectionError, MayflyError, api_error
 from mayfly.pause import async_pause
 from mayfly.repeating import delay_after, may_repeat
 from mayfly.secret import Key
@@ -62,6 +63,8 @@ class AsyncRepeating(httpx.AsyncBaseTransport):
             raise MayflyConnectionError(f"{request.url.host} does not answer ({type(error).__name__}: {error})") from error
         if not response.is_success:
             raise api_error(response.status_code, response.content, response.headers.get("Retry-After"))
+        if response.status_code == 202 and response.headers.get("Location", "").startswith("/v1/approvals/"):
+            raise MayflyApprovalNeededError(json.loads(response.content), request.headers.get("Idempotency-Key"))
         return response
 
     async def aclose(self) -> None:
