@@ -65,18 +65,32 @@ export async function askPermission(
 ): Promise<Answer | null> {
   if (!attempt.isFresh && (await wish.isBegun?.())) return null;
   return freedWhenRefused(deps.store, attempt, async () => {
-    const policy = await policyOf(deps.store, wish.project);
-    if (!policy) return null;
-    const resolved = await wish.resolve();
-    const verdict = verdictOf(policy.rules, await counted(deps, policy, wish.project, resolved.facts));
-    if (verdict.effect === 'allow') return null;
-    if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
-    const approval = approvalOf(c, attempt, wish, resolved, { policy, verdict });
-    const record = await decided(c, deps, await ensureAsked(deps, approval), wish.prefer);
+    const before = await neededNow(c, deps, attempt, wish);
+    if (!before) return null;
+    const asked = await ensureAsked(deps, before);
+    const record = await decided(c, deps, asked, wish.prefer);
     if (record.state === 'awaiting-approval') return waitingAnswer(c, record);
-    await useApproval(c, deps, attempt, record, approval);
+    // While it waited the policy, and what it is made of, may have become others.
+    const now = record === asked ? before : await neededNow(c, deps, attempt, wish);
+    if (now) await useApproval(c, deps, attempt, refuseOther(record, now), now);
     return null;
   });
+}
+
+/** The approval that a request would need were it done now; null: none. @throws MayflyError policy_denied, idempotency_key_required */
+async function neededNow(
+  c: Context<Env>,
+  deps: RequestDeps,
+  attempt: Attempt,
+  wish: Wish,
+): Promise<ApprovalRecord | null> {
+  const policy = await policyOf(deps.store, wish.project);
+  if (!policy) return null;
+  const resolved = await wish.resolve();
+  const verdict = verdictOf(policy.rules, await counted(deps, policy, wish.project, resolved.facts));
+  if (verdict.effect === 'allow') return null;
+  if (verdict.effect === 'deny') throw deniedBy(verdict.rules);
+  return approvalOf(c, attempt, wish, resolved, { policy, verdict });
 }
 
 /**
@@ -158,19 +172,21 @@ async function ensureAsked(deps: RequestDeps, asked: ApprovalRecord): Promise<Ap
   const { approvals } = deps.store;
   const present = await approvals.get(asked.id);
   const isFirst = present === null && (await approvals.create(asked));
-  const record = isFirst ? asked : (present ?? (await approvals.get(asked.id)));
-  if (record?.digest !== asked.digest) {
-    const why = 'What it is made of, its settings or who asks are not as they were when that was asked for';
-    throw new MayflyError('approval_stale', `${asked.id} is of another request. ${why}.`);
-  }
-  if (!isFirst) return record;
+  if (!isFirst) return refuseOther(present ?? (await approvals.get(asked.id)), asked);
   if (!(await approvals.isAmong(asked, LIMITS.approvals.waiting))) {
     await approvals.remove(asked.id);
     const why = `${LIMITS.approvals.waiting} requests of ${asked.project} wait for approval already.`;
     throw new MayflyError('approvals_full', why, { retryAfterSeconds: 60 });
   }
   await recordAsked(deps, asked);
-  return record;
+  return asked;
+}
+
+/** @returns the record, which is of what would be done now @throws MayflyError approval_stale */
+function refuseOther(record: ApprovalRecord | null, { id, digest }: ApprovalRecord): ApprovalRecord {
+  if (record?.digest === digest) return record;
+  const why = 'What it is made of, its settings or who asks are not as they were when that was asked for';
+  throw new MayflyError('approval_stale', `${id} is of another request. ${why}.`);
 }
 
 /** When somebody has decided, or the caller's preference ends. */
