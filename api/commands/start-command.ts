@@ -22,7 +22,7 @@ import { type Preference, preferenceOf } from '../http/prefer.ts';
 import { problemResponse } from '../http/problem.ts';
 import type { IdempotencyHeaders } from '../http/schemas.ts';
 import { waitWithin } from '../http/waiting.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
+import { requireSandbox, sandboxOfPath } from '../resources/require-sandbox.ts';
 import { usable } from '../resources/running-sandbox.ts';
 import { beginResume, isResumable, resumedSandbox } from '../sandboxes/awake-sandbox.ts';
 import type { startCommand } from './command-schemas.ts';
@@ -83,7 +83,7 @@ async function wishOf(
   commandId: string,
   { prefer }: IdempotencyHeaders,
 ): Promise<Wish> {
-  const { project } = c.get('found') ?? (await requireSandbox(deps, sandboxId));
+  const { project } = await sandboxOfPath(c, deps, sandboxId);
   return {
     action: 'command.run',
     project,

@@ -7,7 +7,7 @@ import { type GuestRequest, refusalOf } from '../http/guests.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { inUse } from '../resources/in-use.ts';
 import { recordAccess } from '../resources/record-access.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
+import { sandboxOfPath } from '../resources/require-sandbox.ts';
 import { awakeSandbox } from '../sandboxes/awake-sandbox.ts';
 
 /** What an access is, in the audit. */
@@ -29,8 +29,8 @@ export class FileAccess {
   /** @throws MayflyError policy_denied, invalid_request, temporal_unavailable, and as {@link awakeSandbox} */
   static async begin(c: Context<Env>, deps: RequestDeps, sandboxId: string, access: Access): Promise<FileAccess> {
     const path = FilePath.of(c.req.path);
+    if (access.kind !== 'file.read') await refuseUnlessWritable(c, deps, sandboxId);
     const { hostId } = await awakeSandbox(c, deps, sandboxId, preferenceOf(c.req.header('prefer')).seconds);
-    if (access.kind !== 'file.read') await refuseUnlessWritable(deps, sandboxId);
     await deps.store.activity.touch(sandboxId);
     const detail = { path: path.encoded, operation: access.operation };
     await recordAccess(c, deps, sandboxId, { kind: access.kind, hostId, detail });
@@ -67,8 +67,8 @@ export async function succeeded(response: Response): Promise<Response> {
 }
 
 /** The agent writes as root wherever it is told to. @throws MayflyError policy_denied */
-async function refuseUnlessWritable(deps: RequestDeps, sandboxId: string): Promise<void> {
-  const { project } = await requireSandbox(deps, sandboxId);
+async function refuseUnlessWritable(c: Context<Env>, deps: RequestDeps, sandboxId: string): Promise<void> {
+  const { project } = await sandboxOfPath(c, deps, sandboxId);
   const asRoot = { runs: { commands: [], user: 'root' } };
   await refuseUnlessAllowed(deps, project, asRoot, 'write the file with a command');
 }
