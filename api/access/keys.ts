@@ -8,6 +8,7 @@ import { type App, type Env, serialised } from '../http/context.ts';
 import { answerOnce, isHeard } from '../http/idempotency.ts';
 import { BODY, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { requireProject } from '../projects/require-project.ts';
 import { createKey, limitKey } from './key-schemas.ts';
 
 const PATH = '/v1/keys';
@@ -144,6 +145,5 @@ async function refuseMore(c: Context<Env>, project: string, scopes: readonly Sco
       `The API key ${id} lacks the scope \`operator\`, and gives keys of its own project.`,
     );
   }
-  if (await c.get('deps').store.hasProject(project)) return;
-  throw new MayflyError('project_not_found', `There is no project ${project}.`);
+  await requireProject(c.get('deps'), project);
 }

@@ -3,8 +3,8 @@ import { APPROVAL_ACTIONS, APPROVAL_STATES, type ApprovalRecord } from '../../mo
 import { APPROVER_ROLES } from '../../model/approvals/policy.ts';
 import { ID_PATTERNS, isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { isProjectId, PROJECT_ID_PATTERN } from '../../model/project.ts';
-import { actor, auditQuery, cursor, instant, limit, printable } from '../http/schemas.ts';
+import { actor, cursor, instant, limit, printable } from '../http/schemas.ts';
+import { policyQuery } from './policy-schemas.ts';
 
 export const approvalParams = z.strictObject({
   id: z
@@ -17,18 +17,7 @@ export const approvalParams = z.strictObject({
     }),
 });
 
-export const approvalListQuery = z.strictObject({
-  limit,
-  cursor,
-  state: z.enum(APPROVAL_STATES).optional(),
-  project: z
-    .string()
-    .refine(isProjectId, 'is not the id of a project')
-    .openapi({ pattern: PROJECT_ID_PATTERN, description: 'Another than the own one, for operators' })
-    .optional(),
-});
-
-export const approvalAuditQuery = auditQuery;
+export const approvalListQuery = policyQuery.extend({ limit, cursor, state: z.enum(APPROVAL_STATES).optional() });
 
 export const decideApproval = z
   .strictObject({

@@ -9,16 +9,10 @@ import { actorOf } from '../http/auth.ts';
 import type { App, Env } from '../http/context.ts';
 import { preferenceOf } from '../http/prefer.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
-import { json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
+import { auditQuery, json, noQuery, pageOf, preferHeaders } from '../http/schemas.ts';
+import { requireProject } from '../projects/require-project.ts';
 import { recordDecided } from './approval-events.ts';
-import {
-  approvalAnswer,
-  approvalAuditQuery,
-  approvalListQuery,
-  approvalParams,
-  approvalView,
-  decideApproval,
-} from './approval-schemas.ts';
+import { approvalAnswer, approvalListQuery, approvalParams, approvalView, decideApproval } from './approval-schemas.ts';
 import { approvalAfter } from './permission.ts';
 
 const ALL = '/v1/approvals';
@@ -53,7 +47,7 @@ const auditOfOne = createRoute({
   tags: ['audit'],
   operationId: 'getApprovalAudit',
   summary: 'Who asked, who decided, and what used it',
-  request: { params: approvalParams, query: approvalAuditQuery },
+  request: { params: approvalParams, query: auditQuery },
   responses: { 200: json('One page, oldest first', auditPage), ...problems('approval_not_found') },
 });
 
@@ -96,8 +90,7 @@ export function approvalRoutes(app: App): void {
     const { store } = c.get('deps');
     const { limit = LIMITS.page.default, project = store.viewer.project, state, cursor } = c.req.valid('query');
     if (!seesAll(c)) throw new MayflyError('forbidden', 'The API key lacks the scope `approvals:decide`.');
-    if (!(await store.hasProject(project)))
-      throw new MayflyError('project_not_found', `There is no project ${project}.`);
+    await requireProject({ store }, project);
     const query = { project, limit, ...(state && { state }), ...(cursor !== undefined && { cursor }) };
     const { items, nextCursor } = await store.approvals.list(query);
     return c.json({ items: items.map(approvalView), nextCursor }, 200);

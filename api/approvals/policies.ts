@@ -7,6 +7,7 @@ import { actorOf, requires } from '../http/auth.ts';
 import type { App, Env } from '../http/context.ts';
 import { BODY, problems } from '../http/problem-answers.ts';
 import { json } from '../http/schemas.ts';
+import { requireProject } from '../projects/require-project.ts';
 import { policyAnswer, policyHeaders, policyQuery, policyRules, setPolicy } from './policy-schemas.ts';
 
 const path = '/v1/policies';
@@ -88,6 +89,6 @@ async function policyView(store: ProjectStore, project: string): Promise<z.infer
 async function projectOf(c: Context<Env>, named: string | undefined): Promise<string> {
   const { store } = c.get('deps');
   const project = named ?? store.viewer.project;
-  if (await store.hasProject(project)) return project;
-  throw new MayflyError('project_not_found', `There is no project ${project}.`);
+  await requireProject({ store }, project);
+  return project;
 }
