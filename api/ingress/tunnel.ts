@@ -41,7 +41,7 @@ export async function openTunnel(guests: Guests, { hostId, sandboxId, port, sign
 
 /** A connection as node:http wants it. Each side ends its direction when it wants to; what is cut off is destroyed. */
 class Tunnel extends Duplex {
-  readonly #pieces: AsyncGenerator<Uint8Array, void, undefined>;
+  readonly #pieces: AsyncGenerator<Uint8Array | null, void, undefined>;
 
   constructor(
     private readonly outgoing: PassThrough,
@@ -57,9 +57,11 @@ class Tunnel extends Duplex {
 
   override _read(): void {
     this.#pieces.next().then(
-      ({ value, done }) => {
+      ({ value }) => {
         this.passed();
-        this.push(done ? null : value);
+        this.push(value ?? null);
+        // What is behind its end is the end of the other direction.
+        if (!value) this.#pieces.next().catch(() => {});
       },
       (error: Error) => this.destroy(error),
     );
@@ -92,8 +94,13 @@ class Tunnel extends Duplex {
   }
 }
 
-async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
+/** What the program writes, null when it writes no more, and then nothing until both sides have ended. */
+async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array | null, void, undefined> {
   const reader = new PieceReader();
-  for await (const chunk of body ?? []) yield* reader.read(chunk);
+  for await (const chunk of body ?? []) {
+    if (reader.isEnded) continue;
+    yield* reader.read(chunk);
+    if (reader.isEnded) yield null;
+  }
   if (!reader.isEnded) throw new Error('the connection was cut off');
 }
