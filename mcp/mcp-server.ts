@@ -5,11 +5,21 @@ import { approvalTools } from './tools/approvals.ts';
 import { commandTools } from './tools/commands.ts';
 import { fileTools } from './tools/files.ts';
 import { listTools } from './tools/list.ts';
+import { portTools } from './tools/ports.ts';
 import { sandboxTools } from './tools/sandboxes.ts';
 import { snapshotTools } from './tools/snapshots.ts';
 import { sourceTools } from './tools/sources.ts';
 
-const TOOLS = [listTools, sandboxTools, commandTools, fileTools, snapshotTools, sourceTools, approvalTools].flat();
+const TOOLS = [
+  listTools,
+  sandboxTools,
+  commandTools,
+  fileTools,
+  snapshotTools,
+  portTools,
+  sourceTools,
+  approvalTools,
+].flat();
 
 const INSTRUCTIONS = `Mayfly gives you disposable virtual machines. list what there is, create_sandbox, run_command in it, read and
 write its files, snapshot it and diff what you changed, and destroy_sandbox when you are done: it answers with a proof that
