@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { createMcpServer } from '../mcp/mcp-server.ts';
 import { MayflyError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
+import { PortAddress } from '../model/ports/port-address.ts';
 import { onBehalfOf } from '../telemetry/request-id.ts';
 import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
@@ -33,6 +34,7 @@ import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
 import { claimCounter } from './monitoring/pool-metrics.ts';
 import { poolRoutes } from './pools/pools.ts';
+import { openPortRoutes } from './ports/open-ports.ts';
 import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
@@ -46,6 +48,9 @@ import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { Streams } from './streams/streams.ts';
 import { templateRoutes } from './templates/templates.ts';
+
+/** Where open ports are found on a machine of one's own: RFC 6761 §6.3 has every name below `localhost` lead to the loopback. */
+const DEFAULT_PORT_URL = 'http://localhost:7997';
 
 /** The HTTP API as one Hono app; `app.fetch` is what a server is given. */
 export function createApp(deps: AppDeps): App {
@@ -78,6 +83,7 @@ export function createApp(deps: AppDeps): App {
   commandEventRoutes(app, streams);
   fileRoutes(app);
   portRoutes(app);
+  openPortRoutes(app, deps.portAddress ?? new PortAddress(DEFAULT_PORT_URL));
   usageRoutes(app);
   auditRoutes(app);
   hostRoutes(app, deps);

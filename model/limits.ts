@@ -112,6 +112,13 @@ export const LIMITS = {
   ports: {
     /** Open to one port of a sandbox at once; one more is refused with 429. */
     connections: 100,
+    /** Open for HTTP in one sandbox. */
+    open: 20,
+    /** To one port, a second; who comes after a pause may ask for as many at once. One more is refused with 429. */
+    requestsPerSecond: 100,
+    /** Of a request or an answer, with its first line: twice what Node takes, since cookies come to what tokens add. */
+    headerBytes: 32_768,
+    tokenSeconds: { min: 1, max: 86_400, default: 3_600 },
   },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },

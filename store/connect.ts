@@ -25,6 +25,7 @@ import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
 import { PoolShares } from './pools/pool-shares.ts';
 import { Pools } from './pools/pools.ts';
+import { ExposedPorts } from './ports/exposed-ports.ts';
 import type { Anchor } from './register/anchor.ts';
 import { Register } from './register/register.ts';
 import { RegisterKey } from './register/register-key.ts';
@@ -57,6 +58,7 @@ export interface Store {
   idempotency: Idempotency;
   mcpSessions: McpSessions;
   mcpEvents: McpEvents;
+  exposedPorts: ExposedPorts;
   policies: Policies;
   approvals: Approvals;
   apiKeys: ApiKeys;
@@ -130,6 +132,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     idempotency: new Idempotency(connection, sealing),
     mcpSessions: new McpSessions(connection, sealing),
     mcpEvents: new McpEvents(connection, sealing),
+    exposedPorts: new ExposedPorts(connection, sealing),
     policies: new Policies(connection, sealing),
     approvals: new Approvals(connection, sealing),
     apiKeys: new ApiKeys(connection),

@@ -21,6 +21,7 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   idempotency: ['bodyDigest', 'answer'],
   mcpSessions: ['opening'],
   mcpEvents: ['message'],
+  exposedPorts: ['secret'],
   policies: ['rules'],
   approvals: ['request', 'rules', 'reason'],
   audit: ['body'],

@@ -1,6 +1,7 @@
 import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
@@ -144,6 +145,18 @@ const image: ImageRecord = {
   readyAt: null,
   updatedAt: at,
 };
+const exposedPort: ExposedPort = {
+  sandboxId: sandboxId(1),
+  port: 3_000,
+  project: 'default',
+  visibility: 'token',
+  host: 'localhost',
+  cors: false,
+  wake: false,
+  secret: 's',
+  openedBy: { ...actor, project: 'default' },
+  openedAt: at,
+};
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -155,7 +168,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
+  const { exposedPorts, mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -276,6 +289,14 @@ export function callsOf(store: Store): Calls {
       ledTo: () => idempotency.ledTo(slot),
       release: () => idempotency.release({ ...slot, key: 'other' }),
       prune: () => idempotency.prune(),
+    },
+    exposedPorts: {
+      open: () => exposedPorts.open(exposedPort),
+      get: () => exposedPorts.get(exposedPort),
+      of: () => exposedPorts.of(sandboxId(1)),
+      resign: () => exposedPorts.resign(exposedPort, 'other'),
+      close: () => exposedPorts.close(exposedPort),
+      closeAll: () => exposedPorts.closeAll(sandboxId(1)),
     },
     policies: {
       add: () => policies.add({ project: 'default', version: 1, rules: [], createdBy: asker, createdAt: at }),
