@@ -16,6 +16,7 @@ import { commandEventRoutes } from './commands/command-events.ts';
 import { commandRoutes } from './commands/commands.ts';
 import { docsRoutes } from './description/docs-page.ts';
 import { openApiDocument } from './description/openapi.ts';
+import { desktopRoutes } from './desktop/desktop.ts';
 import { diffRoutes } from './diff/diff.ts';
 import { fileRoutes } from './files/files.ts';
 import { authenticate } from './http/auth.ts';
@@ -78,6 +79,7 @@ export function createApp(deps: AppDeps): App {
   commandEventRoutes(app, streams);
   fileRoutes(app);
   portRoutes(app);
+  desktopRoutes(app);
   usageRoutes(app);
   auditRoutes(app);
   hostRoutes(app, deps);
