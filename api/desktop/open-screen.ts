@@ -156,7 +156,11 @@ function outgoing() {
 async function* contentOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
   const pieces = new PieceReader();
   for await (const chunk of body ?? []) {
-    yield* pieces.read(chunk);
+    try {
+      yield* pieces.read(chunk);
+    } catch (cause) {
+      throw new ProtocolError(cause instanceof Error ? cause.message : String(cause), { cause });
+    }
     if (pieces.isEnded) return;
   }
 }

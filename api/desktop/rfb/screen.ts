@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { deflateSync } from 'node:zlib';
 import { ByteReader, ProtocolError } from './byte-reader.ts';
 import { drawHextile } from './hextile.ts';
@@ -72,7 +73,7 @@ export class Screen {
   /** Returns when the server has done all that it was told before. */
   async settled(): Promise<void> {
     this.#askForUpdate(1, 1);
-    await this.#nextUpdate({ width: this.width, height: this.height, pixels: null });
+    await this.#nextUpdate(this.#unseen);
   }
 
   /** @param buttons bit 0: left, 1: middle, 2: right, 3 to 6: one step of the wheel up, down, left, right */
@@ -103,9 +104,7 @@ export class Screen {
     this.wire.write(clipboardMessage(CLIPBOARD.notify | CLIPBOARD.text));
     await this.settled();
     ask();
-    const late = performance.now() + FETCHED_MS;
-    while (!this.#isAskedForText && performance.now() < late) await this.settled();
-    if (!this.#isAskedForText) return false;
+    if (!(await this.#askedForText())) return false;
     const content = Buffer.from(`${text.replaceAll('\n', '\r\n')}\0`);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(content.length);
@@ -113,6 +112,10 @@ export class Screen {
     this.wire.write(clipboardMessage(CLIPBOARD.provide | CLIPBOARD.text, packed));
     await this.settled();
     return true;
+  }
+
+  get #unseen(): Picture {
+    return { width: this.width, height: this.height, pixels: null };
   }
 
   #askForUpdate(width: number, height: number): void {
@@ -123,16 +126,36 @@ export class Screen {
     this.wire.write(message);
   }
 
-  /** @returns how many pixels came; messages of other kinds are read and forgotten */
   async #nextUpdate(picture: Picture): Promise<number> {
     for (;;) {
-      if (++this.#messages > MAX_MESSAGES) throw new ProtocolError('it says too much that nobody asked for');
-      const type = await this.reader.u8();
-      if (type === SERVER.update) return this.#update(picture);
-      if (type === SERVER.clipboard) await this.#clipboard();
-      else if (type === SERVER.colours) await this.reader.skip((await this.reader.bytes(5)).readUInt16BE(3) * 6);
-      else if (type !== SERVER.bell) throw new ProtocolError(`there is no message of type ${type}`);
+      const drawn = await this.#next(picture);
+      if (drawn !== null) return drawn;
     }
+  }
+
+  /** Whether an application wants what was offered. Without that, nothing more is read: the connection is of no use then. */
+  async #askedForText(): Promise<boolean> {
+    const late = new AbortController();
+    const asked = (async () => {
+      while (!this.#isAskedForText) await this.#next(this.#unseen);
+      return true;
+    })();
+    try {
+      return await Promise.race([asked, sleep(FETCHED_MS, false, { signal: late.signal })]);
+    } finally {
+      late.abort();
+    }
+  }
+
+  /** Reads one message. @returns how many pixels came, when it is an update; others are read and forgotten */
+  async #next(picture: Picture): Promise<number | null> {
+    if (++this.#messages > MAX_MESSAGES) throw new ProtocolError('it says too much that nobody asked for');
+    const type = await this.reader.u8();
+    if (type === SERVER.update) return this.#update(picture);
+    if (type === SERVER.clipboard) await this.#clipboard();
+    else if (type === SERVER.colours) await this.reader.skip((await this.reader.bytes(5)).readUInt16BE(3) * 6);
+    else if (type !== SERVER.bell) throw new ProtocolError(`there is no message of type ${type}`);
+    return null;
   }
 
   async #update(picture: Picture): Promise<number> {
