@@ -25,7 +25,7 @@ export async function beginAccess(
   const { hostId } = await awakeSandbox(c, deps, sandboxId, seconds);
   await deps.store.activity.touch(sandboxId);
   const say = () => recordAccess(c, deps, sandboxId, { kind, hostId, detail });
-  if (said) await said.once({ apiKeyId: c.get('apiKey').id, sandboxId, port: DESKTOP_PORTS.screen }, say);
+  if (said) await said.once({ by: c.get('apiKey').id, sandboxId, port: DESKTOP_PORTS.screen }, say);
   else await say();
   return { sandboxId, hostId, seconds, signal: c.req.raw.signal };
 }
