@@ -17,6 +17,7 @@ import { commandEventRoutes } from './commands/command-events.ts';
 import { commandRoutes } from './commands/commands.ts';
 import { docsRoutes } from './description/docs-page.ts';
 import { openApiDocument } from './description/openapi.ts';
+import { desktopRoutes } from './desktop/desktop.ts';
 import { diffRoutes } from './diff/diff.ts';
 import { fileRoutes } from './files/files.ts';
 import { authenticate } from './http/auth.ts';
@@ -84,6 +85,7 @@ export function createApp(deps: AppDeps): App {
   fileRoutes(app);
   portRoutes(app);
   openPortRoutes(app, deps.portAddress ?? new PortAddress(DEFAULT_PORT_URL));
+  desktopRoutes(app);
   usageRoutes(app);
   auditRoutes(app);
   hostRoutes(app, deps);

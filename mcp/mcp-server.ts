@@ -1,6 +1,8 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import type { Caller } from './call.ts';
+import { operationsOf } from './operations.ts';
 import { registerResources } from './resources.ts';
+import { registerTasks } from './task.ts';
 import { approvalTools } from './tools/approvals.ts';
 import { commandTools } from './tools/commands.ts';
 import { fileTools } from './tools/files.ts';
@@ -38,5 +40,7 @@ export function createMcpServer({ caller, version, prefix = '' }: McpServerOptio
   const server = new McpServer({ name: 'mayfly', title: 'Mayfly', version }, { instructions: INSTRUCTIONS });
   for (const register of TOOLS) register(server, caller, prefix);
   registerResources(server, caller.client);
+  // Of 2025-11-25 the sessions are; its tasks are others, and went.
+  if (caller.session === null) registerTasks(server, operationsOf(caller, prefix));
   return server;
 }

@@ -120,6 +120,16 @@ export const LIMITS = {
     headerBytes: 32_768,
     tokenSeconds: { min: 1, max: 86_400, default: 3_600 },
   },
+  desktop: {
+    /** Screens that one API process looks at or acts on at once: each may take 34 MiB. One more is refused with 429. */
+    screens: 8,
+    /** From 0; a place beyond the screen is its edge. */
+    coordinate: { min: 0, max: 32_767 },
+    /** Of one text that is typed. Characters of UTF-16. */
+    textLength: 10_000,
+    /** Of one turn of a wheel. */
+    wheelSteps: { min: -100, max: 100 },
+  },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },
   certificateSeconds: { min: 60, max: 3_600, default: 1_800 },
