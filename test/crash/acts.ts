@@ -6,6 +6,7 @@ import type { TriedSaga } from './cells.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
 import { claimOf, FILL_A_POOL } from './pooling.ts';
+import { OPEN_A_PORT } from './port-opening.ts';
 import { type Act, type Stage, TTL, wish } from './stage.ts';
 
 const ONCE = 'echo once >> ~/effects';
@@ -27,6 +28,7 @@ export const ACTS: Record<TriedSaga, Act> = {
       }, 'running'),
   },
   'approved create': APPROVED_CREATE,
+  'open a port': OPEN_A_PORT,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,
