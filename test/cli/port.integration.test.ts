@@ -13,7 +13,9 @@ afterAll(() => door?.close());
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   const said = { out: '', err: '' };
   const to = (name: keyof typeof said) => ({
-    write: (text: string | Uint8Array) => void (said[name] += Buffer.from(text as Uint8Array).toString()),
+    write: (text: string | Uint8Array) => {
+      said[name] += Buffer.from(text as Uint8Array).toString();
+    },
   });
   const { signal } = new AbortController();
   const env = { MAYFLY_URL: door.ports.url, MAYFLY_API_KEY: door.ports.key };
