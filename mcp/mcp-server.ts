@@ -5,13 +5,23 @@ import { registerResources } from './resources.ts';
 import { registerTasks } from './task.ts';
 import { approvalTools } from './tools/approvals.ts';
 import { commandTools } from './tools/commands.ts';
+import { desktopTools } from './tools/desktop.ts';
 import { fileTools } from './tools/files.ts';
 import { listTools } from './tools/list.ts';
 import { sandboxTools } from './tools/sandboxes.ts';
 import { snapshotTools } from './tools/snapshots.ts';
 import { sourceTools } from './tools/sources.ts';
 
-const TOOLS = [listTools, sandboxTools, commandTools, fileTools, snapshotTools, sourceTools, approvalTools].flat();
+const TOOLS = [
+  listTools,
+  sandboxTools,
+  commandTools,
+  fileTools,
+  snapshotTools,
+  sourceTools,
+  approvalTools,
+  desktopTools,
+].flat();
 
 const INSTRUCTIONS = `Mayfly gives you disposable virtual machines. list what there is, create_sandbox, run_command in it, read and
 write its files, snapshot it and diff what you changed, and destroy_sandbox when you are done: it answers with a proof that
