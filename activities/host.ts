@@ -4,6 +4,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
+import { createCarryActivities } from './image/carry.ts';
 import { createGreetingActivities } from './pool/greeting.ts';
 import { createCommandActivities } from './sandbox/command.ts';
 import { createCreateActivities } from './sandbox/create.ts';
@@ -55,6 +56,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createTemplateActivities(deps),
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),
+    ...createCarryActivities(deps),
     ...createGreetingActivities(deps),
   };
 }

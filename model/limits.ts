@@ -67,6 +67,8 @@ export const LIMITS = {
     dockerfileBytes: 1_048_576,
     /** Of all stages that are needed. */
     steps: 200,
+    /** Which need a sandbox each, one beside the other at worst. */
+    stages: 16,
     /** Files, folders and links of a context. */
     contextEntries: 5_000,
     /** As a tar archive: it is what one command of a guest may be given on its standard input. */
@@ -78,6 +80,9 @@ export const LIMITS = {
     outputBytes: 10_485_760,
     args: 256,
     aliases: 64,
+    secrets: 64,
+    /** Of all secrets of a build. */
+    secretBytes: 524_288,
   },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },

@@ -24,7 +24,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   sources: [{ name: 1 }, { state: 1 }],
   bakedSources: [{ name: 1 }, { state: 1 }],
   templates: [{ state: 1 }],
-  images: [{ project: 1, ...NEWEST_FIRST }],
+  images: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
   idempotency: [{ expiresAt: 1 }],

@@ -395,11 +395,12 @@ export function callsOf(store: Store): Calls {
       create: () => images.create(image),
       get: () => images.get(image.id),
       latest: () => images.latest('default', 5),
+      underWay: () => images.underWay(),
       update: () => images.update(image.id, { state: 'failed' }),
       remove: () => images.remove(image.id),
     },
     imageContexts: {
-      keep: () => imageContexts.keep(image.id, Buffer.from('x')),
+      keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),
       get: () => imageContexts.get(image.id),
       remove: () => imageContexts.remove(image.id),
     },
