@@ -27,6 +27,7 @@ import { refuseUnknownMethod } from './http/methods.ts';
 import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
 import { imageRoutes } from './images/images.ts';
+import { playbookRoutes } from './playbooks/playbooks.ts';
 import { type McpServerOf, mcpRoutes } from './mcp/mcp.ts';
 import { refuseForeignOrigin } from './mcp/origin.ts';
 import { healthRoutes } from './monitoring/health.ts';
@@ -85,6 +86,7 @@ export function createApp(deps: AppDeps): App {
   captureRoutes(app);
   templateRoutes(app);
   imageRoutes(app);
+  playbookRoutes(app);
   keyRoutes(app);
   projectRoutes(app, deps);
   poolRoutes(app);

@@ -14,6 +14,7 @@ import { type EventStreamOptions, followEvents, type ServerEvent } from './http/
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { Images } from './images.ts';
+import { Playbooks } from './playbooks.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import { Pools } from './pools.ts';
 import { Ports } from './ports.ts';
@@ -117,6 +118,7 @@ export class MayflyClient {
   readonly templates: Templates;
   /** Sources that are built of Dockerfiles. */
   readonly images: Images;
+  readonly playbooks: Playbooks;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -136,6 +138,7 @@ export class MayflyClient {
     this.sources = new Sources(this.#transport);
     this.templates = new Templates(this.#transport);
     this.images = new Images(this.#transport);
+    this.playbooks = new Playbooks(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

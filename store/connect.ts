@@ -24,6 +24,8 @@ import { McpSessions } from './mcp/mcp-sessions.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
 import { PoolShares } from './pools/pool-shares.ts';
+import { PlaybookParts } from './playbooks/playbook-parts.ts';
+import { Playbooks } from './playbooks/playbooks.ts';
 import { Pools } from './pools/pools.ts';
 import type { Anchor } from './register/anchor.ts';
 import { Register } from './register/register.ts';
@@ -72,6 +74,8 @@ export interface Store {
   images: Images;
   imageLayers: ImageLayers;
   imageContexts: ImageContexts;
+  playbooks: Playbooks;
+  playbookParts: PlaybookParts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -145,6 +149,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     images: new Images(connection, sealing),
     imageLayers: new ImageLayers(connection),
     imageContexts: new ImageContexts(connection, sealing),
+    playbooks: new Playbooks(connection, sealing),
+    playbookParts: new PlaybookParts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -37,6 +37,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'strangersAmong',
   'takeImageLayer',
   'takeOverSandboxes',
+  'takePlaybookSnapshot',
   'wantTemplate',
 ]);
 

@@ -15,6 +15,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   templates: ['reason', 'waitingFor'],
   images: ['request', 'failure', 'waitingFor'],
   imageContexts: ['archive'],
+  playbooks: ['base', 'written', 'check', 'unchecked', 'failure', 'waitingFor'],
+  playbookParts: ['bytes'],
   commands: ['spec', 'failure.message', 'reason'],
   launches: ['env', 'stdin'],
   output: ['bytes', 'marks'],
