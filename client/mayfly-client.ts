@@ -14,8 +14,8 @@ import { type EventStreamOptions, followEvents, type ServerEvent } from './http/
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { Images } from './images.ts';
-import { Playbooks } from './playbooks.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Playbooks } from './playbooks.ts';
 import { Pools } from './pools.ts';
 import { Ports } from './ports.ts';
 import { Projects } from './projects.ts';

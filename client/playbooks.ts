@@ -1,4 +1,4 @@
-import type { PlaybookRecord, WrittenSummary, CheckSummary } from '../model/playbook/playbook.ts';
+import type { CheckSummary, PlaybookRecord, WrittenSummary } from '../model/playbook/playbook.ts';
 import type { Network } from '../model/sandbox/sandbox.ts';
 import { MayflyConnectionError } from './http/api-error.ts';
 import type { Page } from './http/options.ts';

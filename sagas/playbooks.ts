@@ -1,5 +1,10 @@
 import type { Client } from '@temporalio/client';
-import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, type PlaybookInput, playbookWorkflowIdOf } from '../model/playbook/playbook-saga.ts';
+import {
+  CANCEL_PLAYBOOK,
+  PLAYBOOK_WORKFLOW,
+  type PlaybookInput,
+  playbookWorkflowIdOf,
+} from '../model/playbook/playbook-saga.ts';
 import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
 import type { Actor } from '../model/sandbox/sandbox.ts';
 import { isGone } from './temporal/failure.ts';

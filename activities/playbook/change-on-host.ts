@@ -14,7 +14,11 @@ import { systemTexts } from './system-texts.ts';
 export type ChangeOnHost = Omit<Change, 'sandboxId' | 'base' | 'commands'> & { paths: number; noise: number };
 
 /** What differs between two snapshots, with all that a playbook of it is written of. */
-export async function changeOnHost(snapshots: HostSnapshots, sides: Sides, context: StepContext): Promise<ChangeOnHost> {
+export async function changeOnHost(
+  snapshots: HostSnapshots,
+  sides: Sides,
+  context: StepContext,
+): Promise<ChangeOnHost> {
   const { signal, alive } = context;
   const differences = await differencesOf(snapshots, sides, context);
   alive('reading what its packages say');
@@ -65,11 +69,13 @@ async function entriesOf(
   const packaged = new Set<string>();
   let left = LIMITS.playbook.bundleBytes;
   let content: Buffer[] = [];
-  const isWanted = (path: string, key: string) => key !== '' && !ignored.has(key) && !isNoise(path) && !isWhiteout(path);
+  const isWanted = (path: string, key: string) =>
+    key !== '' && !ignored.has(key) && !isNoise(path) && !isWhiteout(path);
   const sinkOf = (entry: TarEntry) => {
     content = [];
     const key = keyOf(nameOf(entry.path));
-    const isRead = isWanted(entry.path, key) && entry.type === 'file' && entry.size <= LIMITS.playbook.fileBytes && left > 0;
+    const isRead =
+      isWanted(entry.path, key) && entry.type === 'file' && entry.size <= LIMITS.playbook.fileBytes && left > 0;
     return isRead ? (piece: Buffer) => void content.push(Buffer.from(piece)) : null;
   };
   for await (const found of tarEntries(snapshots.changesAsTar({ ...sides, within: [] }, signal), sinkOf)) {
@@ -112,7 +118,10 @@ function withinBounds(entry: Entry, left: number): Entry {
 function entryOf(found: TarEntry, path: GuestName, change: FileChange | null, content: Buffer): Entry {
   const { type, mode, uid, gid, size, target, sameAs, xattrs } = found;
   const isKept =
-    type === 'file' && change?.change === 'changed' && change.before?.type === 'file' && !change.what.includes('content');
+    type === 'file' &&
+    change?.change === 'changed' &&
+    change.before?.type === 'file' &&
+    !change.what.includes('content');
   const isTooLarge = size > LIMITS.playbook.fileBytes;
   return {
     path,

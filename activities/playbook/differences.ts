@@ -22,7 +22,11 @@ export interface Differences {
 }
 
 /** What differs between two snapshots, but for noise, and for times alone. @throws MayflyError playbook_failed: it is too much */
-export async function differencesOf(snapshots: HostSnapshots, sides: Sides, { signal, alive }: StepContext): Promise<Differences> {
+export async function differencesOf(
+  snapshots: HostSnapshots,
+  sides: Sides,
+  { signal, alive }: StepContext,
+): Promise<Differences> {
   const found: Differences = { changes: new Map(), ignored: new Set(), noise: 0 };
   let count = 0;
   for await (const record of snapshots.compare({ ...sides, within: [] }, signal)) {

@@ -71,7 +71,12 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
       const context = stepContext();
       const { paths, noise, ...change } = await changeOnHost(snapshots, { before, after }, context);
       const to = new Date().toISOString();
-      const ran = await store.commands.between({ sandboxId: describedId, from: since, to, limit: LIMITS.diff.commands });
+      const ran = await store.commands.between({
+        sandboxId: describedId,
+        from: since,
+        to,
+        limit: LIMITS.diff.commands,
+      });
       const whole = { ...change, sandboxId: describedId, base, commands: ran.map(commandText) };
       const written = writePlaybook(whole);
       const packages = written.packages;
@@ -112,7 +117,13 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
       const texts = { fresh: (await a) ?? none, now: (await b) ?? none, applied: (await c) ?? none };
       const written = await writtenIn(store, playbookId);
       const known = written.left;
-      const outcome = compareCheck({ wanted: wanted.changes, remaining: remaining.changes, texts, known, variables: written.variables });
+      const outcome = compareCheck({
+        wanted: wanted.changes,
+        remaining: remaining.changes,
+        texts,
+        known,
+        variables: written.variables,
+      });
       const { left, beyond } = outcome;
       const check = { ansible, runs, ...outcome, leftCount: left.length, beyondCount: beyond.length };
       const report = reportOf({ sandboxId: describedId, written, left: known, check, unchecked: null });
@@ -121,7 +132,11 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
     },
 
     /** Says in the report why it was not checked. */
-    async explainPlaybook({ playbookId, describedId, why }: StepTarget & { playbookId: string; describedId: string; why: string }): Promise<void> {
+    async explainPlaybook({
+      playbookId,
+      describedId,
+      why,
+    }: StepTarget & { playbookId: string; describedId: string; why: string }): Promise<void> {
       const written = await writtenIn(store, playbookId);
       const report = { sandboxId: describedId, written, left: written.left, check: null, unchecked: why };
       await store.playbookParts.put(playbookId, 'report', reportPart(reportOf(report)));
@@ -154,7 +169,9 @@ function brief(path: GuestName): string {
 
 function commandText({ spec }: CommandRecord): string {
   if (spec.command !== null) return redactText(spec.command);
-  return redactArgv(spec.argv ?? []).map((one) => (/^[\w@%+=:,./-]+$/.test(one) ? one : JSON.stringify(one))).join(' ');
+  return redactArgv(spec.argv ?? [])
+    .map((one) => (/^[\w@%+=:,./-]+$/.test(one) ? one : JSON.stringify(one)))
+    .join(' ');
 }
 
 async function put(
@@ -170,5 +187,8 @@ async function put(
   const answer = await agent.request({ method: 'PUT', path: `${path}?${query}`, headers, body, signal });
   const said = await buffer(answer.body);
   if (answer.status < 300) return;
-  throw new MayflyError('guest_failed', `The guest answered ${answer.status} to ${path}: ${said.toString('utf8', 0, 200).replace(/[^\x20-\x7e]/g, '?')}`);
+  throw new MayflyError(
+    'guest_failed',
+    `The guest answered ${answer.status} to ${path}: ${said.toString('utf8', 0, 200).replace(/[^\x20-\x7e]/g, '?')}`,
+  );
 }

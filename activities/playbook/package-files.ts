@@ -38,14 +38,21 @@ export async function packageFiles(
   }
   const went = [...change.removed, ...change.changed].filter(({ name }) => PLAIN.test(name));
   for (const { name } of went) {
-    for (const path of linesOf(await infoOf(snapshots, sides.before, name, 'list', signal))) files.taken.add(mergedPath(path));
+    for (const path of linesOf(await infoOf(snapshots, sides.before, name, 'list', signal)))
+      files.taken.add(mergedPath(path));
   }
   files.foreign = await foreignAmong(snapshots, sides.after, change, await listsIn(snapshots, sides, signal), signal);
   return files;
 }
 
 /** Packages of more than one architecture have it in the name of their files. */
-async function infoOf(snapshots: HostSnapshots, snapshotId: string, name: string, of: string, signal: AbortSignal): Promise<string> {
+async function infoOf(
+  snapshots: HostSnapshots,
+  snapshotId: string,
+  name: string,
+  of: string,
+  signal: AbortSignal,
+): Promise<string> {
   const plain = await textOf(snapshots, snapshotId, `${INFO}/${name}.${of}`, signal);
   if (plain !== '' || name.includes(':')) return plain;
   return textOf(snapshots, snapshotId, `${INFO}/${name}:amd64.${of}`, signal);
@@ -62,7 +69,8 @@ async function listsIn(snapshots: HostSnapshots, sides: Sides, signal: AbortSign
     if (record.line === 'end' || record.change === 'removed' || typeof record.path !== 'string') continue;
     if (!record.path.endsWith('_Packages')) continue;
     const at = record.type === 'symlink' ? record.target : record.path;
-    if (typeof at === 'string' && at.startsWith('/') && paths.length < MOST_LISTS) paths.push(at.replaceAll('/./', '/'));
+    if (typeof at === 'string' && at.startsWith('/') && paths.length < MOST_LISTS)
+      paths.push(at.replaceAll('/./', '/'));
   }
   return paths;
 }
@@ -76,7 +84,9 @@ async function foreignAmong(
   signal: AbortSignal,
 ): Promise<Set<string>> {
   if (lists.length === 0) return new Set();
-  const wanted = new Map([...installed, ...changed].map(({ name, version }) => [name.replace(/:.*/, ''), { name, version }]));
+  const wanted = new Map(
+    [...installed, ...changed].map(({ name, version }) => [name.replace(/:.*/, ''), { name, version }]),
+  );
   for (const path of lists) {
     let name = '';
     for (const line of (await textOf(snapshots, snapshotId, path, signal)).split('\n')) {

@@ -26,14 +26,35 @@ export interface PlaybookCheckRef {
 export function createPlaybookActivities({ store, reconciliation }: Deps) {
   return {
     /** Changes the record of a playbook. */
-    async rememberPlaybook({ playbookId, changes }: { playbookId: string; changes: Partial<PlaybookRecord> }): Promise<void> {
+    async rememberPlaybook({
+      playbookId,
+      changes,
+    }: {
+      playbookId: string;
+      changes: Partial<PlaybookRecord>;
+    }): Promise<void> {
       await store.playbooks.update(playbookId, changes);
     },
 
     /** Has a sandbox take a snapshot, once; resolves when it is whole, and says when it was taken. */
-    async takePlaybookSnapshot({ sandboxId, snapshotId, actor }: { sandboxId: string; snapshotId: string; actor: Actor }): Promise<{ hostId: string }> {
+    async takePlaybookSnapshot({
+      sandboxId,
+      snapshotId,
+      actor,
+    }: {
+      sandboxId: string;
+      snapshotId: string;
+      actor: Actor;
+    }): Promise<{ hostId: string }> {
       if (!(await store.snapshots.get(snapshotId))) {
-        const wish = { kind: 'snapshot', operationId: snapshotId, name: snapshotId, snapshotKind: 'disk', reason: 'diff', actor } as const;
+        const wish = {
+          kind: 'snapshot',
+          operationId: snapshotId,
+          name: snapshotId,
+          snapshotKind: 'disk',
+          reason: 'diff',
+          actor,
+        } as const;
         await reconciliation.operate(sandboxId, wish);
       }
       const snapshot = await until(async () => {

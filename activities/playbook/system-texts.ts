@@ -14,7 +14,11 @@ const PLACES: Record<keyof SystemTexts, string> = {
 };
 
 /** What the system in a snapshot says of itself; '' for what is not there. */
-export async function systemTexts(snapshots: HostSnapshots, snapshotId: string, signal: AbortSignal): Promise<SystemTexts> {
+export async function systemTexts(
+  snapshots: HostSnapshots,
+  snapshotId: string,
+  signal: AbortSignal,
+): Promise<SystemTexts> {
   const texts: SystemTexts = { status: '', extended: '', passwd: '', group: '', shadow: '' };
   for (const name of Object.keys(PLACES) as (keyof SystemTexts)[]) {
     texts[name] = await textOf(snapshots, snapshotId, PLACES[name], signal);
@@ -23,7 +27,12 @@ export async function systemTexts(snapshots: HostSnapshots, snapshotId: string, 
 }
 
 /** '' where there is no such file. @throws MayflyError playbook_failed: it is too long */
-export async function textOf(snapshots: HostSnapshots, snapshotId: string, path: string, signal: AbortSignal): Promise<string> {
+export async function textOf(
+  snapshots: HostSnapshots,
+  snapshotId: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<string> {
   try {
     const { content, size } = await snapshots.readFile({ snapshotId, path, maxBytes: MOST }, signal);
     if (size > MOST) throw new MayflyError('playbook_failed', `${path} is ${size} bytes long: it is not read.`);

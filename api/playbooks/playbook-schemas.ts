@@ -15,7 +15,9 @@ export const playbooksQuery = z.strictObject({ limit: wholeText(1, LIMITS.page.m
 
 export const writePlaybook = z
   .strictObject({
-    from: snapshotId.optional().openapi({ description: 'What changed since this snapshot; since it began, unless said' }),
+    from: snapshotId
+      .optional()
+      .openapi({ description: 'What changed since this snapshot; since it began, unless said' }),
     network: z
       .strictObject({ egress: z.enum(['none', 'internet']) })
       .optional()

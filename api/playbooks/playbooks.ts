@@ -33,7 +33,16 @@ const writeOne = createRoute({
   },
   responses: {
     202: json('It is being written; Location says where to look', playbookAnswer),
-    ...problems(BODY, KEYED, CREATE, 'sandbox_not_found', 'sandbox_not_running', 'policy_denied', 'forbidden', 'playbook_not_found'),
+    ...problems(
+      BODY,
+      KEYED,
+      CREATE,
+      'sandbox_not_found',
+      'sandbox_not_running',
+      'policy_denied',
+      'forbidden',
+      'playbook_not_found',
+    ),
   },
 });
 
@@ -121,7 +130,9 @@ export function playbookRoutes(app: App): void {
 /** @throws MayflyError playbook_not_found, playbook_not_written */
 async function archiveWith(deps: RequestDeps, id: string): Promise<Uint8Array> {
   const { state } = await requirePlaybook(deps, id);
-  const parts = await Promise.all((['playbook', 'report'] as const).map((part) => deps.store.playbookParts.get(id, part)));
+  const parts = await Promise.all(
+    (['playbook', 'report'] as const).map((part) => deps.store.playbookParts.get(id, part)),
+  );
   const [playbook, report] = parts;
   if (playbook && report) return Buffer.concat(archiveOf([playbook, report]));
   throw new MayflyError('playbook_not_written', `The playbook ${id} is ${state}: nothing of it is written.`);

@@ -76,7 +76,10 @@ async function wished(
   const origin = await placeableOrigin(deps.store, { ...of, network: network ?? { egress: spec.network.egress } });
   const here = { ...origin, hostIds: origin.hostIds.filter((hostId) => hostId === host.hostId) };
   if (here.hostIds.length === 0) {
-    throw new MayflyError('no_host', `Only ${host.hostId}, where ${sandbox.id} is, can compare it, and has not what it began as.`);
+    throw new MayflyError(
+      'no_host',
+      `Only ${host.hostId}, where ${sandbox.id} is, can compare it, and has not what it began as.`,
+    );
   }
   const facts = { egress: origin.network.egress, memoryMib: origin.size.memoryMib };
   const sandboxes = (await deps.store.approvals.sandboxesOf(actor.project)) + 1;
@@ -94,7 +97,16 @@ async function wished(
   const checker = checkerInput(c, checkerId, sandbox.id, here, at);
   return {
     record: recordOf(id, actor, sandbox.id, { base, checkerId, at }),
-    input: { playbookId: id, sandboxId: sandbox.id, host, since, base: snapshotId ?? spec.source, checker, snapshots, actor },
+    input: {
+      playbookId: id,
+      sandboxId: sandbox.id,
+      host,
+      since,
+      base: snapshotId ?? spec.source,
+      checker,
+      snapshots,
+      actor,
+    },
   };
 }
 
@@ -126,10 +138,14 @@ function recordOf(
 /** @throws MayflyError sandbox_ended, sandbox_not_running */
 function hostWith(sandbox: SandboxRecord): HostRef {
   const { id, state } = sandbox;
-  if (isFinal(state) || state === 'destroying') throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state.`);
+  if (isFinal(state) || state === 'destroying')
+    throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state.`);
   const host = hostOf(sandbox);
   if (host !== null && (state === 'running' || state === 'paused')) return host;
-  throw new MayflyError('sandbox_not_running', `The sandbox ${id} is ${state}: a playbook is written of one that runs, or is paused.`);
+  throw new MayflyError(
+    'sandbox_not_running',
+    `The sandbox ${id} is ${state}: a playbook is written of one that runs, or is paused.`,
+  );
 }
 
 /** The fresh sandbox, in which callers change nothing. */

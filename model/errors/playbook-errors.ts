@@ -12,7 +12,8 @@ export const PLAYBOOK_ERRORS = {
     status: 409,
     retryable: true,
     title: 'The playbook is not written yet',
-    remedy: 'Read it (GET /v1/playbooks/{id}) until its state is `checked` or `unchecked`; of one that failed, `failure` says why.',
+    remedy:
+      'Read it (GET /v1/playbooks/{id}) until its state is `checked` or `unchecked`; of one that failed, `failure` says why.',
   },
   playbook_failed: {
     status: 500,

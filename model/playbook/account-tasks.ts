@@ -44,7 +44,9 @@ function addGroup({ tasks, left }: Written, { name, gid }: Group, all: ReadonlyM
     return;
   }
   const isShared = [...all.values()].filter((other) => other.gid === gid).length > 1;
-  tasks.push(task('Have the group', name, 'group', { name: literal(name), gid, ...(isShared && { non_unique: true }) }));
+  tasks.push(
+    task('Have the group', name, 'group', { name: literal(name), gid, ...(isShared && { non_unique: true }) }),
+  );
 }
 
 function addUser(written: Written, user: User, uids: readonly number[], isOther: boolean): void {

@@ -55,7 +55,9 @@ export function isAccountName(name: string): boolean {
 /** What of two users differs; secrets are not said. */
 export function userDifference(one: User | undefined, other: User | undefined): string | null {
   if (!one || !other) return one === other ? null : 'it is in one alone';
-  const differing = (['uid', 'gid', 'comment', 'home', 'shell'] as const).filter((field) => one[field] !== other[field]);
+  const differing = (['uid', 'gid', 'comment', 'home', 'shell'] as const).filter(
+    (field) => one[field] !== other[field],
+  );
   const all: string[] = [...differing, ...(one.groups.join() === other.groups.join() ? [] : ['groups'])];
   return all.length === 0 ? null : all.join(', ');
 }

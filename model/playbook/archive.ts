@@ -7,7 +7,9 @@ const END = 1_024;
 
 /** A part of an archive: others can follow it. */
 export function partOf(files: readonly { name: string; bytes: Uint8Array }[]): Uint8Array {
-  const entries = files.map(({ name, bytes }): TarEntry => ({ path: name, type: 'file', mode: 0o644, bytes, link: null }));
+  const entries = files.map(
+    ({ name, bytes }): TarEntry => ({ path: name, type: 'file', mode: 0o644, bytes, link: null }),
+  );
   return tarOf(entries).subarray(0, -END);
 }
 

@@ -1,5 +1,4 @@
-import type { PlaybookRun } from './playbook.ts';
-import type { WrittenSummary } from './playbook.ts';
+import type { PlaybookRun, WrittenSummary } from './playbook.ts';
 import { Unsafe, yamlOf } from './yaml.ts';
 
 /** Where a playbook is tried: a folder that is Mayfly's in every guest, and is not compared. */

@@ -63,7 +63,9 @@ function ofAccounts({ now, applied }: Tried['texts']): Left[] {
   const [want, have] = [accountsOf(now), accountsOf(applied)];
   const users = [...new Set([...want.users.keys(), ...have.users.keys()])].flatMap((name) => {
     const difference = userDifference(want.users.get(name), have.users.get(name));
-    return difference === null ? [] : [{ path: '/etc/passwd', why: `the user ${JSON.stringify(name)} differs: ${difference}` }];
+    return difference === null
+      ? []
+      : [{ path: '/etc/passwd', why: `the user ${JSON.stringify(name)} differs: ${difference}` }];
   });
   const groups = [...new Set([...want.groups.keys(), ...have.groups.keys()])].flatMap((name) => {
     if (want.groups.get(name)?.gid === have.groups.get(name)?.gid) return [];

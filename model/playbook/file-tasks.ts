@@ -1,6 +1,6 @@
 import { LIMITS } from '../limits.ts';
-import { type Change, type Entry, keyOf, type Left } from './change.ts';
 import type { Variable } from './account-tasks.ts';
+import { type Change, type Entry, keyOf, type Left } from './change.ts';
 import { isSecretFile, isSecretPath } from './secrets.ts';
 import { literal, type Task, task, whyNotPath } from './tasks.ts';
 
@@ -30,7 +30,8 @@ export function fileTasks(change: Change): FileTasks {
   let count = 0;
   for (const entry of change.entries) {
     if (typeof entry.path === 'string' && change.packaged.has(entry.path)) continue;
-    const why = whyNot(entry) ?? (count >= LIMITS.playbook.paths ? `there are more than ${LIMITS.playbook.paths}` : null);
+    const why =
+      whyNot(entry) ?? (count >= LIMITS.playbook.paths ? `there are more than ${LIMITS.playbook.paths}` : null);
     if (why !== null) {
       written.left.push({ path: entry.path, why });
       continue;
@@ -92,7 +93,8 @@ function remove(written: FileTasks, path: Entry['path'], other: Entry | null): v
 
 function add(written: FileTasks, entry: Entry, isBehind: boolean): void {
   const path = entry.path as string;
-  for (const name of entry.xattrs) written.left.push({ path, why: `${XATTRS[name] ?? `the extended attribute ${name}`} is not expressed` });
+  for (const name of entry.xattrs)
+    written.left.push({ path, why: `${XATTRS[name] ?? `the extended attribute ${name}`} is not expressed` });
   const tasks = isBehind ? written.last : written.first;
   const more = RELOADED.test(path) ? { notify: RELOAD } : {};
   tasks.push(taskOf(written, entry, path, more));
@@ -106,12 +108,25 @@ function taskOf(written: FileTasks, entry: Entry, path: string, more: Task): Tas
     const args = { src: literal(String(target)), path: literal(path), state: 'link', force: true, ...owned };
     return task(unitName(path, String(target)) ?? 'Link', path, 'file', args, more);
   }
-  if (type === 'directory') return task('Have the folder', path, 'file', { path: literal(path), state: 'directory', ...all }, more);
+  if (type === 'directory')
+    return task('Have the folder', path, 'file', { path: literal(path), state: 'directory', ...all }, more);
   if (typeof sameAs === 'string') {
-    return task('Give another name', path, 'file', { src: literal(sameAs), path: literal(path), state: 'hard', ...all }, more);
+    return task(
+      'Give another name',
+      path,
+      'file',
+      { src: literal(sameAs), path: literal(path), state: 'hard', ...all },
+      more,
+    );
   }
   if (isKept) return task('Have mode and owner of', path, 'file', { path: literal(path), state: 'file', ...all }, more);
-  return task('Write', path, 'copy', { src: sourceOf(written, path, bytes ?? new Uint8Array()), dest: literal(path), ...all }, more);
+  return task(
+    'Write',
+    path,
+    'copy',
+    { src: sourceOf(written, path, bytes ?? new Uint8Array()), dest: literal(path), ...all },
+    more,
+  );
 }
 
 /** What a link says about a unit, for people. */

@@ -1,10 +1,16 @@
 /** What changes in every machine by itself, and is in no playbook. docs/playbooks.md shows this list, in these words. */
 export const NOISE: readonly { what: string; pattern: RegExp }[] = [
-  { what: 'what is there only while the machine runs', pattern: /^\/(?:run|proc|sys|dev|tmp|var\/tmp|var\/run)(?:\/|$)/ },
+  {
+    what: 'what is there only while the machine runs',
+    pattern: /^\/(?:run|proc|sys|dev|tmp|var\/tmp|var\/run)(?:\/|$)/,
+  },
   { what: 'logs, histories and who has logged in', pattern: /^\/var\/log\/|^\/(?:root|home\/[^/]+)\/\.\w+_history$/ },
   { what: 'caches', pattern: /^\/var\/cache\/|^\/(?:root|home\/[^/]+)\/\.cache(?:\/|$)|\/__pycache__(?:\/|$)|\.pyc$/ },
   { what: 'lists of packages that apt fetches', pattern: /^\/var\/lib\/apt\/(?:lists|periodic)(?:\/|$)/ },
-  { what: "dpkg's and apt's own record, which is compared as packages", pattern: /^\/var\/lib\/(?:dpkg|apt|pam|ucf)(?:\/|$)/ },
+  {
+    what: "dpkg's and apt's own record, which is compared as packages",
+    pattern: /^\/var\/lib\/(?:dpkg|apt|pam|ucf)(?:\/|$)/,
+  },
   {
     what: 'the accounts, which are compared as users and groups',
     pattern: /^\/etc\/(?:(?:passwd|group|shadow|gshadow|subuid|subgid)-?|\.pwd\.lock)$/,

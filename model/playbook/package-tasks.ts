@@ -15,7 +15,8 @@ export function packageTasks({ before, after, foreign }: Change): PackageTasks {
   const wanted = [...installed, ...changed];
   const left = wanted.flatMap((one) => leftOf(one, foreign));
   const had = wanted.filter((one) => isPackage(one) && !foreign.has(one.name));
-  const gone = (isPurge: boolean) => removed.filter((one) => one.purge === isPurge && isPackage(one)).map(({ name }) => name);
+  const gone = (isPurge: boolean) =>
+    removed.filter((one) => one.purge === isPurge && isPackage(one)).map(({ name }) => name);
   const automatic = [...had, ...marked.filter(isPackage)].filter(({ isAuto }) => isAuto).map(({ name }) => name);
   const manual = marked.filter((one) => isPackage(one) && !one.isAuto).map(({ name }) => name);
   const tasks = [
@@ -30,7 +31,11 @@ export function packageTasks({ before, after, foreign }: Change): PackageTasks {
     said: [
       ...installed.map(({ name, version }) => ({ name, version, change: 'installed' as const })),
       ...changed.map(({ name, version }) => ({ name, version, change: 'changed' as const })),
-      ...removed.map(({ name, purge }) => ({ name, version: null, change: purge ? ('purged' as const) : ('removed' as const) })),
+      ...removed.map(({ name, purge }) => ({
+        name,
+        version: null,
+        change: purge ? ('purged' as const) : ('removed' as const),
+      })),
     ],
     left,
   };
@@ -38,9 +43,15 @@ export function packageTasks({ before, after, foreign }: Change): PackageTasks {
 
 function leftOf(one: Package, foreign: ReadonlySet<string>): Left[] {
   const path = '/var/lib/dpkg/status';
-  if (!isPackage(one)) return [{ path, why: `the package ${JSON.stringify(one.name)} has a name or version that dpkg does not take` }];
+  if (!isPackage(one))
+    return [{ path, why: `the package ${JSON.stringify(one.name)} has a name or version that dpkg does not take` }];
   if (!foreign.has(one.name)) return [];
-  return [{ path, why: `the package ${one.name} ${one.version} is in no repository that this machine knows: its file was installed by hand` }];
+  return [
+    {
+      path,
+      why: `the package ${one.name} ${one.version} is in no repository that this machine knows: its file was installed by hand`,
+    },
+  ];
 }
 
 function present(packages: readonly Package[]): Task {
@@ -65,9 +76,15 @@ function mark(as: 'auto' | 'manual', names: readonly string[]): Task[] {
   const result = `mayfly_marked_${as}`;
   const said = as === 'auto' ? 'automatically' : 'manually';
   return [
-    task('Say which packages were installed', said, 'command', { argv: ['apt-mark', as, ...names] }, {
-      register: result,
-      changed_when: `${result}.stdout is search('(?m)^[^ ]+ set to ${said}')`,
-    }),
+    task(
+      'Say which packages were installed',
+      said,
+      'command',
+      { argv: ['apt-mark', as, ...names] },
+      {
+        register: result,
+        changed_when: `${result}.stdout is search('(?m)^[^ ]+ set to ${said}')`,
+      },
+    ),
   ];
 }

@@ -85,7 +85,10 @@ export function paragraphsOf(text: string): Record<string, string>[] {
 
 /** deb-control(5) and deb-version(7): what is put on a command line looks like nothing else. */
 export function isPackage({ name, version }: { name: string; version?: string }): boolean {
-  return /^[a-z0-9][a-z0-9+.-]{1,127}(?::[a-z0-9-]{1,32})?$/.test(name) && (version === undefined || /^[0-9][A-Za-z0-9.+:~-]{0,127}$/.test(version));
+  return (
+    /^[a-z0-9][a-z0-9+.-]{1,127}(?::[a-z0-9-]{1,32})?$/.test(name) &&
+    (version === undefined || /^[0-9][A-Za-z0-9.+:~-]{0,127}$/.test(version))
+  );
 }
 
 /** The root's folders that are links into /usr since Debian 12: dpkg's lists have the old names. */

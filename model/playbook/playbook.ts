@@ -8,7 +8,15 @@ import type { Actor } from '../sandbox/sandbox.ts';
  * `checking`: it is applied in a fresh sandbox, twice, and what comes of it is compared. `unchecked`: it is written, and that
  * could not be done; `result.unchecked` says why.
  */
-export const PLAYBOOK_STATES = ['diffing', 'writing', 'checking', 'checked', 'unchecked', 'failed', 'cancelled'] as const;
+export const PLAYBOOK_STATES = [
+  'diffing',
+  'writing',
+  'checking',
+  'checked',
+  'unchecked',
+  'failed',
+  'cancelled',
+] as const;
 export type PlaybookState = (typeof PLAYBOOK_STATES)[number];
 
 export function isPlaybookOver(state: PlaybookState): boolean {

@@ -22,8 +22,14 @@ export function reportOf({ sandboxId, written, left, check, unchecked }: Report)
     '',
     `${paths} paths changed, ${noise} more that change in every machine by themselves. ${tasks} tasks.`,
     ...checkLines(check, unchecked),
-    ...section('Packages', packages.map(({ name, version, change }) => `${name} ${version ?? ''} ${change}`)),
-    ...section('Variables that it needs', variables.map(({ name, of, kind }) => `${name}: ${kind} of ${shown(of)}`)),
+    ...section(
+      'Packages',
+      packages.map(({ name, version, change }) => `${name} ${version ?? ''} ${change}`),
+    ),
+    ...section(
+      'Variables that it needs',
+      variables.map(({ name, of, kind }) => `${name}: ${kind} of ${shown(of)}`),
+    ),
     ...section('Not expressed', left.map(lineOf)),
     ...section('Not brought about when it was tried', (check?.left ?? []).map(lineOf)),
     ...section('Changed besides when it was tried', (check?.beyond ?? []).map(shown)),

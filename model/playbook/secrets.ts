@@ -11,7 +11,9 @@ export function isSecretFile(path: string, bytes: Uint8Array): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (PLACES.test(path) || isSecretName(name)) return true;
   const text = new TextDecoder('latin1').decode(bytes);
-  return /[\u0000]/.test(text.slice(0, 8_000)) ? /-----BEGIN [A-Z ]{0,40}PRIVATE KEY/.test(text) : secretSpans(text).length > 0;
+  return /[\u0000]/.test(text.slice(0, 8_000))
+    ? /-----BEGIN [A-Z ]{0,40}PRIVATE KEY/.test(text)
+    : secretSpans(text).length > 0;
 }
 
 /** Whether a name has a secret in it. */

@@ -2,8 +2,8 @@ import { accountTasks, type Variable } from './account-tasks.ts';
 import type { Change, Left } from './change.ts';
 import { fileTasks, RELOAD } from './file-tasks.ts';
 import { type PackageTasks, packageTasks } from './package-tasks.ts';
-import { commentOf, Unsafe, type Value, yamlOf } from './yaml.ts';
 import type { Task } from './tasks.ts';
+import { commentOf, Unsafe, type Value, yamlOf } from './yaml.ts';
 
 export interface WrittenPlaybook {
   /** playbook.yml */
@@ -59,11 +59,17 @@ function textOf(change: Change, tasks: readonly Task[], variables: readonly Vari
 }
 
 function headOf({ sandboxId, base, commands }: Change, variables: readonly Variable[]): string[] {
-  const needed = variables.map(({ name, of, kind }) => commentOf(`  ${name}: ${kind === 'file' ? 'path of a file with the content' : kind} of ${of}`));
+  const needed = variables.map(({ name, of, kind }) =>
+    commentOf(`  ${name}: ${kind === 'file' ? 'path of a file with the content' : kind} of ${of}`),
+  );
   return [
-    commentOf(`What makes of ${base} what ${sandboxId} is. Written by Mayfly; report.md says what it does not bring about.`),
+    commentOf(
+      `What makes of ${base} what ${sandboxId} is. Written by Mayfly; report.md says what it does not bring about.`,
+    ),
     ...(needed.length > 0 ? [commentOf('It needs these variables (vars.example.yml):'), ...needed] : []),
-    ...(commands.length > 0 ? [commentOf('The commands that led there:'), ...commands.map((one) => commentOf(`  $ ${one}`))] : []),
+    ...(commands.length > 0
+      ? [commentOf('The commands that led there:'), ...commands.map((one) => commentOf(`  $ ${one}`))]
+      : []),
   ];
 }
 

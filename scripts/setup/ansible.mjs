@@ -17,7 +17,9 @@ export const ansible = {
   },
   blockers: () => [
     ...rootBlocker('Ansible for guests', 'made'),
-    ...(onPath('mmdebstrap') === null ? ['Ansible for guests is made with mmdebstrap: run set-up with its part `debian`.'] : []),
+    ...(onPath('mmdebstrap') === null
+      ? ['Ansible for guests is made with mmdebstrap: run set-up with its part `debian`.']
+      : []),
     ...spaceBlocker(),
   ],
   make: ({ signal, note }) =>

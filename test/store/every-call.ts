@@ -1,6 +1,6 @@
 import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
-import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';

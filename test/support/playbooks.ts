@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { isPlaybookOver } from '../../model/playbook/playbook.ts';
+import type { Playbook, WritePlaybook } from '../../client/playbooks.ts';
 import { tarEntries } from '../../model/image/tar.ts';
+import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { TestDoor } from './door.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
-import type { Playbook, WritePlaybook } from '../../client/playbooks.ts';
 
 /** The playbooks of one test. */
 export class TestPlaybooks {
@@ -31,7 +31,8 @@ export class TestPlaybooks {
     for (const deadline = Date.now() + HANGS_AFTER_MS; ; await sleep(50)) {
       const playbook = await this.get(id);
       if (wish(playbook)) return playbook;
-      if (Date.now() > deadline || isPlaybookOver(playbook.state)) throw new Error(`never came: ${JSON.stringify(playbook)}`);
+      if (Date.now() > deadline || isPlaybookOver(playbook.state))
+        throw new Error(`never came: ${JSON.stringify(playbook)}`);
     }
   }
 

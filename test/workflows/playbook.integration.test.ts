@@ -17,10 +17,16 @@ const test = alone.extend<{ playbooks: TestPlaybooks }>({
 
 test('says what changed in a sandbox', async ({ mayfly, operations, playbooks }) => {
   const { id } = await mayfly.create(mayfly.input({}));
-  await operations.sh(id, 'mkdir /srv/a; echo one > /srv/a/b; chmod 0640 /srv/a/b; ln -s a /srv/link; rm /home/sandbox/README');
+  await operations.sh(
+    id,
+    'mkdir /srv/a; echo one > /srv/a/b; chmod 0640 /srv/a/b; ln -s a /srv/link; rm /home/sandbox/README',
+  );
   const begun = await playbooks.begin(id);
   const over = await playbooks.over(begun);
   expect(over).toMatchObject({ failure: null });
   const files = await playbooks.files(over);
-  console.error(JSON.stringify(over, null, 1), Object.fromEntries(Object.entries(files).map(([k, v]) => [k, v.toString()])));
+  console.error(
+    JSON.stringify(over, null, 1),
+    Object.fromEntries(Object.entries(files).map(([k, v]) => [k, v.toString()])),
+  );
 });

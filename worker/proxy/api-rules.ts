@@ -1,5 +1,5 @@
-import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
+import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
 import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
 import {

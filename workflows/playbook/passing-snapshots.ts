@@ -1,7 +1,18 @@
-import { CancellationScope, type ChildWorkflowHandle, log, ParentClosePolicy, proxyActivities, startChild } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  type ChildWorkflowHandle,
+  log,
+  ParentClosePolicy,
+  proxyActivities,
+  startChild,
+} from '@temporalio/workflow';
 import type { ControlActivities } from '../../activities/control.ts';
 import type { PlaybookSnapshot } from '../../model/playbook/playbook-saga.ts';
-import { EPHEMERAL_SNAPSHOT_WORKFLOW, ephemeralSnapshotWorkflowIdOf, RELEASED } from '../../model/snapshots/snapshot.ts';
+import {
+  EPHEMERAL_SNAPSHOT_WORKFLOW,
+  ephemeralSnapshotWorkflowIdOf,
+  RELEASED,
+} from '../../model/snapshots/snapshot.ts';
 import { refusal } from '../saga/failure.ts';
 import type { ephemeralSnapshot } from '../snapshot/ephemeral-snapshot.ts';
 import type { PlaybookLife } from './playbook-life.ts';
@@ -35,7 +46,8 @@ export class PassingSnapshots {
       );
       this.#keepers.push(keeper);
       const { hostId } = await takePlaybookSnapshot({ sandboxId, snapshotId, actor });
-      if (hostId !== host.hostId) throw refusal('no_host', `${sandboxId} is on ${hostId}: only ${host.hostId} can compare it.`);
+      if (hostId !== host.hostId)
+        throw refusal('no_host', `${sandboxId} is on ${hostId}: only ${host.hostId} can compare it.`);
     });
     return snapshotId;
   }

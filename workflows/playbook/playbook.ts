@@ -1,14 +1,21 @@
-import { CancellationScope, defineSignal, executeChild, isCancellation, ParentClosePolicy, setHandler } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  defineSignal,
+  executeChild,
+  isCancellation,
+  ParentClosePolicy,
+  setHandler,
+} from '@temporalio/workflow';
 import type { PlaybookState } from '../../model/playbook/playbook.ts';
 import { CANCEL_PLAYBOOK, type PlaybookInput } from '../../model/playbook/playbook-saga.ts';
-import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { control } from '../saga/control.ts';
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { saga } from '../saga/saga.ts';
-import { TaskSandbox } from '../source/task-sandbox.ts';
 import { taskSteps } from '../source/task-life.ts';
+import { TaskSandbox } from '../source/task-sandbox.ts';
 import { PassingSnapshots } from './passing-snapshots.ts';
 import { PlaybookLife } from './playbook-life.ts';
 
@@ -17,7 +24,11 @@ const cancel = defineSignal<[Actor]>(CANCEL_PLAYBOOK);
 /** All of it together. */
 const LONGEST = '3h';
 /** A comparison has two minutes; reading, writing and copying into a guest have the rest. */
-const STEP = { startToCloseTimeout: '20m', heartbeatTimeout: '10s', retry: { initialInterval: '500ms', maximumInterval: '5s', maximumAttempts: 5 } } as const;
+const STEP = {
+  startToCloseTimeout: '20m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '5s', maximumAttempts: 5 },
+} as const;
 
 /** How a playbook ended, which was written. */
 type Checked = { state: 'checked' | 'unchecked'; unchecked: string | null };
@@ -74,7 +85,10 @@ function make(life: PlaybookLife): Promise<Checked> {
 function stepsOf(life: PlaybookLife) {
   const { host, playbookId } = life.input;
   const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: playbookId });
-  return { step, target: { sandboxId: playbookId, generation: life.generation, playbookId, describedId: life.input.sandboxId } };
+  return {
+    step,
+    target: { sandboxId: playbookId, generation: life.generation, playbookId, describedId: life.input.sandboxId },
+  };
 }
 
 async function write(life: PlaybookLife, before: string, after: string): Promise<void> {
