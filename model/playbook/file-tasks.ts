@@ -56,7 +56,7 @@ function isBehind({ path }: Entry, listed: ReadonlySet<string>): boolean {
 function whyNot({ path, type, target, bytes, isKept, sameAs, why }: Entry): string | null {
   if (typeof path !== 'string') return 'its name is not UTF-8, which YAML cannot say';
   if (isSecretPath(path)) return 'its name looks like a secret';
-  const unusable = whyNotPath(path);
+  const unusable = whyNotPath(path) ?? whyOfPip(path);
   if (unusable !== null) return unusable;
   if (type === 'symlink') {
     if (typeof target !== 'string') return 'it points to a name that is not UTF-8';
@@ -65,6 +65,16 @@ function whyNot({ path, type, target, bytes, isKept, sameAs, why }: Entry): stri
   if (type !== 'file' && type !== 'directory') return `it is a ${type}, which no module of ansible.builtin makes`;
   if (type === 'file' && !isKept && sameAs === null && bytes === null) return why ?? 'its content was not read';
   return null;
+}
+
+/** What pip has put where Python looks for packages; PEP 376 has the name of its folder. */
+function whyOfPip(path: string): string | null {
+  const [, inside] = /\/(?:site|dist)-packages\/(.+)$/.exec(path) ?? [];
+  if (inside === undefined) return null;
+  const [, name, version] = /^([^/]+)-([^/-]+)\.dist-info$/.exec(inside) ?? [];
+  return name
+    ? `the package ${name} ${version} of pip is not expressed`
+    : 'it is of a package of pip, which is not expressed';
 }
 
 function remove(written: FileTasks, path: Entry['path'], other: Entry | null): void {
