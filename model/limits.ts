@@ -84,6 +84,21 @@ export const LIMITS = {
     /** Of all secrets of a build. */
     secretBytes: 524_288,
   },
+  playbook: {
+    /** Files, folders and links that are tasks: each takes Ansible a second in an emulated guest. */
+    paths: 2_000,
+    /** Of one file, bytes; a larger one is listed. */
+    fileBytes: 10_485_760,
+    /** Of all files together, bytes. */
+    bundleBytes: 50_331_648,
+    /** Differences that are looked at. */
+    changes: 500_000,
+    /** That a record has of each of its lists; the report has all. */
+    listed: 100,
+    /** Of one run of Ansible. */
+    timeoutSeconds: 3_600,
+    outputBytes: 1_048_576,
+  },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },
   /** Sandboxes made from a snapshot by one request. */

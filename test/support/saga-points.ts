@@ -148,6 +148,10 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
+  writePlaybook: 'workflows/playbook.integration',
+  placePlaybook: 'workflows/playbook.integration',
+  comparePlaybook: 'workflows/playbook.integration',
+  explainPlaybook: 'workflows/playbook.integration',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */
