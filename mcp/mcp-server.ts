@@ -5,6 +5,7 @@ import { registerResources } from './resources.ts';
 import { registerTasks } from './task.ts';
 import { approvalTools } from './tools/approvals.ts';
 import { commandTools } from './tools/commands.ts';
+import { desktopTools } from './tools/desktop.ts';
 import { fileTools } from './tools/files.ts';
 import { listTools } from './tools/list.ts';
 import { portTools } from './tools/ports.ts';
@@ -21,6 +22,7 @@ const TOOLS = [
   portTools,
   sourceTools,
   approvalTools,
+  desktopTools,
 ].flat();
 
 const INSTRUCTIONS = `Mayfly gives you disposable virtual machines. list what there is, create_sandbox, run_command in it, read and

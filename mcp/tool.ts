@@ -10,6 +10,8 @@ import { createdTask, type WorkingTask } from './task.ts';
 export interface Answer<T> {
   text: string;
   data: T;
+  /** A picture that goes with it, as a PNG file. */
+  png?: Uint8Array;
   /** What goes on when it was not waited for to the end. */
   task?: WorkingTask;
 }
@@ -65,8 +67,9 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
   };
 }
 
-export function resultOf({ text, data }: Answer<object>) {
-  return { content: [{ type: 'text', text }], structuredContent: data };
+export function resultOf({ text, data, png }: Answer<object>) {
+  const picture = png && { type: 'image', data: Buffer.from(png).toString('base64'), mimeType: 'image/png' };
+  return { content: [{ type: 'text', text }, ...(picture ? [picture] : [])], structuredContent: data };
 }
 
 /** @throws what no caller can do anything about */

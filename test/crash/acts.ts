@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import { APPROVED_CREATE } from './approving.ts';
 import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
+import { BUILD_AN_IMAGE } from './building.ts';
 import type { TriedSaga } from './cells.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
@@ -29,6 +30,7 @@ export const ACTS: Record<TriedSaga, Act> = {
   },
   'approved create': APPROVED_CREATE,
   'open a port': OPEN_A_PORT,
+  'build an image': BUILD_AN_IMAGE,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,
