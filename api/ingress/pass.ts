@@ -69,9 +69,10 @@ async function tunnelFor(answer: ServerResponse, { entrance, entry }: Passage): 
   const { asked, known, visitor } = entry;
   const stop = new AbortController();
   const { socket } = answer;
+  if (answer.destroyed) throw new Error('the caller has left');
   const over = entrance.traffic.add({
     target: asked,
-    secret: visitor.tokenId === null ? null : known.port.secret,
+    token: visitor.tokenId === null ? null : { secret: known.port.secret, apiKeyId: visitor.actor.apiKeyId },
     expiresAt: visitor.expiresAt,
     end: (why) => {
       stop.abort(why);
@@ -96,17 +97,25 @@ function ask(
 ): ClientRequest {
   const { entry, addresses } = passage;
   const { asked, known } = entry;
-  const asking = request({
-    createConnection: () => tunnel,
-    method: incoming.method,
-    path: asked.path,
-    headers: { ...requestHeaders(incoming, asked, known.port, addresses), ...more },
-    setHost: false,
-    maxHeaderSize: LIMITS.ports.headerBytes,
-  });
-  asking.on('response', (response) => respond(response, answer, passage, tunnel));
-  asking.on('error', (cause) => refuse(answer, failed(asked.port, cause)));
-  return asking;
+  try {
+    const asking = request({
+      createConnection: () => tunnel,
+      method: incoming.method,
+      path: asked.path,
+      headers: { ...requestHeaders(incoming, asked, known.port, addresses), ...more },
+      setHost: false,
+      maxHeaderSize: LIMITS.ports.headerBytes,
+    });
+    asking.on('response', (response) => respond(response, answer, passage, tunnel));
+    asking.on('error', (cause) => {
+      if (!answer.writableEnded) refuse(answer, failed(asked.port, cause));
+    });
+    return asking;
+  } catch (cause) {
+    // Of a header or a path that Node has read and does not write.
+    tunnel.destroy();
+    throw new MayflyError('malformed_request', 'The request has bytes that cannot be passed on.', { cause });
+  }
 }
 
 function respond(

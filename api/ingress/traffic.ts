@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { labelOf, type PortTarget } from '../../model/ports/port-address.ts';
-import type { KnownPorts } from './known-ports.ts';
+import type { KnownPort, KnownPorts } from './known-ports.ts';
 
 /** How often it is looked whether what goes through a port may go on: all is to be over in a second. Milliseconds. */
 const LOOK_MS = 400;
@@ -10,8 +10,8 @@ const PER_MS = LIMITS.ports.requestsPerSecond / 1_000;
 /** One request, or one connection that it has become. */
 export interface Passing {
   target: PortTarget;
-  /** Of the port: with another one, what was let in by a token is let in no more. Null: it was let in by a key. */
-  secret: string | null;
+  /** By which it was let in, unless by a key: the secret of the port, and the key for which the token was made. It ends with either. */
+  token: { secret: string; apiKeyId: string } | null;
   /** Milliseconds since 1970; null: never. */
   expiresAt: number | null;
   end(why: Error): void;
@@ -76,6 +76,14 @@ export class Traffic {
     this.#look = null;
   }
 
+  async #isGood({ secret, apiKeyId }: NonNullable<Passing['token']>, { port }: KnownPort): Promise<boolean> {
+    if (secret !== port.secret) return false;
+    return this.known.keyOf(apiKeyId).then(
+      (key) => key !== null,
+      () => true,
+    );
+  }
+
   async #lookAt(all: ReadonlySet<Passing>): Promise<void> {
     const [first] = all;
     if (!first) return;
@@ -87,9 +95,9 @@ export class Traffic {
     const known = await this.known.readNow(first.target).catch(() => undefined);
     if (known === undefined) return;
     for (const passing of all) {
+      const { token } = passing;
       if (!known) passing.end(new Error('the port was closed'));
-      else if (passing.secret !== null && passing.secret !== known.port.secret)
-        passing.end(new Error('the token is void'));
+      else if (token && !(await this.#isGood(token, known))) passing.end(new Error('the token is void'));
     }
   }
 }
