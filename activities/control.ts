@@ -5,6 +5,7 @@ import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createImageActivities } from './image/image.ts';
+import { createPlaybookActivities } from './playbook/playbook.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
 import { createMemberActivities } from './pool/members.ts';
 import { createPoolActivities } from './pool/pool.ts';
@@ -47,6 +48,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createCaptureRecordActivities(deps),
     ...createTemplateRecordActivities(deps),
     ...createImageActivities(deps),
+    ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),
     ...createHostReconcileActivities(deps),
     ...createTaskReconcileActivities(deps),

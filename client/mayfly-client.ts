@@ -15,7 +15,9 @@ import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { Images } from './images.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Playbooks } from './playbooks.ts';
 import { Pools } from './pools.ts';
+import { Desktop } from './desktop.ts';
 import { Ports } from './ports.ts';
 import { Projects } from './projects.ts';
 import { Snapshots } from './snapshots.ts';
@@ -105,6 +107,8 @@ export class MayflyClient {
   readonly files: Files;
   /** Ports of sandboxes. */
   readonly ports: Ports;
+  /** Screens of sandboxes that have one. */
+  readonly desktop: Desktop;
   /** Certificates that open sandboxes. */
   readonly credentials: Credentials;
   /** What is saved of sandboxes. */
@@ -117,6 +121,7 @@ export class MayflyClient {
   readonly templates: Templates;
   /** Sources that are built of Dockerfiles. */
   readonly images: Images;
+  readonly playbooks: Playbooks;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -130,12 +135,14 @@ export class MayflyClient {
     this.commands = new Commands(this.#transport);
     this.files = new Files(this.#transport);
     this.ports = new Ports(this.#transport);
+    this.desktop = new Desktop(this.#transport);
     this.credentials = new Credentials(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
     this.captures = new Captures(this.#transport);
     this.sources = new Sources(this.#transport);
     this.templates = new Templates(this.#transport);
     this.images = new Images(this.#transport);
+    this.playbooks = new Playbooks(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

@@ -2,9 +2,11 @@ import { ACCESS_ERRORS } from './errors/access-errors.ts';
 import { APPROVAL_ERRORS } from './errors/approval-errors.ts';
 import { CAPTURE_ERRORS } from './errors/capture-errors.ts';
 import { COMMAND_ERRORS } from './errors/command-errors.ts';
+import { DESKTOP_ERRORS } from './errors/desktop-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
 import { HOST_ERRORS } from './errors/host-errors.ts';
 import { IMAGE_ERRORS } from './errors/image-errors.ts';
+import { PLAYBOOK_ERRORS } from './errors/playbook-errors.ts';
 import { PORT_ERRORS } from './errors/port-errors.ts';
 import { REQUEST_ERRORS } from './errors/request-errors.ts';
 import { SAGA_ERRORS } from './errors/saga-errors.ts';
@@ -26,10 +28,12 @@ export const ERRORS_BY_NOUN = {
   Commands: COMMAND_ERRORS,
   Files: FILE_ERRORS,
   Ports: PORT_ERRORS,
+  Desktop: DESKTOP_ERRORS,
   Sources: SOURCE_ERRORS,
   Captures: CAPTURE_ERRORS,
   'Templates and pools': TEMPLATE_ERRORS,
   Images: IMAGE_ERRORS,
+  Playbooks: PLAYBOOK_ERRORS,
   'Hosts and guests': HOST_ERRORS,
   'Sagas and what Mayfly stands on': SAGA_ERRORS,
 } as const;
@@ -43,10 +47,12 @@ export const ERRORS = {
   ...COMMAND_ERRORS,
   ...FILE_ERRORS,
   ...PORT_ERRORS,
+  ...DESKTOP_ERRORS,
   ...SOURCE_ERRORS,
   ...CAPTURE_ERRORS,
   ...TEMPLATE_ERRORS,
   ...IMAGE_ERRORS,
+  ...PLAYBOOK_ERRORS,
   ...HOST_ERRORS,
   ...SAGA_ERRORS,
 } as const;

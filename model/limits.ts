@@ -84,6 +84,21 @@ export const LIMITS = {
     /** Of all secrets of a build. */
     secretBytes: 524_288,
   },
+  playbook: {
+    /** Files, folders and links that are tasks: each takes Ansible a second in an emulated guest. */
+    paths: 2_000,
+    /** Of one file, bytes; a larger one is listed. */
+    fileBytes: 10_485_760,
+    /** Of all files together, bytes. */
+    bundleBytes: 50_331_648,
+    /** Differences that are looked at. */
+    changes: 500_000,
+    /** That a record has of each of its lists; the report has all. */
+    listed: 100,
+    /** Of one run of Ansible. */
+    timeoutSeconds: 3_600,
+    outputBytes: 1_048_576,
+  },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },
   /** Sandboxes made from a snapshot by one request. */
@@ -117,6 +132,23 @@ export const LIMITS = {
   ports: {
     /** Open to one port of a sandbox at once; one more is refused with 429. */
     connections: 100,
+    /** Open for HTTP in one sandbox. */
+    open: 20,
+    /** To one port, a second; who comes after a pause may ask for as many at once. One more is refused with 429. */
+    requestsPerSecond: 100,
+    /** Of a request or an answer, with its first line: twice what Node takes, since cookies come to what tokens add. */
+    headerBytes: 32_768,
+    tokenSeconds: { min: 1, max: 86_400, default: 3_600 },
+  },
+  desktop: {
+    /** Screens that one API process looks at or acts on at once: each may take 34 MiB. One more is refused with 429. */
+    screens: 8,
+    /** From 0; a place beyond the screen is its edge. */
+    coordinate: { min: 0, max: 32_767 },
+    /** Of one text that is typed. Characters of UTF-16. */
+    textLength: 10_000,
+    /** Of one turn of a wheel. */
+    wheelSteps: { min: -100, max: 100 },
   },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },

@@ -23,8 +23,11 @@ import { McpEvents } from './mcp/mcp-events.ts';
 import { McpSessions } from './mcp/mcp-sessions.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
+import { PlaybookParts } from './playbooks/playbook-parts.ts';
+import { Playbooks } from './playbooks/playbooks.ts';
 import { PoolShares } from './pools/pool-shares.ts';
 import { Pools } from './pools/pools.ts';
+import { ExposedPorts } from './ports/exposed-ports.ts';
 import type { Anchor } from './register/anchor.ts';
 import { Register } from './register/register.ts';
 import { RegisterKey } from './register/register-key.ts';
@@ -57,6 +60,7 @@ export interface Store {
   idempotency: Idempotency;
   mcpSessions: McpSessions;
   mcpEvents: McpEvents;
+  exposedPorts: ExposedPorts;
   policies: Policies;
   approvals: Approvals;
   apiKeys: ApiKeys;
@@ -72,6 +76,8 @@ export interface Store {
   images: Images;
   imageLayers: ImageLayers;
   imageContexts: ImageContexts;
+  playbooks: Playbooks;
+  playbookParts: PlaybookParts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -130,6 +136,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     idempotency: new Idempotency(connection, sealing),
     mcpSessions: new McpSessions(connection, sealing),
     mcpEvents: new McpEvents(connection, sealing),
+    exposedPorts: new ExposedPorts(connection, sealing),
     policies: new Policies(connection, sealing),
     approvals: new Approvals(connection, sealing),
     apiKeys: new ApiKeys(connection),
@@ -145,6 +152,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     images: new Images(connection, sealing),
     imageLayers: new ImageLayers(connection),
     imageContexts: new ImageContexts(connection, sealing),
+    playbooks: new Playbooks(connection, sealing),
+    playbookParts: new PlaybookParts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

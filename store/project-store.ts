@@ -21,7 +21,7 @@ export interface Viewer {
 }
 
 /** What is read by the id of a sandbox, or of a command of one: whoever has the sandbox has it. */
-type OfSandbox = 'commands' | 'commandInputs' | 'output' | 'audit' | 'certificates' | 'activity';
+type OfSandbox = 'commands' | 'commandInputs' | 'output' | 'audit' | 'certificates' | 'activity' | 'exposedPorts';
 
 interface CaptureQuery {
   source: string;
@@ -161,6 +161,14 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       keep: store.imageContexts.keep.bind(store.imageContexts),
       remove: store.imageContexts.remove.bind(store.imageContexts),
     },
+    playbooks: {
+      create: store.playbooks.create.bind(store.playbooks),
+      get: async (id: string) => own(await store.playbooks.get(id)),
+      /** Of the project whose key asks, also of operators. */
+      latest: (limit: number) => store.playbooks.latest(project, limit),
+    },
+    /** Of a playbook that was found to be the caller's. */
+    playbookParts: { get: store.playbookParts.get.bind(store.playbookParts) },
     imageLayers: { get: (key: string) => store.imageLayers.get(key) },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),
@@ -201,8 +209,16 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
 
 export type ProjectStore = ReturnType<typeof storeOf>;
 
-function pick({ commands, commandInputs, output, audit, certificates, activity }: Pick<Store, OfSandbox>) {
-  return { commands, commandInputs, output, audit, certificates, activity };
+function pick({
+  commands,
+  commandInputs,
+  output,
+  audit,
+  certificates,
+  activity,
+  exposedPorts,
+}: Pick<Store, OfSandbox>) {
+  return { commands, commandInputs, output, audit, certificates, activity, exposedPorts };
 }
 
 /** A page of those that may be seen. Its cursor says nothing of the others. */

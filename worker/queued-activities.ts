@@ -38,6 +38,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'strangersAmong',
   'takeImageLayer',
   'takeOverSandboxes',
+  'takePlaybookSnapshot',
   'wantTemplate',
 ]);
 

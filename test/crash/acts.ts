@@ -7,6 +7,7 @@ import type { TriedSaga } from './cells.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
 import { claimOf, FILL_A_POOL } from './pooling.ts';
+import { OPEN_A_PORT } from './port-opening.ts';
 import { type Act, type Stage, TTL, wish } from './stage.ts';
 
 const ONCE = 'echo once >> ~/effects';
@@ -28,6 +29,7 @@ export const ACTS: Record<TriedSaga, Act> = {
       }, 'running'),
   },
   'approved create': APPROVED_CREATE,
+  'open a port': OPEN_A_PORT,
   'build an image': BUILD_AN_IMAGE,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),

@@ -1,6 +1,8 @@
 import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
@@ -144,6 +146,35 @@ const image: ImageRecord = {
   readyAt: null,
   updatedAt: at,
 };
+const exposedPort: ExposedPort = {
+  sandboxId: sandboxId(1),
+  port: 3_000,
+  project: 'default',
+  visibility: 'token',
+  host: 'localhost',
+  cors: false,
+  wake: false,
+  secret: 's',
+  openedBy: { ...actor, project: 'default' },
+  openedAt: at,
+};
+const playbook: PlaybookRecord = {
+  id: 'pbk-0123456789abcdef',
+  project: 'default',
+  sandboxId: sandboxId(1),
+  state: 'checking',
+  base: { source: 'golden-debian12', snapshotId: null },
+  checkerId: sandboxId(2),
+  written: null,
+  check: null,
+  unchecked: null,
+  failure: null,
+  waitingFor: null,
+  createdBy: actor,
+  createdAt: at,
+  endedAt: null,
+  updatedAt: at,
+};
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -155,7 +186,8 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
+  const { exposedPorts, mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
+  const { playbooks, playbookParts } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -277,6 +309,14 @@ export function callsOf(store: Store): Calls {
       release: () => idempotency.release({ ...slot, key: 'other' }),
       prune: () => idempotency.prune(),
     },
+    exposedPorts: {
+      open: () => exposedPorts.open(exposedPort),
+      get: () => exposedPorts.get(exposedPort),
+      of: () => exposedPorts.of(sandboxId(1)),
+      resign: () => exposedPorts.resign(exposedPort, 'other'),
+      close: () => exposedPorts.close(exposedPort),
+      closeAll: () => exposedPorts.closeAll(sandboxId(1)),
+    },
     policies: {
       add: () => policies.add({ project: 'default', version: 1, rules: [], createdBy: asker, createdAt: at }),
       current: () => policies.current('default'),
@@ -377,6 +417,16 @@ export function callsOf(store: Store): Calls {
       underWay: () => images.underWay(),
       update: () => images.update(image.id, { state: 'failed' }),
       remove: () => images.remove(image.id),
+    },
+    playbooks: {
+      create: () => playbooks.create(playbook),
+      get: () => playbooks.get(playbook.id),
+      latest: () => playbooks.latest('default', 5),
+      update: () => playbooks.update(playbook.id, { state: 'failed' }),
+    },
+    playbookParts: {
+      put: () => playbookParts.put(playbook.id, 'report', Buffer.from('x')),
+      get: () => playbookParts.get(playbook.id, 'report'),
     },
     imageContexts: {
       keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),

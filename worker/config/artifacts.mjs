@@ -7,6 +7,7 @@
  * <cache>/store/<digest of store/embedded>/mayfly-store
  * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
  * <cache>/diff/<digest of diff>/mayfly-diff
+ * <cache>/ansible/<digest of its script>/{ansible.tar.gz,version}
  * <cache>/images/<name>/<digest of its part of images and of the agent>/{disk.qcow2,vmlinux,initrd,image.json}
  * ```
  * `golden-debian12` is of these; every other image is made when somebody asks for it (`mayfly image pull`).
@@ -29,9 +30,18 @@ import { fileURLToPath } from 'node:url';
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** The images that `images/build.sh` can make, by their names as sources; the first is made by set-up. */
-export const imageNames = /** @type {const} */ (['golden-debian12', 'golden-agent']);
+export const imageNames = /** @type {const} */ (['golden-debian12', 'golden-agent', 'desktop-debian12']);
 
 /** @typedef {typeof imageNames[number]} ImageName */
+
+/**
+ * How people call an image, and what the files end with that it alone has: `agent`, `desktop`.
+ * @param {ImageName} name
+ * @returns {string}
+ */
+export function shortImageName(name) {
+  return name.replace('golden-', '').replace('-debian12', '');
+}
 
 /** Those that are made when somebody asks for them; model/images.ts says it to the API. */
 export const pulledImages = imageNames.slice(1);
@@ -119,15 +129,16 @@ export function imageCachePath(name) {
 }
 
 /**
- * What an image is made of: all of the folder but what belongs to others, whose names such files end with (`packages.agent`).
+ * What an image is made of: all of the folder but what belongs to others, whose names such files and folders end with
+ * (`packages.agent`, `root.desktop`).
  * @param {ImageName} name
  * @param {string} folder
  * @returns {string}
  */
 export function imageDigest(name, folder) {
-  const others = imageNames.filter((other) => other !== name).map((other) => other.replace('golden-', ''));
+  const others = imageNames.filter((other) => other !== name).map(shortImageName);
   return createHash('sha256')
-    .update(sourceDigest(folder, new RegExp(String.raw`\.(md|${others.join('|')})$`)))
+    .update(sourceDigest(folder, new RegExp(String.raw`\.md$|^[^/]*\.(${others.join('|')})(/|$)`)))
     .update(guestVersion())
     .digest('hex')
     .slice(0, 16);
@@ -204,6 +215,22 @@ export function goldenImage(name = imageNames[0]) {
   };
 }
 
+/** @returns {string} the folder where Ansible for guests is, or will be, made */
+export function ansibleCachePath() {
+  const digest = createHash('sha256').update(readFileSync(join(repository, 'scripts', 'setup', 'ansible.sh')));
+  return join(cacheDir(), 'ansible', digest.digest('hex').slice(0, 16));
+}
+
+/**
+ * Ansible as it is put into a guest, to try a playbook there.
+ * @returns {{ archive: string, version: string } | null} null when nobody has had it made
+ */
+export function ansibleArchive() {
+  const archive = ifThere(join(ansibleCachePath(), 'ansible.tar.gz'));
+  if (archive === null) return null;
+  return { archive, version: readFileSync(join(ansibleCachePath(), 'version'), 'utf8').trim() };
+}
+
 /**
  * Finds a program as a shell would.
  * @param {string} name
@@ -240,14 +267,15 @@ function ifThere(path) {
 /**
  * A name for the present content of a source folder: names, contents and which files are programs.
  * @param {string} folder
- * @param {RegExp} except Files that do not change what is built.
+ * @param {RegExp} except Paths in it that do not change what is built.
  * @returns {string}
  */
 export function sourceDigest(folder, except) {
   const hash = createHash('sha256');
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !except.test(entry.name))
+    .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => !except.test(relative(folder, file)))
     .sort();
   for (const file of files) {
     const executable = (statSync(file).mode & 0o100) !== 0;
