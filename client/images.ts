@@ -4,7 +4,8 @@ import type { Page } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
 /** The build of an image as the API shows it. */
-export interface Image extends Omit<ImageRecord, 'request' | 'content' | 'contents' | 'stages' | 'begin' | 'steps' | 'failure'> {
+export interface Image
+  extends Omit<ImageRecord, 'request' | 'content' | 'contents' | 'stages' | 'begin' | 'steps' | 'failure'> {
   /** What is done, with the line of the Dockerfile; null for what Mayfly does itself. */
   steps: {
     line: number | null;
