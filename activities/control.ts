@@ -5,12 +5,14 @@ import type { Store } from '../store/connect.ts';
 import { createCertificateActivities } from './access/certificate.ts';
 import { createRevocationActivities } from './access/revocation.ts';
 import { createImageActivities } from './image/image.ts';
+import { createPlaybookActivities } from './playbook/playbook.ts';
 import { createGivingWayActivities, GivingWay } from './pool/giving-way.ts';
 import { createMemberActivities } from './pool/members.ts';
 import { createPoolActivities } from './pool/pool.ts';
 import { createSharedClaimActivities } from './pool/shared-claims.ts';
 import { createForgettingActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
+import { createImageReconcileActivities } from './reconcile/images.ts';
 import { createPoolReconcileActivities } from './reconcile/pools.ts';
 import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
 import { createTaskReconcileActivities } from './reconcile/tasks.ts';
@@ -46,6 +48,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createCaptureRecordActivities(deps),
     ...createTemplateRecordActivities(deps),
     ...createImageActivities(deps),
+    ...createPlaybookActivities(deps),
     ...createSandboxReconcileActivities(deps),
     ...createHostReconcileActivities(deps),
     ...createTaskReconcileActivities(deps),
@@ -55,6 +58,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createSharedClaimActivities(deps),
     ...createGivingWayActivities(deps),
     ...createPoolReconcileActivities(deps),
+    ...createImageReconcileActivities(deps),
   };
 }
 

@@ -4,6 +4,8 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
+import { createCarryActivities } from './image/carry.ts';
+import { createPlaybookHostActivities, type PlaybookDeps } from './playbook/on-host.ts';
 import { createGreetingActivities } from './pool/greeting.ts';
 import { createCommandActivities } from './sandbox/command.ts';
 import { createCreateActivities } from './sandbox/create.ts';
@@ -28,8 +30,9 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   credentials: Credentials;
   ledger: Ledger;
   room: StorageRoom;
-  guests: Pick<GuestConnections, 'close' | 'verify' | 'greet'> & TrustDeps['guests'];
+  guests: Pick<GuestConnections, 'close' | 'verify' | 'greet'> & TrustDeps['guests'] & PlaybookDeps['guests'];
   commandRuns: CommandRuns;
+  playbooks: PlaybookDeps['playbooks'];
 }
 
 /** Every activity of one host's queue. */
@@ -55,7 +58,9 @@ export function createHostActivities(deps: HostDeps) {
     ...createTemplateActivities(deps),
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),
+    ...createCarryActivities(deps),
     ...createGreetingActivities(deps),
+    ...createPlaybookHostActivities(deps),
   };
 }
 

@@ -34,6 +34,7 @@ import { refuseForeignOrigin } from './mcp/origin.ts';
 import { healthRoutes } from './monitoring/health.ts';
 import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
 import { claimCounter } from './monitoring/pool-metrics.ts';
+import { playbookRoutes } from './playbooks/playbooks.ts';
 import { poolRoutes } from './pools/pools.ts';
 import { openPortRoutes } from './ports/open-ports.ts';
 import { portRoutes } from './ports/ports.ts';
@@ -93,6 +94,7 @@ export function createApp(deps: AppDeps): App {
   captureRoutes(app);
   templateRoutes(app);
   imageRoutes(app);
+  playbookRoutes(app);
   keyRoutes(app);
   projectRoutes(app, deps);
   poolRoutes(app);

@@ -33,6 +33,7 @@ export function createCommands(io: Io) {
       restore: async () => (await import('./snapshot/restore.ts')).restoreCommand(io),
       fork: async () => (await import('./snapshot/fork.ts')).forkCommand(io),
       diff: async () => (await import('./diff/command.ts')).diffCommand(io),
+      playbook: async () => (await import('./playbook/command.ts')).playbookCommand(io),
       capture: async () => (await import('./capture/commands.ts')).captureCommand(io),
       template: async () => (await import('./template/commands.ts')).templateCommand(io),
       run: async () => (await import('./run.ts')).runCommand(io),

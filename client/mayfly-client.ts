@@ -15,6 +15,7 @@ import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { type CallOptions, type ClientOptions, type PostOptions, Transport } from './http/transport.ts';
 import { Images } from './images.ts';
 import { prefer, sandboxPath } from './paths.ts';
+import { Playbooks } from './playbooks.ts';
 import { Pools } from './pools.ts';
 import { Desktop } from './desktop.ts';
 import { Ports } from './ports.ts';
@@ -120,6 +121,7 @@ export class MayflyClient {
   readonly templates: Templates;
   /** Sources that are built of Dockerfiles. */
   readonly images: Images;
+  readonly playbooks: Playbooks;
   /** Sandboxes that are kept ready. */
   readonly pools: Pools;
   /** Requests that wait for somebody's leave, and the policy that asks for it. */
@@ -140,6 +142,7 @@ export class MayflyClient {
     this.sources = new Sources(this.#transport);
     this.templates = new Templates(this.#transport);
     this.images = new Images(this.#transport);
+    this.playbooks = new Playbooks(this.#transport);
     this.pools = new Pools(this.#transport);
     this.approvals = new Approvals(this.#transport);
     this.projects = new Projects(this.#transport);

@@ -8,6 +8,7 @@ import { commandTools } from './tools/commands.ts';
 import { desktopTools } from './tools/desktop.ts';
 import { fileTools } from './tools/files.ts';
 import { listTools } from './tools/list.ts';
+import { portTools } from './tools/ports.ts';
 import { sandboxTools } from './tools/sandboxes.ts';
 import { snapshotTools } from './tools/snapshots.ts';
 import { sourceTools } from './tools/sources.ts';
@@ -18,6 +19,7 @@ const TOOLS = [
   commandTools,
   fileTools,
   snapshotTools,
+  portTools,
   sourceTools,
   approvalTools,
   desktopTools,

@@ -6,6 +6,7 @@ import { DESKTOP_ERRORS } from './errors/desktop-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
 import { HOST_ERRORS } from './errors/host-errors.ts';
 import { IMAGE_ERRORS } from './errors/image-errors.ts';
+import { PLAYBOOK_ERRORS } from './errors/playbook-errors.ts';
 import { PORT_ERRORS } from './errors/port-errors.ts';
 import { REQUEST_ERRORS } from './errors/request-errors.ts';
 import { SAGA_ERRORS } from './errors/saga-errors.ts';
@@ -32,6 +33,7 @@ export const ERRORS_BY_NOUN = {
   Captures: CAPTURE_ERRORS,
   'Templates and pools': TEMPLATE_ERRORS,
   Images: IMAGE_ERRORS,
+  Playbooks: PLAYBOOK_ERRORS,
   'Hosts and guests': HOST_ERRORS,
   'Sagas and what Mayfly stands on': SAGA_ERRORS,
 } as const;
@@ -50,6 +52,7 @@ export const ERRORS = {
   ...CAPTURE_ERRORS,
   ...TEMPLATE_ERRORS,
   ...IMAGE_ERRORS,
+  ...PLAYBOOK_ERRORS,
   ...HOST_ERRORS,
   ...SAGA_ERRORS,
 } as const;

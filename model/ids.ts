@@ -17,6 +17,7 @@ const CAPTURE_ID = /^cap-[0-9a-hjkmnp-tv-z]{16}$/;
 const OPERATION_ID = /^opn-[0-9a-hjkmnp-tv-z]{16}$/;
 const APPROVAL_ID = /^apr-[0-9a-hjkmnp-tv-z]{16}$/;
 const IMAGE_ID = /^img-[0-9a-hjkmnp-tv-z]{16}$/;
+const PLAYBOOK_ID = /^pbk-[0-9a-hjkmnp-tv-z]{16}$/;
 const COMMAND_ID = /^cmd-[0-9a-hjkmnp-tv-z]{16}$/;
 /** Those of before request keys have 16 characters. */
 const INSTALLATION_ID = /^ins-(?:[0-9a-hjkmnp-tv-z]{16}|[0-9a-hjkmnp-tv-z]{24})$/;
@@ -30,11 +31,12 @@ export const ID_PATTERNS = {
   command: COMMAND_ID.source,
   approval: APPROVAL_ID.source,
   image: IMAGE_ID.source,
+  playbook: PLAYBOOK_ID.source,
   host: HOST_ID.source,
 } as const;
 
 /** What every id of ours begins with: no name may, or it could be taken for one. */
-const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'apr', 'ins'];
+const ID_PREFIXES = ['sbx', 'src', 'snp', 'cap', 'opn', 'cmd', 'img', 'pbk', 'apr', 'ins'];
 const SANDBOX_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LIKE_AN_ID = new RegExp(`^(?:${ID_PREFIXES.join('|')})-`);
 
@@ -78,6 +80,11 @@ export function captureIdFrom(random: Uint8Array): string {
 /** As {@link sandboxIdFrom}, for the build of an image. */
 export function imageIdFrom(random: Uint8Array): string {
   return `img-${crockford(random)}`;
+}
+
+/** As {@link sandboxIdFrom}, for a playbook. */
+export function playbookIdFrom(random: Uint8Array): string {
+  return `pbk-${crockford(random)}`;
 }
 
 /**
@@ -156,6 +163,10 @@ export function isCaptureId(text: string): boolean {
 
 export function isImageId(text: string): boolean {
   return IMAGE_ID.test(text);
+}
+
+export function isPlaybookId(text: string): boolean {
+  return PLAYBOOK_ID.test(text);
 }
 
 export function isOperationId(text: string): boolean {

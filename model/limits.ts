@@ -67,6 +67,8 @@ export const LIMITS = {
     dockerfileBytes: 1_048_576,
     /** Of all stages that are needed. */
     steps: 200,
+    /** Which need a sandbox each, one beside the other at worst. */
+    stages: 16,
     /** Files, folders and links of a context. */
     contextEntries: 5_000,
     /** As a tar archive: it is what one command of a guest may be given on its standard input. */
@@ -78,6 +80,24 @@ export const LIMITS = {
     outputBytes: 10_485_760,
     args: 256,
     aliases: 64,
+    secrets: 64,
+    /** Of all secrets of a build. */
+    secretBytes: 524_288,
+  },
+  playbook: {
+    /** Files, folders and links that are tasks: each takes Ansible a second in an emulated guest. */
+    paths: 2_000,
+    /** Of one file, bytes; a larger one is listed. */
+    fileBytes: 10_485_760,
+    /** Of all files together, bytes. */
+    bundleBytes: 50_331_648,
+    /** Differences that are looked at. */
+    changes: 500_000,
+    /** That a record has of each of its lists; the report has all. */
+    listed: 100,
+    /** Of one run of Ansible. */
+    timeoutSeconds: 3_600,
+    outputBytes: 1_048_576,
   },
   /** Members of one pool. */
   poolMembers: { min: 0, max: 100 },

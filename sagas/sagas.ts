@@ -1,4 +1,5 @@
 import type { CancelImage, ImageInput } from '../model/image/image-saga.ts';
+import type { PlaybookInput } from '../model/playbook/playbook-saga.ts';
 import type { GaveWay, PoolClaims, PoolInput } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import type { ClaimRequest, Operation, SandboxInput, SandboxPatch, StopRequest } from '../model/sagas/messages.ts';
@@ -158,6 +159,10 @@ export interface Sagas {
   buildImage(input: ImageInput): Promise<string | null>;
   /** Resolves when Temporal has the wish. */
   cancelImage(name: string, cancel: CancelImage): Promise<void>;
+  /** Begins a playbook; the same id again joins it. Resolves when Temporal has it. */
+  writePlaybook(input: PlaybookInput): Promise<void>;
+  /** Resolves when Temporal has the wish. */
+  cancelPlaybook(playbookId: string, actor: Actor): Promise<void>;
   /** @throws MayflyError temporal_unavailable */
   reachable(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { MayflyError } from '../model/errors.ts';
 import type { CancelImage, ImageInput } from '../model/image/image-saga.ts';
+import type { PlaybookInput } from '../model/playbook/playbook-saga.ts';
 import { type GaveWay, POOL_USED, type PoolClaims, type PoolInput, poolWorkflowIdOf } from '../model/pools/pool.ts';
 import type { ForgetHostInput } from '../model/sagas/forget-host.ts';
 import {
@@ -33,6 +34,7 @@ import { changeTrust, signKey, trusted } from './certificates.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
 import { buildImage, cancelImage } from './images.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
+import { cancelPlaybook, writePlaybook } from './playbooks.ts';
 import { claimMember, deletePool, type GivenUp, giveWay, setPool } from './pools.ts';
 import { Reconciliation } from './reconciliation.ts';
 import type { Sagas } from './sagas.ts';
@@ -260,6 +262,14 @@ export class TemporalSagas implements Sagas {
 
   async cancelImage(name: string, cancel: CancelImage): Promise<void> {
     await this.#call(() => cancelImage(this.#client, name, cancel));
+  }
+
+  async writePlaybook(input: PlaybookInput): Promise<void> {
+    await this.#call(() => writePlaybook(this.#client, input));
+  }
+
+  async cancelPlaybook(playbookId: string, actor: Actor): Promise<void> {
+    await this.#call(() => cancelPlaybook(this.#client, playbookId, actor));
   }
 
   async setPool(input: PoolInput): Promise<void> {

@@ -2,7 +2,7 @@
 /**
  * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
  *
- *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store] [--json]
+ *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible] [--json]
  *
  * Runs before there are any npm packages, so it uses none. Everything it builds goes to the cache that
  * `worker/config/artifacts.mjs` describes; see there for where to find it.
@@ -12,6 +12,7 @@
  * @module
  */
 import { parseArgs } from 'node:util';
+import { ansible } from './setup/ansible.mjs';
 import { debianPackages } from './setup/debian-packages.mjs';
 import { diff } from './setup/diff.mjs';
 import { guest } from './setup/guest.mjs';
@@ -29,8 +30,10 @@ import { temporal } from './setup/temporal.mjs';
  * Parts of a lane come one after the other, lanes run side by side. Two lanes compute; npm mostly waits for the network.
  * @type {Part[][]}
  */
-const lanes = [[nodePackages], [debianPackages, guest, diff, image], [temporal, store]];
+const lanes = [[nodePackages], [debianPackages, guest, diff, image, ansible], [temporal, store]];
 const names = lanes.flat().map((part) => part.name);
+/** What Mayfly does without, until somebody asks for it. */
+const extras = [ansible.name];
 
 /** Interrupting it is no failure: shells expect this code. */
 const interruptedCode = 130;
@@ -41,7 +44,7 @@ function options() {
     const { values } = parseArgs({
       options: { check: { type: 'boolean' }, json: { type: 'boolean' }, only: { type: 'string' } },
     });
-    const only = values.only === undefined ? names : values.only.split(',');
+    const only = values.only === undefined ? names.filter((name) => !extras.includes(name)) : values.only.split(',');
     const unknown = only.filter((name) => !names.includes(name));
     if (unknown.length > 0)
       throw new SetupProblem(`There is no part ${unknown.join(', ')}: --only takes ${names.join(', ')}.`);

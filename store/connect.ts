@@ -23,6 +23,8 @@ import { McpEvents } from './mcp/mcp-events.ts';
 import { McpSessions } from './mcp/mcp-sessions.ts';
 import { reaching } from './mongo/failure.ts';
 import { openConnection } from './mongo/open.ts';
+import { PlaybookParts } from './playbooks/playbook-parts.ts';
+import { Playbooks } from './playbooks/playbooks.ts';
 import { PoolShares } from './pools/pool-shares.ts';
 import { Pools } from './pools/pools.ts';
 import { ExposedPorts } from './ports/exposed-ports.ts';
@@ -74,6 +76,8 @@ export interface Store {
   images: Images;
   imageLayers: ImageLayers;
   imageContexts: ImageContexts;
+  playbooks: Playbooks;
+  playbookParts: PlaybookParts;
   certificates: Certificates;
   activity: Activities;
   reconciled: ReconciledThings;
@@ -148,6 +152,8 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     images: new Images(connection, sealing),
     imageLayers: new ImageLayers(connection),
     imageContexts: new ImageContexts(connection, sealing),
+    playbooks: new Playbooks(connection, sealing),
+    playbookParts: new PlaybookParts(connection, sealing),
     certificates: new Certificates(connection),
     activity: new Activities(connection),
     reconciled: new ReconciledThings(connection),

@@ -161,6 +161,14 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       keep: store.imageContexts.keep.bind(store.imageContexts),
       remove: store.imageContexts.remove.bind(store.imageContexts),
     },
+    playbooks: {
+      create: store.playbooks.create.bind(store.playbooks),
+      get: async (id: string) => own(await store.playbooks.get(id)),
+      /** Of the project whose key asks, also of operators. */
+      latest: (limit: number) => store.playbooks.latest(project, limit),
+    },
+    /** Of a playbook that was found to be the caller's. */
+    playbookParts: { get: store.playbookParts.get.bind(store.playbookParts) },
     imageLayers: { get: (key: string) => store.imageLayers.get(key) },
     bakedSources: {
       get: async (id: string) => own(await bakedSources.get(id)),

@@ -5,6 +5,7 @@ import { reportMachineEnd } from '../sagas/machine-end.ts';
 import { reconcileHostNow } from '../sagas/reconcile-schedule.ts';
 import { TemporalSagas } from '../sagas/temporal-sagas.ts';
 import { connectStore } from '../store/connect.ts';
+import { ansibleArchive } from './config/artifacts.mjs';
 import { createHostWorkers } from './host.ts';
 import { HostBoot } from './machine/host-boot.ts';
 import { HostDescription } from './machine/host-description.ts';
@@ -73,6 +74,7 @@ export async function startHostPart({
     mutex,
     room,
     commandRuns,
+    playbooks: { store, ansible: ansibleArchive },
   };
   const worker = runWorkers(await createHostWorkers({ ...options, guests: guests.guests, ...machine }));
   let letGo: Promise<void> | null = null;

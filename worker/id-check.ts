@@ -7,13 +7,14 @@ import {
   isImageId,
   isInstallationId,
   isOperationId,
+  isPlaybookId,
   isSandboxId,
   isSnapshotId,
   isSourceId,
 } from '../model/ids.ts';
 import { activityFailure } from './activity-failure.ts';
 
-const ALL_WITH_STEPS = [isSandboxId, isSourceId, isSnapshotId, isCaptureId, isApprovalId];
+const ALL_WITH_STEPS = [isSandboxId, isSourceId, isSnapshotId, isCaptureId, isApprovalId, isPlaybookId];
 
 /** What an id may be, by the name of its field; of several, each of that name with an `s`. */
 const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
@@ -29,6 +30,8 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   captureId: isCaptureId,
   sourceId: isSourceId,
   imageId: isImageId,
+  playbookId: isPlaybookId,
+  checkerId: isSandboxId,
   operationId: isOperationId,
   restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // of its undo: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,

@@ -4,6 +4,7 @@ export { capture } from './capture/capture.ts';
 export { command } from './command.ts';
 export { forgetHost } from './forget-host.ts';
 export { image } from './image/image.ts';
+export { playbook } from './playbook/playbook.ts';
 export { pool } from './pool/pool.ts';
 export { reconcile, reconcileHost } from './reconcile.ts';
 export { recordEvent } from './record-event.ts';

@@ -21,7 +21,7 @@ export function limitBody(bytes: number, except: readonly string[] = []) {
 
 /** Standard input is bytes; a cancel, a pause, a hibernation, a resume and a withdrawal say nothing. */
 const NOT_JSON =
-  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|approvals\/[^/]+\/withdraw|images\/[^/]+\/cancel)$/;
+  /^\/v1\/(?:sandboxes\/[^/]+\/(?:commands\/[^/]+\/(?:stdin|cancel)|pause|hibernate|resume)|approvals\/[^/]+\/withdraw|images\/[^/]+\/cancel|playbooks\/[^/]+\/cancel)$/;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;|$)/i;
 /** JSON is UTF-8 (RFC 8259 §8.1), and the media type has no such parameter; saying so is harmless, another is a mistake. */

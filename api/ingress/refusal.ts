@@ -5,6 +5,7 @@ import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../http/problem.ts
 
 /** What lives and cannot be used now is, to who asks a program in it, a service that is not available. */
 const NOT_NOW: ReadonlySet<ErrorCode> = new Set(['sandbox_suspended', 'sandbox_not_running', 'sandbox_busy']);
+const ENDED: ReadonlySet<ErrorCode> = new Set(['sandbox_ended', 'sandbox_not_found']);
 const UNAVAILABLE = 503;
 
 /** One for all that a caller cannot have: nothing says which of them it is. */
@@ -18,10 +19,7 @@ export function nothingHere(): MayflyError {
 /** Answers with a problem, while nothing was answered; else cuts the answer off. */
 export function refuse(answer: ServerResponse, cause: unknown): void {
   if (answer.headersSent) return void answer.destroy();
-  const error =
-    cause instanceof MayflyError
-      ? cause
-      : new MayflyError('internal', 'Something went wrong here that nobody foresaw.');
+  const error = asTold(cause);
   const requestId = randomUUID();
   const status = NOT_NOW.has(error.code) ? UNAVAILABLE : ERRORS[error.code].status;
   const problem = { ...problemAt({ instance: `urn:uuid:${requestId}`, requestId }, error), status };
@@ -34,4 +32,11 @@ export function refuse(answer: ServerResponse, cause: unknown): void {
     ...(isLater && { 'Retry-After': String(error.options.retryAfterSeconds ?? RETRY_AFTER_SECONDS) }),
   });
   answer.end(JSON.stringify(problem));
+}
+
+/** What has ended meanwhile is what never was. */
+function asTold(cause: unknown): MayflyError {
+  if (!(cause instanceof MayflyError))
+    return new MayflyError('internal', 'Something went wrong here that nobody foresaw.');
+  return ENDED.has(cause.code) ? nothingHere() : cause;
 }

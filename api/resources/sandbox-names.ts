@@ -75,8 +75,8 @@ async function requireOwn(c: Context<Env>, id: string): Promise<void> {
 function refuseBuilder({ id, builds }: SandboxRecord, { method, path }: { method: string; path: string }): void {
   const isChange = method === 'POST' || method === 'PUT' || (method === 'DELETE' && isFilePath(path));
   if (!builds || !isChange) return;
-  const what = builds === 'image' ? 'an image' : 'a source';
-  throw new MayflyError('sandbox_not_running', `${id} is where ${what} is built: nothing else is done there.`);
+  const what = { image: 'an image is built', source: 'a source is built', playbook: 'a playbook is tried' }[builds];
+  throw new MayflyError('sandbox_not_running', `${id} is where ${what}: nothing else is done there.`);
 }
 
 /** Spares a saga that would be refused. @param id of who asks @throws MayflyError name_taken */

@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { CancelImage, ImageInput } from '../../model/image/image-saga.ts';
+import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import type { PoolInput } from '../../model/pools/pool.ts';
 import type { ForgetHostInput } from '../../model/sagas/forget-host.ts';
 import type { ClaimRequest, Operation, SandboxInput, SandboxPatch } from '../../model/sagas/messages.ts';
@@ -238,6 +239,15 @@ export class ImmediateSagas implements Sagas {
 
   async cancelImage(_name: string, { imageId }: CancelImage): Promise<void> {
     await this.#store.images.update(imageId, { state: 'cancelled' });
+  }
+
+  async writePlaybook({ playbookId }: PlaybookInput): Promise<void> {
+    if (this.failing) throw this.failing;
+    this.started.push(`playbook ${playbookId}`);
+  }
+
+  async cancelPlaybook(playbookId: string): Promise<void> {
+    await this.#store.playbooks.update(playbookId, { state: 'cancelled' });
   }
 
   async makeTemplate({ templateId, ...wanted }: MakeTemplateInput): Promise<void> {

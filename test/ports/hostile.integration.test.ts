@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,10 +14,11 @@ const seen: { url: string; body: string; headers: IncomingMessage['headers'] }[]
 
 beforeAll(async () => {
   door = await IngressDoor.open();
-  victim = createServer(async (incoming, answer) => {
+  const serve = async (incoming: IncomingMessage, answer: ServerResponse) => {
     seen.push({ url: incoming.url ?? '', body: await text(incoming), headers: incoming.headers });
     answer.end('victim');
-  });
+  };
+  victim = createServer((incoming, answer) => void serve(incoming, answer));
   victim.listen(0, '127.0.0.1');
   await once(victim, 'listening');
   port = (victim.address() as AddressInfo).port;

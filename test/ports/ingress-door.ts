@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { type IncomingHttpHeaders, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestOptions,
+  request,
+} from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { z } from '@hono/zod-openapi';
@@ -62,7 +68,7 @@ export class IngressDoor {
     options: RequestOptions = {},
     body?: string | Buffer,
   ): Promise<IncomingMessage> {
-    const headers = { ...options.headers, host };
+    const headers: OutgoingHttpHeaders = { ...(options.headers as OutgoingHttpHeaders), host };
     const asking = request({ port: this.listens, host: '127.0.0.1', path, agent: false, ...options, headers });
     asking.on('error', () => {}); // it may break when it was answered
     asking.end(body);

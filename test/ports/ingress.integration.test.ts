@@ -21,8 +21,10 @@ afterEach(async () => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
 });
 
-async function program(serve: RequestListener, address = '127.0.0.1'): Promise<number> {
-  const server = createServer({ maxHeaderSize: 65_536 }, serve);
+type Serve = (...given: Parameters<RequestListener>) => unknown;
+
+async function program(serve: Serve, address = '127.0.0.1'): Promise<number> {
+  const server = createServer({ maxHeaderSize: 65_536 }, (incoming, answer) => void serve(incoming, answer));
   servers.push(server);
   server.listen(0, address);
   await once(server, 'listening');

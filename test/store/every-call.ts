@@ -1,5 +1,6 @@
 import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
@@ -157,6 +158,23 @@ const exposedPort: ExposedPort = {
   openedBy: { ...actor, project: 'default' },
   openedAt: at,
 };
+const playbook: PlaybookRecord = {
+  id: 'pbk-0123456789abcdef',
+  project: 'default',
+  sandboxId: sandboxId(1),
+  state: 'checking',
+  base: { source: 'golden-debian12', snapshotId: null },
+  checkerId: sandboxId(2),
+  written: null,
+  check: null,
+  unchecked: null,
+  failure: null,
+  waitingFor: null,
+  createdBy: actor,
+  createdAt: at,
+  endedAt: null,
+  updatedAt: at,
+};
 const slot = { apiKeyId: '0123456789ab', key: 'k', bodyDigest: 'd', subjectId: sandboxId(1) };
 const chunk = { bytes: Buffer.from('x'), marks: [] };
 const past = { id: sandboxId(2), endedAt: at };
@@ -169,6 +187,7 @@ export function callsOf(store: Store): Calls {
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
   const { exposedPorts, mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
+  const { playbooks, playbookParts } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
     sandboxes: {
@@ -395,11 +414,22 @@ export function callsOf(store: Store): Calls {
       create: () => images.create(image),
       get: () => images.get(image.id),
       latest: () => images.latest('default', 5),
+      underWay: () => images.underWay(),
       update: () => images.update(image.id, { state: 'failed' }),
       remove: () => images.remove(image.id),
     },
+    playbooks: {
+      create: () => playbooks.create(playbook),
+      get: () => playbooks.get(playbook.id),
+      latest: () => playbooks.latest('default', 5),
+      update: () => playbooks.update(playbook.id, { state: 'failed' }),
+    },
+    playbookParts: {
+      put: () => playbookParts.put(playbook.id, 'report', Buffer.from('x')),
+      get: () => playbookParts.get(playbook.id, 'report'),
+    },
     imageContexts: {
-      keep: () => imageContexts.keep(image.id, Buffer.from('x')),
+      keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),
       get: () => imageContexts.get(image.id),
       remove: () => imageContexts.remove(image.id),
     },

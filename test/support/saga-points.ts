@@ -33,6 +33,12 @@ const UNDO_OF_CREATE = { fault: 'verifySsh.after=error', steps: [...REMOVALS, 'l
 export const SAGA_POINTS = {
   create: { steps: CREATE, control: ['userCaKeys', 'signCertificate', 'remember'], undos: [UNDO_OF_CREATE] },
   'approved create': { steps: ['reserve'], control: ['rememberEvent'], undos: [] },
+  'open a port': { steps: [], control: ['rememberEvent'], undos: [] },
+  'build an image': {
+    steps: ['carryImageFiles', 'runCommand', 'saveSnapshot', 'publishSource'],
+    control: ['beginImageStep', 'imageStepFailure', 'takeImageLayer', 'imageSnapshot', 'rememberImage'],
+    undos: [],
+  },
   claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
   'claim a shared one': { steps: ['greet'], control: ['admitClaim', 'recordClaim'], undos: [] },
   'fill a pool': { steps: [], control: ['recordPool', 'sightOfPool', 'memberInput'], undos: [] },
@@ -142,6 +148,10 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
+  writePlaybook: 'workflows/playbook.integration',
+  placePlaybook: 'workflows/playbook.integration',
+  comparePlaybook: 'workflows/playbook.integration',
+  explainPlaybook: 'workflows/playbook.integration',
 };
 
 /** Steps of a simulated host that have a point between two of their effects. */

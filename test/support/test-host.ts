@@ -10,6 +10,7 @@ import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import { reportMachineEnd } from '../../sagas/machine-end.ts';
 import type { Store } from '../../store/connect.ts';
+import { ansibleArchive } from '../../worker/config/artifacts.mjs';
 import type { Config } from '../../worker/config/config.ts';
 import { createHostWorkers } from '../../worker/host.ts';
 import { HostBoot } from '../../worker/machine/host-boot.ts';
@@ -80,6 +81,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       ...machine,
       room,
       commandRuns,
+      playbooks: { store, ansible: ansibleArchive },
       shutdownGraceMs: SHUTDOWN_GRACE_MS,
       guests: memory ? new InMemoryGuests(memory) : guests.guests,
     }),

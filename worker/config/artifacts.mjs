@@ -7,6 +7,7 @@
  * <cache>/store/<digest of store/embedded>/mayfly-store
  * <cache>/guest/<digest of guest>/{mayfly-agent,mayfly-gate}
  * <cache>/diff/<digest of diff>/mayfly-diff
+ * <cache>/ansible/<digest of its script>/{ansible.tar.gz,version}
  * <cache>/images/<name>/<digest of its part of images and of the agent>/{disk.qcow2,vmlinux,initrd,image.json}
  * ```
  * `golden-debian12` is of these; every other image is made when somebody asks for it (`mayfly image pull`).
@@ -212,6 +213,22 @@ export function goldenImage(name = imageNames[0]) {
     kernel: join(dir, 'vmlinux'),
     initrd: join(dir, 'initrd'),
   };
+}
+
+/** @returns {string} the folder where Ansible for guests is, or will be, made */
+export function ansibleCachePath() {
+  const digest = createHash('sha256').update(readFileSync(join(repository, 'scripts', 'setup', 'ansible.sh')));
+  return join(cacheDir(), 'ansible', digest.digest('hex').slice(0, 16));
+}
+
+/**
+ * Ansible as it is put into a guest, to try a playbook there.
+ * @returns {{ archive: string, version: string } | null} null when nobody has had it made
+ */
+export function ansibleArchive() {
+  const archive = ifThere(join(ansibleCachePath(), 'ansible.tar.gz'));
+  if (archive === null) return null;
+  return { archive, version: readFileSync(join(ansibleCachePath(), 'version'), 'utf8').trim() };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { CANCEL_IMAGE, IMAGE_WORKFLOW, imageWorkflowIdOf } from '../../model/image/image-saga.ts';
+import { CANCEL_PLAYBOOK, PLAYBOOK_WORKFLOW, playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { DELETE_POOL, POOL_GAVE_WAY, POOL_USED, POOL_WORKFLOW, SET_POOL } from '../../model/pools/pool.ts';
 import { FORGET_HOST_WORKFLOW, forgetHostWorkflowIdOf } from '../../model/sagas/forget-host.ts';
 import {
@@ -64,6 +65,7 @@ const STARTS: ReadonlyMap<string, string> = new Map(
     [SOURCE_POWER_WORKFLOW]: withoutSource(sourcePowerWorkflowIdOf(NO_SOURCE)),
     [TEMPLATE_WORKFLOW]: 'template/',
     [MAKE_TEMPLATE_WORKFLOW]: templateRequestWorkflowIdOf(''),
+    [PLAYBOOK_WORKFLOW]: playbookWorkflowIdOf(''),
     [IMAGE_WORKFLOW]: imageWorkflowIdOf({ name: '' }),
     [POOL_WORKFLOW]: 'pool/',
     [FORGET_HOST_WORKFLOW]: forgetHostWorkflowIdOf(''),
@@ -78,6 +80,7 @@ const SIGNALS = new Set([
   RELEASED,
   REMOVE_TEMPLATE,
   CANCEL_IMAGE,
+  CANCEL_PLAYBOOK,
   DELETE_POOL,
   POOL_USED,
   POOL_GAVE_WAY,

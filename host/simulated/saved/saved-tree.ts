@@ -1,9 +1,9 @@
 import type { Stats } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { FileSystemProblem } from '../../disk/file-system-problem.ts';
+import { type TarEntry, tarEntries } from '../../disk/tar-entries.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { archiveOf } from './archive.ts';
-import { type TarEntry, tarEntries } from './tar-entries.ts';
 
 /** Names of one tree that are held in memory at most; a real host's program takes as many (diff/request.go). */
 const MAX_NAMES = 2 * 1024 * 1024;

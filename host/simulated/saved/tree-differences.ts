@@ -7,8 +7,8 @@ import {
   type FileDescription,
   type GuestName,
 } from '../../../model/files/file-change.ts';
+import type { TarEntry } from '../../disk/tar-entries.ts';
 import type { SavedFiles } from './saved-tree.ts';
-import type { TarEntry } from './tar-entries.ts';
 
 /** One difference, but for the number of names of the files, which is asked of the tree. */
 export type Difference = Pick<FileChange, 'change' | 'what'> & { before: TarEntry | null; after: TarEntry | null };

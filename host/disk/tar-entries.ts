@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileType } from '../../../model/files/file-change.ts';
+import type { FileType } from '../../model/files/file-change.ts';
 
 /** One file of an archive. Names and targets are bytes, as Latin-1. */
 export interface TarEntry {
@@ -36,8 +36,18 @@ const TYPES: Record<string, FileType> = {
 };
 const XATTR = 'SCHILY.xattr.';
 
-/** The files of an archive that GNU tar writes in the PAX format. @throws Error when it is anything else */
-export async function* tarEntries(archive: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
+/** Takes the content of a file, piece by piece. */
+export type Sink = (piece: Buffer) => void;
+
+/**
+ * The files of an archive in the PAX format, as GNU tar and mayfly-diff write it.
+ * @param sinkOf who takes the content of a file, in place of its digest. `@default` nobody
+ * @throws Error when it is anything else
+ */
+export async function* tarEntries(
+  archive: AsyncIterable<Uint8Array>,
+  sinkOf?: (entry: TarEntry) => Sink | null,
+): AsyncGenerator<TarEntry> {
   const reader = new Reader(archive);
   let records = new Map<string, string>();
   for (;;) {
@@ -54,10 +64,14 @@ export async function* tarEntries(archive: AsyncIterable<Uint8Array>): AsyncGene
     }
     const entry = entryOf(header, flag, records);
     records = new Map();
-    const hash = createHash('sha256');
-    for await (const piece of reader.pieces(entry.size)) hash.update(piece);
+    const hash = sinkOf ? null : createHash('sha256');
+    const sink = sinkOf?.(entry);
+    for await (const piece of reader.pieces(entry.size)) {
+      sink?.(piece);
+      hash?.update(piece);
+    }
     await reader.pad(entry.size);
-    if (entry.type === 'file' && entry.sameAs === null) entry.digest = hash.digest('hex');
+    if (hash && entry.type === 'file' && entry.sameAs === null) entry.digest = hash.digest('hex');
     yield entry;
   }
 }

@@ -1,0 +1,54 @@
+import type { HostSnapshots } from '../../host/snapshots.ts';
+import type { StepContext } from '../../host/step-context.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { FileChange, GuestName } from '../../model/files/file-change.ts';
+import { bytesOfGuestName } from '../../model/guest-name.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { keyOf } from '../../model/playbook/change.ts';
+import { isNoise } from '../../model/playbook/noise.ts';
+
+/** Two snapshots of one host. */
+export interface Sides {
+  before: string;
+  after: string;
+}
+
+export interface Differences {
+  /** By key; a path that was removed, and is something else now, has both. */
+  changes: Map<string, FileChange[]>;
+  /** Looked at, and in no playbook. */
+  ignored: Set<string>;
+  noise: number;
+}
+
+/** What differs between two snapshots, but for noise, and for times alone. @throws MayflyError playbook_failed: it is too much */
+export async function differencesOf(
+  snapshots: HostSnapshots,
+  sides: Sides,
+  { signal, alive }: StepContext,
+): Promise<Differences> {
+  const found: Differences = { changes: new Map(), ignored: new Set(), noise: 0 };
+  let count = 0;
+  for await (const record of snapshots.compare({ ...sides, within: [] }, signal)) {
+    if (record.line === 'end') return found;
+    if (++count > LIMITS.playbook.changes) {
+      throw new MayflyError('playbook_failed', `More than ${LIMITS.playbook.changes} files differ.`);
+    }
+    if (count % 1_000 === 0) alive(`${count} differences`);
+    const key = keyOf(record.path);
+    const names = [record.path, record.from].filter((name) => name !== null);
+    if (record.path === '/' || names.every(isIgnored) || isOfTimeAlone(record)) {
+      found.ignored.add(key);
+      if (!isOfTimeAlone(record)) found.noise += 1;
+    } else found.changes.set(key, [...(found.changes.get(key) ?? []), record]);
+  }
+  throw new MayflyError('diff_failed', 'The comparison ended before its end.');
+}
+
+function isIgnored(name: GuestName): boolean {
+  return isNoise(bytesOfGuestName(name).toString('latin1'));
+}
+
+function isOfTimeAlone({ change, what, type }: FileChange): boolean {
+  return type === 'socket' || (change === 'changed' && what.every((aspect) => aspect === 'mtime'));
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { MayflyError } from '../../model/errors.ts';
+import { commandIdFrom, ID_BYTES } from '../../model/ids.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { CHECK_ARGV, CHECK_FOLDER, runsIn } from '../../model/playbook/check-program.ts';
+import type { PlaybookRecord, PlaybookRun } from '../../model/playbook/playbook.ts';
+import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
+import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
+import type { Reconciliation } from '../../sagas/reconciliation.ts';
+import type { Store } from '../../store/connect.ts';
+import { endOfLog } from '../image/log-end.ts';
+import { until } from '../step/until.ts';
+
+interface Deps {
+  store: Store;
+  reconciliation: Reconciliation;
+}
+
+export interface PlaybookCheckRef {
+  playbookId: string;
+  checkerId: string;
+  actor: Actor;
+}
+
+/** What a playbook asks of the store, and of the sandboxes that it is about. */
+export function createPlaybookActivities({ store, reconciliation }: Deps) {
+  return {
+    /** Changes the record of a playbook. */
+    async rememberPlaybook({
+      playbookId,
+      changes,
+    }: {
+      playbookId: string;
+      changes: Partial<PlaybookRecord>;
+    }): Promise<void> {
+      await store.playbooks.update(playbookId, changes);
+    },
+
+    /** Has a sandbox take a snapshot, once; resolves when it is whole, and says when it was taken. */
+    async takePlaybookSnapshot({
+      sandboxId,
+      snapshotId,
+      actor,
+    }: {
+      sandboxId: string;
+      snapshotId: string;
+      actor: Actor;
+    }): Promise<{ hostId: string }> {
+      if (!(await store.snapshots.get(snapshotId))) {
+        const wish = {
+          kind: 'snapshot',
+          operationId: snapshotId,
+          name: snapshotId,
+          snapshotKind: 'disk',
+          reason: 'diff',
+          actor,
+        } as const;
+        await reconciliation.operate(sandboxId, wish);
+      }
+      const snapshot = await until(async () => {
+        const found = await store.snapshots.get(snapshotId);
+        return found && found.state !== 'creating' ? found : null;
+      });
+      if (snapshot.state === 'ready') return { hostId: snapshot.hostId };
+      const { code, message } = snapshot.failure ?? { code: 'snapshot_failed' as const, message: snapshot.state };
+      throw new MayflyError(code, message);
+    },
+
+    /** Writes down the command that tries a playbook, which is begun by whoever is told; the same playbook, the same command. */
+    async beginPlaybookCheck({ playbookId, checkerId, actor }: PlaybookCheckRef): Promise<CommandInput> {
+      const checker = await store.sandboxes.get(checkerId);
+      const host = checker && hostOf(checker);
+      if (!host) throw new MayflyError('sandbox_ended', `The fresh sandbox ${checkerId} is not there any more.`);
+      const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.playbook;
+      const spec = { command: null, argv: CHECK_ARGV, cwd: CHECK_FOLDER, user: 'root', envNames: [], stdinOpen: false };
+      const commandId = checkIdOf(playbookId);
+      const whole = { ...spec, timeoutSeconds, maxOutputBytes };
+      await Promise.all([
+        store.commands.create(requestedCommand(commandId, { id: checkerId, ...host }, whole, actor)),
+        store.commandInputs.keep(commandId, { env: {}, stdin: new Uint8Array() }),
+        store.activity.openCommand(checkerId, commandId),
+      ]);
+      return { commandId, sandboxId: checkerId, ...host };
+    },
+
+    /** What Ansible said; `why`: it did not come to the end of a second run. */
+    async playbookRuns({ playbookId }: { playbookId: string }): Promise<{ runs: PlaybookRun[]; why: string | null }> {
+      const command = await store.commands.get(checkIdOf(playbookId));
+      const chunk = await store.output.chunk(checkIdOf(playbookId), 'stdout', 0);
+      const runs = runsIn(Buffer.from(chunk?.bytes ?? []).toString('utf8'));
+      const failed = runs.find((run) => run.failed > 0);
+      if (failed) return { runs, why: `it does not run to its end: ${failed.message ?? 'a task failed'}` };
+      if (runs.length === 2) return { runs, why: null };
+      const said = command ? await endOfLog(store.output, command) : '';
+      return { runs, why: `Ansible did not run (${command?.outcome ?? 'unknown'}): ${said.slice(-500)}` };
+    },
+  };
+}
+
+export type PlaybookActivities = ReturnType<typeof createPlaybookActivities>;
+
+function checkIdOf(playbookId: string): string {
+  return commandIdFrom(createHash('sha256').update(`${playbookId}/check`).digest().subarray(0, ID_BYTES));
+}

@@ -1,0 +1,45 @@
+import type { HostSnapshots } from '../../host/snapshots.ts';
+import { MayflyError } from '../../model/errors.ts';
+import type { SystemTexts } from '../../model/playbook/change.ts';
+
+/** Of one file, bytes: dpkg's record of a Debian with everything is 60 MiB. */
+const MOST = 67_108_864;
+
+const PLACES: Record<keyof SystemTexts, string> = {
+  status: '/var/lib/dpkg/status',
+  extended: '/var/lib/apt/extended_states',
+  passwd: '/etc/passwd',
+  group: '/etc/group',
+  shadow: '/etc/shadow',
+};
+
+/** What the system in a snapshot says of itself; '' for what is not there. */
+export async function systemTexts(
+  snapshots: HostSnapshots,
+  snapshotId: string,
+  signal: AbortSignal,
+): Promise<SystemTexts> {
+  const texts: SystemTexts = { status: '', extended: '', passwd: '', group: '', shadow: '' };
+  for (const name of Object.keys(PLACES) as (keyof SystemTexts)[]) {
+    texts[name] = await textOf(snapshots, snapshotId, PLACES[name], signal);
+  }
+  return texts;
+}
+
+/** '' where there is no such file. @throws MayflyError playbook_failed: it is too long */
+export async function textOf(
+  snapshots: HostSnapshots,
+  snapshotId: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<string> {
+  try {
+    const { content, size } = await snapshots.readFile({ snapshotId, path, maxBytes: MOST }, signal);
+    if (size > MOST) throw new MayflyError('playbook_failed', `${path} is ${size} bytes long: it is not read.`);
+    return content.toString('utf8');
+  } catch (error) {
+    const isNone = error instanceof MayflyError && (error.code === 'file_not_found' || error.code === 'file_conflict');
+    if (isNone) return '';
+    throw error;
+  }
+}

@@ -1,0 +1,24 @@
+import type { ErrorEntries } from './entry.ts';
+
+/** Of playbooks that are written of what changed in a sandbox. */
+export const PLAYBOOK_ERRORS = {
+  playbook_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such playbook',
+    remedy: 'List them with GET /v1/playbooks.',
+  },
+  playbook_not_written: {
+    status: 409,
+    retryable: true,
+    title: 'The playbook is not written yet',
+    remedy:
+      'Read it (GET /v1/playbooks/{id}) until its state is `checked` or `unchecked`; of one that failed, `failure` says why.',
+  },
+  playbook_failed: {
+    status: 500,
+    retryable: true,
+    title: 'A playbook could not be written',
+    remedy: 'See `failure` of the playbook. Nothing of it is left; ask again.',
+  },
+} as const satisfies ErrorEntries;

@@ -1,0 +1,81 @@
+import { accountsOf, type Group, isAccountName, isHash, type User, userDifference } from './accounts.ts';
+import type { Change, Left } from './change.ts';
+import { literal, type Task, task } from './tasks.ts';
+
+export interface Variable {
+  name: string;
+  /** What it stands for. */
+  of: string;
+  kind: 'password hash' | 'file';
+}
+
+interface Written {
+  tasks: Task[];
+  variables: Variable[];
+  left: Left[];
+}
+
+/** Users and groups: those that are gone first, so that their numbers are free. */
+export function accountTasks({ before, after }: Pick<Change, 'before' | 'after'>): Written {
+  const [old, now] = [accountsOf(before), accountsOf(after)];
+  const written: Written = { tasks: [], variables: [], left: [] };
+  const uids = [...now.users.values()].map(({ uid }) => uid);
+  for (const { name } of old.users.values()) if (!now.users.has(name)) written.tasks.push(...absent('user', name));
+  for (const { name } of old.groups.values()) if (!now.groups.has(name)) written.tasks.push(...absent('group', name));
+  for (const group of now.groups.values()) {
+    if (old.groups.get(group.name)?.gid !== group.gid) addGroup(written, group, now.groups);
+  }
+  for (const user of now.users.values()) {
+    const was = old.users.get(user.name);
+    const isOther = was?.password !== user.password;
+    if (was === undefined || isOther || userDifference(was, user) !== null) addUser(written, user, uids, isOther);
+  }
+  return written;
+}
+
+function absent(kind: 'user' | 'group', name: string): Task[] {
+  if (!isAccountName(name)) return [];
+  return [task(`Remove the ${kind}`, name, kind, { name: literal(name), state: 'absent' })];
+}
+
+function addGroup({ tasks, left }: Written, { name, gid }: Group, all: ReadonlyMap<string, Group>): void {
+  if (!isAccountName(name)) {
+    left.push({ path: '/etc/group', why: `the group ${JSON.stringify(name)} has a name that groupadd does not take` });
+    return;
+  }
+  const isShared = [...all.values()].filter((other) => other.gid === gid).length > 1;
+  tasks.push(
+    task('Have the group', name, 'group', { name: literal(name), gid, ...(isShared && { non_unique: true }) }),
+  );
+}
+
+function addUser(written: Written, user: User, uids: readonly number[], isOther: boolean): void {
+  const { name, uid, gid, comment, home, shell, groups, password } = user;
+  if (!isAccountName(name)) {
+    const why = `the user ${JSON.stringify(name)} has a name that useradd does not take`;
+    written.left.push({ path: '/etc/passwd', why });
+    return;
+  }
+  const args = {
+    name: literal(name),
+    uid,
+    group: String(gid),
+    groups: groups.map(literal),
+    append: false,
+    comment: literal(comment),
+    home: literal(home),
+    shell: literal(shell),
+    create_home: false,
+    ...(uids.filter((other) => other === uid).length > 1 && { non_unique: true }),
+  };
+  const secret = isHash(password) ? variableOf(name) : null;
+  if (secret) written.variables.push({ name: secret, of: name, kind: 'password hash' });
+  const given = secret ? `{{ ${secret} }}` : literal(password ?? '!');
+  written.tasks.push(
+    task('Have the user', name, 'user', { ...args, ...(isOther && password !== null && { password: given }) }),
+  );
+}
+
+function variableOf(user: string): string {
+  return `mayfly_password_${user.toLowerCase().replace(/[^a-z0-9]/g, '_')}`;
+}

@@ -1,0 +1,74 @@
+import type { SystemTexts } from './change.ts';
+
+export interface User {
+  name: string;
+  uid: number;
+  gid: number;
+  comment: string;
+  home: string;
+  shell: string;
+  /** As /etc/shadow has it: a hash, or what no password matches; null: there is no entry. */
+  password: string | null;
+  /** Supplementary, sorted. */
+  groups: string[];
+}
+
+export interface Group {
+  name: string;
+  gid: number;
+  members: string[];
+}
+
+export interface Accounts {
+  users: Map<string, User>;
+  groups: Map<string, Group>;
+}
+
+/** As passwd(5), group(5) and shadow(5) have them; a line that makes no sense is left out. */
+export function accountsOf({ passwd, group, shadow }: Pick<SystemTexts, 'passwd' | 'group' | 'shadow'>): Accounts {
+  const passwords = new Map(linesOf(shadow, 9).map(([name = '', password = '']) => [name, password]));
+  const groups = new Map<string, Group>();
+  for (const [name = '', , gid = '', members = ''] of linesOf(group, 4)) {
+    if (!isNumber(gid)) continue;
+    groups.set(name, { name, gid: Number(gid), members: members.split(',').filter(Boolean).sort() });
+  }
+  const users = new Map<string, User>();
+  for (const [name = '', field = '', uid = '', gid = '', comment = '', home = '', shell = ''] of linesOf(passwd, 7)) {
+    if (!isNumber(uid) || !isNumber(gid)) continue;
+    const password = field === 'x' ? (passwords.get(name) ?? null) : field;
+    const of = [...groups.values()].filter(({ members }) => members.includes(name)).map((one) => one.name);
+    users.set(name, { name, uid: Number(uid), gid: Number(gid), comment, home, shell, password, groups: of.sort() });
+  }
+  return { users, groups };
+}
+
+/** A hash of a password, other than what none matches (`*`, `!`, `!!`, `!*`, empty). */
+export function isHash(password: string | null): boolean {
+  return password !== null && /[^*!]/.test(password);
+}
+
+/** Useradd's and groupadd's own grammar (NAME_REGEX of Debian's adduser, and `$` of Samba). */
+export function isAccountName(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$/.test(name);
+}
+
+/** What of two users differs; secrets are not said. */
+export function userDifference(one: User | undefined, other: User | undefined): string | null {
+  if (!one || !other) return one === other ? null : 'it is in one alone';
+  const differing = (['uid', 'gid', 'comment', 'home', 'shell'] as const).filter(
+    (field) => one[field] !== other[field],
+  );
+  const all: string[] = [...differing, ...(one.groups.join() === other.groups.join() ? [] : ['groups'])];
+  return all.length === 0 ? null : all.join(', ');
+}
+
+function linesOf(text: string, fields: number): string[][] {
+  return text
+    .split('\n')
+    .map((line) => line.split(':'))
+    .filter((parts) => parts.length === fields && parts[0] !== '');
+}
+
+function isNumber(text: string): boolean {
+  return /^\d{1,10}$/.test(text);
+}

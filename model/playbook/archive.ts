@@ -1,0 +1,29 @@
+import { type TarEntry, tarOf } from '../image/tar.ts';
+import type { WrittenPlaybook } from './write-playbook.ts';
+import { exampleOf } from './write-playbook.ts';
+
+/** tar(5): two blocks of zeros end an archive. Bytes. */
+const END = 1_024;
+
+/** A part of an archive: others can follow it. */
+export function partOf(files: readonly { name: string; bytes: Uint8Array }[]): Uint8Array {
+  const entries = files.map(
+    ({ name, bytes }): TarEntry => ({ path: name, type: 'file', mode: 0o644, bytes, link: null }),
+  );
+  return tarOf(entries).subarray(0, -END);
+}
+
+/** @param parts of {@link partOf} */
+export function archiveOf(parts: readonly Uint8Array[]): Uint8Array[] {
+  return [...parts, new Uint8Array(END)];
+}
+
+/** What of a playbook is a file. */
+export function filesOf({ text, files, variables }: Pick<WrittenPlaybook, 'text' | 'files' | 'variables'>) {
+  const encoder = new TextEncoder();
+  return [
+    { name: 'playbook.yml', bytes: encoder.encode(text) },
+    ...(variables.length > 0 ? [{ name: 'vars.example.yml', bytes: encoder.encode(exampleOf(variables)) }] : []),
+    ...files,
+  ];
+}

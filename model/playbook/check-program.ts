@@ -1,0 +1,84 @@
+import type { PlaybookRun, WrittenSummary } from './playbook.ts';
+import { Unsafe, yamlOf } from './yaml.ts';
+
+/** Where a playbook is tried: a folder that is Mayfly's in every guest, and is not compared. */
+export const CHECK_FOLDER = '/var/lib/mayfly/check';
+
+/** What Ansible says, one line of JSON a run: nothing of a guest can look like it. */
+const CALLBACK = `import json
+from ansible.plugins.callback import CallbackBase
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = 'stdout'
+    CALLBACK_NAME = 'mayfly'
+
+    def __init__(self):
+        super().__init__()
+        self.message = None
+        self.first = True
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        if self.message is None and not ignore_errors:
+            said = result._result.get('msg') or result._result.get('stderr') or 'it does not say why'
+            self.message = str(result._task.get_name())[:200] + ': ' + str(said)[:1000]
+
+    v2_runner_on_unreachable = v2_runner_on_failed
+
+    def v2_playbook_on_stats(self, stats):
+        of = stats.summarize('localhost')
+        failed = of['failures'] + of['unreachable']
+        print(json.dumps({'changed': of['changed'], 'failed': failed, 'message': self.message}), flush=True)
+`;
+
+/** Applies it, and once more: of the second run nothing is left to be changed. */
+const SCRIPT = `set -eu
+cd "$1"
+tar -xzf ansible.tar.gz
+rm ansible.tar.gz
+export LC_ALL=C.UTF-8 HOME="$1/home" ANSIBLE_HOME="$1/home" ANSIBLE_LOCAL_TEMP="$1/tmp" ANSIBLE_REMOTE_TEMP="$1/tmp"
+export ANSIBLE_CALLBACK_PLUGINS="$1/callback" ANSIBLE_STDOUT_CALLBACK=mayfly ANSIBLE_NOCOLOR=1
+export ANSIBLE_LOCALHOST_WARNING=False ANSIBLE_INVENTORY_UNPARSED_WARNING=False ANSIBLE_PIPELINING=True
+mkdir -p home tmp
+for run in 1 2; do
+  echo "run $run" >&2
+  ansible/python -m ansible playbook -i localhost, -c local -e ansible_python_interpreter="$1/ansible/python" \\
+    -e @vars.check.yml playbook.yml || exit 0
+done`;
+
+/** What the guest runs, as root. */
+export const CHECK_ARGV = ['/bin/sh', '-c', SCRIPT, 'mayfly-check', CHECK_FOLDER];
+
+/** Beside the playbook: what stands in for secrets, which are never in the fresh sandbox. */
+export function checkFiles(variables: WrittenSummary['variables']): { name: string; bytes: Uint8Array }[] {
+  const encoder = new TextEncoder();
+  const values = variables.map(({ name, kind }) => {
+    const value = kind === 'file' ? new Unsafe(`${CHECK_FOLDER}/placeholder`) : new Unsafe('*');
+    return `${name}: ${yamlOf(value)}`;
+  });
+  return [
+    { name: 'vars.check.yml', bytes: encoder.encode(['---', ...values, 'mayfly_is_tried: true', ''].join('\n')) },
+    { name: 'placeholder', bytes: encoder.encode('in the place of a secret\n') },
+    { name: 'callback/mayfly.py', bytes: encoder.encode(CALLBACK) },
+  ];
+}
+
+/** Of each run that came to its end. */
+export function runsIn(stdout: string): PlaybookRun[] {
+  return stdout.split('\n').flatMap((line) => {
+    const said = parsed(line);
+    if (typeof said?.changed !== 'number' || typeof said.failed !== 'number') return [];
+    const message = typeof said.message === 'string' ? said.message : null;
+    return [{ changed: said.changed, failed: said.failed, message }];
+  });
+}
+
+function parsed(line: string): { changed?: unknown; failed?: unknown; message?: unknown } | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' ? value : null;
+  } catch {
+    return null; // no line of ours
+  }
+}

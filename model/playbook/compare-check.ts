@@ -1,0 +1,75 @@
+import type { FileChange, GuestName } from '../files/file-change.ts';
+import { accountsOf, userDifference } from './accounts.ts';
+import { keyOf, type Left, type SystemTexts } from './change.ts';
+import { knownIn } from './packages.ts';
+
+interface Tried {
+  /** What had changed in the sandbox. */
+  wanted: ReadonlyMap<string, readonly FileChange[]>;
+  /** What differs between the sandbox and the fresh one, when the playbook was applied. */
+  remaining: ReadonlyMap<string, readonly FileChange[]>;
+  /** Of the fresh one before, of the sandbox, and of the fresh one behind it. */
+  texts: { fresh: SystemTexts; now: SystemTexts; applied: SystemTexts };
+  /** What was known not to be expressed, and files whose content is a variable. */
+  known: readonly Left[];
+  variables: readonly { name: string; of: string; kind: string }[];
+}
+
+export interface Outcome {
+  broughtAbout: number;
+  paths: number;
+  left: Left[];
+  beyond: GuestName[];
+}
+
+/** What a playbook has brought about, and all that it has not. */
+export function compareCheck({ wanted, remaining, texts, known, variables }: Tried): Outcome {
+  const whys = new Map(known.map(({ path, why }) => [keyOf(path), why]));
+  for (const { name, of, kind } of variables) if (kind === 'file') whys.set(of, `its content is the variable ${name}`);
+  const left: Left[] = [];
+  for (const [key, changes] of wanted) {
+    const rest = remaining.get(key);
+    const [first] = changes;
+    if (rest && first) left.push({ path: first.path, why: whys.get(key) ?? differenceOf(rest) });
+  }
+  const beyond = [...remaining].flatMap(([key, [first]]) => (wanted.has(key) || !first ? [] : [first.path]));
+  const broughtAbout = wanted.size - left.length;
+  return { broughtAbout, paths: wanted.size, left: [...left, ...ofPackages(texts), ...ofAccounts(texts)], beyond };
+}
+
+/** Seen from the sandbox to the fresh one. */
+function differenceOf(changes: readonly FileChange[]): string {
+  const said = { added: 'it is still there', removed: 'it is not there', changed: 'it differs', renamed: 'it differs' };
+  return changes
+    .map(({ change, what }) => (what.length > 0 ? `${said[change]}: ${what.join(', ')}` : said[change]))
+    .join('; ');
+}
+
+function ofPackages({ fresh, now, applied }: Tried['texts']): Left[] {
+  const [before, wanted, found] = [knownIn(fresh).packages, knownIn(now).packages, knownIn(applied).packages];
+  const names = new Set([...before.keys(), ...wanted.keys(), ...found.keys()]);
+  return [...names].flatMap((name) => {
+    const [want, have] = [wanted.get(name), found.get(name)];
+    const path = '/var/lib/dpkg/status';
+    if (want?.version !== have?.version) {
+      return [{ path, why: `the package ${name} is ${have?.version ?? 'not there'}, not ${want?.version ?? 'gone'}` }];
+    }
+    if (want?.isAuto === have?.isAuto) return [];
+    return [{ path, why: `the package ${name} is marked as installed ${have?.isAuto ? 'automatically' : 'manually'}` }];
+  });
+}
+
+function ofAccounts({ now, applied }: Tried['texts']): Left[] {
+  const [want, have] = [accountsOf(now), accountsOf(applied)];
+  const users = [...new Set([...want.users.keys(), ...have.users.keys()])].flatMap((name) => {
+    const difference = userDifference(want.users.get(name), have.users.get(name));
+    return difference === null
+      ? []
+      : [{ path: '/etc/passwd', why: `the user ${JSON.stringify(name)} differs: ${difference}` }];
+  });
+  const groups = [...new Set([...want.groups.keys(), ...have.groups.keys()])].flatMap((name) => {
+    if (want.groups.get(name)?.gid === have.groups.get(name)?.gid) return [];
+    return [{ path: '/etc/group', why: `the group ${JSON.stringify(name)} differs` }];
+  });
+  return [...users, ...groups];
+}

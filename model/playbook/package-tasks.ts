@@ -1,0 +1,90 @@
+import type { Change, Left } from './change.ts';
+import { isPackage, type Package, packageChange } from './packages.ts';
+import { type Task, task } from './tasks.ts';
+
+export interface PackageTasks {
+  tasks: Task[];
+  /** Of what is brought about, for people. */
+  said: { name: string; version: string | null; change: 'installed' | 'changed' | 'removed' | 'purged' }[];
+  left: Left[];
+}
+
+/** Packages as dpkg had them: the very versions, nothing else beside them. */
+export function packageTasks({ before, after, foreign }: Change): PackageTasks {
+  const { installed, changed, removed, marked } = packageChange(before, after);
+  const wanted = [...installed, ...changed];
+  const left = wanted.flatMap((one) => leftOf(one, foreign));
+  const had = wanted.filter((one) => isPackage(one) && !foreign.has(one.name));
+  const gone = (isPurge: boolean) =>
+    removed.filter((one) => one.purge === isPurge && isPackage(one)).map(({ name }) => name);
+  const automatic = [...had, ...marked.filter(isPackage)].filter(({ isAuto }) => isAuto).map(({ name }) => name);
+  const manual = marked.filter((one) => isPackage(one) && !one.isAuto).map(({ name }) => name);
+  const tasks = [
+    ...absent('Remove packages', gone(false), false),
+    ...absent('Purge packages', gone(true), true),
+    ...(had.length === 0 ? [] : [present(had)]),
+    ...mark('auto', automatic),
+    ...mark('manual', manual),
+  ];
+  return {
+    tasks,
+    said: [
+      ...installed.map(({ name, version }) => ({ name, version, change: 'installed' as const })),
+      ...changed.map(({ name, version }) => ({ name, version, change: 'changed' as const })),
+      ...removed.map(({ name, purge }) => ({
+        name,
+        version: null,
+        change: purge ? ('purged' as const) : ('removed' as const),
+      })),
+    ],
+    left,
+  };
+}
+
+function leftOf(one: Package, foreign: ReadonlySet<string>): Left[] {
+  const path = '/var/lib/dpkg/status';
+  if (!isPackage(one))
+    return [{ path, why: `the package ${JSON.stringify(one.name)} has a name or version that dpkg does not take` }];
+  if (!foreign.has(one.name)) return [];
+  return [
+    {
+      path,
+      why: `the package ${one.name} ${one.version} is in no repository that this machine knows: its file was installed by hand`,
+    },
+  ];
+}
+
+function present(packages: readonly Package[]): Task {
+  const args = {
+    name: packages.map(({ name, version }) => `${name}=${version}`),
+    state: 'present',
+    install_recommends: false,
+    allow_downgrade: true,
+    update_cache: true,
+  };
+  return task('Install', packages.length === 1 ? 'a package' : `${packages.length} packages`, 'apt', args);
+}
+
+function absent(what: string, names: readonly string[], purge: boolean): Task[] {
+  if (names.length === 0) return [];
+  return [task(what, 'that are no more', 'apt', { name: names, state: 'absent', ...(purge && { purge }) })];
+}
+
+/** Which of them apt may take away again when nothing needs them. */
+function mark(as: 'auto' | 'manual', names: readonly string[]): Task[] {
+  if (names.length === 0) return [];
+  const result = `mayfly_marked_${as}`;
+  const said = as === 'auto' ? 'automatically' : 'manually';
+  return [
+    task(
+      'Say which packages were installed',
+      said,
+      'command',
+      { argv: ['apt-mark', as, ...names] },
+      {
+        register: result,
+        changed_when: `${result}.stdout is search('(?m)^[^ ]+ set to ${said}')`,
+      },
+    ),
+  ];
+}

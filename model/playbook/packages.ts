@@ -1,0 +1,97 @@
+import type { SystemTexts } from './change.ts';
+
+export interface Package {
+  /** With its architecture where it is another's: `libc6:i386`. */
+  name: string;
+  version: string;
+  /** Nobody asked for it: it came because another needs it. */
+  isAuto: boolean;
+  /** MD5 by path. */
+  conffiles: Map<string, string>;
+}
+
+/** `purge`: its configuration is gone as well. */
+export interface PackageChange {
+  installed: Package[];
+  /** Another version than before. */
+  changed: Package[];
+  removed: { name: string; purge: boolean }[];
+  /** Installed before and after, and marked otherwise. */
+  marked: Package[];
+}
+
+interface Known {
+  packages: Map<string, Package>;
+  /** Removed, and their configuration is still there. */
+  configured: Set<string>;
+}
+
+/** By dpkg's own record. */
+export function packageChange(before: SystemTexts, after: SystemTexts): PackageChange {
+  const [old, now] = [knownIn(before), knownIn(after)];
+  const all = [...now.packages.values()];
+  const removed = [...old.packages.keys()].filter((name) => !now.packages.has(name));
+  const purged = [...old.configured].filter((name) => !now.packages.has(name) && !now.configured.has(name));
+  return {
+    installed: all.filter(({ name }) => !old.packages.has(name)),
+    changed: all.filter(({ name, version }) => (old.packages.get(name)?.version ?? version) !== version),
+    removed: [...removed, ...purged].map((name) => ({ name, purge: !now.configured.has(name) })),
+    marked: all.filter(({ name, isAuto }) => (old.packages.get(name)?.isAuto ?? isAuto) !== isAuto),
+  };
+}
+
+export function knownIn({ status, extended }: Pick<SystemTexts, 'status' | 'extended'>): Known {
+  const native = paragraphsOf(status).find(({ Package: name }) => name === 'dpkg')?.['Architecture'];
+  const idOf = ({ Package: name = '', Architecture: of }: Record<string, string>) =>
+    of === undefined || of === 'all' || of === native ? name : `${name}:${of}`;
+  const automatic = new Set(
+    paragraphsOf(extended)
+      .filter((one) => one['Auto-Installed'] === '1')
+      .map(idOf),
+  );
+  const known: Known = { packages: new Map(), configured: new Set() };
+  for (const one of paragraphsOf(status)) {
+    const name = idOf(one);
+    const state = one['Status']?.split(' ')[2];
+    if (state === 'config-files') known.configured.add(name);
+    if (state !== 'installed') continue;
+    const conffiles = new Map(
+      (one['Conffiles'] ?? '').split('\n').flatMap((line) => {
+        const [path = '', md5 = ''] = line.trim().split(' ');
+        return path.startsWith('/') ? [[path, md5] as const] : [];
+      }),
+    );
+    known.packages.set(name, { name, version: one['Version'] ?? '', isAuto: automatic.has(name), conffiles });
+  }
+  return known;
+}
+
+/** deb-control(5): fields of a paragraph, with the lines that continue them. */
+export function paragraphsOf(text: string): Record<string, string>[] {
+  return text.split(/\n{2,}/).flatMap((paragraph) => {
+    const fields: Record<string, string> = Object.create(null);
+    let last = '';
+    for (const line of paragraph.split('\n')) {
+      if (/^[ \t]/.test(line)) fields[last] = `${fields[last] ?? ''}\n${line}`;
+      else {
+        const colon = line.indexOf(':');
+        last = line.slice(0, Math.max(colon, 0));
+        if (colon > 0) fields[last] = line.slice(colon + 1).trim();
+      }
+    }
+    return fields['Package'] === undefined ? [] : [fields];
+  });
+}
+
+/** deb-control(5) and deb-version(7): what is put on a command line looks like nothing else. */
+export function isPackage({ name, version }: { name: string; version?: string }): boolean {
+  return (
+    /^[a-z0-9][a-z0-9+.-]{1,127}(?::[a-z0-9-]{1,32})?$/.test(name) &&
+    (version === undefined || /^[0-9][A-Za-z0-9.+:~-]{0,127}$/.test(version))
+  );
+}
+
+/** The root's folders that are links into /usr since Debian 12: dpkg's lists have the old names. */
+export function mergedPath(path: string): string {
+  return /^\/(?:bin|sbin|lib(?:32|64|x32)?)\//.test(path) ? `/usr${path}` : path;
+}

@@ -1,0 +1,83 @@
+import { accountTasks, type Variable } from './account-tasks.ts';
+import type { Change, Left } from './change.ts';
+import { fileTasks, RELOAD } from './file-tasks.ts';
+import { type PackageTasks, packageTasks } from './package-tasks.ts';
+import type { Task } from './tasks.ts';
+import { commentOf, Unsafe, type Value, yamlOf } from './yaml.ts';
+
+export interface WrittenPlaybook {
+  /** playbook.yml */
+  text: string;
+  /** Beside it, byte for byte. */
+  files: { name: string; bytes: Uint8Array }[];
+  variables: Variable[];
+  packages: PackageTasks['said'];
+  /** What it does not bring about, as far as that is known before it is tried. */
+  left: Left[];
+  tasks: number;
+}
+
+/**
+ * A change as a playbook of `ansible.builtin` alone. Nothing of what it is written of is taken for a template, or for YAML.
+ * Pure: the same change is the same playbook.
+ */
+export function writePlaybook(change: Change): WrittenPlaybook {
+  const accounts = accountTasks(change);
+  const packages = packageTasks(change);
+  const files = fileTasks(change);
+  const tasks = [...accounts.tasks, ...files.first, ...packages.tasks, ...files.last];
+  const variables = [...accounts.variables, ...files.variables];
+  return {
+    text: textOf(change, tasks, variables),
+    files: files.files,
+    variables,
+    packages: packages.said,
+    left: [...accounts.left, ...packages.left, ...files.left],
+    tasks: tasks.length,
+  };
+}
+
+function textOf(change: Change, tasks: readonly Task[], variables: readonly Variable[]): string {
+  const reload: Value = [
+    {
+      name: RELOAD,
+      'ansible.builtin.systemd_service': { daemon_reload: true },
+    },
+  ];
+  const isNotified = tasks.some(({ notify }) => notify === RELOAD);
+  const play: Value = [
+    {
+      name: `What changed in ${change.sandboxId}`,
+      hosts: 'all',
+      gather_facts: false,
+      become: true,
+      ...(tasks.length > 0 && { tasks }),
+      ...(isNotified && { handlers: reload }),
+    },
+  ];
+  return `${[...headOf(change, variables), '---'].join('\n')}${yamlOf(play)}\n`;
+}
+
+function headOf({ sandboxId, base, commands }: Change, variables: readonly Variable[]): string[] {
+  const needed = variables.map(({ name, of, kind }) =>
+    commentOf(`  ${name}: ${kind === 'file' ? 'path of a file with the content' : kind} of ${of}`),
+  );
+  return [
+    commentOf(
+      `What makes of ${base} what ${sandboxId} is. Written by Mayfly; report.md says what it does not bring about.`,
+    ),
+    ...(needed.length > 0 ? [commentOf('It needs these variables (vars.example.yml):'), ...needed] : []),
+    ...(commands.length > 0
+      ? [commentOf('The commands that led there:'), ...commands.map((one) => commentOf(`  $ ${one}`))]
+      : []),
+  ];
+}
+
+/** vars.example.yml */
+export function exampleOf(variables: readonly Variable[]): string {
+  const lines = variables.flatMap(({ name, of, kind }) => {
+    const value = kind === 'file' ? new Unsafe(`/path/to/${name}`) : new Unsafe('*');
+    return [commentOf(`${kind} of ${of}`), `${name}: ${yamlOf(value)}`];
+  });
+  return ['---', ...lines, ''].join('\n');
+}

@@ -1,0 +1,65 @@
+/** Text that a guest has chosen: Ansible is told not to look for templates in it. */
+export class Unsafe {
+  constructor(readonly text: string) {}
+}
+
+export type Value = string | number | boolean | Unsafe | readonly Value[] | { readonly [name: string]: Value };
+
+/** Characters of one line of a long text; `ansible-lint` allows 160 in all. */
+const LINE = 96;
+
+/**
+ * A document of YAML 1.2 that is ASCII, whatever is in it: texts in double quotes, with escapes for all else, so that no
+ * character of a text ends a line, or is one that YAML does not have.
+ */
+export function yamlOf(value: Value, indent = 0): string {
+  const margin = ' '.repeat(indent);
+  if (value instanceof Unsafe) return `!unsafe ${quoted(value.text, indent)}`;
+  if (typeof value === 'string') return quoted(value, indent);
+  if (typeof value !== 'object') return String(value);
+  if (isList(value)) {
+    if (value.length === 0) return '[]';
+    return value.map((each) => `\n${margin}- ${yamlOf(each, indent + 2).trimStart()}`).join('');
+  }
+  const fields = Object.entries(value);
+  if (fields.length === 0) return '{}';
+  return fields.map(([name, each]) => `\n${margin}${name}:${after(yamlOf(each, indent + 2))}`).join('');
+}
+
+function after(text: string): string {
+  return text.startsWith('\n') ? text : ` ${text}`;
+}
+
+function isList(value: Value): value is readonly Value[] {
+  return Array.isArray(value);
+}
+
+/** A backslash at the end of a line joins it with the next, from the first character that is no blank (YAML 1.2, 7.3.1). */
+function quoted(text: string, indent: number): string {
+  const pieces: string[] = [];
+  let line = '';
+  for (const char of text) {
+    if (line.length >= LINE) {
+      pieces.push(line);
+      line = '';
+    }
+    const next = escaped(char);
+    line += line === '' && pieces.length > 0 && next === ' ' ? '\\ ' : next;
+  }
+  return `"${[...pieces, line].join(`\\\n${' '.repeat(indent + 2)}`)}"`;
+}
+
+const NAMED: Record<string, string> = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\t': '\\t', '\r': '\\r' };
+
+function escaped(char: string): string {
+  if (char in NAMED) return NAMED[char] ?? char;
+  const code = char.codePointAt(0) ?? 0;
+  if (code >= 0x20 && code < 0x7f) return char;
+  return code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+}
+
+/** A comment is one line, whatever is in it. */
+export function commentOf(text: string): string {
+  const [line = ''] = [[...text].map(escaped).join('')];
+  return line.length > 140 ? `# ${line.slice(0, 137)}...` : `# ${line}`.trimEnd();
+}

@@ -1,0 +1,89 @@
+import type { Connection, Model, Schema } from 'mongoose';
+import { MayflyError } from '../../model/errors.ts';
+import { isPlaybookId } from '../../model/ids.ts';
+import { PLAYBOOK_STATES, type PlaybookRecord } from '../../model/playbook/playbook.ts';
+import { isDuplicateKey, reaching } from '../mongo/failure.ts';
+import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+
+type PlaybookDocument = Omit<PlaybookRecord, 'id'> & { _id: string };
+
+/** The playbooks of sandboxes, one document each, `_id` = playbook id. */
+export class Playbooks {
+  readonly #model: Model<PlaybookDocument>;
+  readonly #fields: SealedFields;
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('playbooks');
+    this.#model = connection.model<PlaybookDocument>('Playbook', playbookSchema(), 'playbooks');
+  }
+
+  /** Writes one down, unless it is there. */
+  async create({ id, ...rest }: PlaybookRecord): Promise<void> {
+    checkId(id);
+    const document = { ...this.#fields.sealed(id, rest), _id: id };
+    try {
+      await reaching('record a playbook', () => this.#model.create(document));
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+
+  /** @throws MayflyError invalid_id */
+  async get(id: string): Promise<PlaybookRecord | null> {
+    checkId(id);
+    const found = await reaching('read a playbook', () => this.#model.findById(id).lean<PlaybookDocument>());
+    return found && this.#record(found);
+  }
+
+  /** The latest of a project. */
+  async latest(project: string, limit: number): Promise<PlaybookRecord[]> {
+    const found = await reaching('read the playbooks of a project', () =>
+      this.#model
+        .find({ project: String(project) })
+        .sort({ createdAt: -1, _id: -1 })
+        .limit(limit)
+        .lean<PlaybookDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
+  /** Sets the given fields. @throws MayflyError playbook_not_found */
+  async update(id: string, changes: Partial<Omit<PlaybookRecord, 'id'>>): Promise<void> {
+    checkId(id);
+    const { matchedCount } = await reaching('change a playbook', () =>
+      this.#model.updateOne({ _id: id }, { $set: this.#fields.sealed(id, changes) }, { runValidators: true }),
+    );
+    if (matchedCount === 0) throw new MayflyError('playbook_not_found', `There is no playbook ${id} in the store.`);
+  }
+
+  #record(document: PlaybookDocument): PlaybookRecord {
+    const { _id, ...rest } = this.#fields.opened(document);
+    return { id: _id, ...rest };
+  }
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || !isPlaybookId(id)) throw new MayflyError('invalid_id', 'That is not a playbook id.');
+}
+
+function playbookSchema(): Schema<PlaybookDocument> {
+  return strictSchema<PlaybookDocument>({
+    _id: NAME,
+    project: NAME,
+    sandboxId: NAME,
+    state: { type: String, required: true, enum: PLAYBOOK_STATES },
+    base: SEALED,
+    checkerId: NAME,
+    written: SEALED,
+    check: SEALED,
+    unchecked: SEALED,
+    failure: SEALED,
+    waitingFor: SEALED,
+    createdBy: { type: actorPart(), required: true },
+    createdAt: NAME,
+    endedAt: NULLABLE_TEXT,
+    updatedAt: NAME,
+  });
+}

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { Playbook, WritePlaybook } from '../../client/playbooks.ts';
+import { tarEntries } from '../../model/image/tar.ts';
+import { isPlaybookOver } from '../../model/playbook/playbook.ts';
+import type { TestDoor } from './door.ts';
+import type { MayflyCase } from './mayfly-case.ts';
+import { HANGS_AFTER_MS } from './test-timeouts.ts';
+
+/** The playbooks of one test. */
+export class TestPlaybooks {
+  constructor(
+    private readonly mayfly: MayflyCase,
+    private readonly door: TestDoor,
+  ) {}
+
+  async begin(sandboxId: string, wish: WritePlaybook = {}): Promise<Playbook> {
+    const response = await this.door.call('POST', `/v1/sandboxes/${sandboxId}/playbook`, wish);
+    const playbook = (await response.json()) as Playbook;
+    expect({ status: response.status, playbook }).toMatchObject({ status: 202 });
+    this.mayfly.own(playbook.checkerId);
+    return playbook;
+  }
+
+  async get(id: string): Promise<Playbook> {
+    return (await (await this.door.call('GET', `/v1/playbooks/${id}`)).json()) as Playbook;
+  }
+
+  /** The store notifies nobody. */
+  async until(id: string, wish: (playbook: Playbook) => boolean): Promise<Playbook> {
+    for (const deadline = Date.now() + HANGS_AFTER_MS; ; await sleep(50)) {
+      const playbook = await this.get(id);
+      if (wish(playbook)) return playbook;
+      if (Date.now() > deadline || isPlaybookOver(playbook.state))
+        throw new Error(`never came: ${JSON.stringify(playbook)}`);
+    }
+  }
+
+  over({ id }: Playbook): Promise<Playbook> {
+    return this.until(id, ({ state }) => isPlaybookOver(state));
+  }
+
+  async write(sandboxId: string, wish: WritePlaybook = {}): Promise<Playbook> {
+    return this.over(await this.begin(sandboxId, wish));
+  }
+
+  async files({ id }: Playbook): Promise<Record<string, Buffer>> {
+    const response = await this.door.call('GET', `/v1/playbooks/${id}/archive`);
+    const entries = tarEntries(new Uint8Array(await response.arrayBuffer()));
+    return Object.fromEntries(entries.map(({ path, bytes }) => [path, Buffer.from(bytes)]));
+  }
+}

@@ -1,0 +1,66 @@
+import {
+  CancellationScope,
+  type ChildWorkflowHandle,
+  log,
+  ParentClosePolicy,
+  proxyActivities,
+  startChild,
+} from '@temporalio/workflow';
+import type { ControlActivities } from '../../activities/control.ts';
+import type { PlaybookSnapshot } from '../../model/playbook/playbook-saga.ts';
+import {
+  EPHEMERAL_SNAPSHOT_WORKFLOW,
+  ephemeralSnapshotWorkflowIdOf,
+  RELEASED,
+} from '../../model/snapshots/snapshot.ts';
+import { refusal } from '../saga/failure.ts';
+import type { ephemeralSnapshot } from '../snapshot/ephemeral-snapshot.ts';
+import type { PlaybookLife } from './playbook-life.ts';
+
+const { takePlaybookSnapshot } = proxyActivities<ControlActivities>({
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumInterval: '5s', maximumAttempts: 10 },
+});
+/** Longer than a playbook: who takes them away has been told by then. Milliseconds. */
+const LONGEST_MS = 14_400_000;
+
+/** The snapshots that a playbook compares: each has a workflow of its own, begun before it is taken, that takes it away. */
+export class PassingSnapshots {
+  readonly #keepers: ChildWorkflowHandle<typeof ephemeralSnapshot>[] = [];
+
+  constructor(private readonly life: PlaybookLife) {}
+
+  /** @throws ApplicationFailure snapshot_failed, sandbox_busy and its kin; no_host: it is on another than the sandbox */
+  async take(which: PlaybookSnapshot, sandboxId: string): Promise<string> {
+    const { snapshots, host, actor } = this.life.input;
+    const snapshotId = snapshots[which];
+    await this.life.step('takeSnapshot', async () => {
+      const keeper = await CancellationScope.nonCancellable(() =>
+        startChild<typeof ephemeralSnapshot>(EPHEMERAL_SNAPSHOT_WORKFLOW, {
+          workflowId: ephemeralSnapshotWorkflowIdOf(snapshotId),
+          args: [{ snapshotId, ...host, actor, withinMs: LONGEST_MS }],
+          parentClosePolicy: ParentClosePolicy.ABANDON,
+          staticSummary: `${snapshotId} of ${sandboxId}, for a playbook`,
+        }),
+      );
+      this.#keepers.push(keeper);
+      const { hostId } = await takePlaybookSnapshot({ sandboxId, snapshotId, actor });
+      if (hostId !== host.hostId)
+        throw refusal('no_host', `${sandboxId} is on ${hostId}: only ${host.hostId} can compare it.`);
+    });
+    return snapshotId;
+  }
+
+  /** Returns when they are gone. */
+  async release(): Promise<void> {
+    for (const keeper of this.#keepers.splice(0)) {
+      try {
+        await keeper.signal<[]>(RELEASED);
+        await keeper.result();
+      } catch (error) {
+        log.info('a snapshot of a playbook went by itself', { why: String(error) });
+      }
+    }
+  }
+}

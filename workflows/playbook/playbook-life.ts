@@ -1,0 +1,22 @@
+import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
+import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
+import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import { controlUntilDone } from '../saga/control.ts';
+import { now } from '../saga/now.ts';
+import { TaskLife } from '../source/task-life.ts';
+
+/** One playbook, as its workflow knows it. All writes of its record go through here. */
+export class PlaybookLife extends TaskLife {
+  constructor(readonly input: PlaybookInput) {
+    super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+  }
+
+  /** Changes the record; also when the workflow is being cancelled. */
+  async recordChange(changes: Partial<PlaybookRecord>): Promise<void> {
+    setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
+    const { playbookId } = this.input;
+    const change = { playbookId, changes: { ...changes, updatedAt: now() } };
+    await CancellationScope.nonCancellable(() => controlUntilDone.rememberPlaybook(change));
+  }
+}

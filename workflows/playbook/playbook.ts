@@ -1,0 +1,134 @@
+import {
+  CancellationScope,
+  defineSignal,
+  executeChild,
+  isCancellation,
+  ParentClosePolicy,
+  setHandler,
+} from '@temporalio/workflow';
+import type { PlaybookState } from '../../model/playbook/playbook.ts';
+import { CANCEL_PLAYBOOK, type PlaybookInput } from '../../model/playbook/playbook-saga.ts';
+import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { control } from '../saga/control.ts';
+import { failureOf } from '../saga/failure.ts';
+import { now } from '../saga/now.ts';
+import { saga } from '../saga/saga.ts';
+import { taskSteps } from '../source/task-life.ts';
+import { TaskSandbox } from '../source/task-sandbox.ts';
+import { PassingSnapshots } from './passing-snapshots.ts';
+import { PlaybookLife } from './playbook-life.ts';
+
+const cancel = defineSignal<[Actor]>(CANCEL_PLAYBOOK);
+
+/** All of it together. */
+const LONGEST = '3h';
+/** A comparison has two minutes; reading, writing and copying into a guest have the rest. */
+const STEP = {
+  startToCloseTimeout: '20m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '5s', maximumAttempts: 5 },
+} as const;
+
+/** How a playbook ended, which was written. */
+type Checked = { state: 'checked' | 'unchecked'; unchecked: string | null };
+
+/**
+ * From what changed in a sandbox to a playbook that is known to bring it about:
+ *
+ *   snapshot of the sandbox → a fresh one of the same base → snapshot of that → written of what differs →
+ *   put into the fresh one and run, twice → snapshot → compared with the first
+ *
+ * However it ends, the fresh sandbox is destroyed with its proof, and the snapshots go.
+ */
+export async function playbook(input: PlaybookInput): Promise<void> {
+  const life = new PlaybookLife(input);
+  const making = new CancellationScope();
+  let isCancelled = false;
+  setHandler(cancel, () => {
+    isCancelled = true;
+    making.cancel();
+  });
+  try {
+    const checked = await making.run(() => CancellationScope.withTimeout(LONGEST, () => make(life)));
+    await life.recordChange({ ...checked, waitingFor: null, endedAt: now() });
+  } catch (error) {
+    const { step, code, message } = failureOf(error, life.failedStep);
+    const isLate = isCancellation(error) && !isCancelled;
+    const said = isLate ? `it took longer than ${LONGEST}` : `${step}: ${message}`;
+    const failure = isCancelled ? null : { code: isLate ? ('step_timeout' as const) : code, message: said };
+    const state: PlaybookState = isCancelled ? 'cancelled' : 'failed';
+    await life.recordChange({ state, failure, waitingFor: null, endedAt: now() });
+  }
+}
+
+/** Its sandbox and snapshots are gone when it returns, and when it throws. */
+function make(life: PlaybookLife): Promise<Checked> {
+  const { sandboxId, checker: input } = life.input;
+  const checker = new TaskSandbox(input, 'playbook_failed');
+  const snapshots = new PassingSnapshots(life);
+  const destroyChecker = () => life.retryUntilDone('destroyChecker', () => checker.destroy());
+  return saga(async (undo) => {
+    undo('takeSnapshots', () => snapshots.release());
+    const before = await snapshots.take('now', sandboxId);
+    undo('startChecker', destroyChecker);
+    await life.step('startChecker', () => checker.start());
+    const fresh = await snapshots.take('fresh', input.id);
+    await write(life, fresh, before);
+    const checked = await check(life, snapshots, { fresh, now: before });
+    await destroyChecker();
+    await snapshots.release();
+    return checked;
+  });
+}
+
+function stepsOf(life: PlaybookLife) {
+  const { host, playbookId } = life.input;
+  const { step } = taskSteps(life, host, { step: STEP, undo: STEP, summary: playbookId });
+  return {
+    step,
+    target: { sandboxId: playbookId, generation: life.generation, playbookId, describedId: life.input.sandboxId },
+  };
+}
+
+async function write(life: PlaybookLife, before: string, after: string): Promise<void> {
+  await life.recordChange({ state: 'writing' });
+  const { step, target } = stepsOf(life);
+  const { since, base } = life.input;
+  const written = await step.writePlaybook({ ...target, since, base, before, after });
+  await life.recordChange({ written, state: 'checking' });
+}
+
+async function check(
+  life: PlaybookLife,
+  snapshots: PassingSnapshots,
+  compared: { fresh: string; now: string },
+): Promise<Checked> {
+  const { playbookId, checker, actor } = life.input;
+  const checkerId = checker.id;
+  const { step, target } = stepsOf(life);
+  const unchecked = async (why: string): Promise<Checked> => {
+    await step.explainPlaybook({ ...target, why });
+    return { state: 'unchecked', unchecked: why };
+  };
+  const { ansible } = await step.placePlaybook({ ...target, checkerId });
+  if (ansible === null) {
+    return unchecked('Ansible is not on its host: `npm run setup -- --only ansible` makes it there');
+  }
+  const begun = await life.step('runAnsible', () => control.beginPlaybookCheck({ playbookId, checkerId, actor }));
+  await life.step('runAnsible', () =>
+    executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
+      workflowId: commandWorkflowIdOf(begun.commandId),
+      args: [begun],
+      cancellationType: 'ABANDON',
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      staticSummary: `${playbookId} in ${checkerId}`,
+    }),
+  );
+  const { runs, why } = await control.playbookRuns({ playbookId });
+  if (why !== null) return unchecked(why);
+  const applied = await snapshots.take('applied', checkerId);
+  const found = await step.comparePlaybook({ ...target, ...compared, applied, ansible, runs });
+  await life.recordChange({ check: found });
+  return { state: 'checked', unchecked: null };
+}
