@@ -1,5 +1,4 @@
 import type { z } from '@hono/zod-openapi';
-import { MayflyError } from '../../model/errors.ts';
 import type { desktopAction } from './desktop-schemas.ts';
 import { chordOf, KEY } from './keysyms.ts';
 import type { Screen } from './rfb/screen.ts';
@@ -11,13 +10,16 @@ const BUTTON = { left: 1, middle: 2, right: 4 } as const;
 const WHEEL = { up: 8, down: 16, left: 32, right: 64 } as const;
 /** Places between the ends of a drag: programs look at the way, not only at its end. */
 const DRAG_PARTS = 10;
-/** What every keyboard has a key for: an X server gives other characters keys of their own, and runs out of those. */
-const ON_KEYS = /^[ -~]*$/;
+/** What every keyboard has keys for, anything else, and again what every keyboard has keys for. */
+const PARTS = /^([\t\n\r -~]*)(.*?)([\t\n\r -~]*)$/s;
 /** Keys between two looks whether the server still does what it is told. */
 const KEYS_AT_ONCE = 200;
 
+/** Makes a text what was copied. */
+export type Copy = (text: string) => Promise<void>;
+
 /** Does one thing on a screen; when it returns, the X server has done it. What programs make of it takes its time. */
-export async function act(screen: Screen, action: DesktopAction): Promise<void> {
+export async function act(screen: Screen, action: DesktopAction, copy: Copy): Promise<void> {
   switch (action.action) {
     case 'move':
       screen.point(action.x, action.y, 0);
@@ -35,7 +37,7 @@ export async function act(screen: Screen, action: DesktopAction): Promise<void> 
       press(screen, chordOf(action.keys) ?? []);
       break;
     case 'type':
-      await type(screen, action.text);
+      await type(screen, action.text, copy);
   }
   await screen.settled();
 }
@@ -76,32 +78,29 @@ function press(screen: Screen, keys: readonly number[]): void {
 }
 
 /**
- * Types a text: ends of lines and tabs are keys, and so is what a keyboard has. Any other line is pasted, since an X server
- * has few keys to spare for characters, and drops what is typed when they are out.
- * @throws MayflyError desktop_unheard when no program asks for what is pasted
+ * Types a text: ends of lines and tabs are keys, and so is what a keyboard has. What is from the first other character to the
+ * last is pasted, since an X server has few keys to spare for characters, and drops what is typed when they are out; at once,
+ * since a program that has not fetched one text yet would get the next one in its place.
  */
-async function type(screen: Screen, text: string): Promise<void> {
-  for (const part of text.replaceAll('\r\n', '\n').split(/([\n\t])/)) {
-    if (part === '\n') press(screen, [KEY.enter]);
-    else if (part === '\t') press(screen, [KEY.tab]);
-    else if (ON_KEYS.test(part)) await typeKeys(screen, part);
-    else await paste(screen, part);
+async function type(screen: Screen, text: string, copy: Copy): Promise<void> {
+  const [, before = '', other = '', after = ''] = PARTS.exec(text.replaceAll('\r\n', '\n')) ?? [];
+  await typeKeys(screen, before);
+  if (other !== '') {
+    await copy(other);
+    // In a terminal Ctrl and V mean something else.
+    press(screen, [KEY.shift, KEY.insert]);
   }
+  await typeKeys(screen, after);
 }
 
 async function typeKeys(screen: Screen, text: string): Promise<void> {
   for (let at = 0; at < text.length; at += KEYS_AT_ONCE) {
-    for (const character of text.slice(at, at + KEYS_AT_ONCE)) press(screen, [character.charCodeAt(0)]);
+    for (const character of text.slice(at, at + KEYS_AT_ONCE)) press(screen, [keyOf(character)]);
     if (at > 0) await screen.settled();
   }
 }
 
-async function paste(screen: Screen, text: string): Promise<void> {
-  // Shift and Insert: in a terminal Ctrl and V mean something else.
-  const isTaken = await screen.offer(text, () => press(screen, [KEY.shift, KEY.insert]));
-  if (isTaken) return;
-  throw new MayflyError(
-    'desktop_unheard',
-    'What is typed has characters that are pasted, and no program asked for them.',
-  );
+function keyOf(character: string): number {
+  if (character === '\t') return KEY.tab;
+  return character === '\n' || character === '\r' ? KEY.enter : character.charCodeAt(0);
 }

@@ -7,11 +7,15 @@ import { answerOnce, freeRequest } from '../http/idempotency.ts';
 import { sandboxOfPath } from '../resources/require-sandbox.ts';
 import { act, type DesktopAction } from './act.ts';
 import { beginAccess } from './desktop-access.ts';
-import type { Screens } from './open-screen.ts';
+import { connected, DESKTOP_PORTS, type Place, type Screens } from './open-screen.ts';
+import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
+
+/** What images/root.desktop's `paste` says when programs can have a text. */
+const COPIED = 'taken\n';
 
 /**
  * POST …/desktop/actions: once, however often it is sent with the same Idempotency-Key.
- * @throws MayflyError policy_denied, no_desktop, desktop_unavailable, desktop_unheard, desktop_uncertain, and as {@link beginAccess}
+ * @throws MayflyError policy_denied, no_desktop, desktop_unavailable, desktop_uncertain, and as {@link beginAccess}
  */
 export async function answerAction(
   c: Context<Env>,
@@ -27,7 +31,7 @@ export async function answerAction(
       const place = await beginAccess(c, deps, sandboxId, { kind: 'desktop.used', detail: toldOf(action) });
       const size = await screens.with(deps, place, async (screen) => {
         isBegun = true;
-        await act(screen, action);
+        await act(screen, action, (text) => copy(deps, place, text));
         return { width: screen.width, height: screen.height };
       });
       return { response: c.json(size, 200), isKept: true };
@@ -35,6 +39,16 @@ export async function answerAction(
       if (!isBegun) await freeRequest(deps.store, attempt);
       throw error;
     }
+  });
+}
+
+/** By a program of the guest, which hands it to others at once: some wait no longer than a second for what they paste. */
+function copy(deps: RequestDeps, place: Place, text: string): Promise<void> {
+  return connected(deps, place, DESKTOP_PORTS.paste, async ({ write, end, incoming }) => {
+    write(Buffer.from(text));
+    end();
+    const said = await new ByteReader(incoming).rest(COPIED.length);
+    if (said !== COPIED) throw new ProtocolError('it did not take a text to paste');
   });
 }
 

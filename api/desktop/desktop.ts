@@ -61,8 +61,8 @@ const actOne = createRoute({
   operationId: 'actOnDesktop',
   summary: 'Move, click, drag, scroll, press keys or type, once',
   description:
-    'Answered when the X server has done it; what programs make of it takes its time. A text is typed key by key, but lines ' +
-    'with other characters than those of ASCII are pasted with Shift+Insert.',
+    'Answered when the X server has done it; what programs make of it takes its time. A text is typed key by key; from its ' +
+    'first character that is not of ASCII to the last it is pasted, with Shift+Insert.',
   middleware: [requires('sandboxes:write')],
   request: {
     params: sandboxParams,
@@ -72,7 +72,7 @@ const actOne = createRoute({
   },
   responses: {
     200: json('It is done: the size of the screen', actedAnswer),
-    ...problems(BODY, KEYED, ...DESKTOP, 'policy_denied', 'desktop_unheard', 'desktop_uncertain'),
+    ...problems(BODY, KEYED, ...DESKTOP, 'policy_denied', 'desktop_uncertain'),
   },
 });
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { NOTHING, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
+import { END, NOTHING, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
 import { ProtocolError } from './rfb/byte-reader.ts';
@@ -9,7 +9,7 @@ import { PASSWORD_FILE_BYTES, type Passwords, passwordsOf } from './rfb/password
 import { Screen, type Wire } from './rfb/screen.ts';
 
 /** Ports of a desktop's loopback, as images/root.desktop has them. */
-export const DESKTOP_PORTS = { screen: 5_901, look: 5_902, noVnc: 6_080 } as const;
+export const DESKTOP_PORTS = { screen: 5_901, look: 5_902, paste: 5_903, noVnc: 6_080 } as const;
 /** Where a guest has its passwords, and what says that it has a desktop. */
 const PASSWORD_PATH = Buffer.from('/var/lib/mayfly-desktop/passwd').toString('base64url');
 /** All that is done with one connection. Milliseconds. */
@@ -91,8 +91,8 @@ export async function connected<T>(
   const late = AbortSignal.timeout(place.seconds * 1_000 + ANSWERED_MS);
   const signal = AbortSignal.any([place.signal, over.signal, late]);
   try {
-    const { write, response } = await listening(deps, { ...place, signal }, port);
-    return await use({ write, incoming: contentOf(response) });
+    const { response, ...wire } = await listening(deps, { ...place, signal }, port);
+    return await use({ ...wire, incoming: contentOf(response) });
   } catch (error) {
     if (error instanceof MayflyError) throw error;
     place.signal.throwIfAborted();
@@ -110,6 +110,7 @@ function unavailable(sandboxId: string, why: string, cause: unknown): MayflyErro
 
 interface Connection {
   write(bytes: Uint8Array): void;
+  end(): void;
   response: Response;
 }
 
@@ -117,10 +118,10 @@ interface Connection {
 async function listening(deps: RequestDeps, place: Place, port: number): Promise<Connection> {
   const deadline = performance.now() + place.seconds * 1_000;
   for (let isKnown = false; ; ) {
-    const { write, body } = outgoing();
+    const { body, ...wire } = outgoing();
     const path = `/ports/${place.sandboxId}/${port}`;
     const response = await deps.guests.request(place.hostId, path, { method: 'POST', body, signal: place.signal });
-    if (response.ok) return { write, response };
+    if (response.ok) return { ...wire, response };
     const refusal = await refusalOf(response);
     if (refusal.code !== 'port_closed') throw refusal;
     if (!isKnown) await refuseWithout(deps, place);
@@ -150,7 +151,7 @@ function outgoing() {
     send?.enqueue(pieceHeader(bytes.length));
     send?.enqueue(bytes);
   };
-  return { body, write };
+  return { body, write, end: () => send?.enqueue(END) };
 }
 
 async function* contentOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {

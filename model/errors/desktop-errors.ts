@@ -16,12 +16,6 @@ export const DESKTOP_ERRORS = {
     remedy:
       'Try again; it starts with the machine. `systemctl status mayfly-screen` in the sandbox says what became of it.',
   },
-  desktop_unheard: {
-    status: 422,
-    retryable: false,
-    title: 'No program took the text',
-    remedy: 'Click into what is to have the text, look at a screenshot whether it is ready, and type again.',
-  },
   desktop_uncertain: {
     status: 409,
     retryable: false,

@@ -50,6 +50,12 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('readFile writeFile deleteFile', ({ sandboxes }) =>
     sandboxes.map((id) => one({ id, path: 'etc/hosts' }, { id: NEVER.sandbox, path: 'etc/hosts' })),
   ),
+  ...every('getDesktop screenshotDesktop', ({ sandboxes }) =>
+    sandboxes.map((id) => one({ id }, { id: NEVER.sandbox })),
+  ),
+  ...every('actOnDesktop', ({ sandboxes }) => withSandbox(sandboxes, { action: 'move', x: 1, y: 1 })),
+  ...every('openOnDesktop', ({ sandboxes }) => withSandbox(sandboxes, { url: 'https://example.com/' })),
+  ...every('openDesktopStream', ({ sandboxes }) => withSandbox(sandboxes, { mode: 'view' })),
   ...every('connectPort', ({ sandboxes }) =>
     sandboxes.map((id) => one({ id, port: '8080' }, { id: NEVER.sandbox, port: '8080' })),
   ),
@@ -149,6 +155,10 @@ function one(parameters: Parameters, never: Parameters): Pair {
     never: query(never),
     said: [...Object.values(parameters), ...Object.values(never)],
   };
+}
+
+function withSandbox(sandboxes: string[], body: object): Pair[] {
+  return sandboxes.map((id) => ({ ...one({ id }, { id: NEVER.sandbox }), body, neverBody: body }));
 }
 
 function withBody(parameters: Parameters, body: object, neverBody: object): Pair {

@@ -5,12 +5,10 @@ import { ERRORS } from '../../model/errors.ts';
 import { END, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
 
 export const SIZE = { width: 40, height: 30 };
-const SHIFT = 0xffe1;
-const INSERT = 0xff63;
 
 /** A guest whose screen is one colour, and that writes down what it is told. */
 export class StandInScreen implements Guests {
-  /** `key 41 down`, `point 1,2 0`, `pasted ř`. */
+  /** `key 41 down`, `point 1,2 0`, `copied ř`. */
   told: string[] = [];
   /** Null: it has no desktop. */
   file: Buffer | null = passwordFile({ control: 'secret12', view: 'lookonly' });
@@ -18,8 +16,8 @@ export class StandInScreen implements Guests {
   state = '';
   /** How many connections are refused before one is let in: it starts. */
   closed = 0;
-  /** Whether some program asks for what is pasted. */
-  isFocused = true;
+  /** What it says when it is given a text to paste. */
+  taken = 'taken\n';
   /** Holds each connection until it is called. */
   held: Promise<void> = Promise.resolve();
   connections = 0;
@@ -37,14 +35,20 @@ export class StandInScreen implements Guests {
     if (!(body instanceof ReadableStream)) throw new Error('a connection has a body');
     if (signal) this.#ends.push(signal);
     this.connections++;
-    const out = path.endsWith('/5902') ? saying(this.state) : this.#screen(contentOf(body));
-    return new Response(ReadableStream.from(out));
+    const incoming = contentOf(body);
+    if (path.endsWith('/5902')) return answered(saying(this.state));
+    return answered(path.endsWith('/5903') ? this.#paste(incoming) : this.#screen(incoming));
   }
 
   async #file({ method = 'GET', body }: NonNullable<Parameters<Guests['request']>[2]>): Promise<Response> {
     if (this.file === null) return refusal('file_not_found');
     if (method === 'PUT') this.file = Buffer.from(body as Uint8Array);
     return new Response(method === 'GET' ? new Uint8Array(this.file) : null);
+  }
+
+  async *#paste(incoming: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+    this.told.push(`copied ${await new ByteReader(incoming).rest(1_000)}`);
+    yield* saying(this.taken);
   }
 
   async *#screen(incoming: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -60,35 +64,23 @@ export class StandInScreen implements Guests {
     head.writeUInt16BE(SIZE.height, 2);
     yield* piece(head);
     await this.held;
-    const down = new Set<number>();
     for (;;) {
       const type = await reader.u8();
       if (type === 0) await reader.skip(19);
       if (type === 2) await reader.skip((await reader.bytes(3)).readUInt16BE(1) * 4);
       if (type === 3) yield* piece(update(await reader.bytes(9)));
-      if (type === 4) yield* this.#key(await reader.bytes(7), down);
+      if (type === 4) this.#key(await reader.bytes(7));
       if (type === 5) this.#point(await reader.bytes(5));
-      if (type === 6) await this.#clipboard(reader);
     }
   }
 
-  *#key(message: Buffer, down: Set<number>): Generator<Uint8Array> {
+  #key(message: Buffer): void {
     const [isDown, key] = [message.readUInt8(0) === 1, message.readUInt32BE(3)];
     this.told.push(`key ${key.toString(16)} ${isDown ? 'down' : 'up'}`);
-    if (isDown) down.add(key);
-    else down.delete(key);
-    if (this.isFocused && down.has(SHIFT) && key === INSERT && isDown) {
-      yield* piece(Buffer.from('03000000fffffffc02000001', 'hex'));
-    }
   }
 
   #point(message: Buffer): void {
     this.told.push(`point ${message.readUInt16BE(1)},${message.readUInt16BE(3)} ${message.readUInt8(0)}`);
-  }
-
-  async #clipboard(reader: ByteReader): Promise<void> {
-    const content = await reader.bytes(-(await reader.bytes(7)).readInt32BE(3));
-    this.told.push(content.length === 4 ? 'offered' : `pasted ${content.length} bytes`);
   }
 }
 
@@ -112,7 +104,14 @@ async function* saying(text: string): AsyncGenerator<Uint8Array> {
 
 async function* contentOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = new PieceReader();
-  for await (const chunk of body) yield* pieces.read(chunk);
+  for await (const chunk of body) {
+    yield* pieces.read(chunk);
+    if (pieces.isEnded) return;
+  }
+}
+
+function answered(bytes: AsyncIterable<Uint8Array>): Response {
+  return new Response(ReadableStream.from(bytes));
 }
 
 function refusal(code: 'port_closed' | 'file_not_found'): Response {

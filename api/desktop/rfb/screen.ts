@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { deflateSync } from 'node:zlib';
 import { ByteReader, ProtocolError } from './byte-reader.ts';
 import { drawHextile } from './hextile.ts';
 import { challengeAnswer } from './password.ts';
@@ -8,11 +6,11 @@ import { BYTES_PER_PIXEL, type Drawn, drawRaw, type Picture } from './picture.ts
 /** What is sent to a VNC server, and what it says, until one side ends. */
 export interface Wire {
   write(bytes: Uint8Array): void;
+  /** Nothing more is sent. */
+  end(): void;
   incoming: AsyncIterator<Uint8Array>;
 }
 
-/** That an application fetches what was offered to it, or the time for that is over. Milliseconds. */
-const FETCHED_MS = 5_000;
 /** 4096 × 2160, the largest cinema screen: 34 MiB of pixels. */
 const MAX_PIXELS = 4_096 * 2_160;
 const MAX_TEXT_BYTES = 4_096;
@@ -22,18 +20,15 @@ const MAX_MESSAGES = 10_000;
 
 const VERSION = 'RFB 003.008\n';
 const SECURITY = { none: 1, password: 2 };
-const ENCODING = { raw: 0, hextile: 5, clipboard: -1_063_131_698 };
-const CLIENT = { pixelFormat: 0, encodings: 2, update: 3, key: 4, pointer: 5, clipboard: 6 };
+const ENCODING = { raw: 0, hextile: 5 };
+const CLIENT = { pixelFormat: 0, encodings: 2, update: 3, key: 4, pointer: 5 };
 const SERVER = { update: 0, colours: 1, bell: 2, clipboard: 3 };
-/** Of the extended clipboard: what a message is, and that it is about text. */
-const CLIPBOARD = { text: 1, caps: 1 << 24, request: 1 << 25, notify: 1 << 27, provide: 1 << 28 };
 /** 32 bits, 24 of them used, little-endian, true colour, 255 of each, at bits 0, 8 and 16: red first in memory. */
 const PIXEL_FORMAT = Buffer.from('000000002018000100ff00ff00ff000810000000', 'hex');
 
 /** A VNC server, spoken to by RFC 6143. Nothing that it says is believed: lengths are bounded before they are used. */
 export class Screen {
   #messages = 0;
-  #isAskedForText = false;
 
   private constructor(
     private readonly wire: Wire,
@@ -57,7 +52,7 @@ export class Screen {
     }
     await reader.skip(bounded(head.readUInt32BE(20), MAX_TEXT_BYTES, 'name'));
     wire.write(PIXEL_FORMAT);
-    wire.write(encodings([ENCODING.hextile, ENCODING.raw, ENCODING.clipboard]));
+    wire.write(encodings([ENCODING.hextile, ENCODING.raw]));
     return new Screen(wire, reader, width, height);
   }
 
@@ -95,25 +90,6 @@ export class Screen {
     this.wire.write(message);
   }
 
-  /**
-   * Offers a text as what was copied, has `ask` make an application ask for it, and hands it over.
-   * @returns false when nobody asked for it in time
-   */
-  async offer(text: string, ask: () => void): Promise<boolean> {
-    this.#isAskedForText = false;
-    this.wire.write(clipboardMessage(CLIPBOARD.notify | CLIPBOARD.text));
-    await this.settled();
-    ask();
-    if (!(await this.#askedForText())) return false;
-    const content = Buffer.from(`${text.replaceAll('\n', '\r\n')}\0`);
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(content.length);
-    const packed = deflateSync(Buffer.concat([length, content]));
-    this.wire.write(clipboardMessage(CLIPBOARD.provide | CLIPBOARD.text, packed));
-    await this.settled();
-    return true;
-  }
-
   get #unseen(): Picture {
     return { width: this.width, height: this.height, pixels: null };
   }
@@ -133,27 +109,14 @@ export class Screen {
     }
   }
 
-  /** Whether an application wants what was offered. Without that, nothing more is read: the connection is of no use then. */
-  async #askedForText(): Promise<boolean> {
-    const late = new AbortController();
-    const asked = (async () => {
-      while (!this.#isAskedForText) await this.#next(this.#unseen);
-      return true;
-    })();
-    try {
-      return await Promise.race([asked, sleep(FETCHED_MS, false, { signal: late.signal })]);
-    } finally {
-      late.abort();
-    }
-  }
-
   /** Reads one message. @returns how many pixels came, when it is an update; others are read and forgotten */
   async #next(picture: Picture): Promise<number | null> {
     if (++this.#messages > MAX_MESSAGES) throw new ProtocolError('it says too much that nobody asked for');
     const type = await this.reader.u8();
     if (type === SERVER.update) return this.#update(picture);
-    if (type === SERVER.clipboard) await this.#clipboard();
-    else if (type === SERVER.colours) await this.reader.skip((await this.reader.bytes(5)).readUInt16BE(3) * 6);
+    if (type === SERVER.clipboard) {
+      await this.reader.skip(bounded((await this.reader.bytes(7)).readUInt32BE(3), MAX_CLIPBOARD_BYTES, 'text'));
+    } else if (type === SERVER.colours) await this.reader.skip((await this.reader.bytes(5)).readUInt16BE(3) * 6);
     else if (type !== SERVER.bell) throw new ProtocolError(`there is no message of type ${type}`);
     return null;
   }
@@ -178,16 +141,6 @@ export class Screen {
     else if (encoding === ENCODING.hextile) await drawHextile(this.reader, picture, { x, y, width, height });
     else throw new ProtocolError(`encoding ${encoding} was not asked for`);
     return width * height;
-  }
-
-  async #clipboard(): Promise<void> {
-    const length = (await this.reader.bytes(7)).readInt32BE(3);
-    const rest = bounded(Math.abs(length), MAX_CLIPBOARD_BYTES, 'text');
-    if (length > -4) return this.reader.skip(rest);
-    const flags = await this.reader.u32();
-    await this.reader.skip(rest - 4);
-    if (flags & CLIPBOARD.request && flags & CLIPBOARD.text) this.#isAskedForText = true;
-    if (flags & CLIPBOARD.caps) this.wire.write(capabilities());
   }
 }
 
@@ -219,18 +172,4 @@ function encodings(wanted: readonly number[]): Buffer {
   message.writeUInt16BE(wanted.length, 2);
   for (const [n, encoding] of wanted.entries()) message.writeInt32BE(encoding, 4 + 4 * n);
   return message;
-}
-
-/** A length below 0 says that it is of the extended clipboard. */
-function clipboardMessage(flags: number, payload: Uint8Array = new Uint8Array()): Buffer {
-  const head = Buffer.alloc(12);
-  head.writeUInt8(CLIENT.clipboard, 0);
-  head.writeInt32BE(-(4 + payload.length), 4);
-  head.writeUInt32BE(flags >>> 0, 8);
-  return Buffer.concat([head, payload]);
-}
-
-function capabilities(): Buffer {
-  const { text, caps, request, notify, provide } = CLIPBOARD;
-  return clipboardMessage(text | caps | request | notify | provide, Buffer.alloc(4));
 }
