@@ -12,6 +12,7 @@ import { createPoolActivities } from './pool/pool.ts';
 import { createSharedClaimActivities } from './pool/shared-claims.ts';
 import { createForgettingActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
+import { createImageReconcileActivities } from './reconcile/images.ts';
 import { createPoolReconcileActivities } from './reconcile/pools.ts';
 import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
 import { createTaskReconcileActivities } from './reconcile/tasks.ts';
@@ -57,6 +58,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createSharedClaimActivities(deps),
     ...createGivingWayActivities(deps),
     ...createPoolReconcileActivities(deps),
+    ...createImageReconcileActivities(deps),
   };
 }
 

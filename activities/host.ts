@@ -4,6 +4,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
+import { createCarryActivities } from './image/carry.ts';
 import { createPlaybookHostActivities, type PlaybookDeps } from './playbook/on-host.ts';
 import { createGreetingActivities } from './pool/greeting.ts';
 import { createCommandActivities } from './sandbox/command.ts';
@@ -57,6 +58,7 @@ export function createHostActivities(deps: HostDeps) {
     ...createTemplateActivities(deps),
     ...createCommandActivities(deps),
     ...createTrustActivities(deps),
+    ...createCarryActivities(deps),
     ...createGreetingActivities(deps),
     ...createPlaybookHostActivities(deps),
   };

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { createMcpServer } from '../mcp/mcp-server.ts';
 import { MayflyError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
+import { PortAddress } from '../model/ports/port-address.ts';
 import { onBehalfOf } from '../telemetry/request-id.ts';
 import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
@@ -16,6 +17,7 @@ import { commandEventRoutes } from './commands/command-events.ts';
 import { commandRoutes } from './commands/commands.ts';
 import { docsRoutes } from './description/docs-page.ts';
 import { openApiDocument } from './description/openapi.ts';
+import { desktopRoutes } from './desktop/desktop.ts';
 import { diffRoutes } from './diff/diff.ts';
 import { fileRoutes } from './files/files.ts';
 import { authenticate } from './http/auth.ts';
@@ -34,6 +36,7 @@ import { measureRequests, metricsRoutes } from './monitoring/metrics.ts';
 import { claimCounter } from './monitoring/pool-metrics.ts';
 import { playbookRoutes } from './playbooks/playbooks.ts';
 import { poolRoutes } from './pools/pools.ts';
+import { openPortRoutes } from './ports/open-ports.ts';
 import { portRoutes } from './ports/ports.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { resolveSandboxes } from './resources/sandbox-names.ts';
@@ -47,6 +50,9 @@ import { captureRoutes } from './sources/captures.ts';
 import { sourceRoutes } from './sources/sources.ts';
 import { Streams } from './streams/streams.ts';
 import { templateRoutes } from './templates/templates.ts';
+
+/** Where open ports are found on a machine of one's own: RFC 6761 §6.3 has every name below `localhost` lead to the loopback. */
+const DEFAULT_PORT_URL = 'http://localhost:7997';
 
 /** The HTTP API as one Hono app; `app.fetch` is what a server is given. */
 export function createApp(deps: AppDeps): App {
@@ -79,6 +85,8 @@ export function createApp(deps: AppDeps): App {
   commandEventRoutes(app, streams);
   fileRoutes(app);
   portRoutes(app);
+  openPortRoutes(app, deps.portAddress ?? new PortAddress(DEFAULT_PORT_URL));
+  desktopRoutes(app);
   usageRoutes(app);
   auditRoutes(app);
   hostRoutes(app, deps);

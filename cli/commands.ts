@@ -41,6 +41,7 @@ export function createCommands(io: Io) {
       command: async () => (await import('./command/commands.ts')).commandCommands(io),
       cp: async () => (await import('./cp.ts')).cpCommand(io),
       port: async () => (await import('./port/commands.ts')).portCommand(io),
+      desktop: async () => (await import('./desktop/commands.ts')).desktopCommand(io),
       ssh: async () => (await import('./ssh/ssh.ts')).sshCommand(io),
       credential: async () => (await import('./credential.ts')).credentialCommand(io),
       ca: async () => (await import('./ca.ts')).caCommand(io),

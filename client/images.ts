@@ -4,9 +4,14 @@ import type { Page } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
 /** The build of an image as the API shows it. */
-export interface Image extends Omit<ImageRecord, 'request' | 'content' | 'steps' | 'failure'> {
+export interface Image extends Omit<ImageRecord, 'request' | 'content' | 'contents' | 'stages' | 'begin' | 'steps' | 'failure'> {
   /** What is done, with the line of the Dockerfile; null for what Mayfly does itself. */
-  steps: { line: number | null; text: string }[];
+  steps: {
+    line: number | null;
+    text: string;
+    /** What runs, or will run, for it; null: it had been done before. */
+    command: { sandboxId: string; id: string } | null;
+  }[];
   settings: {
     env: Record<string, string>;
     workdir: string;
@@ -32,6 +37,8 @@ export interface BuildImage {
   aliases?: Record<string, string>;
   /** What COPY takes from: a tar archive in base64, with its `.dockerignore`. */
   context?: string;
+  /** What `RUN --mount=type=secret` mounts, by id, in base64. */
+  secrets?: Record<string, string>;
   /** `@default` nothing can be reached */
   network?: Pick<Network, 'egress'>;
 }

@@ -17,6 +17,7 @@ import { Images } from './images.ts';
 import { prefer, sandboxPath } from './paths.ts';
 import { Playbooks } from './playbooks.ts';
 import { Pools } from './pools.ts';
+import { Desktop } from './desktop.ts';
 import { Ports } from './ports.ts';
 import { Projects } from './projects.ts';
 import { Snapshots } from './snapshots.ts';
@@ -106,6 +107,8 @@ export class MayflyClient {
   readonly files: Files;
   /** Ports of sandboxes. */
   readonly ports: Ports;
+  /** Screens of sandboxes that have one. */
+  readonly desktop: Desktop;
   /** Certificates that open sandboxes. */
   readonly credentials: Credentials;
   /** What is saved of sandboxes. */
@@ -132,6 +135,7 @@ export class MayflyClient {
     this.commands = new Commands(this.#transport);
     this.files = new Files(this.#transport);
     this.ports = new Ports(this.#transport);
+    this.desktop = new Desktop(this.#transport);
     this.credentials = new Credentials(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
     this.captures = new Captures(this.#transport);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds a golden image from Debian packages: build.sh NAME FOLDER AGENT: which one, such as golden-agent, an existing
+# Builds an image from Debian packages: build.sh NAME FOLDER AGENT: which one, such as golden-agent, an existing
 # empty folder and the guest agent. Leaves disk.qcow2, vmlinux, initrd and image.json in it. Needs root, for chroot and
 # for file owners.
 #
@@ -10,8 +10,9 @@ usage='usage: build.sh NAME FOLDER AGENT'
 name=${1:?$usage}
 out=$(cd "${2:?$usage}" && pwd)
 agent=${3:?$usage}
-# What an image has of its own: files with this suffix.
+# What an image has of its own: files with this suffix, as worker/config/artifacts.mjs says.
 own=${name#golden-}
+own=${own%-debian12}
 
 umask 022
 suite=bookworm
@@ -59,8 +60,10 @@ if [ -f "$here/npm.$own" ]; then
 fi
 say 'configuring the system'
 cp -r "$here/root/." "$root/"
+if [ -d "$here/root.$own" ]; then cp -r "$here/root.$own/." "$root/"; fi
 install -D -m 0755 "$agent" "$root/opt/mayfly/mayfly-agent"
 chroot "$root" /bin/sh -eu <"$here/configure.sh"
+if [ -f "$here/configure.$own" ]; then chroot "$root" /bin/sh -eu <"$here/configure.$own"; fi
 say 'making kernel and initrd'
 "$here/initrd/make.sh" "$root" "$out"
 node "$here/unpack-kernel.mjs" "$root"/boot/vmlinuz-* "$out/vmlinux"

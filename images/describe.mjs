@@ -9,8 +9,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { imageNames, shortImageName } from '../worker/config/artifacts.mjs';
 
-const [name, root, out] = process.argv.slice(2);
+const [wanted, root, out] = process.argv.slice(2);
+const name = imageNames.find((known) => known === wanted);
 if (name === undefined || root === undefined || out === undefined) throw new Error('usage: describe.mjs NAME ROOT OUT');
 
 const disk = join(out, 'disk.qcow2');
@@ -24,9 +26,12 @@ const listed = execFileSync('dpkg-query', ['--admindir', join(root, 'var/lib/dpk
 });
 const info = JSON.parse(execFileSync('qemu-img', ['info', '--output=json', disk], { encoding: 'utf8' }));
 
-/** @returns {string[][]} name and version of what node.sh has put there */
-function npmPackages() {
-  const list = join(import.meta.dirname, `npm.${name?.replace('golden-', '')}`);
+/**
+ * @param {string} own
+ * @returns {string[][]} name and version of what node.sh has put there
+ */
+function npmPackages(own) {
+  const list = join(import.meta.dirname, `npm.${own}`);
   if (!existsSync(list)) return [];
   const lines = readFileSync(list, 'utf8').trim().split('\n');
   return lines.filter((line) => !line.startsWith('#')).map((line) => line.split(' ').slice(0, 2));
@@ -46,6 +51,6 @@ const image = {
       .split('\n')
       .map((line) => line.split('\t')),
   ),
-  npmPackages: Object.fromEntries(npmPackages()),
+  npmPackages: Object.fromEntries(npmPackages(shortImageName(name))),
 };
 process.stdout.write(`${JSON.stringify(image, null, 2)}\n`);

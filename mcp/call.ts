@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { RequestId, ServerContext } from '@modelcontextprotocol/server';
 import type { MayflyClient } from '../client/mayfly-client.ts';
+import { knowsTasks } from './task.ts';
 
 /** Clients give up on a call after 60 s, unless they have asked to be told of its progress. Seconds. */
 export const LONGEST_WAIT = { unheard: 50, heard: 300 };
 /** How often a call that waits is heard of. Milliseconds. */
 const PROGRESS_MS = 8_000;
+/** What takes longer becomes a task, for those that know tasks. Seconds. */
+const UNTIL_TASK = 5;
 /** How many calls back one can be undone: its cancel is as late as a message can be. */
 const MADE = 20;
 
@@ -78,6 +81,16 @@ export class Call {
   /** What the caller may wait: as long as asked, within what no client gives up on. Seconds. */
   waitSeconds(asked: number): number {
     return Math.min(asked, this.isHeard ? LONGEST_WAIT.heard : LONGEST_WAIT.unheard);
+  }
+
+  /** How long what can go on as a task is waited for. Seconds. */
+  untilTask(asked: number): number {
+    return this.knowsTasks ? Math.min(asked, UNTIL_TASK) : asked;
+  }
+
+  /** Whether the caller can be answered with a task. */
+  get knowsTasks(): boolean {
+    return knowsTasks(this.#context);
   }
 
   /**

@@ -1,20 +1,34 @@
 import type { z } from 'zod';
 
+type Members = Record<string, unknown>;
+
 /** Bounds that nobody plans by; who passes one is told. */
 const UNTOLD = new Set(['$schema', 'minLength', 'maxLength', 'minItems', 'maxItems']);
 
-/** Without what says little: the dialect that is meant anyway, lengths, and the bounds of what JavaScript counts. */
+/** Without what says little: the dialect that is meant anyway, lengths, bounds of what is counted, and of what JavaScript counts. */
 function compacted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(compacted);
   if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.entries(value).filter(
-    ([name, member]) =>
-      !UNTOLD.has(name) &&
-      !(name === 'additionalProperties' && member === false) &&
-      !(name === 'propertyNames' && JSON.stringify(member) === '{"type":"string"}') &&
-      Math.abs(member) !== Number.MAX_SAFE_INTEGER,
-  );
+  const kept = Object.entries(value as Members).filter(([name, member]) => isTold(name, member));
   return Object.fromEntries(kept.map(([name, member]) => [name, compacted(member)]));
+}
+
+function isTold(name: string, member: unknown): boolean {
+  if (UNTOLD.has(name)) return false;
+  if (name === 'additionalProperties') return member !== false;
+  if (name === 'propertyNames') return JSON.stringify(member) !== '{"type":"string"}';
+  if (name === 'minimum') return member !== 0 && member !== 1 && member !== Number.MIN_SAFE_INTEGER;
+  return name !== 'maximum' || member !== Number.MAX_SAFE_INTEGER;
+}
+
+/** What an answer has is all there, so which of it is needs no second list; a property of that name keeps its place. */
+function allThere(value: unknown, isProperties = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => allThere(each));
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value as Members).filter(([name]) => isProperties || name !== 'required');
+  return Object.fromEntries(
+    kept.map(([name, member]) => [name, allThere(member, !isProperties && name === 'properties')]),
+  );
 }
 
 /** The same schema, which tells clients less: all tools together have to find room in what a model reads. */
@@ -23,7 +37,8 @@ export function compact<T extends z.ZodObject>(schema: T): T {
   const { input, output } = standard.jsonSchema;
   const jsonSchema = {
     input: (options: Parameters<typeof input>[0]) => compacted(input(options)) as ReturnType<typeof input>,
-    output: (options: Parameters<typeof output>[0]) => compacted(output(options)) as ReturnType<typeof output>,
+    output: (options: Parameters<typeof output>[0]) =>
+      allThere(compacted(output(options))) as ReturnType<typeof output>,
   };
   return Object.create(schema, { '~standard': { value: { ...standard, jsonSchema } } }) as T;
 }

@@ -1,15 +1,29 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import type { Caller } from './call.ts';
+import { operationsOf } from './operations.ts';
 import { registerResources } from './resources.ts';
+import { registerTasks } from './task.ts';
 import { approvalTools } from './tools/approvals.ts';
 import { commandTools } from './tools/commands.ts';
+import { desktopTools } from './tools/desktop.ts';
 import { fileTools } from './tools/files.ts';
 import { listTools } from './tools/list.ts';
+import { portTools } from './tools/ports.ts';
 import { sandboxTools } from './tools/sandboxes.ts';
 import { snapshotTools } from './tools/snapshots.ts';
 import { sourceTools } from './tools/sources.ts';
 
-const TOOLS = [listTools, sandboxTools, commandTools, fileTools, snapshotTools, sourceTools, approvalTools].flat();
+const TOOLS = [
+  listTools,
+  sandboxTools,
+  commandTools,
+  fileTools,
+  snapshotTools,
+  portTools,
+  sourceTools,
+  approvalTools,
+  desktopTools,
+].flat();
 
 const INSTRUCTIONS = `Mayfly gives you disposable virtual machines. list what there is, create_sandbox, run_command in it, read and
 write its files, snapshot it and diff what you changed, and destroy_sandbox when you are done: it answers with a proof that
@@ -28,5 +42,7 @@ export function createMcpServer({ caller, version, prefix = '' }: McpServerOptio
   const server = new McpServer({ name: 'mayfly', title: 'Mayfly', version }, { instructions: INSTRUCTIONS });
   for (const register of TOOLS) register(server, caller, prefix);
   registerResources(server, caller.client);
+  // Of 2025-11-25 the sessions are; its tasks are others, and went.
+  if (caller.session === null) registerTasks(server, operationsOf(caller, prefix));
   return server;
 }

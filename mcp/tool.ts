@@ -4,11 +4,16 @@ import { LIMITS } from '../model/limits.ts';
 import { Call, type Caller, LONGEST_WAIT } from './call.ts';
 import { compact } from './compact-schema.ts';
 import { errorText } from './error-text.ts';
+import { createdTask, type WorkingTask } from './task.ts';
 
 /** What a tool answers: the same for people and models, and for programs. */
 export interface Answer<T> {
   text: string;
   data: T;
+  /** A picture that goes with it, as a PNG file. */
+  png?: Uint8Array;
+  /** What goes on when it was not waited for to the end. */
+  task?: WorkingTask;
 }
 
 /** What a call does to what there is. */
@@ -46,19 +51,30 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
       (async (args: z.output<Input>, context: ServerContext) => {
         const call = new Call(caller, context, name, prefix);
         try {
-          const { text, data } = await made.run(call, args);
+          const answer = await made.run(call, args);
           await call.answered();
-          return { content: [{ type: 'text', text }], structuredContent: data };
+          const result = resultOf(answer);
+          return answer.task && call.knowsTasks ? { ...result, ...createdTask(answer.task) } : result;
         } catch (error) {
           if (call.signal.aborted) await call.undo();
           call.signal.throwIfAborted();
-          return { content: [{ type: 'text', text: errorText(error, prefix) }], isError: true };
+          return resultOfError(error, prefix);
         } finally {
           await call.end();
         }
       }) as never,
     );
   };
+}
+
+export function resultOf({ text, data, png }: Answer<object>) {
+  const picture = png && { type: 'image', data: Buffer.from(png).toString('base64'), mimeType: 'image/png' };
+  return { content: [{ type: 'text', text }, ...(picture ? [picture] : [])], structuredContent: data };
+}
+
+/** @throws what no caller can do anything about */
+export function resultOfError(error: unknown, prefix: string) {
+  return { content: [{ type: 'text', text: errorText(error, prefix) }], isError: true };
 }
 
 /** Which sandbox, in every tool that has one. */

@@ -2,6 +2,7 @@ import { ACCESS_ERRORS } from './errors/access-errors.ts';
 import { APPROVAL_ERRORS } from './errors/approval-errors.ts';
 import { CAPTURE_ERRORS } from './errors/capture-errors.ts';
 import { COMMAND_ERRORS } from './errors/command-errors.ts';
+import { DESKTOP_ERRORS } from './errors/desktop-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
 import { HOST_ERRORS } from './errors/host-errors.ts';
 import { IMAGE_ERRORS } from './errors/image-errors.ts';
@@ -27,6 +28,7 @@ export const ERRORS_BY_NOUN = {
   Commands: COMMAND_ERRORS,
   Files: FILE_ERRORS,
   Ports: PORT_ERRORS,
+  Desktop: DESKTOP_ERRORS,
   Sources: SOURCE_ERRORS,
   Captures: CAPTURE_ERRORS,
   'Templates and pools': TEMPLATE_ERRORS,
@@ -45,6 +47,7 @@ export const ERRORS = {
   ...COMMAND_ERRORS,
   ...FILE_ERRORS,
   ...PORT_ERRORS,
+  ...DESKTOP_ERRORS,
   ...SOURCE_ERRORS,
   ...CAPTURE_ERRORS,
   ...TEMPLATE_ERRORS,

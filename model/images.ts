@@ -1,7 +1,10 @@
 import type { HostRecord } from './host.ts';
 
 /** The sources that are built when somebody asks for them, and how to ask; worker/config/artifacts.mjs has their images. */
-const PULLED: Record<string, string> = { 'golden-agent': 'mayfly image pull agent' };
+const PULLED: Record<string, string> = {
+  'golden-agent': 'mayfly image pull agent',
+  'desktop-debian12': 'mayfly image pull desktop',
+};
 
 /** That no live host has a source of that name and, where it is one that can be built, how to have it. */
 export function missingSource(source: string, live: readonly Pick<HostRecord, 'kind'>[]): string {

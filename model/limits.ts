@@ -67,6 +67,8 @@ export const LIMITS = {
     dockerfileBytes: 1_048_576,
     /** Of all stages that are needed. */
     steps: 200,
+    /** Which need a sandbox each, one beside the other at worst. */
+    stages: 16,
     /** Files, folders and links of a context. */
     contextEntries: 5_000,
     /** As a tar archive: it is what one command of a guest may be given on its standard input. */
@@ -78,6 +80,9 @@ export const LIMITS = {
     outputBytes: 10_485_760,
     args: 256,
     aliases: 64,
+    secrets: 64,
+    /** Of all secrets of a build. */
+    secretBytes: 524_288,
   },
   playbook: {
     /** Files, folders and links that are tasks: each takes Ansible a second in an emulated guest. */
@@ -127,6 +132,23 @@ export const LIMITS = {
   ports: {
     /** Open to one port of a sandbox at once; one more is refused with 429. */
     connections: 100,
+    /** Open for HTTP in one sandbox. */
+    open: 20,
+    /** To one port, a second; who comes after a pause may ask for as many at once. One more is refused with 429. */
+    requestsPerSecond: 100,
+    /** Of a request or an answer, with its first line: twice what Node takes, since cookies come to what tokens add. */
+    headerBytes: 32_768,
+    tokenSeconds: { min: 1, max: 86_400, default: 3_600 },
+  },
+  desktop: {
+    /** Screens that one API process looks at or acts on at once: each may take 34 MiB. One more is refused with 429. */
+    screens: 8,
+    /** From 0; a place beyond the screen is its edge. */
+    coordinate: { min: 0, max: 32_767 },
+    /** Of one text that is typed. Characters of UTF-16. */
+    textLength: 10_000,
+    /** Of one turn of a wheel. */
+    wheelSteps: { min: -100, max: 100 },
   },
   /** A command on a source: read-only, and brief. */
   sourceCommand: { maxLength: 4_096, timeoutSeconds: { min: 1, max: 300, default: 30 }, maxOutputBytes: 1_048_576 },

@@ -1,4 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { ImageInput } from '../model/image/image-saga.ts';
 import type { GaveWay, PoolInput } from '../model/pools/pool.ts';
 import type { HostForgotten, Operation, SandboxInput, StopRequest } from '../model/sagas/messages.ts';
 import { DESTROY, RESTORE_RECORD, SANDBOX_WORKFLOW, SEARCH_ATTRIBUTES } from '../model/sagas/messages.ts';
@@ -13,6 +14,7 @@ import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
 import { deleteSource } from './bakes.ts';
 import { startCapture } from './captures.ts';
+import { buildImage } from './images.ts';
 import { deleteSnapshot, operate } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
@@ -129,6 +131,11 @@ export class Reconciliation {
   /** Has a workflow go on with a pool, unless one does. */
   async resumePool(input: PoolInput): Promise<void> {
     await resumePool(this.client, input);
+  }
+
+  /** Has a build begin that was stored; the same again joins it, and another of its name keeps it waiting. */
+  async buildImage(input: ImageInput): Promise<void> {
+    await buildImage(this.client, input);
   }
 
   /** Has a member of a pool end, unless it is claimed. @returns whether it does, or has no saga */

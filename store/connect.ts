@@ -27,6 +27,7 @@ import { PlaybookParts } from './playbooks/playbook-parts.ts';
 import { Playbooks } from './playbooks/playbooks.ts';
 import { PoolShares } from './pools/pool-shares.ts';
 import { Pools } from './pools/pools.ts';
+import { ExposedPorts } from './ports/exposed-ports.ts';
 import type { Anchor } from './register/anchor.ts';
 import { Register } from './register/register.ts';
 import { RegisterKey } from './register/register-key.ts';
@@ -59,6 +60,7 @@ export interface Store {
   idempotency: Idempotency;
   mcpSessions: McpSessions;
   mcpEvents: McpEvents;
+  exposedPorts: ExposedPorts;
   policies: Policies;
   approvals: Approvals;
   apiKeys: ApiKeys;
@@ -134,6 +136,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     idempotency: new Idempotency(connection, sealing),
     mcpSessions: new McpSessions(connection, sealing),
     mcpEvents: new McpEvents(connection, sealing),
+    exposedPorts: new ExposedPorts(connection, sealing),
     policies: new Policies(connection, sealing),
     approvals: new Approvals(connection, sealing),
     apiKeys: new ApiKeys(connection),

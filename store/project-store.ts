@@ -21,7 +21,7 @@ export interface Viewer {
 }
 
 /** What is read by the id of a sandbox, or of a command of one: whoever has the sandbox has it. */
-type OfSandbox = 'commands' | 'commandInputs' | 'output' | 'audit' | 'certificates' | 'activity';
+type OfSandbox = 'commands' | 'commandInputs' | 'output' | 'audit' | 'certificates' | 'activity' | 'exposedPorts';
 
 interface CaptureQuery {
   source: string;
@@ -209,8 +209,16 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
 
 export type ProjectStore = ReturnType<typeof storeOf>;
 
-function pick({ commands, commandInputs, output, audit, certificates, activity }: Pick<Store, OfSandbox>) {
-  return { commands, commandInputs, output, audit, certificates, activity };
+function pick({
+  commands,
+  commandInputs,
+  output,
+  audit,
+  certificates,
+  activity,
+  exposedPorts,
+}: Pick<Store, OfSandbox>) {
+  return { commands, commandInputs, output, audit, certificates, activity, exposedPorts };
 }
 
 /** A page of those that may be seen. Its cursor says nothing of the others. */

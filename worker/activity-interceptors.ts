@@ -1,6 +1,7 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { TrustActivities } from '../activities/access/trust.ts';
+import type { CarryActivities } from '../activities/image/carry.ts';
 import type { GreetingActivities } from '../activities/pool/greeting.ts';
 import type { CommandActivities } from '../activities/sandbox/command.ts';
 import type { CreateActivities } from '../activities/sandbox/create.ts';
@@ -130,9 +131,17 @@ function isRetriedUntilDone({ activityType, retryPolicy }: Context['info']): boo
 }
 
 /** Activities of a host that are no steps of a sandbox: many run side by side, for as long as what they watch. */
-const WATCHING: ReadonlySet<string> = new Set<keyof CommandActivities | keyof TrustActivities | keyof DomainActivities>(
-  ['lookAtMachine', 'runCommand', 'cancelCommand', 'pushTrust', 'ownPublicKey', 'storeOwnCertificate'],
-);
+const WATCHING: ReadonlySet<string> = new Set<
+  keyof CommandActivities | keyof TrustActivities | keyof DomainActivities | keyof CarryActivities
+>([
+  'lookAtMachine',
+  'runCommand',
+  'cancelCommand',
+  'pushTrust',
+  'ownPublicKey',
+  'storeOwnCertificate',
+  'carryImageFiles',
+]);
 
 /**
  * Gives each activity of a host its interceptor: by its name, so that a new one is a step until it is said not to be.

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { createApp } from '../api/app.ts';
+import { Ingress } from '../api/ingress/ingress-server.ts';
 import { apiServer } from '../api/server/api-server.ts';
 import { RequestKey } from '../ca/signed-request.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -17,6 +18,8 @@ const UNDER_WAY_MS = 2_000;
 
 export interface ApiPart {
   url: string;
+  /** Below which open ports of sandboxes have names. */
+  ingressUrl: string;
   store: Store;
 }
 
@@ -43,10 +46,14 @@ export async function startApiPart({
   });
   const guests = new RelayClient(store);
   closers.add('connections to relays', async () => guests.close());
+  const sagas = new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) });
+  const ingress = await Ingress.start({ store, sagas, guests, logger }, config.ingress);
+  closers.add('open ports of sandboxes', async () => ingress.close());
   const app = createApp({
     store,
-    sagas: new TemporalSagas(client, { signer: requestKey.signer({ process: 'api' }) }),
+    sagas,
     guests,
+    portAddress: ingress.addresses,
     version: packageJson.version,
     names: config.api.names,
     logger,
@@ -66,7 +73,7 @@ export async function startApiPart({
   closers.add('API', close, begin);
   const bound = server.address();
   const port = typeof bound === 'object' && bound ? bound.port : config.api.port;
-  return { url: `http://${config.api.address}:${port}`, store };
+  return { url: `http://${config.api.address}:${port}`, ingressUrl: ingress.addresses.url, store };
 }
 
 async function closeServer(server: Server): Promise<void> {

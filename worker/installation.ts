@@ -18,6 +18,8 @@ import { ensureServers, progress, type Servers } from './servers/servers.ts';
 /** All of Mayfly on this machine, running. */
 export interface Installation {
   apiUrl: string;
+  /** Below which open ports of sandboxes have names. */
+  ingressUrl: string;
   /** An API key with the scope `admin`, made for this run and revoked at its end. */
   adminKey: string;
   hostId: string;
@@ -94,6 +96,7 @@ async function start(
 
   return {
     apiUrl: api.url,
+    ingressUrl: api.ingressUrl,
     adminKey,
     hostId: config.hostId,
     kind: host.machine.hypervisor.kind,

@@ -29,6 +29,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'resumeCaptures',
   'resumeCommands',
   'resumePools',
+  'resumeImages',
   'resumeSnapshots',
   'resumeSources',
   'resumeTemplates',

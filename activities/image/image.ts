@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { MayflyError } from '../../model/errors.ts';
-import { commandIdFrom, ID_BYTES, snapshotIdFrom } from '../../model/ids.ts';
 import type { ImageFailure, ImageRecord } from '../../model/image/image.ts';
-import type { ImageStepRef } from '../../model/image/image-saga.ts';
+import { type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
 import { filesOf } from '../../model/image/sent-context.ts';
+import { hintOf } from '../../model/image/step-hint.ts';
 import { type StepProgram, stdinOf } from '../../model/image/step-program.ts';
-import { type BuildStep, buildOf } from '../../model/image/steps.ts';
+import { type Build, type BuildStep, buildOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
@@ -34,42 +33,45 @@ export function createImageActivities({ store, reconciliation }: Deps) {
 
     /** Writes down the command of a step, which is begun by whoever is told; the same step, the same command. */
     async beginImageStep(ref: ImageStepRef): Promise<CommandInput> {
-      const { record, step } = await stepOf(store, ref);
-      const builder = await store.sandboxes.get(record.builderId);
+      const { record, build, step } = await stepOf(store, ref);
+      const sandboxId = builderOf(record, build, ref);
+      const builder = await store.sandboxes.get(sandboxId);
       const host = builder && hostOf(builder);
-      if (!host) throw new MayflyError('sandbox_ended', `The builder ${record.builderId} is not there any more.`);
-      const { argv, cwd, user, env } = step.program;
-      const stdin = await inputOf(store, ref.imageId, step.program);
+      if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
+      const program = ref.part === 'pack' && step.copied ? step.copied.program : step.program;
+      const { argv, cwd, user, env } = program;
+      const stdin = await inputOf(store, ref.imageId, program);
       const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.image;
       const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
       const whole = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
       const commandId = stepCommandId(ref);
-      const command = requestedCommand(commandId, { id: record.builderId, ...host }, whole, record.createdBy);
+      const command = requestedCommand(commandId, { id: sandboxId, ...host }, whole, record.createdBy);
       await Promise.all([
         store.commands.create(command),
         store.commandInputs.keep(commandId, { env, stdin }),
-        store.activity.openCommand(record.builderId, commandId),
+        store.activity.openCommand(sandboxId, commandId),
       ]);
-      return { commandId, sandboxId: record.builderId, ...host };
+      return { commandId, sandboxId, ...host };
     },
 
     /** @returns why the step failed; null: it did not */
     async imageStepFailure(ref: ImageStepRef): Promise<ImageFailure | null> {
       const command = await store.commands.get(stepCommandId(ref));
       if (command?.outcome === 'exited' && command.exitCode === 0) return null;
-      const { step } = await stepOf(store, ref);
-      return failureOf(step, command, command ? await endOfLog(store.output, command) : null);
+      const { record, step } = await stepOf(store, ref);
+      const log = command ? await endOfLog(store.output, command) : null;
+      return failureOf(step, command, log, hintOf(log ?? '', record.request));
     },
 
     /** Takes the snapshot of a step, once; resolves when it is whole, and can be begun at. */
     async takeImageLayer(ref: ImageStepRef): Promise<{ snapshotId: string }> {
-      const { record, step } = await stepOf(store, ref);
-      const snapshotId = idOf(snapshotIdFrom, ref, 'snapshot');
+      const { record, build, step } = await stepOf(store, ref);
+      const snapshotId = stepSnapshotId(ref);
       if (!(await store.snapshots.get(snapshotId))) {
-        const { builderId, createdBy: actor } = record;
+        const { createdBy: actor } = record;
         const name = snapshotId;
         const wish = { kind: 'snapshot', operationId: snapshotId, name, snapshotKind: 'disk', actor } as const;
-        await reconciliation.operate(builderId, wish);
+        await reconciliation.operate(builderOf(record, build, ref), wish);
       }
       const snapshot = await until(async () => {
         const found = await store.snapshots.get(snapshotId);
@@ -98,37 +100,47 @@ export type ImageActivities = ReturnType<typeof createImageActivities>;
 async function stepOf(
   store: Store,
   { imageId, index }: ImageStepRef,
-): Promise<{ record: ImageRecord; step: BuildStep }> {
+): Promise<{ record: ImageRecord; build: Build; step: BuildStep }> {
   const record = await store.images.get(imageId);
-  const step = record && buildOf(record.request, record).steps[index];
-  if (!step) throw new MayflyError('image_not_found', `There is no step ${index} of the image ${imageId}.`);
-  return { record, step };
+  const build = record && buildOf(record.request, record);
+  const step = build?.steps[index];
+  if (!build || !step) throw new MayflyError('image_not_found', `There is no step ${index} of the image ${imageId}.`);
+  return { record, build, step };
 }
 
-/** A context is read where a step copies of it, and nowhere else. */
+/** The sandbox in which a command of a step runs: of its own stage, or of the one that it copies from. */
+function builderOf(record: ImageRecord, { stages, steps }: Build, { index, part }: ImageStepRef): string {
+  const own = stages.findIndex(({ first, end }) => first <= index && index < end);
+  const place = part === 'pack' ? steps[index]?.copied?.stage : own;
+  return record.stages?.find((stage) => stage.place === place)?.builderId ?? record.builderId;
+}
+
+/** A context, or a secret, is read where a step takes of it, and nowhere else. */
 async function inputOf(store: Store, imageId: string, program: StepProgram): Promise<Uint8Array> {
-  const archive = program.files.length > 0 ? await store.imageContexts.get(imageId) : null;
-  const files = archive && filesOf(archive);
-  return stdinOf(program, (path) => {
-    const file = files?.get(path);
-    if (file) return file.bytes;
+  const isTaken = program.files.length + program.secrets.length > 0;
+  const kept = isTaken ? await store.imageContexts.get(imageId) : null;
+  const files = program.files.length > 0 && kept?.archive ? filesOf(kept.archive) : null;
+  const taken = <T>(found: T | undefined): T => {
+    if (found !== undefined) return found;
     throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
-  });
+  };
+  return stdinOf(
+    program,
+    (path) => taken(files?.get(path)).bytes,
+    (id) => Buffer.from(taken(kept?.secrets[id]), 'base64'),
+  );
 }
 
-function stepCommandId(ref: ImageStepRef): string {
-  return idOf(commandIdFrom, ref, 'command');
-}
-
-function idOf(idFrom: (random: Uint8Array) => string, { imageId, index }: ImageStepRef, what: string): string {
-  return idFrom(createHash('sha256').update(`${imageId}/${index}/${what}`).digest().subarray(0, ID_BYTES));
-}
-
-function failureOf({ line, text }: BuildStep, command: CommandRecord | null, log: string | null): ImageFailure {
+function failureOf(
+  { line, text }: BuildStep,
+  command: CommandRecord | null,
+  log: string | null,
+  hint: string | null,
+): ImageFailure {
   const where = line === null ? text : `line ${line}: ${text}`;
   return {
     code: 'image_step_failed',
-    message: `${where}: ${outcomeOf(command)}`,
+    message: [`${where}: ${outcomeOf(command)}`, hint].filter(Boolean).join('; '),
     line,
     exitCode: command?.exitCode ?? null,
     log,

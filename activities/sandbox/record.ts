@@ -2,7 +2,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import type { ReconciledOutcome } from '../../model/sagas/reconcile.ts';
 import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
-import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
+import { isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Store } from '../../store/connect.ts';
 
 /**
@@ -53,6 +53,7 @@ export function createRecordActivities({ store }: { store: Store }) {
         store.audit.record(sandboxId, event),
         count(store, sandboxId, event),
       ]);
+      if (isFinal(record.state)) await store.exposedPorts.closeAll(sandboxId);
       return withFault(record, fault);
     },
 

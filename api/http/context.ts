@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Caller } from '../../mcp/call.ts';
+import type { PortAddress } from '../../model/ports/port-address.ts';
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Sagas } from '../../sagas/sagas.ts';
 import type { ApiKey } from '../../store/access/api-keys.ts';
@@ -26,6 +27,8 @@ export interface AppDeps {
   version: string;
   /** Under which it is reached by MCP clients, beside those of loopback. `@default` none */
   names?: readonly string[];
+  /** Where open ports of sandboxes are found. `@default` `http://localhost:7997`, below which each has a name of its own */
+  portAddress?: PortAddress;
   /** Makes what MCP clients speak to. `@default` Mayfly's own tools */
   mcpServerOf?: (caller: Caller) => McpServer;
   logger: Logger;

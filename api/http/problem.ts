@@ -80,13 +80,20 @@ export function problemResponse(c: Context<Env>, error: MayflyError, more: Subje
 /** The one place where errors become answers. */
 export function errorHandler({ logger }: Pick<AppDeps, 'logger'>) {
   return (error: Error, c: Context<Env>): Response => {
-    const known = asMayflyError(error);
+    const known = hasLeft(error, c)
+      ? new MayflyError('request_timeout', 'The client left before its request was whole.')
+      : asMayflyError(error);
     const { status } = ERRORS[known.code];
     if (status >= 500) {
       logger.error({ err: error, code: known.code, requestId: c.get('requestId') }, 'request failed');
     }
     return problemResponse(c, known);
   };
+}
+
+/** Nobody reads the answer to it, and nothing is wrong here. */
+function hasLeft(error: Error, { req }: Context<Env>): boolean {
+  return req.raw.signal.aborted && 'code' in error && error.code === 'ECONNRESET';
 }
 
 function asMayflyError(error: Error): MayflyError {

@@ -2,18 +2,20 @@ import { isDeepStrictEqual } from 'node:util';
 import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
-import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
+import { imageIdFrom } from '../../model/ids.ts';
 import type { ImageRecord, ImageRequest } from '../../model/image/image.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import { describedContext } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { DEFAULT_PROJECT } from '../../model/project.ts';
+import type { KeptContext } from '../../store/images/image-contexts.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
-import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
+import { type Attempt, answerOnce, freedWhenRefused, isHeard } from '../http/idempotency.ts';
 import { admit } from '../resources/admission.ts';
 import { refuseForeignName, refuseTaken } from '../sources/source-baking.ts';
 import { type Beginning, beginningOf } from './beginning.ts';
-import { builderInput } from './builder-input.ts';
+import { inputOf } from './builder-input.ts';
 import type { buildImage } from './image-schemas.ts';
 import { imageView } from './image-view.ts';
 
@@ -43,7 +45,7 @@ async function begun(c: Context<Env>, deps: RequestDeps, attempt: Attempt, body:
   const wish = await wished(c, deps, id, body.name, sent);
   if ('known' in wish) return wish.known;
   const { record, input } = wish;
-  if (sent.archive) await store.imageContexts.keep(id, sent.archive);
+  if (sent.kept) await store.imageContexts.keep(id, sent.kept);
   await store.images.create(record);
   const running = await sagas.buildImage(input);
   if (running === null) return record;
@@ -65,39 +67,40 @@ async function wished(
   if (!deps.store.viewer.isOperator) refuseForeignName(actor.project, name);
   const { request } = sent;
   const beginning = await beginningOf(deps.store, { id, project: actor.project, request });
-  const { build, first, snapshotId, content, origin } = beginning;
   const known = await builtBefore(deps.store, name, beginning);
   if (known) return { known };
   await refuseTaken(deps, name);
-  const ids = { builderId: furtherId(sandboxIdFrom, id, 'builder'), bakerId: furtherId(sandboxIdFrom, id, 'baker') };
-  await admit(deps, [ids.builderId, ids.bakerId], origin.size);
-  const at = new Date().toISOString();
-  const steps = build.steps.length;
-  const builder = builderInput(c, ids.builderId, name, origin, at);
-  const bakeId = furtherId(operationIdFrom, id, 'bake');
-  const record: ImageRecord = {
+  const input = inputOf(c, id, name, beginning);
+  const builders = input.stages?.map(({ builder }) => builder.id) ?? [];
+  await admit(deps, [...builders, input.bakerId], beginning.origin.size);
+  return { record: recordOf(input, request, beginning), input };
+}
+
+function recordOf(input: ImageInput, request: ImageRequest, { build, content, contents }: Beginning): ImageRecord {
+  const { imageId: id, name, builder, stages = [], steps, cached = 0, snapshotId, actor } = input;
+  const { requestedAt: at } = builder;
+  return {
     id,
-    project: actor.project,
+    project: actor.project ?? DEFAULT_PROJECT,
     name,
     state: 'queued',
     request,
     source: build.source,
     content,
-    builderId: ids.builderId,
+    contents,
+    builderId: builder.id,
+    stages: stages.map(({ place, builder: { id: builderId }, first }) => ({ place, builderId, first })),
     steps,
-    cached: first,
-    done: first,
+    cached,
+    done: cached,
     snapshotId,
     failure: null,
     waitingFor: null,
+    begin: input,
     createdBy: actor,
     createdAt: at,
     readyAt: null,
     updatedAt: at,
-  };
-  return {
-    record,
-    input: { imageId: id, name, builder, first, steps, snapshotId, bakeId, bakerId: ids.bakerId, actor },
   };
 }
 
@@ -105,9 +108,9 @@ async function wished(
 async function builtBefore(
   { images, bakedSources }: RequestDeps['store'],
   name: string,
-  { build, first, snapshotId }: Beginning,
+  { snapshotId }: Beginning,
 ): Promise<ImageRecord | null> {
-  if (first < build.steps.length) return null;
+  if (snapshotId === null) return null;
   const made = await bakedSources.named(name);
   if (!made.some((source) => source.state === 'ready' && source.snapshotId === snapshotId)) return null;
   const latest = await images.latest(LIMITS.page.max);
@@ -117,11 +120,11 @@ async function builtBefore(
 /** What was asked for, and the bytes that are kept apart. */
 interface Sent {
   request: ImageRequest;
-  archive: Uint8Array | null;
+  kept: KeptContext | null;
 }
 
 /** @throws MayflyError invalid_request, body_too_large */
-function sentBy({ dockerfile, args = {}, target, aliases = {}, network, context }: Request): Sent {
+function sentBy({ dockerfile, args = {}, target, aliases = {}, network, context, secrets = {} }: Request): Sent {
   const archive = context === undefined ? null : Buffer.from(context, 'base64');
   const request = {
     dockerfile,
@@ -130,6 +133,8 @@ function sentBy({ dockerfile, args = {}, target, aliases = {}, network, context 
     aliases,
     network: network ?? { egress: 'none' as const },
     context: archive && describedContext(archive),
+    secrets: Object.entries(secrets).map(([id, text]) => ({ id, bytes: Buffer.from(text, 'base64').length })),
   };
-  return { request, archive };
+  const isKept = archive !== null || request.secrets.length > 0;
+  return { request, kept: isKept ? { archive, secrets } : null };
 }

@@ -1,20 +1,52 @@
 import type { Context } from 'hono';
+import { operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
+import type { ImageInput, ImageStageInput } from '../../model/image/image-saga.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
+import { furtherId } from '../http/idempotency.ts';
 import { type Origin, proposedTo } from '../resources/placement.ts';
+import type { Beginning, StageBeginning } from './beginning.ts';
 
 /** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
 const TTL_SECONDS = 18_000;
 
+/** All ids follow from that of the build. */
+export function inputOf(c: Context<Env>, id: string, name: string, beginning: Beginning): ImageInput {
+  const { build, snapshotId, origin } = beginning;
+  const at = new Date().toISOString();
+  const target = build.stages.length - 1;
+  const builderOf = (place: number, from: Origin) => {
+    const what = place === target ? 'builder' : `builder/${place}`;
+    return builderInput(c, furtherId(sandboxIdFrom, id, what), name, from, at);
+  };
+  const stages = beginning.stages.map((stage) => stageInput(beginning, stage, builderOf(stage.place, stage.origin)));
+  const left = stages.reduce((all, { first, end }) => all + end - first, 0);
+  const steps = build.steps.length;
+  const { builder, first } = stages.at(-1) ?? { builder: builderOf(target, origin), first: steps };
+  const further = {
+    bakeId: furtherId(operationIdFrom, id, 'bake'),
+    bakerId: furtherId(sandboxIdFrom, id, 'baker'),
+  };
+  const cached = steps - left;
+  return { imageId: id, name, builder, first, steps, snapshotId, stages, cached, ...further, actor: actorOf(c) };
+}
+
+function stageInput({ build, stages }: Beginning, stage: StageBeginning, builder: SandboxInput): ImageStageInput {
+  const { place, first, parent } = stage;
+  const copiesOf = ({ place: of, first: from }: StageBeginning) => {
+    const end = build.stages[of]?.end ?? from;
+    return build.steps
+      .slice(from, end)
+      .flatMap(({ copied }, at) => (copied ? [{ step: from + at, from: copied.stage }] : []));
+  };
+  const users = stages.filter((other) => copiesOf(other).some(({ from }) => from === place));
+  const until = Math.max(place, ...users.map((user) => user.place));
+  return { place, builder, first, end: build.stages[place]?.end ?? first, parent, copies: copiesOf(stage), until };
+}
+
 /** The sandbox in which the steps of a build run: an ordinary one. */
-export function builderInput(
-  c: Context<Env>,
-  id: string,
-  name: string,
-  origin: Origin,
-  requestedAt: string,
-): SandboxInput {
+function builderInput(c: Context<Env>, id: string, name: string, origin: Origin, requestedAt: string): SandboxInput {
   const { source, snapshotId, captureId, network, size } = origin;
   return {
     id,

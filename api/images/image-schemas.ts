@@ -52,6 +52,19 @@ export const buildImage = z
         description: `What COPY takes from, a tar archive in base64, of ${image.contextBytes} bytes at most, with its .dockerignore`,
         example: undefined,
       }),
+    secrets: z
+      .record(z.string().regex(/^[A-Za-z0-9._-]{1,128}$/, 'must be 1 to 128 of A-Z a-z 0-9 . _ -'), z.base64())
+      .refine(few(image.secrets), `must have at most ${image.secrets} secrets`)
+      .refine(
+        (all) =>
+          Object.values(all).reduce((sum, { length }) => sum + length, 0) <= Math.ceil(image.secretBytes / 3) * 4,
+        `must have at most ${image.secretBytes} bytes in all`,
+      )
+      .optional()
+      .openapi({
+        description: 'What RUN --mount=type=secret mounts, by id, in base64; kept, sealed, until the build is over',
+        example: undefined,
+      }),
     network: z
       .strictObject({ egress: z.enum(['none', 'internet']) })
       .optional()
@@ -66,8 +79,19 @@ export const imageAnswer = z
     name: z.string().openapi({ description: 'Of the source that it makes' }),
     state: z.enum(IMAGE_STATES),
     source: z.string().openapi({ description: 'Which the Dockerfile begins with' }),
-    builderId: z.string().openapi({ description: 'The sandbox of its steps: its commands have their output, live' }),
-    steps: z.array(z.object({ line: z.int().nullable(), text: z.string() })),
+    builderId: z.string().openapi({
+      description: 'The sandbox of the last stage; each step has its own, and its command the output, live',
+    }),
+    steps: z.array(
+      z.object({
+        line: z.int().nullable(),
+        text: z.string(),
+        command: z
+          .object({ sandboxId: z.string(), id: z.string() })
+          .nullable()
+          .openapi({ description: 'What runs, or will run, for it; null: it had been done before' }),
+      }),
+    ),
     cached: z.int().openapi({ description: 'So many steps had been done before' }),
     done: z.int(),
     snapshotId: snapshotId.nullable().openapi({ description: 'Of the last step that is done' }),

@@ -1,21 +1,45 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
-import { buildOf } from '../../model/image/steps.ts';
+import { stepCommandId } from '../../model/image/image-saga.ts';
+import { type Build, buildOf } from '../../model/image/steps.ts';
 import type { RequestDeps } from '../http/context.ts';
 import type { imageAnswer } from './image-schemas.ts';
 
 /** A record as every route answers it: variables that were given are not said. */
-export function imageView({ request, content: _content, ...shown }: ImageRecord): z.infer<typeof imageAnswer> {
-  const { steps, settings, unusedArgs } = buildOf(request, { project: shown.project, content: '' });
+export function imageView({
+  request,
+  content: _content,
+  contents: _contents,
+  stages,
+  begin: _begin,
+  ...shown
+}: ImageRecord): z.infer<typeof imageAnswer> {
+  const build = buildOf(request, { project: shown.project, content: '' });
+  const { settings, unusedArgs } = build;
   const { env, workdir, user, labels, exposed, cmd, entrypoint } = settings;
   const lists = { exposed: [...exposed], cmd: cmd && [...cmd], entrypoint: entrypoint && [...entrypoint] };
   return {
     ...shown,
-    steps: steps.map(({ line, text }) => ({ line, text })),
+    steps: stepsOf(build, shown, stages),
     settings: { env: { ...env }, workdir, user, labels: { ...labels }, ...lists },
     unusedArgs,
   };
+}
+
+/** Each with its command, where it is one of this build's. */
+function stepsOf(
+  { steps, stages: all }: Build,
+  { id, builderId, cached }: Pick<ImageRecord, 'id' | 'builderId' | 'cached'>,
+  stages: ImageRecord['stages'],
+) {
+  return steps.map(({ line, text }, index) => {
+    const place = all.findIndex(({ first, end }) => first <= index && index < end);
+    const done = stages ? stages.find((stage) => stage.place === place) : { builderId, first: cached };
+    const isCached = done === undefined || index < done.first;
+    const command = isCached ? null : { sandboxId: done.builderId, id: stepCommandId({ imageId: id, index }) };
+    return { line, text, command };
+  });
 }
 
 /** @throws MayflyError image_not_found */

@@ -27,7 +27,7 @@ export async function answerConnect(
   if (port === SSH_PORT) throw new MayflyError('port_refused', `Port ${port} is not passed on.`);
   const { hostId } = await awakeSandbox(c, deps, sandboxId, preferenceOf(c.req.header('prefer')).seconds);
   await deps.store.activity.touch(sandboxId);
-  await said.once({ apiKeyId: c.get('apiKey').id, sandboxId, port }, () =>
+  await said.once({ by: c.get('apiKey').id, sandboxId, port }, () =>
     recordAccess(c, deps, sandboxId, { kind: 'port.connected', hostId, detail: { port } }),
   );
   const { body, signal } = c.req.raw;

@@ -7,9 +7,13 @@ const REMEMBERED = 10_000;
 export class SaidConnections {
   readonly #said = new Map<string, { at: number; told: Promise<void> }>();
 
-  /** Of many at once one tells, and all wait for that. @param say tells the audit; when it fails, the next connection tries again */
-  async once(access: { apiKeyId: string; sandboxId: string; port: number }, say: () => Promise<void>): Promise<void> {
-    const key = `${access.apiKeyId} ${access.sandboxId} ${access.port}`;
+  /**
+   * Of many at once one tells, and all wait for that.
+   * @param access.by the key, or the token, that is used
+   * @param say tells the audit; when it fails, the next connection tries again
+   */
+  async once(access: { by: string; sandboxId: string; port: number }, say: () => Promise<void>): Promise<void> {
+    const key = `${access.by} ${access.sandboxId} ${access.port}`;
     const now = performance.now();
     const before = this.#said.get(key);
     if (before && now - before.at < SPEAKS_MS) return before.told;

@@ -51,7 +51,11 @@ export function isResumable({ state, spec }: Pick<SandboxRecord, 'state' | 'spec
 }
 
 /** @returns null when something is being done to it, which may be just that */
-export async function beginResume({ sagas }: RequestDeps, id: string, actor: Actor): Promise<string | null> {
+export async function beginResume(
+  { sagas }: Pick<RequestDeps, 'sagas'>,
+  id: string,
+  actor: Actor,
+): Promise<string | null> {
   const operationId = operationIdFrom(randomBytes(ID_BYTES));
   try {
     await sagas.operate(id, { kind: 'resume', operationId, actor });
@@ -62,9 +66,12 @@ export async function beginResume({ sagas }: RequestDeps, id: string, actor: Act
   }
 }
 
-/** @throws MayflyError why it could not be resumed; the signal's reason */
-async function resumed(
-  deps: RequestDeps,
+/**
+ * Until it was resumed, by one that has begun or by another.
+ * @throws MayflyError why it could not be resumed; the signal's reason
+ */
+export async function resumed(
+  deps: Pick<RequestDeps, 'sagas' | 'store'>,
   { id, operationId, actor }: { id: string; operationId: string | null; actor: Actor },
   signal: AbortSignal,
 ): Promise<void> {

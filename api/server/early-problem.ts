@@ -38,10 +38,13 @@ export function earlyProblem(error: MayflyError): EarlyProblem {
   };
 }
 
-/** What Node's parser and its clock say (`code` of the event `clientError`). Its words can repeat what the client sent. */
-export function refusedBytes({ code }: NodeJS.ErrnoException): MayflyError {
+/**
+ * What Node's parser and its clock say (`code` of the event `clientError`). Its words can repeat what the client sent.
+ * @param headerBytes which headers may have at most
+ */
+export function refusedBytes({ code }: NodeJS.ErrnoException, headerBytes: number = LIMITS.headerBytes): MayflyError {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return new MayflyError('headers_too_large', `The headers have more than ${LIMITS.headerBytes} bytes.`);
+    return new MayflyError('headers_too_large', `The headers have more than ${headerBytes} bytes.`);
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new MayflyError('request_timeout', 'The headers of the request did not arrive in time.');

@@ -11,6 +11,7 @@ import { contextOf } from './context.ts';
 import { dockerfileOf } from './dockerfile.ts';
 import { followBuild } from './follow-build.ts';
 import { builtLines } from './image-text.ts';
+import { secretsOf } from './secrets.ts';
 
 const ARGS = {
   context: { type: 'positional', description: 'Folder that COPY takes from', required: false },
@@ -28,6 +29,11 @@ const ARGS = {
     valueHint: 'debian:12=golden-debian12',
     description: 'Which source a FROM means; may be given more than once',
   },
+  secret: {
+    type: 'string',
+    valueHint: 'id=name[,src=file|,env=NAME]',
+    description: 'What RUN --mount=type=secret mounts; may be given more than once',
+  },
   target: { type: 'string', valueHint: 'stage', description: 'Name or number of a stage, else the last' },
   network: { type: 'string', valueHint: 'none|internet', description: 'What its steps can reach', default: 'none' },
   ...WAIT_OPTION,
@@ -40,13 +46,14 @@ export function buildCommand(io: Io) {
     meta: { name: 'build', description: 'Build a source of a Dockerfile, in a sandbox, step by step' },
     args: ARGS,
     async run({ args, rawArgs }) {
-      const given = checkArguments(rawArgs, ARGS, ['build-arg', 'alias']);
+      const given = checkArguments(rawArgs, ARGS, ['build-arg', 'alias', 'secret']);
       const { images, commands } = connect(io);
       const request: BuildImage = {
         name: args.name,
         dockerfile: await dockerfileOf(args.file, LIMITS.image.dockerfileBytes),
         args: pairs('build-arg', given.get('build-arg') ?? []),
         aliases: pairs('alias', given.get('alias') ?? []),
+        secrets: await secretsOf(io.env, given.get('secret') ?? []),
         network: { egress: egressOf(args.network) },
         ...(args.context !== undefined && { context: await contextOf(args.context) }),
         ...(args.target !== undefined && { target: args.target }),

@@ -12,8 +12,6 @@ interface Doors {
 }
 
 const LOOK_EVERY_MS = 300;
-/** No build has more steps, and each is a command. */
-const MOST = 200;
 
 /**
  * Tells of each step when it begins, and what it writes, on standard error.
@@ -38,24 +36,29 @@ export async function followBuild(io: Io, doors: Doors, begun: Image, signal: Ab
 }
 
 async function tell(io: Io, commands: Commands, image: Image, told: Set<string>, signal: AbortSignal): Promise<void> {
-  for (const { id, sandboxId } of await commandsOf(commands, image, signal)) {
-    if (told.has(id)) continue;
-    const step = image.steps[image.cached + told.size];
-    told.add(id);
-    const line = step?.line ? `line ${step.line}: ` : '';
-    io.note(`[${image.cached + told.size}/${image.steps.length}] ${line}${printable(step?.text ?? '')}`);
-    for await (const piece of commands.follow(sandboxId, id, { signal })) {
+  for (const [index, { line, text, command }] of image.steps.entries()) {
+    if (!command || told.has(command.id)) continue;
+    if (!(await hasBegun(commands, command, signal))) return;
+    told.add(command.id);
+    io.note(`[${index + 1}/${image.steps.length}] ${line ? `line ${line}: ` : ''}${printable(text)}`);
+    for await (const piece of commands.follow(command.sandboxId, command.id, { signal })) {
       if ('bytes' in piece) await io.write('stderr', piece.bytes);
     }
   }
 }
 
-/** The oldest first; none while there is no sandbox yet, or it was not needed. */
-async function commandsOf(commands: Commands, { builderId }: Image, signal: AbortSignal): Promise<Command[]> {
+/** Not while there is no sandbox for it, or it is not its turn. */
+async function hasBegun(
+  commands: Commands,
+  { sandboxId, id }: Pick<Command, 'sandboxId' | 'id'>,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
-    return (await commands.list(builderId, { limit: MOST, signal })).items.toReversed();
+    await commands.get(sandboxId, id, { signal });
+    return true;
   } catch (error) {
-    if (error instanceof MayflyApiError && error.code === 'sandbox_not_found') return [];
+    if (error instanceof MayflyApiError && ['sandbox_not_found', 'command_not_found'].includes(error.code))
+      return false;
     throw error;
   }
 }

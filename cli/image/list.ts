@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import { pulledImages } from '../../worker/config/artifacts.mjs';
+import { type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
 import { readConfig } from '../../worker/config/config.ts';
 import { type ImageState, imageStates } from '../../worker/machine/images.ts';
 import { size } from '../snapshot/snapshot-text.ts';
@@ -14,9 +14,9 @@ function row({ name, image, source }: ImageState): string[] {
   return [name, image?.builtAt ?? 'no', image ? size(image.diskBytes) : '-', sourceText(name, source)];
 }
 
-function sourceText(name: string, source: ImageState['source']): string {
+function sourceText(name: ImageName, source: ImageState['source']): string {
   const isPulled = pulledImages.some((pulled) => pulled === name);
-  const build = isPulled ? `mayfly image pull ${name.replace('golden-', '')}` : 'npm run setup';
+  const build = isPulled ? `mayfly image pull ${shortImageName(name)}` : 'npm run setup';
   switch (source) {
     case 'registered':
       return 'registered';

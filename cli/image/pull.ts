@@ -6,7 +6,7 @@ import { MayflyApiError, MayflyConnectionError } from '../../client/http/api-err
 import type { MayflyClient } from '../../client/mayfly-client.ts';
 import { StateDir } from '../../host/state-dir.ts';
 import { withLock } from '../../scripts/setup/cache.mjs';
-import { type GoldenImage, type ImageName, pulledImages } from '../../worker/config/artifacts.mjs';
+import { type GoldenImage, type ImageName, pulledImages, shortImageName } from '../../worker/config/artifacts.mjs';
 import { type Config, readConfig } from '../../worker/config/config.ts';
 import { offerImage } from '../../worker/machine/images.ts';
 import { checkArguments, JSON_OPTION } from '../terminal/arguments.ts';
@@ -19,7 +19,7 @@ import { builtImage } from './building.ts';
 import { imageLines } from './image-text.ts';
 
 const ARGS = {
-  name: { type: 'positional', description: 'Image (`mayfly image list`): agent', required: true },
+  name: { type: 'positional', description: 'Image (`mayfly image list`): agent, desktop', required: true },
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
@@ -49,9 +49,9 @@ export function pullCommand(io: Io) {
 
 /** `agent` is short for `golden-agent`. @throws CliError */
 function imageName(text: string): ImageName {
-  const name = pulledImages.find((known) => text === known || `golden-${text}` === known);
+  const name = pulledImages.find((known) => text === known || text === shortImageName(known));
   if (name) return name;
-  const those = pulledImages.map((known) => known.replace('golden-', '')).join(', ');
+  const those = pulledImages.map(shortImageName).join(', ');
   throw usageError(
     `there is no image ${JSON.stringify(text)} to pull`,
     `Those that can be pulled: ${those}. \`npm run setup\` builds golden-debian12.`,

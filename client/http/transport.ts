@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { isSandboxId } from '../../model/sandbox-id.ts';
 import { ApprovalNeededError, MayflyApiError, MayflyConnectionError } from './api-error.ts';
@@ -56,6 +57,8 @@ const DEADLINE_SECONDS = 300;
 
 /** How long one look at an approval waits. */
 const LOOK = 'wait=50';
+/** From one look to the next, at least. Milliseconds. */
+const LOOK_MS = 1_000;
 
 /** Of a header's token (RFC 9110, 5.6.2): whoever sends another is told its text by `fetch`. */
 const SENDABLE = /^[\x21-\x7e]+$/;
@@ -104,7 +107,12 @@ export class Transport {
     if (!this.#told.has(approval.id)) this.#onApproval(approval);
     this.#told.add(approval.id);
     const look = { method: 'GET' as const, path: `/v1/approvals/${approval.id}`, headers: { prefer: LOOK } };
-    while ((await this.json<ApprovalRecord>(look, options)).state === 'awaiting-approval');
+    for (;;) {
+      const began = performance.now();
+      if ((await this.json<ApprovalRecord>(look, options)).state !== 'awaiting-approval') return;
+      // What stands between may take the preference away, and each look is answered at once then.
+      await pause(began + LOOK_MS - performance.now(), options.signal);
+    }
   }
 
   /** What may be sent again: up to four times, within the call's deadline. */
@@ -182,4 +190,12 @@ function isChangeByName({ method, path }: RequestShape): boolean {
 /** The API's answers are typed by the routes this client was written against, not looked into again. */
 function parsed<T>(body: string): T {
   return (body === '' ? undefined : JSON.parse(body)) as T;
+}
+
+/** @throws the signal's reason */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(Math.max(0, ms), undefined, signal && { signal }).catch((cause: unknown) => {
+    signal?.throwIfAborted();
+    throw cause;
+  });
 }

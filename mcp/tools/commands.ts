@@ -5,9 +5,11 @@ import { LIMITS } from '../../model/limits.ts';
 import { readPart } from '../byte-part.ts';
 import type { Call } from '../call.ts';
 import { outputReader, type Shown, shownOf } from '../kept-output.ts';
+import type { WorkingTask } from '../task.ts';
 import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
 
-const MAX_CHARS = z.int().min(200).max(50_000).default(10_000).describe('Of output');
+const MAX_CHARS_DEFAULT = 10_000;
+const MAX_CHARS = z.int().min(200).max(50_000).default(MAX_CHARS_DEFAULT).describe('Of output');
 const COMMAND_ID = z.string().describe('cmd-…');
 
 const { timeoutSeconds, maxLength, maxArguments } = LIMITS.command;
@@ -55,27 +57,40 @@ const runCommand = tool({
     const sandboxId = await client.sandboxIdOf(sandbox, { signal });
     const request: RunCommand = defined(rest);
     const options = { idempotencyKey: crypto.randomUUID(), ...call.key(idempotencyKey, [sandboxId, request]) };
-    const wait = { waitSeconds: call.waitSeconds(waitSeconds), signal };
+    const wait = { waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)), signal };
     // The same request again says the id of the command, also of one that had not begun.
     call.undoneBy(async () =>
       cancelled(client, await client.commands.run(sandboxId, request, { ...options, waitSeconds: 0 })),
     );
     const command = await client.commands.run(sandboxId, request, { ...options, ...wait });
-    const { id: commandId, state, outcome, exitCode, signal: killedBy } = command;
-    call.undoneBy(() => cancelled(client, { id: commandId, sandboxId, state }));
-    const output = await outputOf(call, command, maxChars);
-    const next = nextOf(call, command, output);
-    const [stdout, stderr] = [shownText(output.stdout), shownText(output.stderr)];
-    const leftOut = [...leftOutOf('stdout', output.stdout), ...leftOutOf('stderr', output.stderr)];
-    return {
-      text: textOf(command, { stdout, stderr }, next),
-      data: { commandId, sandboxId, state, outcome, exitCode, signal: killedBy, stdout, stderr, leftOut, next },
-    };
+    call.undoneBy(() => cancelled(client, command));
+    return commandAnswer(call, command, maxChars);
   },
 });
 
+/** How far a command is, and what it has written. */
+export async function commandAnswer(call: Call, command: Command, maxChars: number = MAX_CHARS_DEFAULT) {
+  const { id: commandId, sandboxId, state, outcome, exitCode, signal } = command;
+  const output = await outputOf(call, command, maxChars);
+  const next = nextOf(call, command, output);
+  const [stdout, stderr] = [shownText(output.stdout), shownText(output.stderr)];
+  const leftOut = [...leftOutOf('stdout', output.stdout), ...leftOutOf('stderr', output.stderr)];
+  return {
+    text: textOf(command, { stdout, stderr }, next),
+    data: { commandId, sandboxId, state, outcome, exitCode, signal, stdout, stderr, leftOut, next },
+    ...(state !== 'ended' && { task: commandTask(command) }),
+  };
+}
+
+/** A command is known by its sandbox and its own id. */
+export function commandTask({ id, sandboxId, requestedAt, startedAt, state }: Command): WorkingTask {
+  const lastUpdatedAt = startedAt ?? requestedAt;
+  const statusMessage = `${id} is ${state}`;
+  return { status: 'working', taskId: `${sandboxId}/${id}`, statusMessage, createdAt: requestedAt, lastUpdatedAt };
+}
+
 /** Who asked wants no answer: what runs is ended. */
-async function cancelled(
+export async function cancelled(
   { commands }: MayflyClient,
   { id, sandboxId, state }: Pick<Command, 'id' | 'sandboxId' | 'state'>,
 ) {

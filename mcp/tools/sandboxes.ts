@@ -7,6 +7,7 @@ import { isFinal, isSettled, type SandboxRecord } from '../../model/sandbox/sand
 import type { Call } from '../call.ts';
 import { maskText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';
+import type { WorkingTask } from '../task.ts';
 import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
 
 const { cpus, memoryMib, ttlSeconds, idleSeconds } = LIMITS;
@@ -56,11 +57,25 @@ const createSandbox = tool({
     call.undoneBy(async () => destroyed(client, [await client.createSandbox(request, options)]));
     const begun = await client.createSandbox(request, options);
     call.undoneBy(() => destroyed(client, [begun]));
-    const sandbox = await settled(call, begun, waitSeconds);
-    if (isFinal(sandbox.state)) throw failed(sandbox);
-    return { text: textOf(call, sandbox), data: { ...summaryOf(sandbox), next: nextOf(call, sandbox) } };
+    return sandboxAnswer(call, await settled(call, begun, call.untilTask(waitSeconds)));
   },
 });
+
+/** How far a create is. @throws ToolError when nothing of it is left */
+export function sandboxAnswer(call: Call, sandbox: SandboxRecord) {
+  if (isFinal(sandbox.state)) throw failed(sandbox);
+  return {
+    text: textOf(call, sandbox),
+    data: { ...summaryOf(sandbox), next: nextOf(call, sandbox) },
+    ...(!isSettled(sandbox.state) && { task: createTask(sandbox) }),
+  };
+}
+
+/** The create of a sandbox; its id is the task's. */
+export function createTask({ id, state, steps, createdAt, updatedAt }: SandboxRecord): WorkingTask {
+  const statusMessage = `${id} is ${state}; steps done: ${steps.map(({ step }) => step).join(', ') || 'none yet'}`;
+  return { status: 'working', taskId: id, statusMessage, createdAt, lastUpdatedAt: updatedAt };
+}
 
 const destroySandbox = tool({
   name: 'destroy_sandbox',

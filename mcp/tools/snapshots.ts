@@ -4,6 +4,8 @@ import type { FileChange, GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { SNAPSHOT_KINDS } from '../../model/snapshots/snapshot.ts';
 import { cleanText } from '../clean-text.ts';
+import { ToolError } from '../error-text.ts';
+import type { WorkingTask } from '../task.ts';
 import { defined, IDEMPOTENCY_KEY, type Registration, SANDBOX, tool, WAIT_SECONDS } from '../tool.ts';
 import { destroyed, MACHINE, sandboxShape, summaryOf } from './sandboxes.ts';
 
@@ -35,15 +37,35 @@ const takeSnapshot = tool({
     const { client, signal } = call;
     const id = await client.sandboxIdOf(sandbox, { signal });
     const request = defined(rest);
-    const wait = { waitSeconds: call.waitSeconds(waitSeconds), ...call.key(idempotencyKey, [id, request]) };
+    const wait = {
+      waitSeconds: call.waitSeconds(call.untilTask(waitSeconds)),
+      ...call.key(idempotencyKey, [id, request]),
+    };
     const taken = await client.snapshots.take(id, request, { ...wait, signal });
-    const next =
-      taken.state === 'ready'
-        ? 'To restore, fork and diff, give its id.'
-        : `Read mayfly://snapshots/${taken.id} until it is ready.`;
-    return { text: `${taken.id} is ${taken.state}. ${next}`, data: { ...snapshotOf(taken), next } };
+    return snapshotAnswer(taken);
   },
 });
+
+/** How far a snapshot is. @throws ToolError when it came to nothing */
+export function snapshotAnswer(taken: Snapshot) {
+  if (taken.state === 'failed') {
+    const why = taken.failure ? `${taken.failure.code}: ${taken.failure.message}` : 'it came to nothing';
+    throw new ToolError(`${taken.id} is failed: ${why}`, 'Mend what it says, and take another one.');
+  }
+  const isReady = taken.state === 'ready';
+  const next = isReady
+    ? 'To restore, fork and diff, give its id.'
+    : `Read mayfly://snapshots/${taken.id} until it is ready.`;
+  return {
+    text: `${taken.id} is ${taken.state}. ${next}`,
+    data: { ...snapshotOf(taken), next },
+    ...(!isReady && { task: snapshotTask(taken) }),
+  };
+}
+
+export function snapshotTask({ id, state, createdAt }: Snapshot): WorkingTask {
+  return { status: 'working', taskId: id, statusMessage: `${id} is ${state}`, createdAt, lastUpdatedAt: createdAt };
+}
 
 const restore = tool({
   name: 'restore',

@@ -28,7 +28,7 @@ const MAX_FOLLOWED = 64;
 
 /** Run what follows, somewhere among their arguments. */
 const LAUNCHERS = new Set(
-  'sudo doas env nohup nice ionice timeout xargs setsid stdbuf command exec builtin chroot unshare nsenter runuser pkexec run0 setpriv busybox toybox strace ltrace flock find systemd-run time'.split(
+  'sudo doas env nohup nice ionice timeout xargs setsid stdbuf command exec builtin chroot unshare nsenter runuser pkexec run0 setpriv busybox toybox strace ltrace flock find systemd-run time taskset chrt prlimit numactl setarch linux32 linux64 start-stop-daemon fakeroot faketime eatmydata proot bwrap firejail capsh sg dbus-run-session unbuffer rlwrap valgrind gdb perf ld.so'.split(
     ' ',
   ),
 );
@@ -38,11 +38,14 @@ const INTERPRETERS =
   /^(?:python[\d.]*|perl[\d.]*|ruby[\d.]*|node|nodejs|php[\d.]*|lua[\d.]*|tclsh[\d.]*|expect|deno|bun)$/;
 /** What these run is not among their words, or is text of another kind. */
 const UNTOLD = new Set(
-  'eval source . su ssh watch parallel script at batch crontab alias trap awk gawk mawk nawk socat tmux screen'.split(
+  'eval source . su ssh watch parallel script at batch crontab alias trap hash enable bind compgen complete mapfile readarray awk gawk mawk nawk socat tmux screen'.split(
     ' ',
   ),
 );
 const DECLARES = new Set(['export', 'declare', 'typeset', 'readonly', 'local']);
+/** Of a shell, which runs what stands in the index of an array that these name: `test -v 'a[$(nc)]'`. */
+const NAMES_VARIABLES = new Set([...DECLARES, ...'test [ printf read unset let wait getopts'.split(' ')]);
+const DYNAMIC_LINKER = /^ld-(?:linux|musl)/;
 
 /** Become another user. */
 const ELEVATORS = ['sudo', 'doas', 'su', 'pkexec', 'runuser', 'run0', 'setpriv'];
@@ -85,7 +88,10 @@ function matchOne([program, ...rest]: readonly Word[], globs: readonly Glob[], d
   const [wanted, ...further] = globs;
   const isNamed = wanted?.(program) || wanted?.(name);
   const own = isNamed ? matchArguments(rest, further, name === 'xargs') : 'differs';
-  const within = LAUNCHERS.has(name) ? matchLaunched(name, rest, globs, depth) : matchGiven(name, rest, globs, depth);
+  const within =
+    LAUNCHERS.has(name) || DYNAMIC_LINKER.test(name)
+      ? matchLaunched(name, rest, globs, depth)
+      : matchGiven(name, rest, globs, depth);
   return strongest([own, within]);
 }
 
@@ -112,6 +118,7 @@ function matchGiven(name: string, rest: readonly Word[], globs: readonly Glob[],
   if (UNTOLD.has(name)) return 'unclear';
   if (SHELLS.has(name)) return matchShell(rest, globs, depth);
   if (INTERPRETERS.test(name)) return isOfFile(rest) ? 'differs' : 'unclear';
+  if (NAMES_VARIABLES.has(name) && rest.some((word) => word !== null && /\$\(|`/.test(word))) return 'unclear';
   if (!DECLARES.has(name)) return 'differs';
   return rest.some((word) => word === null || isSteering(word.split('=')[0] ?? '')) ? 'unclear' : 'differs';
 }

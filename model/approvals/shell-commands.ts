@@ -15,9 +15,9 @@ const OPERATOR = /&&|\|\||\|&|[;|\n]|&(?!>)/y;
 const REDIRECTION = /\d*(?:&>>?|>>|>\||<>|[<>]&|<(?!<)|>)[ \t]*/y;
 /** Stands for itself, in one or many. */
 const PLAIN = /[^\s;&|<>()'"\\`$*?[\]{}~\p{Cc}\p{Cf}]+/uy;
-/** Has a shell put something else in place of the word; a brace alone is a word of the grammar. */
+/** Has a shell put something else in place of the word; a brace or bracket alone is a word. */
 const EXPANSION = /[*?[\]{}~]/y;
-const BRACE = /[{}](?=$|[\s;&|])/y;
+const BRACE = /[{}[\]](?=$|[\s;&|])/y;
 const PARAMETER = /\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?@*#!$-])/y;
 const SINGLE = /'([^']*)'/y;
 const DOUBLE = /"([^"\\`]*)"/y;
@@ -28,7 +28,7 @@ const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)\+?=/;
 const STEERING =
   /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|LD_.*|PYTHON.*|PERL5.*|RUBY.*|NODE_OPTIONS)$/;
 /** Stand before a command. */
-const BEFORE = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!', '{', 'time']);
+const BEFORE = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!', '{']);
 /** End what such a word began. */
 const AFTER = new Set(['fi', 'done', '}']);
 /** Of commands whose own grammar is not read here. */

@@ -4,7 +4,7 @@ import type { Placed } from './context.ts';
 import type { CopyStep, Step } from './plan.ts';
 
 /** Whatever changes what a step does changes this. */
-const FORM = 'mayfly-image-step-1';
+const FORM = 'mayfly-image-step-2';
 
 /** Where all keys of a build begin: another project, or another content of its source, has others. */
 export function originKey(project: string, content: string): string {
@@ -22,7 +22,8 @@ export function stepKey(parent: string, step: Step, placed: readonly Placed[], f
     case 'run': {
       const { argv, stdin, env, cwd, user, secrets } = step;
       const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
-      return digest([parent, 'run', argv, stdin, variables, cwd, user, secrets.map(({ id, target }) => [id, target])]);
+      const mounts = secrets.map(({ id, target, mode, owner }) => [id, target, mode, owner]);
+      return digest([parent, 'run', argv, stdin, variables, cwd, user, mounts]);
     }
     case 'copy':
       return digest([parent, 'copy', ...copied(step, placed, fromKey)]);

@@ -35,6 +35,7 @@ export function copyStep(
   if (flags.from !== null && from === null) {
     throw refusedAt(line, `no stage before is called ${JSON.stringify(flags.from)}; other images are not read`);
   }
+  if (from !== null && heredocs.length > 0) throw refusedAt(line, 'a heredoc is of no other stage');
   const inline = heredocs.map((heredoc) => {
     if (/[/\0]|^\.{0,2}$/.test(heredoc.name))
       throw refusedAt(line, `${JSON.stringify(heredoc.name)} is no name of a file`);

@@ -34,6 +34,10 @@ export interface Settings {
 export interface SecretMount {
   id: string;
   target: string;
+  /** Octal. */
+  mode: string;
+  /** `uid:gid` */
+  owner: string;
   isRequired: boolean;
 }
 

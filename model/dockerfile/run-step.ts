@@ -54,14 +54,19 @@ function secretOf(mount: string, line: number): SecretMount {
   const type = options.get('type') ?? 'bind';
   if (type !== 'secret') throw refusedAt(line, `RUN --mount=type=${type} is not done here; type=secret is`);
   const unknown = [...options.keys()].find(
-    (key) => !['type', 'id', 'target', 'dst', 'destination', 'required'].includes(key),
+    (key) => !['type', 'id', 'target', 'dst', 'destination', 'required', 'mode', 'uid', 'gid'].includes(key),
   );
   if (unknown !== undefined) throw refusedAt(line, `the option ${unknown} of --mount is not done here`);
   const wanted = options.get('target') ?? options.get('dst') ?? options.get('destination');
   const id = options.get('id') ?? wanted?.split('/').at(-1) ?? '';
   if (!/^[A-Za-z0-9._-]{1,128}$/.test(id)) throw refusedAt(line, 'a secret needs an `id` of A-Za-z0-9._-');
   const required = options.get('required') ?? 'false';
-  return { id, target: absolute(wanted ?? id, '/run/secrets'), isRequired: required === 'true' || required === '' };
+  const { mode = '0400', uid = '0', gid = '0' } = Object.fromEntries(options);
+  if (!/^[0-7]{1,4}$/.test(mode) || !/^\d{1,10}$/.test(uid) || !/^\d{1,10}$/.test(gid)) {
+    throw refusedAt(line, 'mode of a secret is octal, uid and gid are numbers');
+  }
+  const isRequired = required === 'true' || required === '';
+  return { id, target: absolute(wanted ?? id, '/run/secrets'), mode, owner: `${uid}:${gid}`, isRequired };
 }
 
 function splitOption(option: string): [string, string] {

@@ -1,3 +1,6 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
+import { commandIdFrom, ID_BYTES, snapshotIdFrom } from '../ids.ts';
 import type { SandboxInput } from '../sagas/messages.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
 import type { Timeouts } from '../sandbox/timeouts.ts';
@@ -15,12 +18,32 @@ export interface ImageInput {
   steps: number;
   /** Of that last step; null: all are done. */
   snapshotId: string | null;
+  /** In this order; none when all is done. `@default` one, of `builder`, `first` and `steps` */
+  stages?: ImageStageInput[];
+  /** So many of all steps were done before. `@default` `first` */
+  cached?: number;
   /** Of the source that is made: `opn-…`, and the sandbox that is cleaned. */
   bakeId: string;
   bakerId: string;
   actor: Actor;
   /** `@default` DEFAULT_TIMEOUTS */
   timeouts?: Partial<Timeouts>;
+}
+
+/** What is done in one sandbox. */
+export interface ImageStageInput {
+  /** Which of the stages that are needed, from 0. */
+  place: number;
+  builder: SandboxInput;
+  /** Steps `first` to, but without, `end`; there may be none. */
+  first: number;
+  end: number;
+  /** At the end of which other it begins, where its snapshot is not known before; null: `builder` says it all. */
+  parent: number | null;
+  /** Its steps that copy from another stage. */
+  copies: { step: number; from: number }[];
+  /** The last place at which something is copied from it: until then its sandbox lives. */
+  until: number;
 }
 
 /** Signal with a {@link CancelImage}: nothing more is done, and all of it is undone. */
@@ -44,4 +67,20 @@ export interface ImageStepRef {
   imageId: string;
   /** From 0. */
   index: number;
+  /** What a COPY of another stage has that stage do first. `@default` the step itself */
+  part?: 'pack';
+}
+
+/** The same step, the same command. */
+export function stepCommandId(step: ImageStepRef): string {
+  return commandIdFrom(stepDigest(step, step.part ?? 'command'));
+}
+
+/** The same step, the same snapshot. */
+export function stepSnapshotId(step: ImageStepRef): string {
+  return snapshotIdFrom(stepDigest(step, 'snapshot'));
+}
+
+function stepDigest({ imageId, index }: ImageStepRef, what: string): Uint8Array {
+  return sha256(utf8ToBytes(`${imageId}/${index}/${what}`)).slice(0, ID_BYTES);
 }

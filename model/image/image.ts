@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Actor, Network } from '../sandbox/sandbox.ts';
+import type { ImageInput } from './image-saga.ts';
 import type { SentContext } from './sent-context.ts';
 
 /**
@@ -18,6 +19,8 @@ export interface ImageRequest {
   target: string | null;
   aliases: Record<string, string>;
   network: Pick<Network, 'egress'>;
+  /** Those that were given, and how long they are; what they say is kept apart, until the build is over. `@default` none */
+  secrets?: { id: string; bytes: number }[];
   /** Null: there is none, and COPY has nothing to take from. Its bytes are kept apart, until the build is over. */
   context: SentContext | null;
 }
@@ -33,6 +36,15 @@ export interface ImageFailure {
   log: string | null;
 }
 
+/** One stage of a build, that has a sandbox of its own. */
+export interface ImageStage {
+  /** Which of the stages that are needed, from 0. */
+  place: number;
+  builderId: string;
+  /** The first of its steps, counted over all stages, that is done; those before are known. */
+  first: number;
+}
+
 /** The record of one build: inserted by the API, from then on written by its workflow alone. */
 export interface ImageRecord {
   id: string;
@@ -45,8 +57,12 @@ export interface ImageRecord {
   source: string;
   /** What that holds; where nobody knows yet, the id of the build, so that nothing of it is found again. */
   content: string;
-  /** The sandbox in which the steps run. */
+  /** What all sources hold, when there are several stages. `@default` there is one, which holds `content` */
+  contents?: { source: string; content: string }[];
+  /** The sandbox in which the steps of the target run. */
   builderId: string;
+  /** Those stages of which something is done, or copied. `@default` one, in `builderId` */
+  stages?: ImageStage[];
   steps: number;
   /** So many were done by an earlier build, and are not done again. */
   cached: number;
@@ -55,6 +71,8 @@ export interface ImageRecord {
   snapshotId: string | null;
   failure: ImageFailure | null;
   waitingFor: string | null;
+  /** What its workflow is begun with, by the API or, where that died before it could, by the reconciler. `@default` of before it was kept: nobody begins it */
+  begin?: ImageInput;
   createdBy: Actor;
   createdAt: string;
   readyAt: string | null;

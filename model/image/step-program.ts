@@ -1,7 +1,9 @@
 import type { Placed } from '../dockerfile/context.ts';
 import { isPattern } from '../dockerfile/glob.ts';
 import type { CopyStep, Settings, Step } from '../dockerfile/plan.ts';
-import { type TarEntry, tarOf } from './tar.ts';
+import { type GivenSecret, runProgram } from './run-program.ts';
+import { joined, type TarEntry, tarOf } from './tar.ts';
+import { UNIT, unitOf } from './unit.ts';
 
 /** What a step has the guest run. */
 export interface StepProgram {
@@ -15,10 +17,13 @@ export interface StepProgram {
   env: Record<string, string>;
   cwd: string;
   user: string;
+  /** Ids of those that standard input begins with. */
+  secrets: readonly string[];
 }
 
-const PLAIN = { files: [], inline: [], mode: null };
-const AS_ROOT = { ...PLAIN, env: {}, cwd: '/', user: 'root' };
+const PLAIN = { files: [], inline: [], mode: null, secrets: [] };
+/** Of what steps do besides what they run. */
+export const AS_ROOT = { ...PLAIN, env: {}, cwd: '/', user: 'root' };
 
 /** Standard input has the files one after the other; of each its name and length are arguments. */
 const WRITE_FILES = `set -e
@@ -39,6 +44,20 @@ done`;
 /** Where login shells look for what ENV has set. */
 const PROFILE = '/etc/profile.d/mayfly-image.sh';
 
+/** Standard input is the profile, as long as it is said, and then the unit. */
+const FINISH = `set -e
+umask 022
+mkdir -p /etc/profile.d
+head -c "$1" >${PROFILE}
+unit=/etc/systemd/system/${UNIT}
+wanted=/etc/systemd/system/multi-user.target.wants
+if [ "$2" != as-it-is ]; then rm -f "$wanted/${UNIT}" "$unit"; fi
+if [ "$2" = ours ]; then
+  mkdir -p "$wanted"
+  cat >"$unit"
+  ln -s "../${UNIT}" "$wanted/${UNIT}"
+fi`;
+
 /**
  * Standard input is an archive. What is in the way of a folder stays, also a link to one; whose all of it is, is known in the
  * guest alone.
@@ -53,12 +72,13 @@ tar -x -p -m -f - -C "$stage" --no-same-owner
 chown -hR -- "$2" "$stage"
 tar -c -f - -C "$stage" . | tar -x -p -f - -C "$1" --same-owner --no-overwrite-dir --keep-directory-symlink`;
 
-/** @param placed of the context, by a COPY */
-export function programOf(step: Step, placed: readonly Placed[]): StepProgram {
+/** @param placed of the context, by a COPY @param secrets that a RUN is given */
+export function programOf(step: Step, placed: readonly Placed[], secrets: readonly GivenSecret[]): StepProgram {
   switch (step.kind) {
     case 'run': {
-      const { argv, stdin, env, cwd, user } = step;
-      return { ...PLAIN, argv, stdin, env, cwd, user };
+      const { stdin, env, cwd } = step;
+      const argv = runProgram(step, secrets);
+      return { ...PLAIN, argv, stdin, env, cwd, user: 'root', secrets: secrets.map(({ id }) => id) };
     }
     case 'workdir':
       return { ...AS_ROOT, argv: ['/bin/mkdir', '-p', '--', step.path], stdin: '' };
@@ -67,12 +87,15 @@ export function programOf(step: Step, placed: readonly Placed[]): StepProgram {
   }
 }
 
-/** The last step of each build: what ENV says is there for whoever logs in. */
-export function finishing({ env }: Settings, plain: Settings['env']): StepProgram {
-  const own = Object.entries(env).filter(([name, value]) => plain[name] !== value);
+/** The last step of each build: what ENV says is there for whoever logs in, and what is to run is run at each boot. */
+export function finishing(settings: Settings, plain: Settings['env']): StepProgram {
+  const own = Object.entries(settings.env).filter(([name, value]) => plain[name] !== value);
   const lines = own.map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
-  const argv = ['/bin/sh', '-c', `umask 022; mkdir -p /etc/profile.d && cat >${PROFILE}`];
-  return { ...AS_ROOT, argv, stdin: lines.join('') };
+  const profile = lines.join('');
+  const unit = unitOf(settings);
+  const length = String(new TextEncoder().encode(profile).length);
+  const argv = ['/bin/sh', '-c', FINISH, 'sh', length, unit === null ? 'as-it-is' : unit === '' ? 'none' : 'ours'];
+  return { ...AS_ROOT, argv, stdin: profile + (unit ?? '') };
 }
 
 function writing({ inline, target, mode, owner }: CopyStep): StepProgram {
@@ -96,9 +119,11 @@ function copying({ inline, target, mode, owner, sources }: CopyStep, files: read
 
 /** What a program is given. @param bytesOf a file of the context */
 export function stdinOf(
-  { stdin, files, inline, mode }: StepProgram,
+  { stdin, files, inline, mode, secrets }: StepProgram,
   bytesOf: (path: string) => Uint8Array,
+  secretOf: (id: string) => Uint8Array,
 ): Uint8Array {
+  if (secrets.length > 0) return joined([...secrets.map(secretOf), new TextEncoder().encode(stdin)]);
   const [first] = files;
   if (!first) return new TextEncoder().encode(stdin);
   if (first.as === '') return bytesOf(first.entry.path);
@@ -114,7 +139,7 @@ export function stdinOf(
 }
 
 /** Without a group it is the user's own; of a number, the same. */
-function ownerOf(owner: string | null): string {
+export function ownerOf(owner: string | null): string {
   if (owner === null) return '0:0';
   if (owner.includes(':')) return owner;
   return /^\d+$/.test(owner) ? `${owner}:${owner}` : `${owner}:`;

@@ -2,17 +2,13 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { originKey, stepKey } from '../dockerfile/cache-key.ts';
 import { BuildContext, type Placed } from '../dockerfile/context.ts';
-import {
-  type BuildPlan,
-  type CopyStep,
-  NO_SETTINGS,
-  type Settings,
-  type Stage,
-  type Step,
-} from '../dockerfile/plan.ts';
+import { type CopyStep, NO_SETTINGS, type Settings, type Step } from '../dockerfile/plan.ts';
 import { readDockerfile } from '../dockerfile/read-dockerfile.ts';
 import { refusedAt } from '../dockerfile/refusal.ts';
 import type { ImageRecord, ImageRequest } from './image.ts';
+import type { GivenSecret } from './run-program.ts';
+import { packing, placing } from './stage-copy.ts';
+import { joinedStages, type StageOrigin } from './stages.ts';
 import { finishing, programOf, type StepProgram } from './step-program.ts';
 
 /** One step as it is done. */
@@ -23,15 +19,29 @@ export interface BuildStep {
   /** Of what it comes to. */
   key: string;
   program: StepProgram;
+  /** Of a COPY of another stage: which of {@link Build.stages}, and what runs there first. */
+  copied: { stage: number; program: StepProgram } | null;
 }
 
-/** What a build does, one step after the other, in one sandbox. */
+/** What is done in one sandbox: steps `first` to, but without, `end`. */
+export interface BuildStage {
+  origin: StageOrigin;
+  first: number;
+  end: number;
+}
+
+/** What a build does: the stages one after the other, the target last. */
 export interface Build {
+  /** Of the target. */
   source: string;
+  stages: BuildStage[];
   steps: BuildStep[];
   settings: Settings;
   unusedArgs: string[];
 }
+
+/** What the sources hold: where nobody knows, the id of the build. */
+export interface Holding extends Pick<ImageRecord, 'project' | 'content' | 'contents'> {}
 
 /** Of an instruction, for whoever watches. Characters. */
 const TEXT_LENGTH = 200;
@@ -40,42 +50,80 @@ const TEXT_LENGTH = 200;
  * What is asked for, taken apart: the same whenever it is asked, so that nothing of it need be kept.
  * @throws MayflyError dockerfile_unsupported
  */
-export function buildOf(request: ImageRequest, { project, content }: Pick<ImageRecord, 'project' | 'content'>): Build {
+export function buildOf(request: ImageRequest, holding: Holding): Build {
   const plan = readDockerfile(request);
-  const { source, chain } = chainOf(plan);
-  const settings = chain.at(-1)?.settings ?? NO_SETTINGS;
-  const steps: BuildStep[] = [];
-  let key = originKey(project, content);
   const context = request.context && new BuildContext(request.context.entries, request.context.dockerignore);
-  for (const step of chain.flatMap((stage) => stage.steps)) {
-    refuseUndone(step);
-    const placed = step.kind === 'copy' ? placedBy(step, context) : [];
-    key = stepKey(key, step, placed, null);
-    steps.push({ line: step.line, text: brief(step.text), key, program: programOf(step, placed) });
+  const given = { context, secrets: request.secrets ?? [] };
+  const joined = joinedStages(plan);
+  const stages: BuildStage[] = [];
+  const steps: BuildStep[] = [];
+  /** Of what each stage comes to. */
+  const ends: string[] = [];
+  for (const { origin, steps: own, settings } of joined) {
+    const first = steps.length;
+    let key = 'source' in origin ? sourceKey(holding, origin.source) : (ends[origin.stage] ?? '');
+    for (const step of own) {
+      const made = madeOf(step, key, ends, given);
+      steps.push(made);
+      ({ key } = made);
+    }
+    if (stages.length === joined.length - 1) steps.push(lastStep(key, settings));
+    ends.push(key);
+    stages.push({ origin, first, end: steps.length });
   }
-  const last = finishing(settings, NO_SETTINGS.env);
-  key = bytesToHex(sha256(utf8ToBytes(JSON.stringify([key, 'finish', last]))));
-  steps.push({ line: null, text: 'finish', key, program: last });
-  return { source, steps, settings, unusedArgs: plan.unusedArgs };
+  const settings = joined.at(-1)?.settings ?? NO_SETTINGS;
+  return { source: sourceOf(stages), stages, steps, settings, unusedArgs: plan.unusedArgs };
 }
 
-/** The target and the stages that it begins at, the first one first. */
-function chainOf({ stages }: BuildPlan): { source: string; chain: Stage[] } {
-  const chain: Stage[] = [];
-  let stage = stages.at(-1);
-  while (stage) {
-    chain.unshift(stage);
-    const { from } = stage;
-    if ('source' in from) return { source: from.source, chain };
-    stage = stages.find(({ index }) => index === from.stage);
-  }
-  throw refusedAt(1, 'there is no FROM');
+/** All that a build is made of. */
+export function sourcesOf({ stages }: Pick<Build, 'stages'>): string[] {
+  return [...new Set(stages.flatMap(({ origin }) => ('source' in origin ? [origin.source] : [])))];
 }
 
-function refuseUndone(step: Step): void {
-  if (step.kind === 'run' && step.secrets.length > 0) throw refusedAt(step.line, 'builds are given no secrets yet');
-  if (step.kind !== 'copy') return;
-  if (step.from !== null) throw refusedAt(step.line, 'COPY --from is not done yet');
+/** Where a stage begins in the end. */
+export function sourceOf(stages: readonly BuildStage[], place = stages.length - 1): string {
+  const origin = stages[place]?.origin;
+  if (!origin) throw refusedAt(1, 'there is no FROM');
+  return 'source' in origin ? origin.source : sourceOf(stages, origin.stage);
+}
+
+function sourceKey({ project, content, contents }: Holding, source: string): string {
+  return originKey(project, contents?.find((each) => each.source === source)?.content ?? content);
+}
+
+/** What steps may take from. */
+interface Given {
+  context: BuildContext | null;
+  secrets: NonNullable<ImageRequest['secrets']>;
+}
+
+function madeOf(step: Step, parent: string, ends: readonly string[], { context, secrets }: Given): BuildStep {
+  const said = { line: step.line, text: brief(step.text) };
+  if (step.kind === 'copy' && step.from !== null) {
+    const key = stepKey(parent, step, [], ends[step.from] ?? '');
+    const copied = { stage: step.from, program: packing(step) };
+    return { ...said, key, program: placing(step), copied };
+  }
+  const placed = step.kind === 'copy' ? placedBy(step, context) : [];
+  const program = programOf(step, placed, secretsFor(step, secrets));
+  return { ...said, key: stepKey(parent, step, placed, null), program, copied: null };
+}
+
+function lastStep(parent: string, settings: Settings): BuildStep {
+  const program = finishing(settings, NO_SETTINGS.env);
+  const key = bytesToHex(sha256(utf8ToBytes(JSON.stringify([parent, 'finish', program]))));
+  return { line: null, text: 'finish', key, program, copied: null };
+}
+
+/** @throws MayflyError dockerfile_unsupported when one is missing that is required */
+function secretsFor(step: Step, given: NonNullable<ImageRequest['secrets']>): GivenSecret[] {
+  if (step.kind !== 'run') return [];
+  return step.secrets.flatMap((mount) => {
+    const found = given.find(({ id }) => id === mount.id);
+    if (found) return [{ ...mount, bytes: found.bytes }];
+    if (mount.isRequired) throw refusedAt(step.line, `the secret ${mount.id} is required, and not given`);
+    return [];
+  });
 }
 
 function placedBy(step: CopyStep, context: BuildContext | null): Placed[] {

@@ -52,11 +52,15 @@ export function tarOf(entries: readonly TarEntry[]): Uint8Array {
     blocks.push(headerOf('entry', LETTER[type], mode, content.length), padded(content));
   }
   blocks.push(new Uint8Array(2 * BLOCK));
-  const all = new Uint8Array(blocks.reduce((sum, { length }) => sum + length, 0));
+  return joined(blocks);
+}
+
+export function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
-  for (const block of blocks) {
-    all.set(block, at);
-    at += block.length;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
   }
   return all;
 }

@@ -4,7 +4,7 @@
  * and has no bytes: `fetch` sends the head of a request together with the first of its body.
  */
 const HEADER_BYTES = 4;
-const MAX_PIECE_BYTES = 1_048_576;
+export const MAX_PIECE_BYTES = 1_048_576;
 const NOTHING_LENGTH = 0xffff_ffff;
 
 /** The end of a direction. */

@@ -1,11 +1,13 @@
-import type { Connection, Model, Schema } from 'mongoose';
+import { type Connection, type Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isImageId } from '../../model/ids.ts';
-import { IMAGE_STATES, type ImageRecord } from '../../model/image/image.ts';
+import { IMAGE_STATES, type ImageRecord, isImageOver } from '../../model/image/image.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
-import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
+
+const UNDER_WAY = IMAGE_STATES.filter((state) => !isImageOver(state));
 
 type ImageDocument = Omit<ImageRecord, 'id'> & { _id: string };
 
@@ -49,6 +51,16 @@ export class Images {
     return found.map((each) => this.#record(each));
   }
 
+  /** Those of all projects that are not over. */
+  async underWay(): Promise<ImageRecord[]> {
+    const found = await Promise.all(
+      UNDER_WAY.map((state) =>
+        reaching('read the images under way', () => this.#model.find({ state }).lean<ImageDocument[]>()),
+      ),
+    );
+    return found.flat().map((each) => this.#record(each));
+  }
+
   /** Sets the given fields. @throws MayflyError image_not_found */
   async update(id: string, changes: Partial<Omit<ImageRecord, 'id'>>): Promise<void> {
     checkId(id);
@@ -84,12 +96,15 @@ function imageSchema(): Schema<ImageDocument> {
     source: NAME,
     content: NAME,
     builderId: NAME,
+    contents: { type: [strictPart({ source: NAME, content: NAME })], default: undefined },
+    stages: { type: [strictPart({ place: NUMBER, builderId: NAME, first: NUMBER })], default: undefined },
     steps: NUMBER,
     cached: NUMBER,
     done: NUMBER,
     snapshotId: NULLABLE_TEXT,
     failure: SEALED,
     waitingFor: SEALED,
+    begin: { type: Schema.Types.Mixed, default: undefined },
     createdBy: { type: actorPart(), required: true },
     createdAt: NAME,
     readyAt: NULLABLE_TEXT,

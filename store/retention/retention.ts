@@ -73,6 +73,7 @@ export class Retention {
     return reaching('remove a sandbox that ended long ago', async () => {
       const removed: Record<string, number> = await this.#removeCommands(id);
       await this.#collection('snapshotNames').deleteMany(below(id));
+      await this.#collection('exposedPorts').deleteMany({ sandboxId: id }); // one may have been opened in the moment of its end
       for (const [name, filter] of partsOf(id)) removed[name] = await this.#delete(name, filter);
       await this.#collection('auditHeads').updateOne({ _id: id }, { $set: { endedAt } });
       removed['sandboxes'] = await this.#delete('endedSandboxes', { _id: id, updatedAt: endedAt });

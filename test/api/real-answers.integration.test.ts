@@ -108,6 +108,12 @@ async function ports(id: string): Promise<void> {
   const port = String((server.address() as AddressInfo).port);
   const headers = { 'Content-Type': 'application/octet-stream' };
   await ask('connectPort', { id, port }, { body: Buffer.from(END), headers });
+  for (const _again of [1, 2]) await ask('openPort', { id }, { body: { port: Number(port) } });
+  await ask('listPorts', { id });
+  await ask('getPort', { id, port });
+  await ask('issuePortToken', { id, port }, { body: { ttlSeconds: 600 } });
+  await ask('voidPortTokens', { id, port });
+  await ask('closePort', { id, port });
   server.close();
 }
 
@@ -403,7 +409,8 @@ function shown(answer: unknown): unknown {
   return JSON.parse(placed(JSON.stringify(short)));
 }
 
-/** Where this run had its state is where an installation has it. */
+/** Where this run had its state is where an installation has it; tokens are of this run alone. */
 function placed(text: string): string {
-  return text.replaceAll(mayfly().config.stateDir, '/var/lib/mayfly');
+  const kept = text.replaceAll(/mfp_[\w-]+\.[\w-]+/g, `mfp_eyJpIjoi.${'x'.repeat(43)}`);
+  return kept.replaceAll(mayfly().config.stateDir, '/var/lib/mayfly');
 }

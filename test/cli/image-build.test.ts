@@ -33,8 +33,8 @@ const image: Image = {
   source: 'golden-debian12',
   builderId: 'sbx-0123456789abcdef',
   steps: [
-    { line: 2, text: 'RUN true' },
-    { line: null, text: 'finish' },
+    { line: 2, text: 'RUN true', command: null },
+    { line: null, text: 'finish', command: { sandboxId: 'sbx-0123456789abcdef', id: 'cmd-0123456789abcdef' } },
   ],
   cached: 1,
   done: 2,
@@ -58,7 +58,7 @@ const failure = {
 
 async function build(answer: Image, ...options: string[]) {
   server.answers((request, response) => {
-    if (request.path.includes('/commands')) answerJson(response, 200, { items: [], nextCursor: null });
+    if (request.path.includes('/commands')) answerJson(response, 404, { code: 'command_not_found' });
     else answerJson(response, request.method === 'POST' ? 202 : 200, answer);
   });
   const ended = await runLine(server, ['image', 'build', '-f', file, '--name', 'web', ...options]);
@@ -79,6 +79,8 @@ it('asks for what is said, and tells what came of it', async () => {
     'internet',
     '--target',
     'x',
+    '--secret',
+    `id=token,src=${file}`,
   );
   expect(code).toBe(0);
   expect(JSON.parse(seen[0]?.body ?? '')).toEqual({
@@ -86,6 +88,7 @@ it('asks for what is said, and tells what came of it', async () => {
     dockerfile: 'FROM debian:12\nRUN true\n',
     args: { A: 'b=c', D: '' },
     aliases: { 'debian:12': 'golden-debian12' },
+    secrets: { token: Buffer.from('FROM debian:12\nRUN true\n').toString('base64') },
     network: { egress: 'internet' },
     target: 'x',
   });
@@ -127,6 +130,9 @@ it('ends with 1 when it failed, and shows its log without escapes', async () => 
 it.each([
   [['--build-arg', 'x'], 'NAME=value'],
   [['--network', 'host'], 'none or internet'],
+  [['--secret', 'src=x'], 'id=name'],
+  [['--secret', 'id=x,src=/none'], 'there is no file'],
+  [['--secret', 'id=x,env=MAYFLY_NONE'], 'MAYFLY_NONE is not set'],
   [['--wat'], '--wat'],
 ])('refuses %j', async (options, said) => {
   const { code, err } = await build(image, ...options);

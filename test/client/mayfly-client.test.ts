@@ -41,6 +41,33 @@ describe('MayflyClient', () => {
     expect(error).toMatchObject({ approval: waits, idempotencyKey: server.seen[0]?.headers['idempotency-key'] });
   });
 
+  it('looks again once a second at what waits for approval, where something in between answers at once', async () => {
+    const waits = { id: 'apr-0123456789abcdef', rules: ['asked-for'], role: 'admin', state: 'awaiting-approval' };
+    let isApproved = false;
+    server.answers(({ method }, response) => {
+      if (method === 'GET')
+        return answerJson(response, 200, { ...waits, state: isApproved ? 'approved' : waits.state });
+      if (isApproved) return answerJson(response, 201, sandboxRecord());
+      return answerJson(response, 202, waits, { location: `/v1/approvals/${waits.id}` });
+    });
+    const waiting = new MayflyClient({ baseUrl: server.url, apiKey: 'mfk_test', onApproval: () => {} });
+    const created = waiting.createSandbox({ source: 'golden-debian12' });
+    const looks = () => server.seen.filter(({ method }) => method === 'GET').length;
+    await expect.poll(looks).toBe(1);
+    const began = performance.now();
+    await expect.poll(looks, { timeout: 10_000 }).toBe(3);
+    expect(performance.now() - began).toBeGreaterThan(1_500);
+    isApproved = true;
+    expect((await created).id).toBe(ID);
+
+    const gone = new AbortController();
+    isApproved = false;
+    const left = waiting.createSandbox({ source: 'golden-debian12' }, { signal: gone.signal });
+    await expect.poll(looks).toBeGreaterThan(4);
+    gone.abort(new Error('left'));
+    await expect(left).rejects.toThrow('left');
+  });
+
   it('repeats the creation of a key as the same one', async () => {
     const away = { ...busy, code: 'store_unavailable', status: 503 };
     server.answers((_request, response) => answerJson(response, 503, away, { 'retry-after': '0' }));

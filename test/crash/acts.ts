@@ -2,10 +2,12 @@ import { text } from 'node:stream/consumers';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import { APPROVED_CREATE } from './approving.ts';
 import { ask, NOT_YET, outcomeOf, PATIENCE_MS, WAIT } from './asking.ts';
+import { BUILD_AN_IMAGE } from './building.ts';
 import type { TriedSaga } from './cells.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
 import { claimOf, FILL_A_POOL } from './pooling.ts';
+import { OPEN_A_PORT } from './port-opening.ts';
 import { type Act, type Stage, TTL, wish } from './stage.ts';
 
 const ONCE = 'echo once >> ~/effects';
@@ -27,6 +29,8 @@ export const ACTS: Record<TriedSaga, Act> = {
       }, 'running'),
   },
   'approved create': APPROVED_CREATE,
+  'open a port': OPEN_A_PORT,
+  'build an image': BUILD_AN_IMAGE,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,

@@ -13,6 +13,7 @@ const UNDER_WAY = {
   captures: ['creating', 'deleting'],
   bakedSources: ['baking', 'deleting'],
   commands: ['requested', 'running'],
+  images: ['queued', 'building', 'finishing'],
 } as const;
 /** Runs that stay open for a while though nothing is under way, and those of the reconciler's schedule. */
 const IDLE_RUN = /^(?:events\/|pool\/|reconcil|temporal-sys)/;

@@ -17,10 +17,19 @@ export interface Cell {
   victim: Victim;
 }
 
-/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, members of pools boot, and approvals are no host's. */
+/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, members of pools boot, approvals are no host's, what a port needs is tried on its own, and a build's steps on one are those of others. */
 const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
   simulated: new Set<SagaName>(['hibernate', 'wake']),
-  libvirt: new Set<SagaName>(['capture', 'forget', 'approved create', 'claim', 'claim a shared one', 'fill a pool']),
+  libvirt: new Set<SagaName>([
+    'capture',
+    'forget',
+    'approved create',
+    'open a port',
+    'build an image',
+    'claim',
+    'claim a shared one',
+    'fill a pool',
+  ]),
 };
 /** Nobody's machine runs yet, or any more. */
 const WITHOUT_MACHINE: ReadonlySet<SagaName> = new Set<SagaName>(['delete source', 'capture', 'fill a pool']);

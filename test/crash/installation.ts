@@ -12,7 +12,7 @@ import { payloadKeyIn } from '../support/payload-key.ts';
 import { Part, type Running } from './part.ts';
 
 /** Each installation has a network namespace to itself, so each has the same ports. */
-export const PORTS = { temporal: 7233, store: 27_017, api: 7999, otherApi: 7998 } as const;
+export const PORTS = { temporal: 7233, store: 27_017, api: 7999, otherApi: 7998, ingress: 7997 } as const;
 const READY_MS = 60_000;
 const made = z.object({ secret: z.string() });
 /** Of what a process has said, for a report. Characters. */

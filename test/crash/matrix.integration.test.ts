@@ -16,6 +16,7 @@ const CELLS = [
   'claim/recordClaim.after/store',
   'claim a shared one/admitClaim.after/control',
   'approved create/rememberEvent.after/api',
+  'open a port/rememberEvent.after/api',
 ];
 
 let root: string;

@@ -2,6 +2,7 @@ import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/appr
 import type { ImageRecord } from '../../model/image/image.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { ExposedPort } from '../../model/ports/exposed-port.ts';
 import { NO_LIMITS } from '../../model/project-limits.ts';
 import { SANDBOX_STATES } from '../../model/sandbox/sandbox.ts';
 import type { BakedSource } from '../../model/snapshots/baked-source.ts';
@@ -145,6 +146,18 @@ const image: ImageRecord = {
   readyAt: null,
   updatedAt: at,
 };
+const exposedPort: ExposedPort = {
+  sandboxId: sandboxId(1),
+  port: 3_000,
+  project: 'default',
+  visibility: 'token',
+  host: 'localhost',
+  cors: false,
+  wake: false,
+  secret: 's',
+  openedBy: { ...actor, project: 'default' },
+  openedAt: at,
+};
 const playbook: PlaybookRecord = {
   id: 'pbk-0123456789abcdef',
   project: 'default',
@@ -173,7 +186,7 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
+  const { exposedPorts, mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
   const { playbooks, playbookParts } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
@@ -296,6 +309,14 @@ export function callsOf(store: Store): Calls {
       release: () => idempotency.release({ ...slot, key: 'other' }),
       prune: () => idempotency.prune(),
     },
+    exposedPorts: {
+      open: () => exposedPorts.open(exposedPort),
+      get: () => exposedPorts.get(exposedPort),
+      of: () => exposedPorts.of(sandboxId(1)),
+      resign: () => exposedPorts.resign(exposedPort, 'other'),
+      close: () => exposedPorts.close(exposedPort),
+      closeAll: () => exposedPorts.closeAll(sandboxId(1)),
+    },
     policies: {
       add: () => policies.add({ project: 'default', version: 1, rules: [], createdBy: asker, createdAt: at }),
       current: () => policies.current('default'),
@@ -393,6 +414,7 @@ export function callsOf(store: Store): Calls {
       create: () => images.create(image),
       get: () => images.get(image.id),
       latest: () => images.latest('default', 5),
+      underWay: () => images.underWay(),
       update: () => images.update(image.id, { state: 'failed' }),
       remove: () => images.remove(image.id),
     },
@@ -407,7 +429,7 @@ export function callsOf(store: Store): Calls {
       get: () => playbookParts.get(playbook.id, 'report'),
     },
     imageContexts: {
-      keep: () => imageContexts.keep(image.id, Buffer.from('x')),
+      keep: () => imageContexts.keep(image.id, { archive: Buffer.from('x'), secrets: {} }),
       get: () => imageContexts.get(image.id),
       remove: () => imageContexts.remove(image.id),
     },

@@ -28,13 +28,25 @@ export class TestImages {
     return name;
   }
 
-  async begin(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
-    const body = { name: this.name(), dockerfile: `FROM golden-debian12\n${dockerfile}`, ...wish };
+  begin(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
+    return this.beginWhole(`FROM golden-debian12\n${dockerfile}`, wish);
+  }
+
+  /** A sandbox of a build. */
+  own(id: string): void {
+    if (!this.#builders.has(id)) this.mayfly.own(id);
+    this.#builders.add(id);
+  }
+
+  /** With its own FROM. */
+  async beginWhole(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
+    const body = { name: this.name(), dockerfile, ...wish };
     const response = await this.door.call('POST', '/v1/images', body);
     const image = (await response.json()) as Image;
     expect({ status: response.status, image }).toMatchObject({ status: 202 });
-    this.#builders.add(image.builderId);
-    this.mayfly.own(image.builderId);
+    for (const id of [image.builderId, ...image.steps.flatMap(({ command }) => command?.sandboxId ?? [])]) {
+      this.own(id);
+    }
     return image;
   }
 
@@ -53,6 +65,10 @@ export class TestImages {
 
   over({ id }: Image): Promise<Image> {
     return this.until(id, ({ state }) => isImageOver(state));
+  }
+
+  async whole(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {
+    return this.over(await this.beginWhole(dockerfile, wish));
   }
 
   async build(dockerfile: string, wish: Partial<BuildImage> = {}): Promise<Image> {

@@ -36,7 +36,8 @@ export async function startRelayedAgent(loginUser = 'nobody'): Promise<RelayedAg
   let session: AgentSession | null = null;
   const connected = async () => {
     if (session && !session.closed) return session;
-    const channel = connect(socket) as unknown as ClientChannel;
+    const unix = connect(socket);
+    const channel = Object.assign(unix, { close: () => unix.destroy() }) as unknown as ClientChannel;
     session = await AgentSession.open(new CertClient(), { channel, complaint: () => 'none' });
     return session;
   };

@@ -71,6 +71,12 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'mcpEvents insert',
       'mcpEvents update',
     ],
+    'open ports (api/ports/, api/ingress/)': [
+      'exposedPorts find',
+      'exposedPorts insert',
+      'exposedPorts update',
+      'exposedPorts remove',
+    ],
     'approvals (api/approvals/)': [
       'policies insert',
       'approvals find',

@@ -33,6 +33,12 @@ const UNDO_OF_CREATE = { fault: 'verifySsh.after=error', steps: [...REMOVALS, 'l
 export const SAGA_POINTS = {
   create: { steps: CREATE, control: ['userCaKeys', 'signCertificate', 'remember'], undos: [UNDO_OF_CREATE] },
   'approved create': { steps: ['reserve'], control: ['rememberEvent'], undos: [] },
+  'open a port': { steps: [], control: ['rememberEvent'], undos: [] },
+  'build an image': {
+    steps: ['carryImageFiles', 'runCommand', 'saveSnapshot', 'publishSource'],
+    control: ['beginImageStep', 'imageStepFailure', 'takeImageLayer', 'imageSnapshot', 'rememberImage'],
+    undos: [],
+  },
   claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
   'claim a shared one': { steps: ['greet'], control: ['admitClaim', 'recordClaim'], undos: [] },
   'fill a pool': { steps: [], control: ['recordPool', 'sightOfPool', 'memberInput'], undos: [] },

@@ -6,6 +6,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { MayflyApiError } from '../../client/http/api-error.ts';
+import { isImageOver } from '../../model/image/image.ts';
 import { temporalClient } from '../../worker/payloads/data-converter.ts';
 import { eventually } from '../support/eventually.ts';
 import { ServedMayfly } from '../support/served.ts';
@@ -29,6 +30,7 @@ const PLANTED = {
   webhook: random(),
   refused: random(),
   query: random(),
+  build: random(),
   /** No rule knows this one: encryption alone keeps it. */
   words: `correct horse ${random()}`,
 };
@@ -63,6 +65,15 @@ beforeAll(async () => {
   await client.files.write(sandboxId, `/tmp/token=${PLANTED.path}`, Buffer.from(PLANTED.content));
   await client.files.write(sandboxId, `/tmp/${PLANTED.fileName}`, Buffer.from('x'));
   await run({ command: 'cat /tmp/token=*; echo; cat /tmp/token=* >&2' });
+  const dockerfile =
+    'FROM golden-debian12\nRUN --mount=type=secret,id=key cat /run/secrets/key; sleep 1; cat /run/secrets/key >&2; exit 3';
+  const secrets = { key: Buffer.from(PLANTED.build).toString('base64') };
+  const { id: imageId } = await client.images.build({ name: 'planted', dockerfile, secrets });
+  const built = async () => {
+    seen.push(...(await ourProcesses()));
+    return client.images.get(imageId);
+  };
+  errors.push(JSON.stringify(await eventually(built, ({ state }) => isImageOver(state))));
   const refused = [
     () => client.createSandbox({ ...request, agentId: PLANTED.agentId }),
     () => run({ argv: [`/no/such/password=${PLANTED.refused}`], cwd: `/no/such/password=${PLANTED.refused}` }),
@@ -162,7 +173,8 @@ test('no log has one, at debug', () => {
 });
 
 test('no answered error has one', () => {
-  expect(errors.length).toBe(4);
+  expect(errors.length).toBe(5);
+  expect(errors.join()).toContain('***');
   expect(foundIn(errors.join('\n'))).toEqual([]);
 });
 

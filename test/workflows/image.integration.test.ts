@@ -58,9 +58,9 @@ describe.concurrent('an image', () => {
     expect(await mayfly.record(image.builderId)).toMatchObject({ state: 'destroyed', failure: null });
     const clone = await mayfly.create(mayfly.input({ source: image.name }));
     const look =
-      "cd /srv/app; cat greeting who exec both ../where; stat -c '%a %u:%g' one; bash -lc 'echo $GREETING $Q'";
+      "cd /srv/app; cat greeting who exec both ../where; stat -c '%a %u:%g' one; bash -lc 'echo $GREETING $Q'; grep -c 'ExecStart=/usr/bin/env -- \"serve\" \"a b\"$' /etc/systemd/system/multi-user.target.wants/mayfly-image.service";
     expect(await operations.sh(clone.id, look)).toBe(
-      "hello you\nroot\na  bx=you\ny=$WHO\n/srv/app\n750 65534:65534\nhello you it's\n",
+      "hello you\nroot\na  bx=you\ny=$WHO\n/srv/app\n750 65534:65534\nhello you it's\n1\n",
     );
     await mayfly.destroy(clone.id);
   });

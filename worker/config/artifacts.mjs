@@ -30,9 +30,18 @@ import { fileURLToPath } from 'node:url';
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** The images that `images/build.sh` can make, by their names as sources; the first is made by set-up. */
-export const imageNames = /** @type {const} */ (['golden-debian12', 'golden-agent']);
+export const imageNames = /** @type {const} */ (['golden-debian12', 'golden-agent', 'desktop-debian12']);
 
 /** @typedef {typeof imageNames[number]} ImageName */
+
+/**
+ * How people call an image, and what the files end with that it alone has: `agent`, `desktop`.
+ * @param {ImageName} name
+ * @returns {string}
+ */
+export function shortImageName(name) {
+  return name.replace('golden-', '').replace('-debian12', '');
+}
 
 /** Those that are made when somebody asks for them; model/images.ts says it to the API. */
 export const pulledImages = imageNames.slice(1);
@@ -120,15 +129,16 @@ export function imageCachePath(name) {
 }
 
 /**
- * What an image is made of: all of the folder but what belongs to others, whose names such files end with (`packages.agent`).
+ * What an image is made of: all of the folder but what belongs to others, whose names such files and folders end with
+ * (`packages.agent`, `root.desktop`).
  * @param {ImageName} name
  * @param {string} folder
  * @returns {string}
  */
 export function imageDigest(name, folder) {
-  const others = imageNames.filter((other) => other !== name).map((other) => other.replace('golden-', ''));
+  const others = imageNames.filter((other) => other !== name).map(shortImageName);
   return createHash('sha256')
-    .update(sourceDigest(folder, new RegExp(String.raw`\.(md|${others.join('|')})$`)))
+    .update(sourceDigest(folder, new RegExp(String.raw`\.md$|^[^/]*\.(${others.join('|')})(/|$)`)))
     .update(guestVersion())
     .digest('hex')
     .slice(0, 16);
@@ -257,14 +267,15 @@ function ifThere(path) {
 /**
  * A name for the present content of a source folder: names, contents and which files are programs.
  * @param {string} folder
- * @param {RegExp} except Files that do not change what is built.
+ * @param {RegExp} except Paths in it that do not change what is built.
  * @returns {string}
  */
 export function sourceDigest(folder, except) {
   const hash = createHash('sha256');
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !except.test(entry.name))
+    .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => !except.test(relative(folder, file)))
     .sort();
   for (const file of files) {
     const executable = (statSync(file).mode & 0o100) !== 0;

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { MayflyError } from '../../model/errors.ts';
 import { isHostId } from '../../model/ids.ts';
+import { problemOfIngress } from './ingress-site.ts';
 
 const optional = z
   .string()
@@ -10,6 +11,7 @@ const optional = z
 const absolute = optional.refine((path) => path === undefined || path.startsWith('/'), 'give an absolute path');
 /** A hundred years. */
 const MAX_DAYS = 36_500;
+const INGRESS_PORT = 7997;
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
 /** Days, also parts of one; `forever` is null. */
@@ -36,6 +38,9 @@ const environment = z.object({
         .map((name) => name.trim())
         .filter(Boolean),
     ),
+  MAYFLY_INGRESS_ADDRESS: z.string().default('127.0.0.1'),
+  MAYFLY_INGRESS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  MAYFLY_INGRESS_URL: optional,
   MAYFLY_RELAY_ADDRESS: z
     .string()
     .refine((address) => !isWildcard(address), 'give the address at which the API reaches this machine')
@@ -102,6 +107,8 @@ export interface Config {
   stateDir: string;
   /** `names`: under which clients of MCP reach it, beside those of loopback. */
   api: { address: string; port: number; names: string[] };
+  /** Where callers of open ports of sandboxes come in. `url`: as they call it; undefined: `http://localhost` and the port. */
+  ingress: { address: string; port: number; url: string | undefined };
   /** Where the API reaches this host's guests. Port 0: any free one; the store tells the API which. */
   relay: { address: string; port: number };
   /** A connection URI, or `private` for a libvirtd of our own. Undefined: the one that runs here, else a private one. */
@@ -145,6 +152,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     hostId: values.MAYFLY_HOST_ID ?? hostIdOfMachine(),
     stateDir: values.MAYFLY_STATE_DIR,
     api: { address: values.MAYFLY_API_ADDRESS, port: values.MAYFLY_API_PORT, names: values.MAYFLY_API_NAMES },
+    ingress: ingressOf(values),
     relay: { address: values.MAYFLY_RELAY_ADDRESS, port: values.MAYFLY_RELAY_PORT },
     libvirtUri: values.MAYFLY_LIBVIRT_URI,
     subnets: { isolated: values.MAYFLY_SUBNET, internet: values.MAYFLY_INTERNET_SUBNET },
@@ -175,6 +183,18 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     },
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT,
   };
+}
+
+/**
+ * Its port is any free one where the API's is.
+ * @throws MayflyError invalid_request
+ */
+function ingressOf(values: z.infer<typeof environment>): Config['ingress'] {
+  const { MAYFLY_INGRESS_ADDRESS: address, MAYFLY_INGRESS_URL: url, MAYFLY_API_ADDRESS, MAYFLY_API_NAMES } = values;
+  const port = values.MAYFLY_INGRESS_PORT ?? (values.MAYFLY_API_PORT === 0 ? 0 : INGRESS_PORT);
+  const problem = url === undefined ? null : problemOfIngress(url, [MAYFLY_API_ADDRESS, ...MAYFLY_API_NAMES]);
+  if (problem === null) return { address, port, url };
+  throw new MayflyError('invalid_request', `The environment is not valid: MAYFLY_INGRESS_URL: ${problem}`);
 }
 
 /** @throws MayflyError invalid_request */

@@ -11,8 +11,19 @@ export class ImageLife extends TaskLife {
   /** Why a step of the Dockerfile failed; null: none did. */
   failure: ImageFailure | null = null;
 
+  /** Of the step that was done last. */
+  lastSnapshot: string | null = null;
+  #done: number;
+
   constructor(readonly input: ImageInput) {
     super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
+    this.#done = input.cached ?? input.first;
+  }
+
+  async stepDone(snapshotId: string): Promise<void> {
+    this.#done += 1;
+    this.lastSnapshot = snapshotId;
+    await this.recordChange({ done: this.#done, snapshotId });
   }
 
   /** Changes the record; also when the workflow is being cancelled. */

@@ -1,13 +1,15 @@
 import { completable, createRequestStateCodec, McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import type { Caller } from '../../../mcp/call.ts';
 import { embedded, PNG, png, text } from './fixture-contents.ts';
 import { registerFixtureInputs } from './fixture-inputs.ts';
+import { registerFixtureTasks } from './fixture-tasks.ts';
 import { registerFixtureTools } from './fixture-tools.ts';
 
 const codec = createRequestStateCodec<string>({ key: 'a key of the conformance suite alone' });
 
 /** What `@modelcontextprotocol/conformance` wants to find behind a server's door: its own tools, resources and prompts. */
-export function createFixtureServer(): McpServer {
+export function createFixtureServer({ session }: Caller): McpServer {
   const capabilities = { logging: {}, resources: { subscribe: true, listChanged: true } };
   const requestState = {
     verify: (state: string, context: Parameters<typeof codec.verify>[1]) => codec.verify(state, context),
@@ -15,6 +17,7 @@ export function createFixtureServer(): McpServer {
   const server = new McpServer({ name: 'fixture', version: '0' }, { capabilities, requestState });
   registerFixtureTools(server);
   registerFixtureInputs(server, codec);
+  if (session === null) registerFixtureTasks(server);
   registerResources(server);
   registerPrompts(server);
   return server;

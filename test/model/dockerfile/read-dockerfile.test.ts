@@ -72,8 +72,8 @@ describe('RUN', () => {
     expect(
       runOf('RUN --mount=type=secret,id=k --mount=type=secret,id=n,target=/root/n,required=true x').secrets,
     ).toEqual([
-      { id: 'k', target: '/run/secrets/k', isRequired: false },
-      { id: 'n', target: '/root/n', isRequired: true },
+      { id: 'k', target: '/run/secrets/k', mode: '0400', owner: '0:0', isRequired: false },
+      { id: 'n', target: '/root/n', mode: '0400', owner: '0:0', isRequired: true },
     ]);
   });
 });

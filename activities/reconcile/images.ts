@@ -1,0 +1,53 @@
+import { heartbeat } from '@temporalio/activity';
+import type { ImageRecord } from '../../model/image/image.ts';
+import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
+import { isFinal } from '../../model/sandbox/sandbox.ts';
+import type { ReconcileDeps } from './sandboxes.ts';
+
+const LOST = {
+  code: 'image_failed',
+  message: 'Its saga was lost with what Temporal knew. Asked for again, it begins at the last step that was done.',
+  line: null,
+  exitCode: null,
+  log: null,
+} as const;
+
+/** Builds whose workflows are gone, or were never begun. */
+export function createImageReconcileActivities({ store, reconciliation }: ReconcileDeps) {
+  /** @returns whether all of its sandboxes have ended; those that have not are told to */
+  async function haveEnded({ builderId, stages }: ImageRecord): Promise<boolean> {
+    let all = true;
+    for (const id of new Set([builderId, ...(stages ?? []).map((stage) => stage.builderId)])) {
+      heartbeat();
+      const record = await store.sandboxes.get(id);
+      if (record === null || isFinal(record.state)) continue;
+      all = false;
+      await reconciliation.end(id);
+    }
+    return all;
+  }
+
+  return {
+    /**
+     * One that the API has stored and not begun is begun. One that was under way has lost what it waited for: its sandboxes
+     * are ended, and it has failed; its steps that were done are known to the next.
+     */
+    async resumeImages({ graceMs }: { graceMs: number }): Promise<void> {
+      const before = Date.now() - graceMs;
+      for (const record of await store.images.underWay()) {
+        heartbeat();
+        const { id, state, begin, updatedAt } = record;
+        if (Date.parse(updatedAt) > before || (await reconciliation.isOpen(imageWorkflowIdOf(record)))) continue;
+        if (state === 'queued' && begin) {
+          await reconciliation.buildImage(begin);
+          continue;
+        }
+        if (!(await haveEnded(record))) continue; // the next round looks again
+        await store.imageContexts.remove(id);
+        await store.images.update(id, { state: 'failed', failure: LOST, updatedAt: new Date().toISOString() });
+      }
+    },
+  };
+}
+
+export type ImageReconcileActivities = ReturnType<typeof createImageReconcileActivities>;

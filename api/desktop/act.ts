@@ -1,0 +1,107 @@
+import type { z } from '@hono/zod-openapi';
+import { MayflyError } from '../../model/errors.ts';
+import type { desktopAction } from './desktop-schemas.ts';
+import { chordOf, KEY } from './keysyms.ts';
+import type { Screen } from './rfb/screen.ts';
+
+export type DesktopAction = z.output<typeof desktopAction>;
+
+/** Bits of RFC 6143 §7.5.5. */
+const BUTTON = { left: 1, middle: 2, right: 4 } as const;
+const WHEEL = { up: 8, down: 16, left: 32, right: 64 } as const;
+/** Places between the ends of a drag: programs look at the way, not only at its end. */
+const DRAG_PARTS = 10;
+/** What every keyboard has a key for: an X server gives other characters keys of their own, and runs out of those. */
+const ON_KEYS = /^[ -~]*$/;
+/** Keys between two looks whether the server still does what it is told. */
+const KEYS_AT_ONCE = 200;
+
+/** Does one thing on a screen; when it returns, the X server has done it. What programs make of it takes its time. */
+export async function act(screen: Screen, action: DesktopAction): Promise<void> {
+  switch (action.action) {
+    case 'move':
+      screen.point(action.x, action.y, 0);
+      break;
+    case 'click':
+      click(screen, action);
+      break;
+    case 'drag':
+      drag(screen, action);
+      break;
+    case 'scroll':
+      scroll(screen, action);
+      break;
+    case 'key':
+      press(screen, chordOf(action.keys) ?? []);
+      break;
+    case 'type':
+      await type(screen, action.text);
+  }
+  await screen.settled();
+}
+
+function click(screen: Screen, { x, y, button, count }: Extract<DesktopAction, { action: 'click' }>): void {
+  screen.point(x, y, 0);
+  for (let n = 0; n < count; n++) {
+    screen.point(x, y, BUTTON[button]);
+    screen.point(x, y, 0);
+  }
+}
+
+function drag(screen: Screen, { x, y, toX, toY, button }: Extract<DesktopAction, { action: 'drag' }>): void {
+  screen.point(x, y, 0);
+  for (let part = 0; part <= DRAG_PARTS; part++) {
+    const at = (from: number, to: number) => Math.round(from + ((to - from) * part) / DRAG_PARTS);
+    screen.point(at(x, toX), at(y, toY), BUTTON[button]);
+  }
+  screen.point(toX, toY, 0);
+}
+
+function scroll(screen: Screen, { x, y, right, down }: Extract<DesktopAction, { action: 'scroll' }>): void {
+  screen.point(x, y, 0);
+  const turn = (steps: number, wheel: number) => {
+    for (let n = 0; n < steps; n++) {
+      screen.point(x, y, wheel);
+      screen.point(x, y, 0);
+    }
+  };
+  turn(Math.abs(down), down > 0 ? WHEEL.down : WHEEL.up);
+  turn(Math.abs(right), right > 0 ? WHEEL.right : WHEEL.left);
+}
+
+/** The first is held until all are down. */
+function press(screen: Screen, keys: readonly number[]): void {
+  for (const key of keys) screen.key(key, true);
+  for (const key of keys.toReversed()) screen.key(key, false);
+}
+
+/**
+ * Types a text: ends of lines and tabs are keys, and so is what a keyboard has. Any other line is pasted, since an X server
+ * has few keys to spare for characters, and drops what is typed when they are out.
+ * @throws MayflyError desktop_unheard when no program asks for what is pasted
+ */
+async function type(screen: Screen, text: string): Promise<void> {
+  for (const part of text.replaceAll('\r\n', '\n').split(/([\n\t])/)) {
+    if (part === '\n') press(screen, [KEY.enter]);
+    else if (part === '\t') press(screen, [KEY.tab]);
+    else if (ON_KEYS.test(part)) await typeKeys(screen, part);
+    else await paste(screen, part);
+  }
+}
+
+async function typeKeys(screen: Screen, text: string): Promise<void> {
+  for (let at = 0; at < text.length; at += KEYS_AT_ONCE) {
+    for (const character of text.slice(at, at + KEYS_AT_ONCE)) press(screen, [character.charCodeAt(0)]);
+    if (at > 0) await screen.settled();
+  }
+}
+
+async function paste(screen: Screen, text: string): Promise<void> {
+  // Shift and Insert: in a terminal Ctrl and V mean something else.
+  const isTaken = await screen.offer(text, () => press(screen, [KEY.shift, KEY.insert]));
+  if (isTaken) return;
+  throw new MayflyError(
+    'desktop_unheard',
+    'What is typed has characters that are pasted, and no program asked for them.',
+  );
+}

@@ -1,0 +1,164 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
+import { commandAnswer } from '../commands/command-schemas.ts';
+import { answerStart } from '../commands/start-command.ts';
+import { requires } from '../http/auth.ts';
+import { type App, serialised } from '../http/context.ts';
+import { ASKED_FOR, BODY, GUEST, KEYED, problems } from '../http/problem-answers.ts';
+import { idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
+import { SaidConnections } from '../ports/said-connections.ts';
+import { sandboxParams } from '../resources/sandbox-schemas.ts';
+import { answerAction } from './answer-action.ts';
+import { answerStream } from './answer-stream.ts';
+import { beginAccess } from './desktop-access.ts';
+import {
+  actedAnswer,
+  desktopAction,
+  desktopAnswer,
+  openOnDesktop,
+  openStream,
+  streamAnswer,
+} from './desktop-schemas.ts';
+import { readState } from './desktop-state.ts';
+import { connected, DESKTOP_PORTS, Screens } from './open-screen.ts';
+import { pngOf } from './rfb/png.ts';
+
+const ALL = '/v1/sandboxes/{id}/desktop';
+const tags = ['desktop'];
+const looking = {
+  tags,
+  middleware: [requires('sandboxes:read')],
+  request: { params: sandboxParams, query: noQuery, headers: preferHeaders },
+};
+const DESKTOP = [...GUEST, 'no_desktop', 'desktop_unavailable'] as const;
+const PNG = 'image/png';
+
+const look = createRoute({
+  ...looking,
+  method: 'get',
+  path: ALL,
+  operationId: 'getDesktop',
+  summary: 'How large the screen is, where its pointer is, and which windows there are',
+  responses: { 200: json('As it is now', desktopAnswer), ...problems(...DESKTOP) },
+});
+
+const screenshot = createRoute({
+  ...looking,
+  method: 'get',
+  path: `${ALL}/screenshot`,
+  operationId: 'screenshotDesktop',
+  summary: 'The screen as a picture, with its pointer',
+  responses: {
+    200: { description: 'PNG', content: { [PNG]: { schema: z.string().openapi({ format: 'binary' }) } } },
+    ...problems(...DESKTOP),
+  },
+});
+
+const actOne = createRoute({
+  method: 'post',
+  path: `${ALL}/actions`,
+  tags,
+  operationId: 'actOnDesktop',
+  summary: 'Move, click, drag, scroll, press keys or type, once',
+  description:
+    'Answered when the X server has done it; what programs make of it takes its time. A text is typed key by key, but lines ' +
+    'with other characters than those of ASCII are pasted with Shift+Insert.',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: desktopAction } } },
+  },
+  responses: {
+    200: json('It is done: the size of the screen', actedAnswer),
+    ...problems(BODY, KEYED, ...DESKTOP, 'policy_denied', 'desktop_unheard', 'desktop_uncertain'),
+  },
+});
+
+const openOne = createRoute({
+  method: 'post',
+  path: `${ALL}/open`,
+  tags,
+  operationId: 'openOnDesktop',
+  summary: 'Open an address in the browser, or start a program on the screen',
+  description: 'A command that ends at once, while what it has started stays: the answer is that of `runCommand`.',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: idempotencyHeaders,
+    body: { required: true, content: { 'application/json': { schema: openOnDesktop } } },
+  },
+  responses: {
+    201: json('It was started', commandAnswer),
+    202: json(
+      'It is going to be, or waits for approval; Location says where to look',
+      z.union([commandAnswer, approvalAnswer]),
+    ),
+    ...problems(
+      BODY,
+      KEYED,
+      ASKED_FOR,
+      GUEST,
+      'program_not_found',
+      'program_not_executable',
+      'guest_disk_full',
+      'command_not_found',
+    ),
+  },
+});
+
+const streamOne = createRoute({
+  method: 'post',
+  path: `${ALL}/streams`,
+  tags,
+  operationId: 'openDesktopStream',
+  summary: 'Let somebody see the screen live, or use it too',
+  description:
+    'A password of its own, which takes the place of the one of before of that mode; noVNC at `port` asks for it.',
+  middleware: [requires('sandboxes:write')],
+  request: {
+    params: sandboxParams,
+    query: noQuery,
+    headers: preferHeaders,
+    body: { required: true, content: { 'application/json': { schema: openStream } } },
+  },
+  responses: {
+    201: json('Where it is, and what it asks for', streamAnswer),
+    ...problems(BODY, ...DESKTOP, 'policy_denied', 'file_forbidden', 'file_conflict', 'guest_disk_full'),
+  },
+});
+
+export function desktopRoutes(app: App): void {
+  const screens = new Screens();
+  const said = new SaidConnections();
+  app.openapi(look, async (c) => {
+    const deps = c.get('deps');
+    const place = await beginAccess(c, deps, c.req.valid('param').id, { kind: 'desktop.seen', detail: {}, said });
+    const state = await connected(deps, place, DESKTOP_PORTS.look, ({ incoming }) => readState(incoming));
+    return c.json(state, 200);
+  });
+  app.openapi(screenshot, async (c) => {
+    const deps = c.get('deps');
+    const place = await beginAccess(c, deps, c.req.valid('param').id, { kind: 'desktop.seen', detail: {}, said });
+    const picture = await screens.with(deps, place, (screen) => screen.picture());
+    const headers = { 'Content-Type': PNG, 'Cache-Control': 'no-store' };
+    return serialised(new Response(new Uint8Array(await pngOf(picture)), { headers }));
+  });
+  app.openapi(actOne, async (c) => {
+    const { id: sandboxId } = c.req.valid('param');
+    const asked = { sandboxId, action: c.req.valid('json'), key: c.req.valid('header')['idempotency-key'] };
+    return serialised(await answerAction(c, c.get('deps'), screens, asked));
+  });
+  app.openapi(openOne, async (c) => {
+    const { url, argv = ['chromium', '--', url ?? ''] } = c.req.valid('json');
+    // Before `--fork`, so that a policy sees which program it is.
+    const request = { argv: ['setsid', '--fork', ...argv], env: { DISPLAY: ':1' } };
+    return serialised(await answerStart(c, c.get('deps'), c.req.valid('param').id, request, c.req.valid('header')));
+  });
+  app.openapi(streamOne, async (c) => {
+    const { mode } = c.req.valid('json');
+    return serialised(await answerStream(c, c.get('deps'), c.req.valid('param').id, mode));
+  });
+}

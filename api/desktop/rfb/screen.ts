@@ -1,0 +1,236 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deflateSync } from 'node:zlib';
+import { ByteReader, ProtocolError } from './byte-reader.ts';
+import { drawHextile } from './hextile.ts';
+import { challengeAnswer } from './password.ts';
+import { BYTES_PER_PIXEL, type Drawn, drawRaw, type Picture } from './picture.ts';
+
+/** What is sent to a VNC server, and what it says, until one side ends. */
+export interface Wire {
+  write(bytes: Uint8Array): void;
+  incoming: AsyncIterator<Uint8Array>;
+}
+
+/** That an application fetches what was offered to it, or the time for that is over. Milliseconds. */
+const FETCHED_MS = 5_000;
+/** 4096 × 2160, the largest cinema screen: 34 MiB of pixels. */
+const MAX_PIXELS = 4_096 * 2_160;
+const MAX_TEXT_BYTES = 4_096;
+const MAX_CLIPBOARD_BYTES = 1_048_576;
+/** What a server may say beside what it was asked: it is read and forgotten. */
+const MAX_MESSAGES = 10_000;
+
+const VERSION = 'RFB 003.008\n';
+const SECURITY = { none: 1, password: 2 };
+const ENCODING = { raw: 0, hextile: 5, clipboard: -1_063_131_698 };
+const CLIENT = { pixelFormat: 0, encodings: 2, update: 3, key: 4, pointer: 5, clipboard: 6 };
+const SERVER = { update: 0, colours: 1, bell: 2, clipboard: 3 };
+/** Of the extended clipboard: what a message is, and that it is about text. */
+const CLIPBOARD = { text: 1, caps: 1 << 24, request: 1 << 25, notify: 1 << 27, provide: 1 << 28 };
+/** 32 bits, 24 of them used, little-endian, true colour, 255 of each, at bits 0, 8 and 16: red first in memory. */
+const PIXEL_FORMAT = Buffer.from('000000002018000100ff00ff00ff000810000000', 'hex');
+
+/** A VNC server, spoken to by RFC 6143. Nothing that it says is believed: lengths are bounded before they are used. */
+export class Screen {
+  #messages = 0;
+  #isAskedForText = false;
+
+  private constructor(
+    private readonly wire: Wire,
+    private readonly reader: ByteReader,
+    readonly width: number,
+    readonly height: number,
+  ) {}
+
+  /** @throws ProtocolError */
+  static async open(wire: Wire, password: () => Promise<string>): Promise<Screen> {
+    const reader = new ByteReader(wire.incoming);
+    const version = (await reader.bytes(VERSION.length)).toString('latin1');
+    if (version !== VERSION) throw new ProtocolError(`it is no VNC server of RFB 3.8: ${JSON.stringify(version)}`);
+    wire.write(Buffer.from(VERSION));
+    await authenticate(wire, reader, password);
+    wire.write(Buffer.of(1)); // others stay
+    const head = await reader.bytes(24);
+    const [width, height] = [head.readUInt16BE(0), head.readUInt16BE(2)];
+    if (width * height === 0 || width * height > MAX_PIXELS) {
+      throw new ProtocolError(`a screen of ${width} × ${height} is none that is taken`);
+    }
+    await reader.skip(bounded(head.readUInt32BE(20), MAX_TEXT_BYTES, 'name'));
+    wire.write(PIXEL_FORMAT);
+    wire.write(encodings([ENCODING.hextile, ENCODING.raw, ENCODING.clipboard]));
+    return new Screen(wire, reader, width, height);
+  }
+
+  /** The screen as it is now, with its pointer. */
+  async picture(): Promise<Drawn> {
+    const { width, height } = this;
+    this.#askForUpdate(width, height);
+    const picture = { width, height, pixels: Buffer.alloc(width * height * BYTES_PER_PIXEL) };
+    for (let drawn = 0; drawn < width * height; ) drawn += await this.#nextUpdate(picture);
+    return picture;
+  }
+
+  /** Returns when the server has done all that it was told before. */
+  async settled(): Promise<void> {
+    this.#askForUpdate(1, 1);
+    await this.#nextUpdate(this.#unseen);
+  }
+
+  /** @param buttons bit 0: left, 1: middle, 2: right, 3 to 6: one step of the wheel up, down, left, right */
+  point(x: number, y: number, buttons: number): void {
+    const message = Buffer.alloc(6);
+    message.writeUInt8(CLIENT.pointer, 0);
+    message.writeUInt8(buttons, 1);
+    message.writeUInt16BE(Math.min(x, this.width - 1), 2);
+    message.writeUInt16BE(Math.min(y, this.height - 1), 4);
+    this.wire.write(message);
+  }
+
+  /** @param keysym as X11 numbers the keys */
+  key(keysym: number, isDown: boolean): void {
+    const message = Buffer.alloc(8);
+    message.writeUInt8(CLIENT.key, 0);
+    message.writeUInt8(isDown ? 1 : 0, 1);
+    message.writeUInt32BE(keysym, 4);
+    this.wire.write(message);
+  }
+
+  /**
+   * Offers a text as what was copied, has `ask` make an application ask for it, and hands it over.
+   * @returns false when nobody asked for it in time
+   */
+  async offer(text: string, ask: () => void): Promise<boolean> {
+    this.#isAskedForText = false;
+    this.wire.write(clipboardMessage(CLIPBOARD.notify | CLIPBOARD.text));
+    await this.settled();
+    ask();
+    if (!(await this.#askedForText())) return false;
+    const content = Buffer.from(`${text.replaceAll('\n', '\r\n')}\0`);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(content.length);
+    const packed = deflateSync(Buffer.concat([length, content]));
+    this.wire.write(clipboardMessage(CLIPBOARD.provide | CLIPBOARD.text, packed));
+    await this.settled();
+    return true;
+  }
+
+  get #unseen(): Picture {
+    return { width: this.width, height: this.height, pixels: null };
+  }
+
+  #askForUpdate(width: number, height: number): void {
+    const message = Buffer.alloc(10);
+    message.writeUInt8(CLIENT.update, 0);
+    message.writeUInt16BE(width, 6);
+    message.writeUInt16BE(height, 8);
+    this.wire.write(message);
+  }
+
+  async #nextUpdate(picture: Picture): Promise<number> {
+    for (;;) {
+      const drawn = await this.#next(picture);
+      if (drawn !== null) return drawn;
+    }
+  }
+
+  /** Whether an application wants what was offered. Without that, nothing more is read: the connection is of no use then. */
+  async #askedForText(): Promise<boolean> {
+    const late = new AbortController();
+    const asked = (async () => {
+      while (!this.#isAskedForText) await this.#next(this.#unseen);
+      return true;
+    })();
+    try {
+      return await Promise.race([asked, sleep(FETCHED_MS, false, { signal: late.signal })]);
+    } finally {
+      late.abort();
+    }
+  }
+
+  /** Reads one message. @returns how many pixels came, when it is an update; others are read and forgotten */
+  async #next(picture: Picture): Promise<number | null> {
+    if (++this.#messages > MAX_MESSAGES) throw new ProtocolError('it says too much that nobody asked for');
+    const type = await this.reader.u8();
+    if (type === SERVER.update) return this.#update(picture);
+    if (type === SERVER.clipboard) await this.#clipboard();
+    else if (type === SERVER.colours) await this.reader.skip((await this.reader.bytes(5)).readUInt16BE(3) * 6);
+    else if (type !== SERVER.bell) throw new ProtocolError(`there is no message of type ${type}`);
+    return null;
+  }
+
+  async #update(picture: Picture): Promise<number> {
+    const count = (await this.reader.bytes(3)).readUInt16BE(1);
+    let drawn = 0;
+    for (let n = 0; n < count; n++) {
+      drawn += await this.#rectangle(picture);
+      if (drawn > 2 * this.width * this.height) throw new ProtocolError('an update has more pixels than the screen');
+    }
+    return drawn;
+  }
+
+  async #rectangle(picture: Picture): Promise<number> {
+    const head = await this.reader.bytes(12);
+    const [x, y] = [head.readUInt16BE(0), head.readUInt16BE(2)];
+    const [width, height] = [head.readUInt16BE(4), head.readUInt16BE(6)];
+    if (x + width > this.width || y + height > this.height) throw new ProtocolError('a rectangle leaves the screen');
+    const encoding = head.readInt32BE(8);
+    if (encoding === ENCODING.raw) await drawRaw(this.reader, picture, { x, y, width, height });
+    else if (encoding === ENCODING.hextile) await drawHextile(this.reader, picture, { x, y, width, height });
+    else throw new ProtocolError(`encoding ${encoding} was not asked for`);
+    return width * height;
+  }
+
+  async #clipboard(): Promise<void> {
+    const length = (await this.reader.bytes(7)).readInt32BE(3);
+    const rest = bounded(Math.abs(length), MAX_CLIPBOARD_BYTES, 'text');
+    if (length > -4) return this.reader.skip(rest);
+    const flags = await this.reader.u32();
+    await this.reader.skip(rest - 4);
+    if (flags & CLIPBOARD.request && flags & CLIPBOARD.text) this.#isAskedForText = true;
+    if (flags & CLIPBOARD.caps) this.wire.write(capabilities());
+  }
+}
+
+async function authenticate(wire: Wire, reader: ByteReader, password: () => Promise<string>): Promise<void> {
+  const types = await reader.bytes(await reader.u8());
+  if (types.length === 0) throw new ProtocolError(`it refuses: ${await reason(reader)}`);
+  const isOpen = types.includes(SECURITY.none);
+  if (!isOpen && !types.includes(SECURITY.password)) {
+    throw new ProtocolError(`it wants to know who comes by none of the ways that are known: ${types.join(', ')}`);
+  }
+  wire.write(Buffer.of(isOpen ? SECURITY.none : SECURITY.password));
+  if (!isOpen) wire.write(challengeAnswer(await password(), await reader.bytes(16)));
+  if ((await reader.u32()) !== 0) throw new ProtocolError(`it refuses: ${await reason(reader)}`);
+}
+
+async function reason(reader: ByteReader): Promise<string> {
+  const text = await reader.bytes(bounded(await reader.u32(), MAX_TEXT_BYTES, 'reason'));
+  return JSON.stringify(text.toString('latin1'));
+}
+
+function bounded(length: number, most: number, what: string): number {
+  if (length > most) throw new ProtocolError(`a ${what} of ${length} bytes is longer than any may be`);
+  return length;
+}
+
+function encodings(wanted: readonly number[]): Buffer {
+  const message = Buffer.alloc(4 + 4 * wanted.length);
+  message.writeUInt8(CLIENT.encodings, 0);
+  message.writeUInt16BE(wanted.length, 2);
+  for (const [n, encoding] of wanted.entries()) message.writeInt32BE(encoding, 4 + 4 * n);
+  return message;
+}
+
+/** A length below 0 says that it is of the extended clipboard. */
+function clipboardMessage(flags: number, payload: Uint8Array = new Uint8Array()): Buffer {
+  const head = Buffer.alloc(12);
+  head.writeUInt8(CLIENT.clipboard, 0);
+  head.writeInt32BE(-(4 + payload.length), 4);
+  head.writeUInt32BE(flags >>> 0, 8);
+  return Buffer.concat([head, payload]);
+}
+
+function capabilities(): Buffer {
+  const { text, caps, request, notify, provide } = CLIPBOARD;
+  return clipboardMessage(text | caps | request | notify | provide, Buffer.alloc(4));
+}

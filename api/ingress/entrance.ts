@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import { LIMITS } from '../../model/limits.ts';
+import type { PortAddress } from '../../model/ports/port-address.ts';
+import { isAsleep } from '../../model/sandbox/sandbox.ts';
+import type { Sagas } from '../../sagas/sagas.ts';
+import type { Store } from '../../store/connect.ts';
+import { storeOf } from '../../store/project-store.ts';
+import type { Guests } from '../http/guests.ts';
+import { SaidConnections } from '../ports/said-connections.ts';
+import { requireSandbox } from '../resources/require-sandbox.ts';
+import { type RunningSandbox, usable } from '../resources/running-sandbox.ts';
+import { beginResume, resumed } from '../sandboxes/awake-sandbox.ts';
+import { type Asked, askedOf } from './asked.ts';
+import { type KnownPort, KnownPorts } from './known-ports.ts';
+import { nothingHere } from './refusal.ts';
+import { Traffic } from './traffic.ts';
+import { openTunnel } from './tunnel.ts';
+import { type Visitor, visitorOf } from './visitor.ts';
+
+export interface IngressDeps {
+  store: Store;
+  sagas: Sagas;
+  guests: Guests;
+  addresses: PortAddress;
+  logger: Pick<Logger, 'error'>;
+}
+
+/** A request that was let in. */
+export interface Entry {
+  asked: Asked;
+  known: KnownPort;
+  visitor: Visitor;
+}
+
+/** How long a sandbox is waited for that is resumed. Milliseconds. */
+const RESUME_MS = LIMITS.waitSeconds.default * 1_000;
+
+/** Who may come in, and the way to the program. */
+export class Entrance {
+  readonly traffic: Traffic;
+  readonly #known: KnownPorts;
+  readonly #said = new SaidConnections();
+
+  constructor(private readonly deps: IngressDeps) {
+    this.#known = new KnownPorts(deps.store);
+    this.traffic = new Traffic(this.#known);
+  }
+
+  /** Which port is asked for; null: none that is open. */
+  async portOf(incoming: IncomingMessage): Promise<Pick<Entry, 'asked' | 'known'> | null> {
+    const asked = askedOf(incoming, this.deps.addresses);
+    const known = asked && (await this.#known.of(asked));
+    return asked && known ? { asked, known } : null;
+  }
+
+  /** @throws MayflyError not_found, too_many_requests */
+  async admit(incoming: IncomingMessage, found: Pick<Entry, 'asked' | 'known'> | null): Promise<Entry> {
+    const { store, addresses } = this.deps;
+    const doors = { known: this.#known, store, addresses };
+    const visitor = found && (await visitorOf(incoming, found.asked, found.known, doors));
+    if (!found || !visitor) throw nothingHere();
+    this.traffic.count(found.asked);
+    return { ...found, visitor };
+  }
+
+  /**
+   * A connection to the program, of which the audit and the idle time know.
+   * @param signal ends it, also when it is open
+   * @throws MayflyError sandbox_suspended, sandbox_not_running, why it could not be resumed, and as {@link openTunnel}
+   */
+  async connect(entry: Entry, signal: AbortSignal): Promise<Duplex> {
+    const { store, guests, sagas } = this.deps;
+    const { sandboxId, port } = entry.asked;
+    const { hostId } = await this.#awake(entry, signal);
+    await store.activity.touch(sandboxId);
+    const { actor, tokenId } = entry.visitor;
+    await this.#said.once({ by: tokenId ?? actor.apiKeyId, sandboxId, port }, () =>
+      sagas.recordEvent(sandboxId, {
+        eventId: randomUUID(),
+        kind: 'port.connected',
+        actor,
+        runId: null,
+        hostId,
+        at: new Date().toISOString(),
+        detail: { port, tokenId },
+      }),
+    );
+    // With the store away nobody can find out that it is idle.
+    const passed = () => void store.activity.touch(sandboxId).catch(() => {});
+    return openTunnel(guests, { hostId, sandboxId, port, signal, passed });
+  }
+
+  async #awake(
+    { asked: { sandboxId }, known: { port, sandbox }, visitor }: Entry,
+    signal: AbortSignal,
+  ): Promise<RunningSandbox> {
+    if (!isAsleep(sandbox.state) || !port.wake) return usable(sandbox);
+    const deps = {
+      sagas: this.deps.sagas,
+      store: storeOf(this.deps.store, { project: port.project, isOperator: false }),
+    };
+    const waiting = new AbortController();
+    const stop = () => waiting.abort(signal.reason);
+    const late = setTimeout(stop, RESUME_MS);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const operationId = await beginResume(deps, sandboxId, visitor.actor);
+      await resumed(deps, { id: sandboxId, operationId, actor: visitor.actor }, waiting.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!waiting.signal.aborted) throw error;
+    } finally {
+      clearTimeout(late);
+      signal.removeEventListener('abort', stop);
+    }
+    return usable(await requireSandbox(deps, sandboxId));
+  }
+}

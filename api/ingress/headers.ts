@@ -1,0 +1,58 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { TOKEN_NAME } from '../ports/port-token.ts';
+
+/** Ours, in a browser, for one name alone (RFC 6265bis §4.1.3.2). */
+export const COOKIE_NAME = `__Host-${TOKEN_NAME}`;
+export const TOKEN_HEADER = 'x-mayfly-token';
+export const KEY_HEADER = 'x-mayfly-key';
+
+/** Of one connection, and never passed on: RFC 9110 §7.6.1, RFC 7540 §3.2.1. Framing is each side's own. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * The headers of a message by their names in lower case, as often as they came, without those of the connection. A name
+ * is read as CGI and WSGI read it: `X_Forwarded_For` is `X-Forwarded-For` there.
+ * @param isDropped of such a name
+ */
+export function passedOn(
+  rawHeaders: readonly string[],
+  { connection }: Pick<IncomingHttpHeaders, 'connection'>,
+  isDropped: (name: string) => boolean,
+): Map<string, string[]> {
+  const ofConnection = new Set((connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const passed = new Map<string, string[]>();
+  for (let n = 0; n + 1 < rawHeaders.length; n += 2) {
+    const name = (rawHeaders[n] ?? '').toLowerCase();
+    const read = name.replaceAll('_', '-');
+    if (HOP_BY_HOP.has(read) || ofConnection.has(name) || isDropped(read)) continue;
+    passed.set(name, [...(passed.get(name) ?? []), rawHeaders[n + 1] ?? '']);
+  }
+  return passed;
+}
+
+/** As node:http takes them. */
+export function outgoing(headers: ReadonlyMap<string, readonly string[]>): OutgoingHttpHeaders {
+  return Object.fromEntries(
+    [...headers].map(([name, values]) => [name, values.length === 1 ? values[0] : [...values]]),
+  );
+}
+
+/** The cookies of a request: ours, and the others as they came. */
+export function cookiesOf(header: string | undefined): { own: string | undefined; others: string | undefined } {
+  const pairs = (header ?? '').split(';').map((pair) => pair.trim());
+  const isOwn = (pair: string) => pair.startsWith(`${COOKIE_NAME}=`);
+  const others = pairs.filter((pair) => pair !== '' && !isOwn(pair)).join('; ');
+  return { own: pairs.find(isOwn)?.slice(COOKIE_NAME.length + 1), others: others === '' ? undefined : others };
+}

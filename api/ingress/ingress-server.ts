@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { MayflyError } from '../../model/errors.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { PortAddress } from '../../model/ports/port-address.ts';
+import { earlyProblem, refusedBytes } from '../server/early-problem.ts';
+import { preflightHeaders } from './answer-headers.ts';
+import { Entrance, type Entry, type IngressDeps } from './entrance.ts';
+import { COOKIE_NAME, TOKEN_HEADER } from './headers.ts';
+import { pass, passUpgrade } from './pass.ts';
+import { refuse } from './refusal.ts';
+
+/** From the first byte of a request to the end of its headers; Node's own default. Milliseconds. */
+const HEADERS_MS = 60_000;
+/** Longer than a proxy in front keeps an unused connection (nginx: 60 s), so that none is used in the moment it is closed. Milliseconds. */
+const UNUSED_MS = 65_000;
+
+/**
+ * The door for what comes from browsers and other callers to open ports of sandboxes, on HTTP/1.1. It is no part of the
+ * API: it has a listener of its own, knows no other path, and answers with what programs of guests say.
+ */
+export class Ingress {
+  readonly #entrance: Entrance;
+  readonly #answering = new WeakSet<Duplex>();
+
+  private constructor(
+    private readonly server: Server,
+    private readonly deps: IngressDeps,
+  ) {
+    this.#entrance = new Entrance(deps);
+    this.server.on('request', (incoming, answer) => void this.#answer(incoming, answer));
+    this.server.on('upgrade', (incoming, socket, head) => void this.#upgrade(incoming, socket as Socket, head));
+    this.server.on('connect', (_incoming, socket) => socket.destroy());
+    this.server.on('checkExpectation', (_incoming, answer) => {
+      refuse(
+        answer,
+        new MayflyError('expectation_failed', 'The header `Expect` asks for something else than 100-continue.'),
+      );
+    });
+    this.server.on('clientError', (error, socket) => {
+      if (!socket.writable || this.#answering.has(socket)) return void socket.destroy();
+      socket.end(earlyProblem(refusedBytes(error, LIMITS.ports.headerBytes)).text(), () => socket.destroy());
+    });
+  }
+
+  /** @param at where it listens, and the URL by which its callers reach that; undefined: `http://localhost` and its port */
+  static async start(
+    deps: Omit<IngressDeps, 'addresses'>,
+    { address, port, url }: { address: string; port: number; url: string | undefined },
+  ): Promise<Ingress> {
+    const server = createServer({
+      requestTimeout: 0, // an upload takes as long as it takes
+      headersTimeout: HEADERS_MS,
+      keepAliveTimeout: UNUSED_MS,
+      maxHeaderSize: LIMITS.ports.headerBytes,
+      requireHostHeader: false,
+    });
+    server.listen(port, address);
+    await once(server, 'listening');
+    const bound = server.address() as AddressInfo;
+    return new Ingress(server, { ...deps, addresses: new PortAddress(url ?? `http://localhost:${bound.port}`) });
+  }
+
+  /** Where open ports are found. */
+  get addresses(): PortAddress {
+    return this.deps.addresses;
+  }
+
+  /** Ends what goes through it, and listens no more. */
+  close(): void {
+    this.server.close();
+    this.#entrance.traffic.close();
+    this.server.closeAllConnections();
+  }
+
+  async #answer(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { socket } = incoming;
+    this.#answering.add(socket);
+    answer.once('close', () => this.#answering.delete(socket));
+    await this.#guarded(answer, async () => {
+      const found = await this.#entrance.portOf(incoming);
+      const isPreflight =
+        incoming.method === 'OPTIONS' && incoming.headers['access-control-request-method'] !== undefined;
+      if (found?.known.port.cors && isPreflight) {
+        return void answer.writeHead(204, preflightHeaders(incoming)).end();
+      }
+      const entry = await this.#entrance.admit(incoming, found);
+      if (mayBeSentOn(incoming, entry)) return void sendOn(answer, entry, this.deps.addresses);
+      await pass(incoming, answer, { entrance: this.#entrance, entry, addresses: this.deps.addresses });
+    });
+  }
+
+  /** Node hands over everything that asks for an upgrade, with its body unread. */
+  async #upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    socket.on('error', () => socket.destroy());
+    const answer = new ServerResponse(incoming);
+    answer.shouldKeepAlive = false;
+    answer.assignSocket(socket);
+    answer.once('finish', () => socket.end());
+    await this.#guarded(answer, async () => {
+      const { headers, method } = incoming;
+      if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0) {
+        throw new MayflyError('malformed_request', 'A request with a body cannot ask for an upgrade.');
+      }
+      // What asks for another protocol, such as h2c, may be answered in this one: RFC 9110 §7.8.
+      const isWebSocket = method === 'GET' && /(^|,)\s*websocket\s*(,|$)/i.test(headers.upgrade ?? '');
+      const entry = await this.#entrance.admit(incoming, await this.#entrance.portOf(incoming));
+      const passage = { entrance: this.#entrance, entry, addresses: this.deps.addresses };
+      if (isWebSocket) await passUpgrade(incoming, answer, passage, head);
+      else await pass(incoming, answer, passage);
+    });
+  }
+
+  async #guarded(answer: ServerResponse, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof MayflyError) && !answer.destroyed)
+        this.deps.logger.error({ err: error }, 'a request to a port failed');
+      refuse(answer, error);
+    }
+  }
+}
+
+/** Whether it is somebody who goes there with a token in the address: that is to be in no history, referrer or bookmark. */
+function mayBeSentOn({ method, headers }: IncomingMessage, { asked, visitor }: Entry): boolean {
+  const isReading = method === 'GET' || method === 'HEAD';
+  const isByAddress = visitor.tokenId !== null && asked.token !== undefined && headers[TOKEN_HEADER] === undefined;
+  return isReading && asked.form === 'host' && isByAddress;
+}
+
+/** To the same without the token, which the browser keeps for this name alone. */
+function sendOn(answer: ServerResponse, { asked, visitor }: Entry, addresses: PortAddress): void {
+  const seconds = Math.max(0, Math.floor(((visitor.expiresAt ?? 0) - Date.now()) / 1_000));
+  answer.writeHead(303, {
+    Location: addresses.originOf(asked) + asked.path,
+    'Set-Cookie': `${COOKIE_NAME}=${asked.token}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=Lax`,
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+  });
+  answer.end();
+}

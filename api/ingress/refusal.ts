@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { ERRORS, type ErrorCode, MayflyError } from '../../model/errors.ts';
+import { PROBLEM_TYPE, problemAt, RETRY_AFTER_SECONDS } from '../http/problem.ts';
+
+/** What lives and cannot be used now is, to who asks a program in it, a service that is not available. */
+const NOT_NOW: ReadonlySet<ErrorCode> = new Set(['sandbox_suspended', 'sandbox_not_running', 'sandbox_busy']);
+const ENDED: ReadonlySet<ErrorCode> = new Set(['sandbox_ended', 'sandbox_not_found']);
+const UNAVAILABLE = 503;
+
+/** One for all that a caller cannot have: nothing says which of them it is. */
+export function nothingHere(): MayflyError {
+  return new MayflyError(
+    'not_found',
+    'Nothing is here for you: the port is not open or its sandbox has ended, or the token or key is missing, wrong or has expired.',
+  );
+}
+
+/** Answers with a problem, while nothing was answered; else cuts the answer off. */
+export function refuse(answer: ServerResponse, cause: unknown): void {
+  if (answer.headersSent) return void answer.destroy();
+  const error = asTold(cause);
+  const requestId = randomUUID();
+  const status = NOT_NOW.has(error.code) ? UNAVAILABLE : ERRORS[error.code].status;
+  const problem = { ...problemAt({ instance: `urn:uuid:${requestId}`, requestId }, error), status };
+  const isLater = problem.retryable || status === UNAVAILABLE;
+  answer.writeHead(status, {
+    'Content-Type': PROBLEM_TYPE,
+    'Cache-Control': 'no-store',
+    'X-Mayfly-Code': error.code,
+    'X-Request-Id': requestId,
+    ...(isLater && { 'Retry-After': String(error.options.retryAfterSeconds ?? RETRY_AFTER_SECONDS) }),
+  });
+  answer.end(JSON.stringify(problem));
+}
+
+/** What has ended meanwhile is what never was. */
+function asTold(cause: unknown): MayflyError {
+  if (!(cause instanceof MayflyError))
+    return new MayflyError('internal', 'Something went wrong here that nobody foresaw.');
+  return ENDED.has(cause.code) ? nothingHere() : cause;
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import type { DesktopAction } from '../../client/desktop.ts';
+import type { Call } from '../call.ts';
+import { cleanText } from '../clean-text.ts';
+import { defined, type Registration, SANDBOX, tool } from '../tool.ts';
+
+const input = z.object({
+  sandbox: SANDBOX,
+  action: z.enum(['screenshot', 'windows', 'open', 'move', 'click', 'drag', 'scroll', 'key', 'type']),
+  x: z.int().optional(),
+  y: z.int().optional(),
+  toX: z.int().optional(),
+  toY: z.int().optional(),
+  button: z.enum(['left', 'middle', 'right']).optional(),
+  count: z.int().optional(),
+  down: z.int().optional().describe('Wheel steps'),
+  text: z.string().optional().describe('To type, keys (ctrl+l), or address to open'),
+});
+type Input = z.output<typeof input>;
+
+const desktop = tool({
+  name: 'desktop',
+  title: 'Use a screen',
+  description: 'See or use the screen of a sandbox of desktop-debian12. Answers with a screenshot.',
+  input,
+  output: z.object({ text: z.string() }),
+  effect: 'destroys',
+  isOpen: true,
+  async run(call, args) {
+    const { client, signal } = call;
+    const { sandbox } = args;
+    if (args.action === 'windows') {
+      const { width, height, pointer, windows } = await client.desktop.look(sandbox, { signal });
+      const head = `screen ${width}x${height}, pointer at ${pointer.x},${pointer.y}`;
+      const lines = windows.map((one) => {
+        const active = one.isActive ? ' active' : '';
+        return `${one.x},${one.y} ${one.width}x${one.height}${active} ${cleanText(one.class)}: ${cleanText(one.title)}`;
+      });
+      return told([head, ...lines].join('\n'));
+    }
+    await begin(call, args);
+    const png = await client.desktop.screenshot(sandbox, { signal });
+    return { ...told(args.action === 'screenshot' ? 'As it is now.' : 'Done; programs may still be at it.'), png };
+  },
+});
+
+async function begin(call: Call, { sandbox, action, ...rest }: Input): Promise<void> {
+  const { client, signal } = call;
+  const { text = '', x, y, toX, toY, button, count, down } = rest;
+  const options = { ...call.key(undefined, { sandbox, action, ...rest }), signal };
+  if (action === 'screenshot' || action === 'windows') return;
+  if (action === 'open') {
+    await client.desktop.open(sandbox, { url: text }, options);
+    return;
+  }
+  // What is missing, or too much, the API says.
+  const fields = { move: { x, y }, click: { x, y, button, count }, drag: { x, y, toX, toY, button } };
+  const others = { scroll: { x, y, down }, key: { keys: text }, type: { text } };
+  await client.desktop.act(sandbox, { action, ...defined({ ...fields, ...others }[action]) } as DesktopAction, options);
+}
+
+function told(text: string) {
+  return { text, data: { text } };
+}
+
+export const desktopTools: Registration[] = [desktop];

@@ -1,0 +1,31 @@
+import type { ErrorEntries } from './entry.ts';
+
+/** Of the screen of a guest. */
+export const DESKTOP_ERRORS = {
+  no_desktop: {
+    status: 409,
+    retryable: false,
+    title: 'The sandbox has no desktop',
+    remedy:
+      'Make the sandbox of `desktop-debian12` (`mayfly image pull desktop` on the host), or of what was made from it.',
+  },
+  desktop_unavailable: {
+    status: 502,
+    retryable: true,
+    title: 'The desktop of the sandbox does not answer as it should',
+    remedy:
+      'Try again; it starts with the machine. `systemctl status mayfly-screen` in the sandbox says what became of it.',
+  },
+  desktop_unheard: {
+    status: 422,
+    retryable: false,
+    title: 'No program took the text',
+    remedy: 'Click into what is to have the text, look at a screenshot whether it is ready, and type again.',
+  },
+  desktop_uncertain: {
+    status: 409,
+    retryable: false,
+    title: 'An earlier request with this key began it; whether it was done is not known',
+    remedy: 'Look at a screenshot, and ask for what is missing with another Idempotency-Key.',
+  },
+} as const satisfies ErrorEntries;

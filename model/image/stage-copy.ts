@@ -1,0 +1,94 @@
+import { isPattern } from '../dockerfile/glob.ts';
+import { cleaned } from '../dockerfile/paths.ts';
+import type { CopyStep } from '../dockerfile/plan.ts';
+import { AS_ROOT, ownerOf, type StepProgram } from './step-program.ts';
+
+/** Where the files of a COPY are on their way from one guest into another: an archive; of no layer, since a step ends with its removal. */
+export const CARRIED = '/var/tmp/mayfly-image-copy.tar';
+
+/**
+ * Of each path its pattern, or nothing, and where to begin to look. In the archive is `tree` with what goes below the
+ * target, or `file` with the one file that may become the target itself. find(1) has patterns that match a name's first dot too,
+ * as Docker's do; at one depth alone none can match a slash.
+ */
+const PACK = `set -e
+umask 022
+archive=$1 mode=$2 several=$3
+shift 3
+stage=$(mktemp -d /var/tmp/mayfly-image-copy.XXXXXX)
+trap 'rm -rf -- "$stage"' EXIT
+mkdir "$stage/all" "$stage/all/tree"
+list=$stage/list
+: >"$list"
+while [ $# -gt 0 ]; do
+  if [ "$2" = "" ]; then
+    [ -e "$1" ] || { echo "there is no $1 in that stage" >&2; exit 1; }
+    printf '%s\\0' "$1" >>"$list"
+  else
+    find "$1" -mindepth "$3" -maxdepth "$3" -path "$2" -print0 2>/dev/null | sort -z >"$stage/found"
+    [ -s "$stage/found" ] || { echo "nothing in that stage matches $2" >&2; exit 1; }
+    cat "$stage/found" >>"$list"
+  fi
+  shift 3
+done
+count=$(tr -dc '\\0' <"$list" | wc -c)
+if [ "$count" -gt 1 ] && [ "$several" = no ]; then
+  echo "several things are copied to what does not end with /" >&2
+  exit 1
+fi
+export stage several
+xargs -0 -n 1 sh -ec '
+  real=$(readlink -f -- "$1")
+  if [ -d "$real" ]; then cp -a -- "$real/." "$stage/all/tree/"
+  elif [ "$several" = yes ]; then cp -a -T -- "$real" "$stage/all/tree/\${1##*/}"
+  else rmdir "$stage/all/tree"; mkdir "$stage/all/file"; cp -a -T -- "$real" "$stage/all/file/\${1##*/}"
+  fi' sh <"$list"
+if [ "$mode" != "" ]; then find "$stage/all" -mindepth 2 ! -type l -exec chmod -- "$mode" {} +; fi
+tar -c --xattrs --xattrs-include='security.capability' --numeric-owner -f "$archive" -C "$stage/all" .`;
+
+/** What is in the way of a folder stays, also a link to one. */
+const PLACE = `set -e
+umask 022
+archive=$1 target=$2 owner=$3
+stage=$(mktemp -d /var/tmp/mayfly-image-copy.XXXXXX)
+trap 'rm -rf -- "$stage" "$archive"' EXIT
+chmod 0755 "$stage"
+tar -x -p --xattrs --xattrs-include='security.capability' --numeric-owner --same-owner -f "$archive" -C "$stage"
+rm -f -- "$archive"
+if [ "$owner" != "" ]; then chown -hR -- "$owner" "$stage"; fi
+if [ -d "$stage/file" ]; then
+  name=$(ls -A "$stage/file")
+  case $target in
+    */) mkdir -p -- "$target"; target=$target$name ;;
+    *) if [ -d "$target" ]; then target=$target/$name; else mkdir -p -- "\${target%/*}/"; fi ;;
+  esac
+  cp -a --remove-destination -T -- "$stage/file/$name" "$target"
+else
+  mkdir -p -- "$target"
+  tar -c --xattrs --xattrs-include='security.capability' -f - -C "$stage/tree" . |
+    tar -x -p --xattrs --xattrs-include='security.capability' -f - -C "$target" --same-owner --no-overwrite-dir --keep-directory-symlink
+fi`;
+
+/** In the stage that is copied from, which is as its last step has left it. */
+export function packing({ sources, target, mode }: CopyStep): StepProgram {
+  const paths = sources.flatMap((source) => placesOf(`/${cleaned(source)}`));
+  const several = sources.length > 1 || target.endsWith('/') ? 'yes' : 'no';
+  return { ...AS_ROOT, argv: ['/bin/sh', '-c', PACK, 'sh', CARRIED, mode ?? '', several, ...paths], stdin: '' };
+}
+
+/** In the stage that it is copied to. Without an owner all keeps its own, as with BuildKit. */
+export function placing({ target, owner }: CopyStep): StepProgram {
+  const argv = ['/bin/sh', '-c', PLACE, 'sh', CARRIED, target, owner === null ? '' : ownerOf(owner)];
+  return { ...AS_ROOT, argv, stdin: '' };
+}
+
+/** Where to begin, what to match, and how far below. */
+function placesOf(path: string): [string, string, string] {
+  if (!isPattern(path)) return [path, '', ''];
+  const parts = path.split('/');
+  const plain = parts.slice(
+    0,
+    parts.findIndex((part) => isPattern(part)),
+  );
+  return [plain.join('/') || '/', path, String(parts.length - plain.length)];
+}

@@ -1,0 +1,61 @@
+import type { BuildPlan, Settings, Stage, Step } from '../dockerfile/plan.ts';
+import { refusedAt } from '../dockerfile/refusal.ts';
+import { LIMITS } from '../limits.ts';
+
+/** Where a run of steps begins: at a source, or at the end of another such run. */
+export type StageOrigin = { source: string } | { stage: number };
+
+/** Stages of a Dockerfile that are done one after the other in one sandbox. */
+export interface JoinedStage {
+  origin: StageOrigin;
+  /** Those that its COPYs are of stand before it: `from` is a place in this list. */
+  steps: Step[];
+  settings: Settings;
+}
+
+interface Joining {
+  origin: Stage['from'];
+  members: Stage[];
+}
+
+/**
+ * The stages that a target needs, the target last. One that nobody but a single FROM asks for is done in the sandbox of the
+ * one that begins at it: it is nobody else's.
+ * @throws MayflyError dockerfile_unsupported
+ */
+export function joinedStages({ stages }: BuildPlan): JoinedStage[] {
+  let joined: Joining[] = [];
+  for (const stage of stages) {
+    const { from } = stage;
+    const before = 'stage' in from && usersOf(stages, from.stage) === 1 ? ofMember(joined, from.stage) : undefined;
+    if (before)
+      joined = [...joined.filter((each) => each !== before), { ...before, members: [...before.members, stage] }];
+    else joined.push({ origin: from, members: [stage] });
+  }
+  const beyond = joined[LIMITS.image.stages]?.members[0];
+  if (beyond) throw refusedAt(beyond.line, `more than ${LIMITS.image.stages} stages are needed`);
+  const placeOf = (index: number) => joined.findIndex(({ members }) => members.some((each) => each.index === index));
+  return joined.map(({ origin, members }) => ({
+    origin: 'source' in origin ? origin : { stage: placeOf(origin.stage) },
+    steps: members
+      .flatMap(({ steps }) => steps)
+      .map((step) => (step.kind === 'copy' && step.from !== null ? { ...step, from: placeOf(step.from) } : step)),
+    settings: members.at(-1)?.settings ?? refuseEmpty(),
+  }));
+}
+
+function refuseEmpty(): never {
+  throw refusedAt(1, 'there is no FROM');
+}
+
+function ofMember(joined: readonly Joining[], index: number): Joining | undefined {
+  return joined.find(({ members }) => members.at(-1)?.index === index);
+}
+
+function usersOf(stages: readonly Stage[], index: number): number {
+  const begun = stages.filter(({ from }) => 'stage' in from && from.stage === index).length;
+  const copied = stages
+    .flatMap(({ steps }) => steps)
+    .filter((step) => step.kind === 'copy' && step.from === index).length;
+  return begun + copied;
+}

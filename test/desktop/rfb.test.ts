@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { inflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { ProtocolError } from '../../api/desktop/rfb/byte-reader.ts';
+import { passwordFile, passwordsOf } from '../../api/desktop/rfb/password.ts';
+import { pngOf } from '../../api/desktop/rfb/png.ts';
+import { Screen } from '../../api/desktop/rfb/screen.ts';
+import { RECORDED } from './recorded.ts';
+
+// Promise: our client speaks with a real server, and no server makes it hold, wait for or believe more than it bounds. Costs 0.5 s.
+
+/** A server that says all at once, however it is cut, and then is gone. */
+function saying(bytes: Uint8Array, size = bytes.length || 1) {
+  const sent: Buffer[] = [];
+  async function* incoming() {
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+  }
+  return { sent, wire: { write: (part: Uint8Array) => void sent.push(Buffer.from(part)), incoming: incoming() } };
+}
+
+const u16 = (...values: number[]) => Buffer.concat(values.map((value) => Buffer.of(value >> 8, value & 255)));
+const u32 = (value: number) => Buffer.of(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
+const VERSION = Buffer.from('RFB 003.008\n');
+/** Up to the size of the screen: nobody is asked for a password. */
+const OPEN = Buffer.concat([VERSION, Buffer.of(1, 1), u32(0)]);
+const hello = (width: number, height: number, name = 0) =>
+  Buffer.concat([OPEN, u16(width, height), Buffer.alloc(16), u32(name)]);
+const rectangle = (x: number, y: number, width: number, height: number, encoding: number) =>
+  Buffer.concat([u16(x, y, width, height), u32(encoding)]);
+const update = (...rectangles: Buffer[]) => Buffer.concat([Buffer.of(0, 0), u16(rectangles.length), ...rectangles]);
+const RAW = 0;
+const HEXTILE = 5;
+
+async function pictured(bytes: Uint8Array, size?: number) {
+  const screen = await Screen.open(saying(bytes, size).wire, async () => RECORDED.password);
+  return screen.picture();
+}
+
+describe('what a real server said', () => {
+  it.each([1, 7, 4_096])('is a picture, in chunks of %d bytes', async (size) => {
+    const { sent, wire } = saying(RECORDED.said, size);
+    const picture = await (await Screen.open(wire, async () => RECORDED.password)).picture();
+    expect(createHash('sha256').update(picture.pixels).digest('hex')).toBe(RECORDED.pixels);
+    expect(Buffer.concat(sent).equals(RECORDED.sent)).toBe(true);
+  });
+
+  it('cut off at each byte it is an error, and none waits', async () => {
+    for (let length = 0; length < RECORDED.said.length; length++) {
+      await expect(pictured(RECORDED.said.subarray(0, length))).rejects.toThrow(ProtocolError);
+    }
+  });
+
+  it('any byte of it changed is a picture or an error of the protocol', async () => {
+    for (let at = 0; at < RECORDED.said.length; at++) {
+      const changed = Buffer.from(RECORDED.said);
+      changed[at] = (changed[at] ?? 0) ^ 0xff;
+      const outcome = await pictured(changed).catch((error: unknown) => error);
+      if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ProtocolError);
+      else expect(outcome).toMatchObject({ width: expect.any(Number), height: expect.any(Number) });
+    }
+  });
+});
+
+describe('a hostile server', () => {
+  const hextile = (...tile: number[]) => update(Buffer.concat([rectangle(0, 0, 20, 20, HEXTILE), Buffer.from(tile)]));
+  it.each<[string, Buffer]>([
+    ['speaks HTTP', Buffer.from('HTTP/1.1 200 OK\r\n\r\n')],
+    ['speaks an older RFB', Buffer.from('RFB 003.003\n')],
+    ['refuses for a reason of 4 GiB', Buffer.concat([VERSION, Buffer.of(0), u32(0xffff_ffff)])],
+    ['knows no way of ours to come in', Buffer.concat([VERSION, Buffer.of(1, 19)])],
+    ['has a screen of 65535 × 65535', hello(65_535, 65_535)],
+    ['has a screen of nothing', hello(0, 600)],
+    ['has a name of 4 GiB', hello(20, 20, 0xffff_ffff)],
+    ['draws beyond the screen', Buffer.concat([hello(20, 20), update(rectangle(10, 0, 11, 1, RAW))])],
+    ['draws in an encoding that nobody asked for', Buffer.concat([hello(20, 20), update(rectangle(0, 0, 20, 20, 16))])],
+    ['draws beyond a tile', Buffer.concat([hello(20, 20), hextile(8, 1, 0xf0, 0x10)])],
+    ['says what is no message', Buffer.concat([hello(20, 20), Buffer.of(99)])],
+    ['rings its bell for ever', Buffer.concat([hello(20, 20), Buffer.alloc(10_001, 2)])],
+    ['sends updates of nothing for ever', Buffer.concat([hello(20, 20), ...Array(10_001).fill(update())])],
+    ['sends a text of 2 GiB', Buffer.concat([hello(20, 20), Buffer.of(3, 0, 0, 0), u32(0x7fff_ffff)])],
+    ['sends a text of −2 GiB', Buffer.concat([hello(20, 20), Buffer.of(3, 0, 0, 0), u32(0x8000_0000)])],
+    [
+      'draws the same pixels again and again',
+      Buffer.concat([
+        hello(2, 2),
+        update(...Array(3).fill(Buffer.concat([rectangle(0, 0, 2, 2, RAW), Buffer.alloc(16)]))),
+      ]),
+    ],
+  ])('that %s is refused', async (_, bytes) => {
+    await expect(pictured(bytes)).rejects.toThrow(ProtocolError);
+  });
+
+  it('gets no password before it has shown a challenge of 16 bytes, and then an answer to that', async () => {
+    const { sent, wire } = saying(
+      Buffer.concat([VERSION, Buffer.of(1, 2), Buffer.alloc(16), u32(1), u32(3), Buffer.from('no!')]),
+    );
+    await expect(Screen.open(wire, async () => 'secret12')).rejects.toThrow('"no!"');
+    expect(Buffer.concat(sent)).not.toEqual(expect.stringContaining('secret12'));
+    expect(Buffer.concat(sent)).toHaveLength(VERSION.length + 1 + 16);
+  });
+
+  it('that nobody asks for a text is told from one where somebody does', async () => {
+    const fence = update(Buffer.concat([rectangle(0, 0, 1, 1, RAW), Buffer.alloc(4)]));
+    const request = Buffer.concat([Buffer.of(3, 0, 0, 0), u32(-4 >>> 0), u32((1 << 25) | 1)]);
+    const asks = saying(Buffer.concat([hello(20, 20), fence, request, fence, fence]));
+    const screen = await Screen.open(asks.wire, async () => '');
+    expect(await screen.offer('ř漢\n😀', () => {})).toBe(true);
+    const packed = asks.sent.at(-2) ?? Buffer.alloc(0);
+    expect(inflateSync(packed.subarray(12)).subarray(4).toString()).toBe('ř漢\r\n😀\0');
+  });
+});
+
+it('passwords are in a file as vncpasswd writes it', () => {
+  const passwords = { control: 'abcdefgh', view: 'ABCD123' };
+  const file = Buffer.from('db8ab02565e3b4c2f01034ac71b3ce16', 'hex'); // printf 'abcdefgh\nABCD123\n' | vncpasswd -f
+  expect(passwordFile(passwords)).toEqual(file);
+  expect(passwordsOf(file)).toEqual(passwords);
+});
+
+it('a picture is a PNG with the same pixels', async () => {
+  const pixels = Buffer.from(Array.from({ length: 3 * 2 * 4 }, (_, n) => (n * 37) & 255));
+  const png = await pngOf({ width: 3, height: 2, pixels });
+  expect(png.subarray(0, 26).toString('hex')).toBe('89504e470d0a1a0a0000000d4948445200000003000000020802');
+  const rows = inflateSync(png.subarray(41, 41 + png.readUInt32BE(33)));
+  const first = [...rows.subarray(1, 10)];
+  const second = [...rows.subarray(11, 20)].map((difference, n) => (difference + (first[n] ?? 0)) & 255);
+  const seen = [...pixels].filter((_, n) => n % 4 !== 3);
+  expect([...first, ...second]).toEqual(seen);
+});

@@ -1,0 +1,120 @@
+import { ByteReader } from '../../api/desktop/rfb/byte-reader.ts';
+import { passwordFile } from '../../api/desktop/rfb/password.ts';
+import type { Guests } from '../../api/http/guests.ts';
+import { ERRORS } from '../../model/errors.ts';
+import { END, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
+
+export const SIZE = { width: 40, height: 30 };
+const SHIFT = 0xffe1;
+const INSERT = 0xff63;
+
+/** A guest whose screen is one colour, and that writes down what it is told. */
+export class StandInScreen implements Guests {
+  /** `key 41 down`, `point 1,2 0`, `pasted ř`. */
+  told: string[] = [];
+  /** Null: it has no desktop. */
+  file: Buffer | null = passwordFile({ control: 'secret12', view: 'lookonly' });
+  /** What listens at the port of the windows. */
+  state = '';
+  /** How many connections are refused before one is let in: it starts. */
+  closed = 0;
+  /** Whether some program asks for what is pasted. */
+  isFocused = true;
+  /** Holds each connection until it is called. */
+  held: Promise<void> = Promise.resolve();
+  connections = 0;
+  readonly #ends: AbortSignal[] = [];
+
+  /** Whether each connection was ended by the API. */
+  get areEnded(): boolean {
+    return this.#ends.every(({ aborted }) => aborted);
+  }
+
+  async request(_hostId: string, path: string, init: Parameters<Guests['request']>[2] = {}): Promise<Response> {
+    if (path.includes('/agent/v1/files')) return this.#file(init);
+    if (this.closed-- > 0 || (this.file === null && path.startsWith('/ports/'))) return refusal('port_closed');
+    const { body, signal } = init;
+    if (!(body instanceof ReadableStream)) throw new Error('a connection has a body');
+    if (signal) this.#ends.push(signal);
+    this.connections++;
+    const out = path.endsWith('/5902') ? saying(this.state) : this.#screen(contentOf(body));
+    return new Response(ReadableStream.from(out));
+  }
+
+  async #file({ method = 'GET', body }: NonNullable<Parameters<Guests['request']>[2]>): Promise<Response> {
+    if (this.file === null) return refusal('file_not_found');
+    if (method === 'PUT') this.file = Buffer.from(body as Uint8Array);
+    return new Response(method === 'GET' ? new Uint8Array(this.file) : null);
+  }
+
+  async *#screen(incoming: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const reader = new ByteReader(incoming);
+    yield* piece(Buffer.from('RFB 003.008\n'));
+    await reader.skip(12);
+    yield* piece(Buffer.of(1, 1));
+    await reader.skip(1);
+    yield* piece(Buffer.alloc(4));
+    await reader.skip(1);
+    const head = Buffer.alloc(24);
+    head.writeUInt16BE(SIZE.width, 0);
+    head.writeUInt16BE(SIZE.height, 2);
+    yield* piece(head);
+    await this.held;
+    const down = new Set<number>();
+    for (;;) {
+      const type = await reader.u8();
+      if (type === 0) await reader.skip(19);
+      if (type === 2) await reader.skip((await reader.bytes(3)).readUInt16BE(1) * 4);
+      if (type === 3) yield* piece(update(await reader.bytes(9)));
+      if (type === 4) yield* this.#key(await reader.bytes(7), down);
+      if (type === 5) this.#point(await reader.bytes(5));
+      if (type === 6) await this.#clipboard(reader);
+    }
+  }
+
+  *#key(message: Buffer, down: Set<number>): Generator<Uint8Array> {
+    const [isDown, key] = [message.readUInt8(0) === 1, message.readUInt32BE(3)];
+    this.told.push(`key ${key.toString(16)} ${isDown ? 'down' : 'up'}`);
+    if (isDown) down.add(key);
+    else down.delete(key);
+    if (this.isFocused && down.has(SHIFT) && key === INSERT && isDown) {
+      yield* piece(Buffer.from('03000000fffffffc02000001', 'hex'));
+    }
+  }
+
+  #point(message: Buffer): void {
+    this.told.push(`point ${message.readUInt16BE(1)},${message.readUInt16BE(3)} ${message.readUInt8(0)}`);
+  }
+
+  async #clipboard(reader: ByteReader): Promise<void> {
+    const content = await reader.bytes(-(await reader.bytes(7)).readInt32BE(3));
+    this.told.push(content.length === 4 ? 'offered' : `pasted ${content.length} bytes`);
+  }
+}
+
+function update(asked: Buffer): Buffer {
+  const [width, height] = [asked.readUInt16BE(5), asked.readUInt16BE(7)];
+  const head = Buffer.from('00000001000000000000000000000000', 'hex');
+  head.writeUInt16BE(width, 8);
+  head.writeUInt16BE(height, 10);
+  return Buffer.concat([head, Buffer.alloc(width * height * 4, 0x7f)]);
+}
+
+function* piece(bytes: Uint8Array): Generator<Uint8Array> {
+  yield pieceHeader(bytes.length);
+  yield bytes;
+}
+
+async function* saying(text: string): AsyncGenerator<Uint8Array> {
+  yield* piece(Buffer.from(text));
+  yield END;
+}
+
+async function* contentOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const pieces = new PieceReader();
+  for await (const chunk of body) yield* pieces.read(chunk);
+}
+
+function refusal(code: 'port_closed' | 'file_not_found'): Response {
+  return Response.json({ code, message: code }, { status: ERRORS[code].status });
+}

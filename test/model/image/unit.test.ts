@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { NO_SETTINGS } from '../../../model/dockerfile/plan.ts';
+import { UNIT, unitOf } from '../../../model/image/unit.ts';
+
+// What CMD and ENTRYPOINT come to. A second, where there is a systemd that reads it.
+
+it('runs both, in the words of systemd', () => {
+  const hostile = ['serve', 'a b', '$HOME "q" \\ 100%', 'x\n[Service]\nUser=root'];
+  const env = { ...NO_SETTINGS.env, GREETING: 'it\'s "50%" $x' };
+  const unit = unitOf({
+    ...NO_SETTINGS,
+    env,
+    user: 'app',
+    workdir: '/srv/a b',
+    entrypoint: ['/bin/run'],
+    cmd: hostile,
+  });
+  expect(unit).toContain('User=app\nWorkingDirectory=/srv/a b\n');
+  expect(unit).toContain('Environment="GREETING=it\'s \\"50%%\\" $x"\n');
+  expect(unit).toContain(
+    'ExecStart=/usr/bin/env -- "/bin/run" "serve" "a b" "$$HOME \\"q\\" \\\\ 100%%" "x\\x0a[Service]\\x0aUser=root"\n',
+  );
+  expect(unit?.match(/^User=/gm)).toHaveLength(1);
+});
+
+it('is none where nothing is said, and none any more where it is taken back', () => {
+  expect(unitOf(NO_SETTINGS)).toBeNull();
+  expect(unitOf({ ...NO_SETTINGS, cmd: [] })).toBe('');
+});
+
+it('is one that systemd takes', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-unit-'));
+  try {
+    const path = join(folder, UNIT);
+    writeFileSync(path, unitOf({ ...NO_SETTINGS, cmd: ['/bin/echo', '%n $x "y"\t'] }) ?? '');
+    execFileSync('systemd-analyze', ['verify', path], { stdio: 'pipe' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

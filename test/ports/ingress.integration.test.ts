@@ -1,0 +1,414 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { FULL } from '../support/sweep.ts';
+import { IngressDoor } from './ingress-door.ts';
+
+const MIB = 1_048_576;
+
+let door: IngressDoor;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  door = await IngressDoor.open();
+});
+afterAll(() => door?.close());
+afterEach(async () => {
+  await door.ports.door.store.exposedPorts.closeAll(door.ports.id);
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+});
+
+type Serve = (...given: Parameters<RequestListener>) => unknown;
+
+async function program(serve: Serve, address = '127.0.0.1'): Promise<number> {
+  const server = createServer({ maxHeaderSize: 65_536 }, (incoming, answer) => void serve(incoming, answer));
+  servers.push(server);
+  server.listen(0, address);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** A program that tells what it was asked. */
+async function mirror(): Promise<number> {
+  return program(async (incoming, answer) => {
+    const { method, url, headers } = incoming;
+    answer.end(JSON.stringify({ method, url, headers, body: await text(incoming) }));
+  });
+}
+
+interface Seen {
+  method: string;
+  url: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+test('a request with a token comes to the program, which takes it for one of its own machine', async () => {
+  const port = await mirror();
+  const token = await door.expose(port);
+  const host = door.hostOf(port);
+  const headers = {
+    'x-mayfly-token': token,
+    authorization: 'Basic app',
+    cookie: 'a=b; __Host-mayfly-token=x; c=d',
+    origin: `http://${host}`,
+  };
+  const answer = await door.get(host, '/a?b=c', { method: 'POST', headers }, 'hello');
+  expect(answer.status).toBe(200);
+  const seen = JSON.parse(answer.text) as Seen;
+  expect(seen).toMatchObject({ method: 'POST', url: '/a?b=c', body: 'hello' });
+  const { headers: told } = seen;
+  expect(told).toMatchObject({
+    host: `localhost:${port}`,
+    origin: `http://localhost:${port}`,
+    authorization: 'Basic app',
+    cookie: 'a=b; c=d',
+  });
+  expect(JSON.stringify(told)).not.toContain('mayfly');
+});
+
+test('a token in the address is used once: the browser is sent on to the clean URL, with a cookie for that name alone', async () => {
+  const port = await mirror();
+  const token = await door.expose(port, {}, 60);
+  const host = door.hostOf(port);
+  const sent = await door.get(host, `//evil.example/a?x=1&mayfly-token=${token}&y=%20`);
+  expect(sent.status).toBe(303);
+  expect(sent.headers).toMatchObject({
+    location: `http://${host}//evil.example/a?x=1&y=%20`,
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+  });
+  const [cookie = ''] = sent.headers['set-cookie'] ?? [];
+  expect(cookie).toMatch(/^__Host-mayfly-token=mfp_[^;]+; Path=\/; Max-Age=(59|60); Secure; HttpOnly; SameSite=Lax$/);
+  const jar = { cookie: `app=1; ${cookie.split(';')[0]}` };
+  const seen = JSON.parse((await door.get(host, '/a', { headers: jar })).text) as Seen;
+  expect(seen.headers.cookie).toBe('app=1');
+  // Another method would lose its body: it is passed on, without the token.
+  const posted = await door.get(host, `/p?mayfly-token=${token}`, { method: 'POST' }, 'body');
+  expect(JSON.parse(posted.text)).toMatchObject({ url: '/p', body: 'body' });
+});
+
+// Case 9.
+test('what cannot be had is one same 404: unknown, wrong, expired, void, of another port, of a revoked key, of nobody', async () => {
+  const port = await mirror();
+  const other = await mirror();
+  const token = await door.expose(port);
+  const late = await door.expose(port, {}, 1);
+  const ofOther = await door.expose(other);
+  const host = door.hostOf(port);
+  const [, said = '', proof = ''] = /^mfp_(.*)\.(.*)$/.exec(token) ?? [];
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  const nothing = [
+    door.get(host, '/'),
+    door.get(host, '/', { headers: { 'x-mayfly-token': late } }),
+    door.get(host, '/', { headers: { 'x-mayfly-token': ofOther } }),
+    door.get(host, '/', {
+      headers: { 'x-mayfly-token': `mfp_${said}.${proof.replace(/./, (c) => (c === 'a' ? 'b' : 'a'))}` },
+    }),
+    door.get(host, '/', { headers: { 'x-mayfly-token': 'mfp_.' } }),
+    door.get(host, '/', { headers: { 'x-mayfly-key': door.ports.key } }),
+    door.get(host, '/', { headers: { authorization: `Bearer ${door.ports.key}` } }),
+    door.get(door.hostOf(port, 'sbx-0000000000000000'), '/', { headers: { 'x-mayfly-token': token } }),
+    door.get(door.hostOf(22), '/', { headers: { 'x-mayfly-token': token } }),
+    door.get('example.com', '/', { headers: { 'x-mayfly-token': token } }),
+    door.get(`x.${host}`, '/', { headers: { 'x-mayfly-token': token } }),
+    door.get('localhost', `/${port}/`, { headers: { 'x-mayfly-token': token } }),
+  ];
+  const answers = await Promise.all(nothing);
+  const bodies = answers.map(({ text: body }) => JSON.stringify({ ...JSON.parse(body), requestId: '', instance: '' }));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
+  expect(new Set(bodies).size).toBe(1);
+  expect((await door.get(host, '/', { headers: { 'x-mayfly-token': token } })).status).toBe(200);
+});
+
+test('an API key of the project opens what is for the project, another project and a key that only reads do not', async () => {
+  const port = await mirror();
+  await door.expose(port, { visibility: 'project' });
+  const { key } = door.ports.door;
+  await door.ports.door.store.projects.create('other');
+  const by = async (secret: string) =>
+    (await door.get(door.hostOf(port), '/', { headers: { 'x-mayfly-key': secret } })).status;
+  expect(await by(door.ports.key)).toBe(200);
+  expect(await by(await key('sandboxes:read'))).toBe(404);
+  expect(await by(await key.in('other', 'admin'))).toBe(404);
+  const refused = await door.ports.door.call('POST', `/v1/sandboxes/${door.ports.id}/ports/${port}/tokens`, {});
+  expect(refused.headers.get('x-mayfly-code')).toBe('port_without_tokens');
+});
+
+test('X-Forwarded-* are set, whoever says them and however they are written; a foreign Origin stays', async () => {
+  const port = await mirror();
+  const token = await door.expose(port);
+  const host = door.hostOf(port);
+  const headers = {
+    'x-mayfly-token': token,
+    'x-forwarded-for': '10.0.0.1',
+    'x-forwarded-host': 'evil.example',
+    X_Forwarded_Host: 'evil.example',
+    X_Mayfly_Token: 'x',
+    forwarded: 'for=10.0.0.1',
+    'x-real-ip': '10.0.0.1',
+    connection: 'x-secret, close',
+    'x-secret': 'of this connection',
+    te: 'trailers',
+    origin: 'https://evil.example',
+    referer: `http://${host}/?mayfly-token=${token}`,
+  };
+  const { headers: told } = JSON.parse((await door.get(host, '/', { headers })).text) as Seen;
+  expect(told).toEqual({
+    host: `localhost:${port}`,
+    'x-forwarded-for': '127.0.0.1',
+    'x-forwarded-host': `localhost:${port}`,
+    'x-forwarded-proto': 'http',
+    origin: 'https://evil.example',
+    connection: 'close',
+  });
+});
+
+test('with `preserve` the program is told our name, and nothing is translated', async () => {
+  const port = await program((incoming, answer) => {
+    answer.setHeader('location', `http://localhost:${port}/there`);
+    answer.end(JSON.stringify(incoming.headers));
+  });
+  const token = await door.expose(port, { host: 'preserve' });
+  const host = door.hostOf(port);
+  const answer = await door.get(host, '/', { headers: { 'x-mayfly-token': token, origin: `http://${host}` } });
+  expect(JSON.parse(answer.text)).toMatchObject({ host, 'x-forwarded-host': host, origin: `http://${host}` });
+  expect(answer.headers.location).toBe(`http://localhost:${port}/there`);
+});
+
+// Case 7.
+test('redirects are passed on and never followed; those of the pair of origins are translated, others are not', async () => {
+  const asked: string[] = [];
+  const port = await program(({ url = '' }, answer) => {
+    asked.push(url);
+    answer.writeHead(302, { location: decodeURIComponent(url.slice(1)) }).end();
+  });
+  const token = await door.expose(port);
+  const host = door.hostOf(port);
+  const to = async (where: string) => {
+    const path = `/${encodeURIComponent(where)}`;
+    const answer = await door.get(host, path, { headers: { 'x-mayfly-token': token } });
+    return answer.status === 302 ? answer.headers.location : answer.status;
+  };
+  for (const same of [
+    'http://169.254.169.254/latest/',
+    `${door.ports.url}/v1/keys`,
+    '/relative',
+    '//x.example/',
+    'https://a.example/',
+  ]) {
+    expect(await to(same)).toBe(same);
+  }
+  expect(await to(`http://localhost:${port}/x?y#z`)).toBe(`http://${host}/x?y#z`);
+  expect(await to(`http://localhost:${port}`)).toBe(`http://${host}`);
+  expect(await to(`http://localhost:${port}.evil.example/`)).toBe(`http://localhost:${port}.evil.example/`);
+  expect(asked).toHaveLength(8);
+});
+
+test('what a program sets is for its own name: cookies lose Domain, ours is not its to set, nor what speaks for us or to a proxy', async () => {
+  const port = await program((_incoming, answer) => {
+    answer.setHeader('set-cookie', [
+      'a=1; Domain=localhost; Path=/',
+      'b=2; HttpOnly; domain = .example.com',
+      '__Host-mayfly-token=x; Path=/',
+    ]);
+    answer.setHeader('x-mayfly-code', 'not_found');
+    answer.setHeader('x-accel-redirect', '/internal/secret');
+    answer.setHeader('x-sendfile', '/etc/shadow');
+    answer.setHeader('alt-svc', 'h2="evil.example:443"');
+    answer.setHeader('access-control-allow-origin', `http://localhost:${port}`);
+    answer.end('ok');
+  });
+  const token = await door.expose(port);
+  const { headers } = await door.get(door.hostOf(port), '/', { headers: { 'x-mayfly-token': token } });
+  expect(headers['set-cookie']).toEqual(['a=1; Path=/', 'b=2; HttpOnly']);
+  expect(headers['access-control-allow-origin']).toBe(`http://${door.hostOf(port)}`);
+  for (const name of ['x-mayfly-code', 'x-accel-redirect', 'x-sendfile', 'alt-svc'])
+    expect(headers).not.toHaveProperty(name);
+});
+
+test('at a path of the common name there are no cookies, and a page has no origin', async () => {
+  const port = await program((incoming, answer) => {
+    answer.setHeader('set-cookie', 'a=1');
+    answer.setHeader('content-security-policy', "default-src 'self'");
+    if (incoming.url === '/go') answer.writeHead(302, { location: '/there' });
+    answer.end(JSON.stringify({ url: incoming.url, headers: incoming.headers }));
+  });
+  const token = await door.expose(port);
+  const base = `/${port}-${door.ports.id}`;
+  const name = `localhost:${door.listens}`;
+  const answer = await door.get(name, `${base}/a/../b?mayfly-token=${token}&c`, { headers: { cookie: 'a=1' } });
+  expect(answer.status).toBe(200);
+  expect(answer.headers).not.toHaveProperty('set-cookie');
+  expect(answer.headers['content-security-policy']).toMatch(
+    /default-src 'self', sandbox allow-downloads(?!.*same-origin)/,
+  );
+  expect(answer.headers['referrer-policy']).toBe('no-referrer');
+  const seen = JSON.parse(answer.text) as Seen;
+  expect(seen.url).toBe('/a/../b?c');
+  expect(seen.headers).toMatchObject({ 'x-forwarded-prefix': base });
+  expect(seen.headers).not.toHaveProperty('cookie');
+  const headers = { 'x-mayfly-token': token };
+  expect((await door.get(name, `${base}/go`, { headers })).headers.location).toBe(`${base}/there`);
+  expect((await door.get(name, base, { headers })).status).toBe(200);
+  // A cookie of ours opens nothing there.
+  expect((await door.get(name, `${base}/`, { headers: { cookie: `__Host-mayfly-token=${token}` } })).status).toBe(404);
+});
+
+test('CORS is the program’s own, or ours alone', async () => {
+  const port = await program((_incoming, answer) => {
+    answer.setHeader('access-control-allow-origin', 'https://app.example');
+    answer.setHeader('access-control-allow-credentials', 'true');
+    answer.end('ok');
+  });
+  const token = await door.expose(port);
+  const asked = {
+    origin: 'https://app.example',
+    'access-control-request-method': 'PUT',
+    'access-control-request-headers': 'x-mayfly-token',
+  };
+  const host = door.hostOf(port);
+  const own = await door.get(host, '/', { headers: { ...asked, 'x-mayfly-token': token } });
+  expect(own.headers).toMatchObject({
+    'access-control-allow-origin': 'https://app.example',
+    'access-control-allow-credentials': 'true',
+  });
+  expect((await door.get(host, '/', { method: 'OPTIONS', headers: asked })).status).toBe(404);
+
+  const open = await program(
+    (_incoming, answer) => void answer.setHeader('access-control-allow-origin', 'x').end('ok'),
+  );
+  const opened = await door.expose(open, { cors: true });
+  const preflight = await door.get(door.hostOf(open), '/', { method: 'OPTIONS', headers: asked });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers).toMatchObject({
+    'access-control-allow-origin': '*',
+    'access-control-allow-headers': 'x-mayfly-token',
+    'access-control-allow-methods': 'PUT',
+  });
+  const answer = await door.get(door.hostOf(open), '/', { headers: { ...asked, 'x-mayfly-token': opened } });
+  expect(answer.headers['access-control-allow-origin']).toBe('*');
+  expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
+});
+
+// Case 3.
+test('a line of an event stream is there within 50 ms, and is not compressed', async () => {
+  let say = (_line: string) => {};
+  const port = await program((_incoming, answer) => {
+    answer.writeHead(200, { 'content-type': 'text/event-stream' });
+    answer.flushHeaders();
+    say = (line) => void answer.write(line);
+  });
+  const token = await door.expose(port);
+  const headers = { 'x-mayfly-token': token, 'accept-encoding': 'gzip, br' };
+  const answer = await door.ask(door.hostOf(port), '/', { headers });
+  expect(answer.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
+  expect(answer.headers).not.toHaveProperty('content-encoding');
+  const took: number[] = [];
+  for (let n = 0; n < 9; n++) {
+    const began = performance.now();
+    say(`data: ${n}\n\n`);
+    const [chunk] = await once(answer, 'data');
+    took.push(performance.now() - began);
+    expect(String(chunk)).toBe(`data: ${n}\n\n`);
+  }
+  answer.destroy();
+  expect(took.sort((a, b) => a - b)[4]).toBeLessThan(50);
+});
+
+// Case 2; the whole GiB in the full tier.
+test('who reads slowly stops the program, and memory is flat', async () => {
+  const bytes = (FULL ? 1_024 : 96) * MIB;
+  let written = 0;
+  const port = await program((_incoming, answer) => {
+    answer.writeHead(200, { 'content-length': bytes });
+    const chunk = Buffer.alloc(MIB, 'x');
+    const content = function* () {
+      for (; written < bytes; written += chunk.length) yield chunk;
+    };
+    Readable.from(content()).pipe(answer);
+  });
+  const token = await door.expose(port);
+  const before = process.memoryUsage().rss;
+  const answer = await door.ask(door.hostOf(port), '/', { headers: { 'x-mayfly-token': token } });
+  answer.pause();
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(written).toBeLessThan(64 * MIB);
+  let read = 0;
+  let most = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    read += chunk.length;
+    most = Math.max(most, process.memoryUsage().rss);
+  }
+  expect(read).toBe(bytes);
+  expect(most - before).toBeLessThan(160 * MIB);
+});
+
+test('an upload comes whole, and who answers before its end is heard', async () => {
+  const port = await program(async (incoming, answer) => {
+    if (incoming.url === '/early') return void answer.writeHead(413).end('too much');
+    let got = 0;
+    for await (const chunk of incoming as AsyncIterable<Buffer>) got += chunk.length;
+    answer.end(String(got));
+  });
+  const token = await door.expose(port);
+  const host = door.hostOf(port);
+  const body = Buffer.alloc(8 * MIB);
+  const headers = { 'x-mayfly-token': token };
+  expect((await door.get(host, '/', { method: 'PUT', headers }, body)).text).toBe(String(body.length));
+  const chunked = { ...headers, 'transfer-encoding': 'chunked' };
+  expect((await door.get(host, '/', { method: 'PUT', headers: chunked }, body)).text).toBe(String(body.length));
+  expect(await door.get(host, '/early', { method: 'PUT', headers }, body)).toMatchObject({
+    status: 413,
+    text: 'too much',
+  });
+});
+
+test('a closed port is 502, one that speaks no HTTP too, and who listens on ::1 or on all addresses is reached', async () => {
+  const headers = async (port: number) => ({ headers: { 'x-mayfly-token': await door.expose(port) } });
+  const closed = await door.get(door.hostOf(9), '/', await headers(9));
+  expect(closed).toMatchObject({ status: 502, headers: { 'x-mayfly-code': 'port_closed' } });
+  const rude = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n')).listen(0, '127.0.0.1');
+  await once(rude, 'listening');
+  const { port: odd } = rude.address() as AddressInfo;
+  expect(await door.get(door.hostOf(odd), '/', await headers(odd))).toMatchObject({
+    status: 502,
+    headers: { 'x-mayfly-code': 'port_failed' },
+  });
+  rude.close();
+  for (const address of ['::1', '0.0.0.0', '::']) {
+    const port = await program((_incoming, answer) => void answer.end(address), address);
+    expect((await door.get(door.hostOf(port), '/', await headers(port))).text).toBe(address);
+  }
+});
+
+test('headers of 32 KiB pass, longer ones are refused, both ways', async () => {
+  const port = await program(({ url }, answer) => {
+    if (url === '/long') answer.setHeader('x-long', 'x'.repeat(40_000));
+    answer.end('ok');
+  });
+  const headers = { 'x-mayfly-token': await door.expose(port) };
+  const host = door.hostOf(port);
+  const long = (length: number) => door.get(host, '/', { headers: { ...headers, 'x-long': 'x'.repeat(length) } });
+  expect((await long(31_000)).status).toBe(200);
+  expect((await long(33_000)).status).toBe(431);
+  expect((await door.get(host, '/long', { headers })).headers['x-mayfly-code']).toBe('port_failed');
+});
+
+test('a program that answers and is gone before it has read all is heard', async () => {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\nno');
+      socket.destroy();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const headers = { 'x-mayfly-token': await door.expose(port), 'x-long': 'x'.repeat(31_000) };
+  expect(await door.get(door.hostOf(port), '/', { headers })).toMatchObject({ status: 431, text: 'no' });
+  server.close();
+});

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
+import { isImageOver } from '../../model/image/image.ts';
+import { TestDoor } from '../support/door.ts';
+import { TestImages } from '../support/images.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+
+/** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
+const { alone, mayfly: all } = useSagaCases();
+let door: TestDoor;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+});
+afterAll(() => door.close());
+
+const test = alone.extend<{ images: TestImages }>({
+  images: async ({ mayfly, operations }, use) => {
+    const images = new TestImages(mayfly, operations, door);
+    await use(images);
+    mayfly.disarm();
+    await images.clear();
+  },
+});
+
+const random = (idFrom: (bytes: Uint8Array) => string) => idFrom(randomBytes(10));
+
+async function reconcile(): Promise<void> {
+  const workflowId = `reconcile-${randomBytes(4).toString('hex')}`;
+  const options = { workflowId, taskQueue: 'mayfly-control', args: [{ graceMs: 100 }] };
+  await all().client.workflow.execute('reconcile', options);
+}
+
+test('one that the API has stored, and died before it began it, is begun', async ({ mayfly, images }) => {
+  const done = await mayfly.store.images.get((await images.build('RUN true')).id);
+  const { begin } = done ?? {};
+  if (!done || !begin) throw new Error('it was not kept');
+  const [id, name, builderId] = [random(imageIdFrom), images.name(), random(sandboxIdFrom)];
+  const builder = { ...begin.builder, id: builderId };
+  const stages = (begin.stages ?? []).map((stage) => ({ ...stage, builder }));
+  const ids = { imageId: id, name, builder, stages, bakeId: random(operationIdFrom), bakerId: random(sandboxIdFrom) };
+  const at = new Date(Date.now() - 60_000).toISOString();
+  await mayfly.store.images.create({
+    ...done,
+    id,
+    name,
+    builderId,
+    stages: (done.stages ?? []).map((stage) => ({ ...stage, builderId })),
+    state: 'queued',
+    done: 0,
+    begin: { ...begin, ...ids },
+    updatedAt: at,
+  });
+  images.own(builderId);
+  await reconcile();
+  expect(await images.until(id, ({ state }) => isImageOver(state))).toMatchObject({ state: 'ready', failure: null });
+});
+
+test('one whose saga is lost in a step has failed, and nothing of it is left', async ({ mayfly, images }) => {
+  const dockerfile = 'RUN echo done\nRUN sleep 1000';
+  const begun = await images.begin(dockerfile, { secrets: { x: 'eA==' } });
+  await images.until(begun.id, ({ done }) => done === 1);
+  const { workflow } = all().client;
+  await workflow.getHandle(`image/${begun.name}`).terminate('lost by a test');
+  for (let rounds = 0; !isImageOver((await images.get(begun.id)).state); rounds++) {
+    if (rounds > 100) throw new Error('it is never said to have failed');
+    await reconcile();
+  }
+  expect(await images.get(begun.id)).toMatchObject({ state: 'failed', done: 1, failure: { code: 'image_failed' } });
+  expect(await mayfly.record(begun.builderId)).toMatchObject({ state: 'destroyed' });
+  expect(await mayfly.store.imageContexts.get(begun.id)).toBeNull();
+  expect(await mayfly.residue()).toEqual([]);
+  const again = await images.build(dockerfile.replace('sleep 1000', 'echo two'));
+  expect(again).toMatchObject({ state: 'ready', cached: 1 });
+});

@@ -1,0 +1,34 @@
+import { isIP } from 'node:net';
+import { getDomain } from 'tldts';
+
+/**
+ * What is wrong with the address of open ports; null: nothing. Pages of guests are anybody's, so to a browser they must be
+ * another site than the API: else its cookies, frames and storage are theirs too.
+ * @param url scheme, name and port of all
+ * @param api addresses and names at which the API is reached, with or without a port
+ */
+export function problemOfIngress(url: string, api: readonly string[]): string | null {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  const isPlain = parsed?.pathname === '/' && parsed.search === '' && parsed.hash === '' && parsed.username === '';
+  if (!parsed || !isPlain || !['http:', 'https:'].includes(parsed.protocol)) {
+    return 'give a scheme, a name and perhaps a port, such as https://sandboxes.example.net';
+  }
+  const { hostname } = parsed;
+  if (hostname.includes('*')) return 'give the name below which each port has its own, without `*.`';
+  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return 'give a name: ports have names of their own below it';
+  const own = [siteOf(`p.${hostname}`), siteOf(hostname)];
+  const same = api.map(nameOf).find((name) => own.includes(siteOf(name)));
+  if (same === undefined) return null;
+  return `to a browser, pages of sandboxes below ${hostname} are of the same site as the API at ${same}; give them a domain of their own (such as https://sandboxes.example.net beside https://mayfly.example.com)`;
+}
+
+/** The registrable domain; of a name that has none, itself. https://html.spec.whatwg.org/multipage/browsers.html#obtain-a-site */
+function siteOf(name: string): string {
+  return getDomain(name, { allowPrivateDomains: true }) ?? name;
+}
+
+/** Without its port, in lower case. */
+function nameOf(authority: string): string {
+  const host = isIP(authority) === 6 ? `[${authority}]` : authority;
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname.replace(/\.$/, '') : authority;
+}
