@@ -59,7 +59,8 @@ export function playbookCommand(io: Io) {
       if (isWritten && output !== undefined)
         await writeArchive(io, output, await playbooks.archive(playbook.id, { signal: io.signal }));
       if (json) io.printJson(playbook);
-      else for (const line of playbookLines(io, playbook)) output === '-' ? io.note(line) : io.print(line);
+      else if (output === '-') for (const line of playbookLines(io, playbook)) io.note(line);
+      else for (const line of playbookLines(io, playbook)) io.print(line);
       if (isWritten) return EXIT.ok;
       return isPlaybookOver(playbook.state) ? EXIT.failed : EXIT.waitedTooLong;
     },

@@ -11,9 +11,8 @@ export function isSecretFile(path: string, bytes: Uint8Array): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (PLACES.test(path) || isSecretName(name)) return true;
   const text = new TextDecoder('latin1').decode(bytes);
-  return /[\u0000]/.test(text.slice(0, 8_000))
-    ? /-----BEGIN [A-Z ]{0,40}PRIVATE KEY/.test(text)
-    : secretSpans(text).length > 0;
+  const isBinary = text.slice(0, 8_000).includes('\0');
+  return isBinary ? /-----BEGIN [A-Z ]{0,40}PRIVATE KEY/.test(text) : secretSpans(text).length > 0;
 }
 
 /** Whether a name has a secret in it. */

@@ -30,7 +30,7 @@ interface Pair {
  */
 const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every(
-    'getSandbox updateSandbox destroySandbox watchSandbox pauseSandbox hibernateSandbox resumeSandbox createSnapshot listSnapshots issueCredential listCredentials revokeCredentials runCommand listCommands getSandboxUsage getSandboxAudit',
+    'getSandbox updateSandbox destroySandbox watchSandbox pauseSandbox hibernateSandbox resumeSandbox createSnapshot listSnapshots writePlaybook issueCredential listCredentials revokeCredentials runCommand listCommands getSandboxUsage getSandboxAudit',
     ({ sandboxes, names }) => [...sandboxes, ...names].map((id) => one({ id }, { id: neverLike(id) })),
   ),
   ...every('getSnapshot deleteSnapshot', ({ snapshots }) => snapshots.map((id) => one({ id }, { id: neverLike(id) }))),
@@ -85,6 +85,9 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
       said: [source, 'never-was'],
     })),
   ...every('getImage cancelImage', ({ images }) => images.map((id) => one({ id }, { id: 'img-zzzzzzzzzzzzzzzz' }))),
+  ...every('getPlaybook getPlaybookArchive cancelPlaybook', ({ playbooks }) =>
+    playbooks.map((id) => one({ id }, { id: 'pbk-zzzzzzzzzzzzzzzz' })),
+  ),
   bakeSource: ({ snapshots }) =>
     snapshots.map((fromSnapshot) =>
       withBody({}, { name: 'beta.x', fromSnapshot }, { name: 'beta.x', fromSnapshot: NEVER.snapshot }),
@@ -116,7 +119,7 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
     return [ALPHAS_SOURCE, SECRET_SOURCE].map((source) => withBody({ name: 'x' }, wish(source), wish('never-was')));
   },
   ...every(
-    'listSandboxes listTemplates listImages getUsage listSources listKeys listPools listApprovals getPolicy setPolicy',
+    'listSandboxes listTemplates listImages listPlaybooks getUsage listSources listKeys listPools listApprovals getPolicy setPolicy',
     'own',
   ),
   ...every(

@@ -201,6 +201,18 @@ async function images(): Promise<void> {
   await ask('cancelImage', { id });
 }
 
+async function playbooks(sandboxId: string): Promise<void> {
+  const { id } = await ask('writePlaybook', { id: sandboxId }, { body: {} });
+  await eventually(
+    () => mayfly().store.playbooks.get(id),
+    (playbook) => playbook?.endedAt !== null,
+  );
+  await ask('getPlaybook', { id });
+  await ask('getPlaybookArchive', { id });
+  await ask('listPlaybooks');
+  await ask('cancelPlaybook', { id });
+}
+
 async function hosts(): Promise<void> {
   const { store } = mayfly();
   await ask('updateHost', { id: 'test' }, { body: { drained: true } });
@@ -299,6 +311,7 @@ beforeAll(async () => {
   await ask('getSandboxUsage', { id });
   await ask('getUsage');
   await snapshots(id);
+  await playbooks(id);
   await sources();
   await templates();
   await images();

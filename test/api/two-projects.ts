@@ -1,6 +1,7 @@
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import type { ImageRecord } from '../../model/image/image.ts';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';
 import type { Scope } from '../../model/scopes.ts';
@@ -38,6 +39,7 @@ export interface World {
   templates: string[];
   approvals: string[];
   images: string[];
+  playbooks: string[];
   serials: string[];
   keys: string[];
   /** All of it that an answer to somebody else may not have. */
@@ -83,6 +85,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of approvals) await store.approvals.create(one);
   const images = range(5).map((n) => imageOf(n, actor));
   for (const one of images) await store.images.create(one);
+  const playbooks = range(5).map((n) => playbookOf(n, actor));
+  for (const one of playbooks) await store.playbooks.create(one);
   await store.pools.put(poolOf(actor));
   for (const n of range(30)) await store.certificates.add(certificateOf(n, actor));
   await store.output.put(commandId(0), 'stdout', 0, { bytes: Buffer.from('alphas-output'), marks: [] });
@@ -118,11 +122,13 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
     templates: templateIds,
     approvals: approvals.map(({ id }) => id),
     images: images.map(({ id }) => id),
+    playbooks: playbooks.map(({ id }) => id),
     serials,
     keys: keyIds,
     secrets: [
       ...ids.flat(),
       ...images.map(({ id }) => id),
+      ...playbooks.map(({ id }) => id),
       ...keyIds,
       ...serials,
       'alphas-',
@@ -224,6 +230,26 @@ function approvalOf(n: number, askedBy: Whose): ApprovalRecord {
     reason: null,
     usedAt: null,
     usedFor: null,
+  };
+}
+
+function playbookOf(n: number, createdBy: Actor): PlaybookRecord {
+  return {
+    id: `pbk-${String(n).padStart(16, '0')}`,
+    project: ALPHA,
+    sandboxId: sandboxId(n),
+    state: 'checking',
+    base: { source: ALPHAS_SOURCE, snapshotId: null },
+    checkerId: sandboxId(n),
+    written: null,
+    check: null,
+    unchecked: null,
+    failure: null,
+    waitingFor: 'alphas-wait',
+    createdBy,
+    createdAt: AT,
+    endedAt: null,
+    updatedAt: AT,
   };
 }
 

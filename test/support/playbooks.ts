@@ -4,6 +4,7 @@ import type { Playbook, WritePlaybook } from '../../client/playbooks.ts';
 import { tarEntries } from '../../model/image/tar.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { TestDoor } from './door.ts';
+import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { HANGS_AFTER_MS } from './test-timeouts.ts';
 
@@ -34,6 +35,14 @@ export class TestPlaybooks {
       if (Date.now() > deadline || isPlaybookOver(playbook.state))
         throw new Error(`never came: ${JSON.stringify(playbook)}`);
     }
+  }
+
+  /** Its command runs in the fresh sandbox. */
+  async tried({ checkerId }: Playbook): Promise<void> {
+    await eventually(
+      async () => (await this.mayfly.store.commands.list({ sandboxId: checkerId, limit: 1 })).items[0]?.state,
+      (state) => state === 'running',
+    );
   }
 
   over({ id }: Playbook): Promise<Playbook> {

@@ -10,7 +10,6 @@ import type { InMemoryMachine } from '../../host/in-memory/machine.ts';
 import { KeyedMutex } from '../../host/os/keyed-mutex.ts';
 import { reportMachineEnd } from '../../sagas/machine-end.ts';
 import type { Store } from '../../store/connect.ts';
-import { ansibleArchive } from '../../worker/config/artifacts.mjs';
 import type { Config } from '../../worker/config/config.ts';
 import { createHostWorkers } from '../../worker/host.ts';
 import { HostBoot } from '../../worker/machine/host-boot.ts';
@@ -21,6 +20,7 @@ import { MachineWatch } from '../../worker/machine/machine-watch.ts';
 import { rebuildLedger } from '../../worker/machine/rebuilt-ledger.ts';
 import { runWorkers } from '../../worker/running-worker.ts';
 import { ownRemoval } from '../../worker/upkeep/asked-removal.ts';
+import { ansibleOfTestHosts } from './ansible.ts';
 
 /** Bakes wait for the next description. */
 const DESCRIBED_EVERY_MS = 250;
@@ -81,7 +81,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       ...machine,
       room,
       commandRuns,
-      playbooks: { store, ansible: ansibleArchive },
+      playbooks: { store, ansible: ansibleOfTestHosts },
       shutdownGraceMs: SHUTDOWN_GRACE_MS,
       guests: memory ? new InMemoryGuests(memory) : guests.guests,
     }),

@@ -97,4 +97,5 @@ test.skipIf(ansibleArchive() === null)(
     expect(await client.getSandbox(playbook.checkerId)).toMatchObject({ state: 'destroyed' });
     expect((await client.snapshots.list(id, {})).items.filter(({ state }) => state === 'ready')).toEqual([]);
   },
+  2_400_000,
 );

@@ -1,32 +1,128 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { giveAnsible } from '../support/ansible.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestPlaybooks } from '../support/playbooks.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
-/** Playbooks of process trees, which have no packages: what a playbook is written of is read by the same code. */
+/**
+ * Playbooks of process trees, which have no packages. In the place of Ansible is a program that does nothing, or never
+ * ends: what a playbook brings about is for worker/playbook.e2e to say.
+ */
 const { alone, mayfly: all } = useSagaCases();
 let door: TestDoor;
+let folder: string;
 beforeAll(async () => {
   door = await TestDoor.open(all());
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
 });
-afterAll(() => door.close());
+afterAll(async () => {
+  door.close();
+  await rm(folder, { recursive: true });
+});
 
 const test = alone.extend<{ playbooks: TestPlaybooks }>({
-  playbooks: async ({ mayfly }, use) => use(new TestPlaybooks(mayfly, door)),
+  playbooks: async ({ mayfly }, use) => {
+    await use(new TestPlaybooks(mayfly, door));
+    giveAnsible(null);
+  },
 });
 
-test('says what changed in a sandbox', async ({ mayfly, operations, playbooks }) => {
+async function ansibleThat(script: string): Promise<void> {
+  execFileSync('mkdir', ['-p', join(folder, 'ansible')]);
+  await writeFile(join(folder, 'ansible/python'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const archive = join(folder, 'ansible.tar.gz');
+  execFileSync('tar', ['-czf', archive, '-C', folder, 'ansible']);
+  giveAnsible({ archive, version: '2.14.0' });
+}
+
+const SECRET = `-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----`;
+const CHANGE = `rm README; mkdir deep; printf '{{ 1 }}\\377' > 'deep/{{ x }}'; ln -s deep link; echo '${SECRET}' > key`;
+
+test('is written of what changed, and not checked without Ansible (case 4); a secret is nowhere (case 9)', async ({
+  mayfly,
+  operations,
+  playbooks,
+}) => {
   const { id } = await mayfly.create(mayfly.input({}));
-  await operations.sh(
-    id,
-    'mkdir /srv/a; echo one > /srv/a/b; chmod 0640 /srv/a/b; ln -s a /srv/link; rm /home/sandbox/README',
-  );
+  await operations.sh(id, CHANGE);
+  const written = await playbooks.write(id);
+  expect(written).toMatchObject({
+    state: 'unchecked',
+    failure: null,
+    unchecked: expect.stringContaining('Ansible is not on its host'),
+    written: { paths: 5, tasks: 5, left: [], variables: [{ of: '/home/sandbox/key' }] },
+  });
+  const files = await playbooks.files(written);
+  expect(Object.keys(files)).toEqual(['playbook.yml', 'vars.example.yml', 'files/0001', 'report.md']);
+  expect(files['files/0001']?.toString('latin1')).toBe('{{ 1 }}\xff');
+  expect(files['playbook.yml']?.toString()).toContain('dest: !unsafe "/home/sandbox/deep/{{ x }}"');
+  expect(files['report.md']?.toString()).toContain('Not checked');
+  expect(JSON.stringify([written, Object.values(files).map(String)])).not.toContain('c2VjcmV0');
+  expect(await mayfly.record(written.checkerId)).toMatchObject({ state: 'destroyed', failure: null });
+  const { items } = await mayfly.store.snapshots.list({ sandboxId: id, limit: 10 });
+  expect(items).toEqual([]);
+});
+
+test('of nothing changes nothing (case 8)', async ({ mayfly, playbooks }) => {
+  const { id } = await mayfly.create(mayfly.input({}));
+  expect(await playbooks.write(id)).toMatchObject({
+    state: 'unchecked',
+    written: { paths: 0, tasks: 0, leftCount: 0 },
+  });
+});
+
+test('lists what it has not brought about, and says that a task failed', async ({ mayfly, operations, playbooks }) => {
+  const { id } = await mayfly.create(mayfly.input({}));
+  await operations.sh(id, 'echo one > one');
+  await ansibleThat(`echo '{"changed": 0, "failed": 0, "message": null}'`);
+  expect(await playbooks.write(id)).toMatchObject({
+    state: 'checked',
+    check: {
+      runs: [{}, { changed: 0 }],
+      broughtAbout: 0,
+      paths: 1,
+      left: [{ path: '/home/sandbox/one', why: 'it is not there' }],
+    },
+  });
+  await ansibleThat(`echo '{"changed": 0, "failed": 1, "message": "Install: no network"}'; exit 2`);
+  expect(await playbooks.write(id)).toMatchObject({
+    state: 'unchecked',
+    unchecked: expect.stringContaining('Install: no network'),
+  });
+});
+
+test('is cancelled while it is tried; callers change nothing there, and nothing is left', async ({
+  mayfly,
+  playbooks,
+}) => {
+  const { id } = await mayfly.create(mayfly.input({}));
+  await ansibleThat('sleep 1000 & sleep 1000');
   const begun = await playbooks.begin(id);
-  const over = await playbooks.over(begun);
-  expect(over).toMatchObject({ failure: null });
-  const files = await playbooks.files(over);
-  console.error(
-    JSON.stringify(over, null, 1),
-    Object.fromEntries(Object.entries(files).map(([k, v]) => [k, v.toString()])),
-  );
+  await playbooks.tried(begun);
+  const answer = await door.call('POST', `/v1/sandboxes/${begun.checkerId}/commands`, { command: 'true' });
+  expect(answer.headers.get('X-Mayfly-Code')).toBe('sandbox_not_running');
+  expect((await door.call('POST', `/v1/playbooks/${begun.id}/cancel`)).status).toBe(202);
+  expect(await playbooks.over(begun)).toMatchObject({ state: 'cancelled', failure: null });
+  expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
+});
+
+test('goes on when both workers are started anew while it is tried (case 10)', async ({
+  mayfly,
+  operations,
+  playbooks,
+}) => {
+  const { id } = await mayfly.create(mayfly.input({}));
+  await operations.sh(id, 'echo one > one');
+  await ansibleThat(`sleep 3; echo '{"changed": 0, "failed": 0, "message": null}'`);
+  const begun = await playbooks.begin(id);
+  await playbooks.tried(begun);
+  await all().startControl();
+  await mayfly.host?.stop();
+  await mayfly.startHost();
+  expect(await playbooks.over(begun)).toMatchObject({ state: 'checked', failure: null, check: { paths: 1 } });
+  expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
 });
