@@ -9,6 +9,7 @@ import { onBehalfOf } from '../telemetry/request-id.ts';
 import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
 import { keyRoutes } from './access/keys.ts';
+import { approvalPageRoutes } from './approvals/approval-page.ts';
 import { approvalRoutes } from './approvals/approvals.ts';
 import { policyRoutes } from './approvals/policies.ts';
 import { auditRoutes } from './audit/audit.ts';
@@ -105,6 +106,7 @@ export function createApp(deps: AppDeps): App {
   mcpRoutes(app, deps, deps.mcpServerOf ?? serverOf);
   metricsRoutes(app, deps, registry);
   docsRoutes(app);
+  approvalPageRoutes(app);
   let document: ReturnType<typeof openApiDocument> | undefined; // made once: anybody may ask for it, without a key
   app.get('/openapi.json', (c) => {
     document ??= openApiDocument(app, deps.version);

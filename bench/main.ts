@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--pools] [--json]`: measures Mayfly in a network
+ * `npm run bench -- [--host simulated|libvirt] [--runs N] [--quick] [--creates] [--pools] [--doors] [--json]`: measures Mayfly in a network
  * namespace and a folder of its own, both gone afterwards. Prints a table (with --json, the figures), keeps
  * the figures in bench/results/ and draws them beside the plain tools'.
  */
@@ -30,6 +30,7 @@ function readOptions(argv: string[]) {
         quick: { type: 'boolean', default: false },
         creates: { type: 'boolean', default: false },
         pools: { type: 'boolean', default: false },
+        doors: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
       },
     }).values;
@@ -38,18 +39,34 @@ function readOptions(argv: string[]) {
   }
 }
 
+/** What else is measured beside the doors then: nothing that takes long. */
+const DOORS_ALONE = {
+  source: SOURCE,
+  runs: 1,
+  requests: 1,
+  stored: 0,
+  warmUp: { lives: 0, requests: 0 },
+  burst: 0,
+  pools: { claims: 0, alive: [], bursts: 0 },
+  snapshots: { rounds: 0, chain: 0 },
+  transfers: 0,
+  idle: null,
+};
+
 /** A machine under TCG takes half a minute to boot, a simulated one 100 ms: so many runs as give a median in minutes. */
 function extent(
   kind: 'libvirt' | 'simulated',
-  { quick, creates, runs, pools }: ReturnType<typeof readOptions>,
+  { quick, creates, runs, pools, doors }: ReturnType<typeof readOptions>,
 ): BenchOptions {
   const lives = kind === 'simulated' ? 20 : 5;
   const size = quick ? { runs: 3, requests: 5, stored: 100 } : { runs: lives, requests: 50, stored: 10_000 };
   const many = kind === 'simulated' && !quick ? [1_000] : []; // of real machines, memory holds a few
   const warmUp = kind === 'simulated' && !quick ? { lives: 10, requests: 50 } : { lives: 0, requests: 5 };
   const burst = kind === 'simulated' ? (quick ? 10 : 50) : 0;
+  if (doors) return { ...DOORS_ALONE, doors: runs ? wholeNumber('runs', runs, 1, 1_000) : lives * 2 };
   return {
     source: SOURCE,
+    doors: creates || pools ? 0 : quick ? 5 : lives * 2,
     burst: pools ? 0 : burst,
     pools: creates
       ? { claims: 0, alive: [], bursts: 0 }

@@ -2,6 +2,7 @@ import { cpus, release, totalmem } from 'node:os';
 import { columns } from '../cli/terminal/columns.ts';
 import type { BurstFigures } from './burst.ts';
 import type { DirectFigures } from './direct.ts';
+import { type DoorFigures, doorsLines } from './doors.ts';
 import type { IdleFigures } from './idle.ts';
 import { round, type Spread } from './measure/measure.ts';
 import { type Processor, totalOf } from './measure/processor.ts';
@@ -23,6 +24,8 @@ export interface Report {
   /** Creates that have a member of a pool. */
   pools: Record<string, Spread> | null;
   idle: IdleFigures | null;
+  /** Each door beside what it stands on. */
+  doors: DoorFigures[] | null;
   failed: { part: string; why: string }[];
 }
 
@@ -53,8 +56,9 @@ export function sagaCost(
 
 /** The report as a person reads it. */
 export function reportLines(report: Report): string[] {
-  const { machine, host, direct, saga, burst, guest, snapshots, door, pools, idle, failed } = report;
+  const { machine, host, direct, saga, burst, guest, snapshots, door, doors, pools, idle, failed } = report;
   const parts = [
+    doors && doorsLines(doors),
     direct && directLines(direct),
     saga && sagaLines(saga),
     direct && saga && costLines(direct, saga),

@@ -15,6 +15,7 @@ import { recallServers } from '../worker/servers/remembered-servers.ts';
 import { measureCommands } from './commands.ts';
 import { measureDirect } from './direct.ts';
 import { type DoorBench, measureDoor } from './door.ts';
+import { measureDoors } from './doors.ts';
 import { measureFiles } from './files.ts';
 import { type IdleOptions, measureIdle } from './idle.ts';
 import { PlainSsh } from './plain-ssh.ts';
@@ -41,6 +42,8 @@ export interface BenchOptions {
   snapshots: { rounds: number; chain: number };
   /** Files sent and fetched, of each kind; 0 leaves out all that is done in a guest. */
   transfers: number;
+  /** Runs of each door beside what it stands on; 0 leaves them out. */
+  doors: number;
   /** Null leaves it out. */
   idle: Omit<IdleOptions, 'source'> | null;
 }
@@ -82,6 +85,11 @@ export async function runBench(
   try {
     const client = new MayflyClient({ baseUrl: installation.apiUrl, apiKey: installation.adminKey });
     report.host = await hostOf(client);
+    if (options.doors > 0) {
+      const { apiUrl, adminKey: apiKey } = installation;
+      const bench = { client, apiUrl, apiKey, source, runs: options.doors };
+      await part('the doors, each beside what it stands on', async () => ({ doors: await measureDoors(bench) }));
+    }
     await part(`${runs} lives as sagas`, async () => ({ saga: await measureSagas(client, source, lives) }));
     if (burst > 0) await part(`${burst} at once`, async () => ({ burst: await measureBurst(client, source, burst) }));
     const { claims, alive, bursts } = options.pools;
@@ -126,6 +134,7 @@ function emptyReport(kind: string): Report {
     snapshots: null,
     door: null,
     idle: null,
+    doors: null,
   };
   const host = { kind, isolation: 'unknown' };
   return { at: new Date().toISOString(), machine: thisMachine(), host, ...nothing, failed: [] };

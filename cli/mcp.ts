@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type ArgsDef, defineCommand } from 'citty';
+import { showingOf } from '../mcp/elicit.ts';
 import { createMcpServer } from '../mcp/mcp-server.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { checkArguments } from './terminal/arguments.ts';
 import { usageError } from './terminal/cli-error.ts';
-import { connectImpatient } from './terminal/connection.ts';
+import { connectImpatient, findConnection } from './terminal/connection.ts';
 import { EXIT } from './terminal/exit-codes.ts';
 import type { Io } from './terminal/io.ts';
 
@@ -25,11 +26,17 @@ export function mcpCommand(io: Io) {
       checkArguments(rawArgs, ARGS);
       if (!/^[a-z0-9_]{0,20}$/.test(prefix)) throw usageError('--prefix takes at most 20 of a-z, 0-9 and _');
       const client = connectImpatient(io);
+      const { apiUrl, apiKey } = findConnection(io.env);
+      const showing = showingOf(apiUrl, apiKey);
       const connection = randomUUID();
       const { version } = packageJson;
       const server = serveStdio(
         ({ era }) =>
-          createMcpServer({ caller: { client, session: era === 'legacy' ? connection : null }, version, prefix }),
+          createMcpServer({
+            caller: { client, showing, session: era === 'legacy' ? connection : null },
+            version,
+            prefix,
+          }),
         { onerror: (error) => io.note(`mayfly mcp: ${error.message}`) },
       );
       await new Promise<unknown>((resolve) => {

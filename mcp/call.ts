@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RequestId, ServerContext } from '@modelcontextprotocol/server';
 import type { MayflyClient } from '../client/mayfly-client.ts';
+import type { Showing } from './elicit.ts';
 import { knowsTasks } from './task.ts';
 
 /** Clients give up on a call after 60 s, unless they have asked to be told of its progress. Seconds. */
@@ -22,6 +23,8 @@ export interface Caller {
   session: string | null;
   /** Where it can be known that a caller gave up on an answer that had just left: what undoes it. */
   made?: Made;
+  /** How what waits for approval is shown to its user. */
+  showing: Showing;
 }
 
 /** Takes back what a call has made. Idempotent. */
@@ -55,6 +58,7 @@ export class Call {
   #progress = 0;
   #last: string;
   #undo: Undo | null = null;
+  #goesOnAs: string | undefined;
   /** Each message is kept for who lost the stream before it leaves, and one must not overtake another. */
   #told: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
@@ -121,11 +125,17 @@ export class Call {
 
   /** The Idempotency-Key of what it changes: the caller's own, else that of the request, where it can be known again. */
   key(own: string | undefined, args: unknown): { idempotencyKey?: string } {
-    if (own !== undefined) return { idempotencyKey: own };
+    const named = this.#goesOnAs ?? own;
+    if (named !== undefined) return { idempotencyKey: named };
     const { session } = this.#caller;
     if (session === null) return {};
     const request = JSON.stringify([session, this.#context.mcpReq.id, this.name, args]);
     return { idempotencyKey: `mcp-${createHash('sha256').update(request).digest('hex')}` };
+  }
+
+  /** It was begun before, under that Idempotency-Key. */
+  goesOnAs(idempotencyKey: string): void {
+    this.#goesOnAs = idempotencyKey;
   }
 
   /** What takes it back, should the caller give up on it: said before the step, and again when less is enough; null: nothing. */

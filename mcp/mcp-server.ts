@@ -1,4 +1,4 @@
-import { McpServer } from '@modelcontextprotocol/server';
+import { McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import type { Caller } from './call.ts';
 import { operationsOf } from './operations.ts';
 import { registerResources } from './resources.ts';
@@ -39,7 +39,12 @@ export interface McpServerOptions {
 
 /** Mayfly's tools and resources, on no transport yet. */
 export function createMcpServer({ caller, version, prefix = '' }: McpServerOptions): McpServer {
-  const server = new McpServer({ name: 'mayfly', title: 'Mayfly', version }, { instructions: INSTRUCTIONS });
+  const { codec } = caller.showing;
+  const requestState = { verify: (state: string, context: ServerContext) => codec.verify(state, context) };
+  const server = new McpServer(
+    { name: 'mayfly', title: 'Mayfly', version },
+    { instructions: INSTRUCTIONS, requestState },
+  );
   for (const register of TOOLS) register(server, caller, prefix);
   registerResources(server, caller.client);
   // Of 2025-11-25 the sessions are; its tasks are others, and went.

@@ -1,8 +1,9 @@
-import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
+import { isInputRequiredResult, type McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { LIMITS } from '../model/limits.ts';
 import { Call, type Caller, LONGEST_WAIT } from './call.ts';
 import { compact } from './compact-schema.ts';
+import { withLeave } from './elicit.ts';
 import { errorText } from './error-text.ts';
 import { createdTask, type WorkingTask } from './task.ts';
 
@@ -51,7 +52,9 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
       (async (args: z.output<Input>, context: ServerContext) => {
         const call = new Call(caller, context, name, prefix);
         try {
-          const answer = await made.run(call, args);
+          const shown = { showing: caller.showing, capabilities: server.server.getClientCapabilities() };
+          const answer = await withLeave(call, context, shown, () => made.run(call, args));
+          if (isInputRequiredResult(answer)) return answer;
           await call.answered();
           const result = resultOf(answer);
           return answer.task && call.knowsTasks ? { ...result, ...createdTask(answer.task) } : result;

@@ -4,7 +4,9 @@
 # state folder of its own. MAYFLY_URL and MAYFLY_API_KEY say which. By hand: schemathesis is Python (pip install schemathesis).
 #
 # What it says that is meant so: ST202 (a rule that no schema can say: two fields that exclude one another, a cursor that no
-# list gave, an Idempotency-Key used before) and ST301 (what was deleted can still be read, with its proof).
+# list gave, an Idempotency-Key used before), ST301 (what was deleted can still be read, with its proof), ST201 of `prefer` (the
+# command line replaces what was generated), and ST101 of 502 `port_closed` (nothing listens there) and 503 `no_host` (it has
+# drained the host).
 set -eu
 : "${MAYFLY_URL:?}" "${MAYFLY_API_KEY:?}"
 folder=$(cd "$(dirname "$0")" && pwd)

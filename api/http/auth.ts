@@ -13,7 +13,8 @@ import type { AppDeps, Env } from './context.ts';
 /** The page and its parts. */
 const DOCS = ['/docs', '/docs/page.js', '/docs/page.css', '/docs/swagger-ui.js', '/docs/swagger-ui.css'];
 /** The only paths that answer without a key. */
-const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', ...DOCS]);
+const APPROVALS = ['/approvals', '/approvals/page.js', '/approvals/page.css'];
+const OPEN_PATHS = new Set(['/healthz', '/readyz', '/openapi.json', ...DOCS, ...APPROVALS]);
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**

@@ -2,6 +2,7 @@ import { createMcpHandler, isInitializeRequest, isLegacyRequest, type McpServer 
 import type { Context } from 'hono';
 import { MayflyClient } from '../../client/mayfly-client.ts';
 import type { Caller, Made } from '../../mcp/call.ts';
+import { showingOf } from '../../mcp/elicit.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { presentedKey, requires } from '../http/auth.ts';
 import type { App, AppDeps, Env } from '../http/context.ts';
@@ -21,17 +22,21 @@ export type McpServerOf = (caller: Caller) => McpServer;
  */
 export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpServerOf): void {
   const fetch = ownFetch(app);
-  const callerOf = (apiKey: string, session: string | null = null, made?: Made): Caller => ({
+  const callerOf = (origin: string, apiKey: string, session: string | null = null, made?: Made): Caller => ({
     client: new MayflyClient({ baseUrl: BASE_URL, apiKey, fetch }),
+    showing: showingOf(origin, apiKey),
     session,
     ...(made && { made }),
   });
   const onerror = (error: Error) => logger.debug({ err: error }, 'MCP');
-  const { fetch: modern } = createMcpHandler(({ authInfo }) => serverOf(callerOf(authInfo?.token ?? '')), {
-    legacy: 'reject',
-    maxRequestBodySize: LIMITS.mcp.bodyBytes,
-    onerror,
-  });
+  const { fetch: modern } = createMcpHandler(
+    ({ authInfo, requestInfo }) => serverOf(callerOf(originOf(requestInfo), authInfo?.token ?? '')),
+    {
+      legacy: 'reject',
+      maxRequestBodySize: LIMITS.mcp.bodyBytes,
+      onerror,
+    },
+  );
   const sessions = new Sessions({ store, logger });
 
   app.on(['GET', 'POST', 'DELETE'], '/mcp', requires('sandboxes:read'), async (c) => {
@@ -42,7 +47,7 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpSer
     if (!(await isLegacyRequest(request, body))) {
       return modern(request, { authInfo: { token, clientId, scopes }, parsedBody: body });
     }
-    return inSession(c, sessions, body, (session, made) => serverOf(callerOf(token, session, made)));
+    return inSession(c, sessions, body, (session, made) => serverOf(callerOf(originOf(request), token, session, made)));
   });
 
   async function inSession(c: Context<Env>, all: Sessions, body: unknown, make: MakeServer) {
@@ -62,6 +67,11 @@ export function mcpRoutes(app: App, { store, logger }: AppDeps, serverOf: McpSer
     await all.close(id);
     return new Response(null, { status: 200 });
   }
+}
+
+/** Under which the caller has reached the API: looked at before the key (origin.ts). */
+function originOf(request: Request | undefined): string {
+  return request ? new URL(request.url).origin : '';
 }
 
 /** As the transport of the SDK says what is wrong with a session. */

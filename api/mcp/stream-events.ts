@@ -69,12 +69,9 @@ export class StreamEvents implements EventStore {
     const stream = this.#streams.get(streamId) ?? this.#begin(streamId, requestId);
     if (!('jsonrpc' in message)) return `${streamId}.0`;
     const place = stream.place++;
-    try {
-      await this.#append(streamId, place, message);
-      return `${streamId}.${place}`;
-    } finally {
-      if (isAnswer(message)) this.#end(stream);
-    }
+    // It leaves at once: who loses it before it is kept is told so by replay.ts, or waits there until it is.
+    void this.#append(streamId, place, message).then(() => isAnswer(message) && this.#end(stream));
+    return `${streamId}.${place}`;
   }
 
   /** Who asked wants no answer: none will come. */

@@ -51,6 +51,7 @@ describe('a report', () => {
     door: null,
     pools: null,
     idle: null,
+    doors: null,
     failed: [],
   };
 

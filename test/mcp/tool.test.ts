@@ -21,14 +21,15 @@ function handlerOf(made: Made, run: (undoneBy: (undo: Undo | null) => void) => P
       return { text: 'made', data: {} };
     },
   });
-  const server = { registerTool: (_name: string, _config: object, given: Handler) => (handler = given) };
+  const inner = { getClientCapabilities: () => undefined };
+  const server = { server: inner, registerTool: (_name: string, _config: object, given: Handler) => (handler = given) };
   const caller = { client: {}, session: 'one', made } as unknown as Caller;
   registration(server as unknown as McpServer, caller, '');
   if (!handler) throw new Error('no tool was registered');
   return handler;
 }
 
-const contextOf = (signal: AbortSignal) => ({ mcpReq: { id: 7, signal } });
+const contextOf = (signal: AbortSignal) => ({ mcpReq: { id: 7, signal, requestState: () => undefined } });
 
 it('takes back what was begun when the caller gives up before the step is over', async () => {
   const undo = vi.fn(async () => {});
