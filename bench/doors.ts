@@ -18,7 +18,7 @@ interface Row {
   /** As the issue has it: so many times, or so many milliseconds more, at most. */
   bound: { times: number } | { moreMs: number };
   /** Times both in turn, with the names `ours` and `beside`. */
-  measure(bench: DoorsBench, samples: Samples): Promise<void>;
+  measure: (bench: DoorsBench, samples: Samples) => Promise<void>;
 }
 
 export interface DoorFigures {

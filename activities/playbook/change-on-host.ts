@@ -19,13 +19,13 @@ export async function changeOnHost(
   sides: Sides,
   context: StepContext,
 ): Promise<ChangeOnHost> {
-  const { signal, alive } = context;
+  const { signal } = context;
   const differences = await differencesOf(snapshots, sides, context);
-  alive('reading what its packages say');
+  context.alive('reading what its packages say');
   const before = await systemTexts(snapshots, sides.before, signal);
   const after = await systemTexts(snapshots, sides.after, signal);
   const files = await packageFiles(snapshots, sides, { before, after }, signal);
-  alive('reading its files');
+  context.alive('reading its files');
   const { entries, packaged } = await entriesOf(snapshots, sides, differences, files, context);
   const changed = [...differences.changes.keys()];
   const listed = new Set(changed.filter((key) => files.brought.has(key) || files.taken.has(key)));
@@ -63,7 +63,7 @@ async function entriesOf(
   sides: Sides,
   { changes, ignored }: Differences,
   { brought }: PackageFiles,
-  { signal, alive }: StepContext,
+  context: StepContext,
 ): Promise<{ entries: Entry[]; packaged: Set<string> }> {
   const entries: Entry[] = [];
   const packaged = new Set<string>();
@@ -78,7 +78,7 @@ async function entriesOf(
       isWanted(entry.path, key) && entry.type === 'file' && entry.size <= LIMITS.playbook.fileBytes && left > 0;
     return isRead ? (piece: Buffer) => void content.push(Buffer.from(piece)) : null;
   };
-  for await (const found of tarEntries(snapshots.changesAsTar({ ...sides, within: [] }, signal), sinkOf)) {
+  for await (const found of tarEntries(snapshots.changesAsTar({ ...sides, within: [] }, context.signal), sinkOf)) {
     const path = nameOf(found.path);
     const key = keyOf(path);
     if (!isWanted(found.path, key)) continue;
@@ -88,7 +88,7 @@ async function entriesOf(
     if (md5 !== undefined && isAsBrought(entry, md5, content)) packaged.add(key);
     else left -= entry.bytes?.length ?? 0;
     entries.push(packaged.has(key) ? { ...entry, bytes: null } : withinBounds(entry, left));
-    if (entries.length % 500 === 0) alive(`${entries.length} files`);
+    if (entries.length % 500 === 0) context.alive(`${entries.length} files`);
   }
   return { entries, packaged };
 }

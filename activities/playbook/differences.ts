@@ -25,16 +25,16 @@ export interface Differences {
 export async function differencesOf(
   snapshots: HostSnapshots,
   sides: Sides,
-  { signal, alive }: StepContext,
+  context: StepContext,
 ): Promise<Differences> {
   const found: Differences = { changes: new Map(), ignored: new Set(), noise: 0 };
   let count = 0;
-  for await (const record of snapshots.compare({ ...sides, within: [] }, signal)) {
+  for await (const record of snapshots.compare({ ...sides, within: [] }, context.signal)) {
     if (record.line === 'end') return found;
     if (++count > LIMITS.playbook.changes) {
       throw new MayflyError('playbook_failed', `More than ${LIMITS.playbook.changes} files differ.`);
     }
-    if (count % 1_000 === 0) alive(`${count} differences`);
+    if (count % 1_000 === 0) context.alive(`${count} differences`);
     const key = keyOf(record.path);
     const names = [record.path, record.from].filter((name) => name !== null);
     if (record.path === '/' || names.every(isIgnored) || isOfTimeAlone(record)) {

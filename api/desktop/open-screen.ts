@@ -109,8 +109,8 @@ function unavailable(sandboxId: string, why: string, cause: unknown): MayflyErro
 }
 
 interface Connection {
-  write(bytes: Uint8Array): void;
-  end(): void;
+  write: (bytes: Uint8Array) => void;
+  end: () => void;
   response: Response;
 }
 

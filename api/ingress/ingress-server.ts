@@ -87,7 +87,7 @@ export class Ingress {
         return void answer.writeHead(204, preflightHeaders(incoming)).end();
       }
       const entry = await this.#entrance.admit(incoming, found);
-      if (mayBeSentOn(incoming, entry)) return void sendOn(answer, entry, this.deps.addresses);
+      if (mayBeSentOn(incoming, entry)) return sendOn(answer, entry, this.deps.addresses);
       await pass(incoming, answer, { entrance: this.#entrance, entry, addresses: this.deps.addresses });
     });
   }

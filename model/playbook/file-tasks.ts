@@ -115,8 +115,9 @@ function taskOf(written: FileTasks, entry: Entry, path: string, more: Task): Tas
   const owned = { owner: String(uid), group: String(gid), follow: false };
   const all = { ...owned, mode: mode.toString(8).padStart(4, '0') };
   if (type === 'symlink') {
-    const args = { src: literal(String(target)), path: literal(path), state: 'link', force: true, ...owned };
-    return task(unitName(path, String(target)) ?? 'Link', path, 'file', args, more);
+    const to = target as string;
+    const args = { src: literal(to), path: literal(path), state: 'link', force: true, ...owned };
+    return task(unitName(path, to) ?? 'Link', path, 'file', args, more);
   }
   if (type === 'directory')
     return task('Have the folder', path, 'file', { path: literal(path), state: 'directory', ...all }, more);

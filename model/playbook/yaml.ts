@@ -60,6 +60,6 @@ function escaped(char: string): string {
 
 /** A comment is one line, whatever is in it. */
 export function commentOf(text: string): string {
-  const [line = ''] = [[...text].map(escaped).join('')];
+  const line = Array.from(text, escaped).join('');
   return line.length > 140 ? `# ${line.slice(0, 137)}...` : `# ${line}`.trimEnd();
 }

@@ -75,7 +75,6 @@ test.skipIf(ansibleArchive() === null)(
     const files = new Map(
       tarEntries(await client.playbooks.archive(playbook.id)).map(({ path, bytes }) => [path, Buffer.from(bytes)]),
     );
-    process.stderr.write(`${files.get('report.md')}\n`);
     expect(playbook).toMatchObject({
       state: 'checked',
       failure: null,

@@ -5,9 +5,9 @@ import { BYTES_PER_PIXEL, type Drawn, drawRaw, type Picture } from './picture.ts
 
 /** What is sent to a VNC server, and what it says, until one side ends. */
 export interface Wire {
-  write(bytes: Uint8Array): void;
+  write: (bytes: Uint8Array) => void;
   /** Nothing more is sent. */
-  end(): void;
+  end: () => void;
   incoming: AsyncIterator<Uint8Array>;
 }
 

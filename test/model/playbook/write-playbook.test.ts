@@ -27,7 +27,7 @@ describe('a playbook', () => {
   });
 
   test('lists what Ansible or YAML would take for something else (case 1)', () => {
-    const names = ['/a/$HOME', '/a/${x}', { base64: Buffer.from('/a/\xff', 'latin1').toString('base64') }] as const;
+    const names = ['/a/$HOME', `/a/\${x}`, { base64: Buffer.from('/a/\xff', 'latin1').toString('base64') }] as const;
     const link = entry('/a/link', { type: 'symlink', target: '~root' });
     const written = writePlaybook(
       changeOf({ entries: [...names.map((name) => entry(name)), link], gone: ['/b/$PATH'] }),
