@@ -1,5 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Files } from '../client/files.ts';
+import type { Files } from '../client/sandbox/files.ts';
 import { download, downloadStream } from './copy/download.ts';
 import { Progress } from './copy/progress.ts';
 import { identified, type Side, shownSide, sideOf } from './copy/side.ts';

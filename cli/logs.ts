@@ -1,5 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Command, Commands } from '../client/commands.ts';
+import type { Command, Commands } from '../client/sandbox/commands.ts';
 import { commandId } from './command/commands.ts';
 import { checkArguments, idOrName } from './terminal/arguments.ts';
 import { usageError } from './terminal/cli-error.ts';

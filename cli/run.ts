@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ArgsDef, defineCommand } from 'citty';
-import type { Command, RunCommand } from '../client/commands.ts';
 import type { MayflyClient } from '../client/mayfly-client.ts';
+import type { Command, RunCommand } from '../client/sandbox/commands.ts';
 import { LIMITS } from '../model/limits.ts';
 import { exitCodeOfCommand } from './command/command-text.ts';
 import { StdinPump } from './command/stdin-pump.ts';

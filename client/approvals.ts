@@ -1,8 +1,8 @@
 import type { ApprovalRecord, ApprovalState } from '../model/approvals/approval.ts';
 import type { Policy, PolicyRule } from '../model/approvals/policy.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import { prefer } from './http/paths.ts';
 import type { CallOptions, Transport } from './http/transport.ts';
-import { prefer } from './paths.ts';
 
 /** Someone asks for what a policy does not let be done without somebody else's leave. */
 export type Approval = ApprovalRecord;

@@ -1,7 +1,7 @@
 import type { CaptureRecord } from '../model/snapshots/capture.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import { prefer } from './http/paths.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
-import { prefer } from './paths.ts';
 import type { OnHost } from './sources.ts';
 
 /** A capture as the API shows it. */

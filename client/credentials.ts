@@ -1,8 +1,8 @@
 import type { CertificateRecord, IssuedCertificate } from '../model/sandbox/certificate.ts';
 import type { SshEndpoint } from '../model/sandbox/sandbox.ts';
 import type { Page, WaitOptions } from './http/options.ts';
+import { prefer, sandboxPath } from './http/paths.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
-import { prefer, sandboxPath } from './paths.ts';
 
 export interface IssueCredential {
   /** One OpenSSH public key line; the private key stays where it is. */

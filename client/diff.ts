@@ -2,10 +2,10 @@ import type { FileChange, FileChangeCounts } from '../model/files/file-change.ts
 import type { FileComparison } from '../model/files/file-comparison.ts';
 import { percentEncode } from '../model/files/file-path.ts';
 import type { CommandOutcome, CommandState } from '../model/sandbox/command.ts';
-import type { GuestPath } from './files.ts';
 import { MayflyApiError, MayflyConnectionError } from './http/api-error.ts';
 import { type Problem, problemFrom } from './http/problem.ts';
 import type { CallOptions, Transport } from './http/transport.ts';
+import type { GuestPath } from './sandbox/files.ts';
 
 /** One of the two states that are compared. */
 export interface ComparedState {

@@ -1,7 +1,7 @@
 import type { PoolRecord, PoolWish } from '../model/pools/pool.ts';
 import type { Page, WaitOptions } from './http/options.ts';
+import { prefer } from './http/paths.ts';
 import type { CallOptions, Transport } from './http/transport.ts';
-import { prefer } from './paths.ts';
 
 /** What a pool keeps ready; what is left out is as its source has it, and without the internet. */
 export type PoolSettings = Pick<PoolWish, 'source' | 'min' | 'max'> & {

@@ -3,9 +3,9 @@ import type { SnapshotKind, SnapshotRecord } from '../model/snapshots/snapshot.t
 import type { CreateSandbox } from './create-sandbox.ts';
 import { Diffs } from './diff.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
+import { prefer, sandboxPath } from './http/paths.ts';
 import type { Problem } from './http/problem.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
-import { prefer, sandboxPath } from './paths.ts';
 
 /** A snapshot as the API shows it. */
 export type Snapshot = SnapshotRecord;

@@ -2,10 +2,10 @@ import { filePathInUrl } from '../model/files/file-path.ts';
 import type { SourceInfo } from '../model/host.ts';
 import type { BakedSource as BakedRecord } from '../model/snapshots/baked-source.ts';
 import type { SourceAccess, SourceCommandResult } from '../model/snapshots/source-access.ts';
-import type { FileEntry, GuestPath } from './files.ts';
 import type { Page, WaitOptions } from './http/options.ts';
+import { prefer } from './http/paths.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
-import { prefer } from './paths.ts';
+import type { FileEntry, GuestPath } from './sandbox/files.ts';
 
 /** A source, and the live hosts that have it. */
 export interface Source extends SourceInfo {

@@ -1,7 +1,7 @@
 import type { TemplateRecord } from '../model/templates/template.ts';
 import type { Page, WaitOptions } from './http/options.ts';
+import { prefer } from './http/paths.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
-import { prefer } from './paths.ts';
 
 /** A template as the API shows it. */
 export type Template = Omit<TemplateRecord, 'key' | 'installationId' | 'builderId' | 'probeIds'>;

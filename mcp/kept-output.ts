@@ -1,4 +1,4 @@
-import type { Command, Commands } from '../client/commands.ts';
+import type { Command, Commands } from '../client/sandbox/commands.ts';
 import type { OutputStream } from '../model/sandbox/command.ts';
 import { firstBytes, type Part, type Reader, readPart } from './byte-part.ts';
 

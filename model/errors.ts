@@ -1,6 +1,5 @@
 import { ACCESS_ERRORS } from './errors/access-errors.ts';
 import { APPROVAL_ERRORS } from './errors/approval-errors.ts';
-import { CAPTURE_ERRORS } from './errors/capture-errors.ts';
 import { COMMAND_ERRORS } from './errors/command-errors.ts';
 import { DESKTOP_ERRORS } from './errors/desktop-errors.ts';
 import { FILE_ERRORS } from './errors/file-errors.ts';
@@ -12,7 +11,7 @@ import { REQUEST_ERRORS } from './errors/request-errors.ts';
 import { SAGA_ERRORS } from './errors/saga-errors.ts';
 import { SANDBOX_ERRORS } from './errors/sandbox-errors.ts';
 import { SNAPSHOT_ERRORS } from './errors/snapshot-errors.ts';
-import { SOURCE_ERRORS } from './errors/source-errors.ts';
+import { CAPTURE_ERRORS, SOURCE_ERRORS } from './errors/source-errors.ts';
 import { TEMPLATE_ERRORS } from './errors/template-errors.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { unifiedDiff } from '../host/disk/unified-diff.ts';
+import { unifiedDiff } from '../host/diff/unified-diff.ts';
 import type { HostSnapshots } from '../host/snapshots.ts';
 import { MayflyError } from '../model/errors.ts';
 import type { GuestName } from '../model/files/file-change.ts';

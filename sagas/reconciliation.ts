@@ -12,14 +12,14 @@ import type { CaptureInput } from '../model/snapshots/capture.ts';
 import type { DeleteSnapshotInput } from '../model/snapshots/snapshot.ts';
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { TemplateInput, TemplateWish } from '../model/templates/template-saga.ts';
-import { deleteSource } from './bakes.ts';
-import { startCapture } from './captures.ts';
-import { buildImage } from './images.ts';
 import { deleteSnapshot, operate } from './operations.ts';
 import { type GivenUp, giveWay, resumePool, retireMember } from './pools.ts';
 import { leaveHost, takeOverSandbox } from './sandboxes.ts';
-import { startSourceTask } from './source-tasks.ts';
-import { resumeTemplate, wantTemplate } from './templates.ts';
+import { deleteSource } from './source/bakes.ts';
+import { startCapture } from './source/captures.ts';
+import { buildImage } from './source/images.ts';
+import { startSourceTask } from './source/source-tasks.ts';
+import { resumeTemplate, wantTemplate } from './source/templates.ts';
 import { isGone } from './temporal/failure.ts';
 
 /** A run that is open, as Temporal's list shows it: that follows what happens by some seconds. */

@@ -28,11 +28,8 @@ import type { DeleteSnapshotInput, EphemeralSnapshotInput } from '../model/snaps
 import type { SourceInput } from '../model/snapshots/source-access.ts';
 import type { SourcePowerEnd, SourcePowerInput } from '../model/snapshots/source-power.ts';
 import type { MadeTemplate, MakeTemplateInput, TemplateInput } from '../model/templates/template-saga.ts';
-import { bakeEnded, bakeSource, deleteSource } from './bakes.ts';
-import { startCapture } from './captures.ts';
 import { changeTrust, signKey, trusted } from './certificates.ts';
 import { forgetHost, hostForgotten } from './hosts.ts';
-import { buildImage, cancelImage } from './images.ts';
 import { deleteSnapshot, operate, operated, releaseEphemeral, snapshotDeleted, startEphemeral } from './operations.ts';
 import { cancelPlaybook, writePlaybook } from './playbooks.ts';
 import { claimMember, deletePool, type GivenUp, giveWay, setPool } from './pools.ts';
@@ -47,9 +44,12 @@ import {
   sandboxRecorded,
   sandboxSettled,
 } from './sandboxes.ts';
-import { sourcePowerEnded, startSourcePower } from './source-power.ts';
-import { sourceTaskEnded, startSourceTask } from './source-tasks.ts';
-import { makeTemplate, removeTemplate, templateMade } from './templates.ts';
+import { bakeEnded, bakeSource, deleteSource } from './source/bakes.ts';
+import { startCapture } from './source/captures.ts';
+import { buildImage, cancelImage } from './source/images.ts';
+import { sourcePowerEnded, startSourcePower } from './source/source-power.ts';
+import { sourceTaskEnded, startSourceTask } from './source/source-tasks.ts';
+import { makeTemplate, removeTemplate, templateMade } from './source/templates.ts';
 import { rethrow } from './temporal/failure.ts';
 import { ROUND_MS, waitFor } from './temporal/wait.ts';
 

@@ -4,8 +4,8 @@ import { MayflyError } from '../../model/errors.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
 import { bytesOfGuestName } from '../../model/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { keyOf } from '../../model/playbook/change.ts';
-import { isNoise } from '../../model/playbook/noise.ts';
+import { keyOf } from '../../model/playbook/change/change.ts';
+import { isNoise } from '../../model/playbook/change/noise.ts';
 
 /** Two snapshots of one host. */
 export interface Sides {

@@ -7,7 +7,7 @@ import { MayflyError } from '../../model/errors.ts';
 import type { GuestName } from '../../model/files/file-change.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { filesOf, partOf } from '../../model/playbook/archive.ts';
-import type { Left } from '../../model/playbook/change.ts';
+import type { Left } from '../../model/playbook/change/change.ts';
 import { CHECK_FOLDER, checkFiles } from '../../model/playbook/check-program.ts';
 import { compareCheck } from '../../model/playbook/compare-check.ts';
 import type { CheckSummary, PlaybookRun, WrittenSummary } from '../../model/playbook/playbook.ts';

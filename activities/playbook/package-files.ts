@@ -1,6 +1,6 @@
 import type { HostSnapshots } from '../../host/snapshots.ts';
-import type { SystemTexts } from '../../model/playbook/change.ts';
-import { mergedPath, type PackageChange, packageChange } from '../../model/playbook/packages.ts';
+import type { SystemTexts } from '../../model/playbook/change/change.ts';
+import { mergedPath, type PackageChange, packageChange } from '../../model/playbook/change/packages.ts';
 import type { Sides } from './differences.ts';
 import { textOf } from './system-texts.ts';
 

@@ -1,6 +1,6 @@
 import type { HostSnapshots } from '../../host/snapshots.ts';
 import { MayflyError } from '../../model/errors.ts';
-import type { SystemTexts } from '../../model/playbook/change.ts';
+import type { SystemTexts } from '../../model/playbook/change/change.ts';
 
 /** Of one file, bytes: dpkg's record of a Debian with everything is 60 MiB. */
 const MOST = 67_108_864;

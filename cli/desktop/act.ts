@@ -1,4 +1,4 @@
-import type { DesktopAction } from '../../client/desktop.ts';
+import type { DesktopAction } from '../../client/sandbox/desktop.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { idOrName, JSON_OPTION } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command, Commands } from '../../client/commands.ts';
 import { MayflyApiError } from '../../client/http/api-error.ts';
 import type { Image, Images } from '../../client/images.ts';
+import type { Command, Commands } from '../../client/sandbox/commands.ts';
 import { isImageOver } from '../../model/image/image.ts';
 import type { Io } from '../terminal/io.ts';
 import { printable } from '../terminal/printable.ts';

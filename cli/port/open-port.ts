@@ -1,5 +1,5 @@
 import { type ArgsDef, defineCommand } from 'citty';
-import type { OpenPort } from '../../client/ports.ts';
+import type { OpenPort } from '../../client/sandbox/ports.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { checkArguments, idOrName, JSON_OPTION, wholeNumber } from '../terminal/arguments.ts';
 import { connect } from '../terminal/connection.ts';

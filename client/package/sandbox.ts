@@ -1,9 +1,9 @@
 import type { SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import type { Command, RunCommand } from '../commands.ts';
-import type { Content, FileEntry, GuestPath, WriteOptions } from '../files.ts';
 import type { WaitOptions } from '../http/options.ts';
 import type { CallOptions, PostOptions } from '../http/transport.ts';
 import type { ExtendSandbox, MayflyClient } from '../mayfly-client.ts';
+import type { Command, RunCommand } from '../sandbox/commands.ts';
+import type { Content, FileEntry, GuestPath, WriteOptions } from '../sandbox/files.ts';
 import type { Snapshot, TakeSnapshot } from '../snapshots.ts';
 import { RunningCommand } from './running-command.ts';
 

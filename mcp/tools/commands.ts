@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Command, RunCommand } from '../../client/commands.ts';
 import type { MayflyClient } from '../../client/mayfly-client.ts';
+import type { Command, RunCommand } from '../../client/sandbox/commands.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { readPart } from '../byte-part.ts';
 import type { Call } from '../call.ts';

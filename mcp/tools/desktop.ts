@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DesktopAction } from '../../client/desktop.ts';
+import type { DesktopAction } from '../../client/sandbox/desktop.ts';
 import type { Call } from '../call.ts';
 import { cleanText } from '../clean-text.ts';
 import { defined, type Registration, SANDBOX, tool } from '../tool.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FileEntry } from '../../client/files.ts';
+import type { FileEntry } from '../../client/sandbox/files.ts';
 import { firstBytes, readPart } from '../byte-part.ts';
 import { cleanText } from '../clean-text.ts';
 import { ToolError } from '../error-text.ts';

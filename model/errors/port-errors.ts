@@ -19,7 +19,7 @@ export const PORT_ERRORS = {
     status: 404,
     retryable: false,
     title: 'That port of the sandbox is not open for HTTP',
-    remedy: 'Open it: `mayfly port open <sandbox> <port>`; `mayfly port list <sandbox>` shows which are.',
+    remedy: 'Open it with `mayfly port open`; `mayfly port list` shows which are.',
   },
   port_open: {
     status: 409,

@@ -1,5 +1,5 @@
-import { accountsOf, type Group, isAccountName, isHash, type User, userDifference } from './accounts.ts';
-import type { Change, Left } from './change.ts';
+import { accountsOf, type Group, isAccountName, isHash, type User, userDifference } from './change/accounts.ts';
+import type { Change, Left } from './change/change.ts';
 import { literal, type Task, task } from './tasks.ts';
 
 export interface Variable {

@@ -1,7 +1,7 @@
 import type { FileChange, GuestName } from '../files/file-change.ts';
-import { accountsOf, userDifference } from './accounts.ts';
-import { keyOf, type Left, type SystemTexts } from './change.ts';
-import { knownIn } from './packages.ts';
+import { accountsOf, userDifference } from './change/accounts.ts';
+import { keyOf, type Left, type SystemTexts } from './change/change.ts';
+import { knownIn } from './change/packages.ts';
 
 interface Tried {
   /** What had changed in the sandbox. */

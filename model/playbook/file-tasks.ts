@@ -1,7 +1,7 @@
 import { LIMITS } from '../limits.ts';
 import type { Variable } from './account-tasks.ts';
-import { type Change, type Entry, keyOf, type Left } from './change.ts';
-import { isSecretFile, isSecretPath } from './secrets.ts';
+import { type Change, type Entry, keyOf, type Left } from './change/change.ts';
+import { isSecretFile, isSecretPath } from './change/secrets.ts';
 import { literal, type Task, task, whyNotPath } from './tasks.ts';
 
 export interface FileTasks {

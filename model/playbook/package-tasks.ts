@@ -1,5 +1,5 @@
-import type { Change, Left } from './change.ts';
-import { isPackage, type Package, packageChange } from './packages.ts';
+import type { Change, Left } from './change/change.ts';
+import { isPackage, type Package, packageChange } from './change/packages.ts';
 import { type Task, task } from './tasks.ts';
 
 export interface PackageTasks {

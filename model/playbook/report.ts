@@ -1,7 +1,7 @@
 import type { GuestName } from '../files/file-change.ts';
 import { quotedPath } from '../guest-name.ts';
 import { redactText } from '../redaction/redact.ts';
-import type { Left } from './change.ts';
+import type { Left } from './change/change.ts';
 import type { CheckSummary, WrittenSummary } from './playbook.ts';
 
 /** All that there is to say, where a record has the first of each list. */

@@ -1,5 +1,5 @@
 import { accountTasks, type Variable } from './account-tasks.ts';
-import type { Change, Left } from './change.ts';
+import type { Change, Left } from './change/change.ts';
 import { fileTasks, RELOAD } from './file-tasks.ts';
 import { type PackageTasks, packageTasks } from './package-tasks.ts';
 import type { Task } from './tasks.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../cli/main.ts';
 import { Io } from '../../cli/terminal/io.ts';
-import type { Command } from '../../client/commands.ts';
+import type { Command } from '../../client/sandbox/commands.ts';
 import { COMMAND_ID, commandRecord } from '../client/command-record.ts';
 import { ID } from '../client/sandbox-record.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';

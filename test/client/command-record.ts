@@ -1,4 +1,4 @@
-import type { Command } from '../../client/commands.ts';
+import type { Command } from '../../client/sandbox/commands.ts';
 import { ID } from './sandbox-record.ts';
 
 export const COMMAND_ID = 'cmd-0123456789abcdef';

@@ -28,12 +28,15 @@ describe('what an image is made of', () => {
   });
 
   it.each([
-    ['packages', [true, true]],
-    ['configure.sh', [true, true]],
-    ['packages.agent', [false, true]],
-    ['npm.agent', [false, true]],
-    ['README.md', [false, false]],
-  ])('a change of %s changes the slim one and the one for agents: %j', async (file, expected) => {
+    ['packages', [true, true, true]],
+    ['configure.sh', [true, true, true]],
+    ['packages.agent', [false, true, false]],
+    ['npm.agent', [false, true, false]],
+    ['packages.desktop', [false, false, true]],
+    ['configure.desktop', [false, false, true]],
+    ['root.desktop/usr/local/lib/mayfly/look', [false, false, true]],
+    ['README.md', [false, false, false]],
+  ])('a change of %s changes the slim one, the one for agents, the one with a desktop: %j', async (file, expected) => {
     const before = digests();
     await appendFile(join(folder, file), '# changed\n');
     expect(digests().map((digest, i) => digest !== before[i])).toEqual(expected);

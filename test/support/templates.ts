@@ -20,7 +20,7 @@ import {
   type TemplateInput,
   templateWorkflowIdOf,
 } from '../../model/templates/template-saga.ts';
-import { wantTemplate } from '../../sagas/templates.ts';
+import { wantTemplate } from '../../sagas/source/templates.ts';
 import { eventually } from './eventually.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import { TEST_TIMEOUTS } from './test-timeouts.ts';

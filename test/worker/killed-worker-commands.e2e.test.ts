@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Command } from '../../client/commands.ts';
+import type { Command } from '../../client/sandbox/commands.ts';
 import { bootedSnapshot, useServedOnLibvirt } from '../support/served-on-libvirt.ts';
 
 const WAIT = { waitSeconds: 240 };

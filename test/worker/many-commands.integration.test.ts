@@ -1,7 +1,7 @@
 // @module-tag full
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Command } from '../../client/commands.ts';
+import type { Command } from '../../client/sandbox/commands.ts';
 import { ServedMayfly } from '../support/served.ts';
 import { onlyInFull, tier } from '../support/sweep.ts';
 

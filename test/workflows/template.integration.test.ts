@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { GOLDEN } from '../../host/in-memory/machine.ts';
 import { newTemplate, templateWorkflowIdOf } from '../../model/templates/template-saga.ts';
-import { resumeTemplate } from '../../sagas/templates.ts';
+import { resumeTemplate } from '../../sagas/source/templates.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 import { FULL, sweepOn } from '../support/sweep.ts';
 import { TestTemplates } from '../support/templates.ts';

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 import { lstat } from 'node:fs/promises';
-import { FileSystemProblem } from '../../disk/file-system-problem.ts';
+import { FileSystemProblem } from '../../diff/file-system-problem.ts';
 import { type TarEntry, tarEntries } from '../../disk/tar-entries.ts';
 import { orAbsent } from '../../os/absent.ts';
 import { archiveOf } from './archive.ts';

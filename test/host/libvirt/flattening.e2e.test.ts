@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { FileSystemDiff } from '../../../host/disk/file-system-diff.ts';
+import { FileSystemDiff } from '../../../host/diff/file-system-diff.ts';
 import { imageChain } from '../../../host/disk/image.ts';
 import { parseXml } from '../../../host/libvirt/client/xml.ts';
 import { layeredDisks } from '../../../host/libvirt/layers/disk-layers.ts';

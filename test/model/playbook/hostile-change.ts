@@ -1,4 +1,4 @@
-import type { Change, Entry, SystemTexts } from '../../../model/playbook/change.ts';
+import type { Change, Entry, SystemTexts } from '../../../model/playbook/change/change.ts';
 
 export const NO_SYSTEM: SystemTexts = { status: '', extended: '', passwd: '', group: '', shadow: '' };
 

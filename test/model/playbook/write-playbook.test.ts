@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SystemTexts } from '../../../model/playbook/change.ts';
+import type { SystemTexts } from '../../../model/playbook/change/change.ts';
 import { compareCheck } from '../../../model/playbook/compare-check.ts';
 import { writePlaybook } from '../../../model/playbook/write-playbook.ts';
 import { changeOf, entry, HOSTILE_NAMES, NO_SYSTEM } from './hostile-change.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { MayflyError } from '../model/errors.ts';
+import { MayflyError } from '../../model/errors.ts';
 import {
   BAKE_MEMO,
   BAKE_SOURCE_WORKFLOW,
@@ -8,8 +8,8 @@ import {
   bakeWorkflowIdOf,
   DELETE_SOURCE_WORKFLOW,
   type DeleteSourceInput,
-} from '../model/snapshots/baked-source.ts';
-import { startOrJoin } from './temporal/start-or-join.ts';
+} from '../../model/snapshots/baked-source.ts';
+import { startOrJoin } from '../temporal/start-or-join.ts';
 
 type BakeWorkflow = (input: BakeSourceInput) => Promise<BakedSource>;
 type DeleteWorkflow = (input: DeleteSourceInput) => Promise<BakedSource>;

@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
-import { MayflyError } from '../model/errors.ts';
+import { MayflyError } from '../../model/errors.ts';
 import {
   CAPTURE_MEMO,
   CAPTURE_WORKFLOW,
   type CaptureInput,
   captureMemoOf,
   captureWorkflowIdOf,
-} from '../model/snapshots/capture.ts';
-import { startOrJoin } from './temporal/start-or-join.ts';
+} from '../../model/snapshots/capture.ts';
+import { startOrJoin } from '../temporal/start-or-join.ts';
 
 type CaptureWorkflow = (input: CaptureInput) => Promise<void>;
 

@@ -1,12 +1,12 @@
 import type { Client } from '@temporalio/client';
-import { MayflyError } from '../model/errors.ts';
+import { MayflyError } from '../../model/errors.ts';
 import {
   SOURCE_TASK_MEMO,
   SOURCE_WORKFLOW,
   type SourceInput,
   sourceWorkflowIdOf,
-} from '../model/snapshots/source-access.ts';
-import { startOrJoin } from './temporal/start-or-join.ts';
+} from '../../model/snapshots/source-access.ts';
+import { startOrJoin } from '../temporal/start-or-join.ts';
 
 type SourceWorkflow = (input: SourceInput) => Promise<void>;
 

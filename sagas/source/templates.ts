@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
-import { CONTROL_QUEUE } from '../model/sagas/queues.ts';
-import { readable } from '../model/sagas/readable.ts';
+import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
+import { readable } from '../../model/sagas/readable.ts';
 import {
   MAKE_TEMPLATE_WORKFLOW,
   type MadeTemplate,
@@ -13,7 +13,7 @@ import {
   type TemplateWish,
   templateRequestWorkflowIdOf,
   templateWorkflowIdOf,
-} from '../model/templates/template-saga.ts';
+} from '../../model/templates/template-saga.ts';
 
 type TemplateWorkflow = (input: TemplateInput) => Promise<void>;
 type MakeTemplateWorkflow = (input: MakeTemplateInput) => Promise<MadeTemplate>;

@@ -1,4 +1,4 @@
-import type { FileType, GuestName } from '../files/file-change.ts';
+import type { FileType, GuestName } from '../../files/file-change.ts';
 
 /** A file of the later state that was added or changed. */
 export interface Entry {

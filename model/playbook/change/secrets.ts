@@ -1,5 +1,5 @@
-import { redactText, secretSpans } from '../redaction/redact.ts';
-import { isSecretName } from '../redaction/secret-name.ts';
+import { redactText, secretSpans } from '../../redaction/redact.ts';
+import { isSecretName } from '../../redaction/secret-name.ts';
 
 /** Where keys lie, by convention of who reads them. */
 const PLACES =

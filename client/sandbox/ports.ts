@@ -1,7 +1,7 @@
-import type { ExposedPort, PortSettings } from '../model/ports/exposed-port.ts';
-import { NOTHING } from '../model/ports/pieces.ts';
-import type { CallOptions, Transport } from './http/transport.ts';
-import { sandboxPath } from './paths.ts';
+import type { ExposedPort, PortSettings } from '../../model/ports/exposed-port.ts';
+import { NOTHING } from '../../model/ports/pieces.ts';
+import { sandboxPath } from '../http/paths.ts';
+import type { CallOptions, Transport } from '../http/transport.ts';
 
 /** A port that is open for HTTP, and where. */
 export interface OpenPort extends Omit<ExposedPort, 'project' | 'secret'> {

@@ -4,9 +4,9 @@ import { chmod, copyFile, mkdir, mkdtemp, rm, truncate, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FileChangeLine } from '../../../host/disk/file-change-lines.ts';
-import { FileSystemDiff } from '../../../host/disk/file-system-diff.ts';
-import { FileSystemProblem } from '../../../host/disk/file-system-problem.ts';
+import type { FileChangeLine } from '../../../host/diff/file-change-lines.ts';
+import { FileSystemDiff } from '../../../host/diff/file-system-diff.ts';
+import { FileSystemProblem } from '../../../host/diff/file-system-problem.ts';
 import { imageChain } from '../../../host/disk/image.ts';
 import { diffBinary } from '../../../worker/config/artifacts.mjs';
 import { programsProcessorMs } from '../../support/processor-time.ts';

@@ -1,8 +1,8 @@
-import { filePathInUrl } from '../model/files/file-path.ts';
-import { MayflyApiError } from './http/api-error.ts';
-import type { Page, PageOptions } from './http/options.ts';
-import type { CallOptions, Transport } from './http/transport.ts';
-import { sandboxPath } from './paths.ts';
+import { filePathInUrl } from '../../model/files/file-path.ts';
+import { MayflyApiError } from '../http/api-error.ts';
+import type { Page, PageOptions } from '../http/options.ts';
+import { sandboxPath } from '../http/paths.ts';
+import type { CallOptions, Transport } from '../http/transport.ts';
 
 /** An absolute path in a guest; as bytes when it is not UTF-8. */
 export type GuestPath = string | Uint8Array;

@@ -1,9 +1,9 @@
-import type { CommandRecord, CommandSpec, OutputStream } from '../model/sandbox/command.ts';
-import { isSandboxId } from '../model/sandbox-id.ts';
-import { type EventStreamOptions, followEvents } from './http/event-stream.ts';
-import type { Page, PageOptions, WaitOptions } from './http/options.ts';
-import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
-import { prefer, sandboxPath } from './paths.ts';
+import type { CommandRecord, CommandSpec, OutputStream } from '../../model/sandbox/command.ts';
+import { isSandboxId } from '../../model/sandbox-id.ts';
+import { type EventStreamOptions, followEvents } from '../http/event-stream.ts';
+import type { Page, PageOptions, WaitOptions } from '../http/options.ts';
+import { prefer, sandboxPath } from '../http/paths.ts';
+import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
 
 /** What to run; one of `command` and `argv`. What is left out gets the server's default. */
 export interface RunCommand {

@@ -1,7 +1,7 @@
-import type { CommandRecord } from '../model/sandbox/command.ts';
-import type { WaitOptions } from './http/options.ts';
-import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
-import { prefer, sandboxPath } from './paths.ts';
+import type { CommandRecord } from '../../model/sandbox/command.ts';
+import type { WaitOptions } from '../http/options.ts';
+import { prefer, sandboxPath } from '../http/paths.ts';
+import type { CallOptions, PostOptions, Transport } from '../http/transport.ts';
 
 type Button = 'left' | 'middle' | 'right';
 

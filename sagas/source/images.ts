@@ -6,9 +6,9 @@ import {
   IMAGE_WORKFLOW,
   type ImageInput,
   imageWorkflowIdOf,
-} from '../model/image/image-saga.ts';
-import { isGone } from './temporal/failure.ts';
-import { startOrJoin } from './temporal/start-or-join.ts';
+} from '../../model/image/image-saga.ts';
+import { isGone } from '../temporal/failure.ts';
+import { startOrJoin } from '../temporal/start-or-join.ts';
 
 type ImageWorkflow = (input: ImageInput) => Promise<void>;
 

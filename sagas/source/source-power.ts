@@ -1,8 +1,8 @@
 import { ApplicationFailure, type Client, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
-import { isErrorCode, MayflyError } from '../model/errors.ts';
-import type { Actor } from '../model/sandbox/sandbox.ts';
-import { captureWorkflowIdOf } from '../model/snapshots/capture.ts';
-import { sourceWorkflowIdOf } from '../model/snapshots/source-access.ts';
+import { isErrorCode, MayflyError } from '../../model/errors.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
+import { captureWorkflowIdOf } from '../../model/snapshots/capture.ts';
+import { sourceWorkflowIdOf } from '../../model/snapshots/source-access.ts';
 import {
   FORCE_STOP,
   SOURCE_POWER_MEMO,
@@ -11,8 +11,8 @@ import {
   type SourcePowered,
   type SourcePowerInput,
   sourcePowerWorkflowIdOf,
-} from '../model/snapshots/source-power.ts';
-import { startOrJoin } from './temporal/start-or-join.ts';
+} from '../../model/snapshots/source-power.ts';
+import { startOrJoin } from '../temporal/start-or-join.ts';
 
 type SourcePowerWorkflow = (input: SourcePowerInput) => Promise<SourcePowered>;
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { array, assert, constantFrom, property } from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { unifiedDiff } from '../../../host/disk/unified-diff.ts';
+import { unifiedDiff } from '../../../host/diff/unified-diff.ts';
 import { ownProcessorMs } from '../../support/processor-time.ts';
 import { seedOf } from '../../support/sweep.ts';
 

@@ -1,4 +1,4 @@
-import { LIMITS } from '../model/limits.ts';
+import { LIMITS } from '../../model/limits.ts';
 
 /**
  * undici, which is Node's fetch, gives up on an answer whose headers take 300 s (its `headersTimeout` default), so
