@@ -23,6 +23,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   approval_stale: 'Ask again with another --idempotency-key; what is shown has its `digest`.',
   approval_not_found: 'List them with `mayfly approval list --all`.',
   image_not_found: 'Build it with `mayfly image build`, which names it.',
+  playbook_not_written: 'Wait for it; of one that failed, `failure` says why.',
   playbook_not_found: 'Write one with `mayfly playbook`, which names it.',
   pool_not_found: 'List them with `mayfly pool list`.',
   exceeds_hosts: 'Ask for no more than the largest host has in all; see `mayfly host list`.',

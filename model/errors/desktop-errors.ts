@@ -7,7 +7,7 @@ export const DESKTOP_ERRORS = {
     retryable: false,
     title: 'The sandbox has no desktop',
     remedy:
-      'Make the sandbox of `desktop-debian12` (`mayfly image pull desktop` on the host), or of what was made from it.',
+      'Make the sandbox of `desktop-debian12`, which `mayfly image pull` builds on the host, or of what was made from it.',
   },
   desktop_unavailable: {
     status: 502,
