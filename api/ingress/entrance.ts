@@ -60,10 +60,18 @@ export class Entrance {
   async admit(incoming: IncomingMessage, found: Pick<Entry, 'asked' | 'known'> | null): Promise<Entry> {
     const { store, addresses } = this.deps;
     const doors = { known: this.#known, store, addresses };
-    const visitor = found && (await visitorOf(incoming, found.asked, found.known, doors));
-    if (!found || !visitor) throw nothingHere();
-    this.traffic.count(found.asked);
-    return { ...found, visitor };
+    if (!found) throw nothingHere();
+    const { asked } = found;
+    let { known } = found;
+    let visitor = await visitorOf(incoming, asked, known, doors);
+    if (!visitor) {
+      // It may have been opened anew a moment ago, with another secret.
+      known = (await this.#known.readNow(asked)) ?? known;
+      visitor = await visitorOf(incoming, asked, known, doors);
+    }
+    if (!visitor) throw nothingHere();
+    this.traffic.count(asked);
+    return { asked, known, visitor };
   }
 
   /**

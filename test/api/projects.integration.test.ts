@@ -56,9 +56,17 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('actOnDesktop', ({ sandboxes }) => withSandbox(sandboxes, { action: 'move', x: 1, y: 1 })),
   ...every('openOnDesktop', ({ sandboxes }) => withSandbox(sandboxes, { url: 'https://example.com/' })),
   ...every('openDesktopStream', ({ sandboxes }) => withSandbox(sandboxes, { mode: 'view' })),
-  ...every('connectPort', ({ sandboxes }) =>
+  ...every('connectPort getPort closePort voidPortTokens', ({ sandboxes }) =>
     sandboxes.map((id) => one({ id, port: '8080' }, { id: NEVER.sandbox, port: '8080' })),
   ),
+  issuePortToken: ({ sandboxes }) =>
+    sandboxes.map((id) => ({
+      ...one({ id, port: '8080' }, { id: NEVER.sandbox, port: '8080' }),
+      body: { ttlSeconds: 60 },
+      neverBody: { ttlSeconds: 60 },
+    })),
+  ...every('listPorts', ({ sandboxes }) => sandboxes.map((id) => one({ id }, { id: NEVER.sandbox }))),
+  ...every('openPort', ({ sandboxes }) => withSandbox(sandboxes, { port: 8080 })),
   restoreSandbox: ({ sandboxes, snapshots, own }) => [
     ...sandboxes.map((id) => one({ id }, { id: NEVER.sandbox })),
     ...snapshots.map((snapshotId) => withBody({ id: own.sandbox }, { snapshotId }, { snapshotId: NEVER.snapshot })),

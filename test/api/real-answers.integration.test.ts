@@ -117,6 +117,16 @@ async function ports(id: string): Promise<void> {
   server.close();
 }
 
+/** A simulated guest has no screen; test/desktop asks one that has. */
+async function desktop(id: string): Promise<void> {
+  const refused = { refused: 409 };
+  await ask('getDesktop', { id }, refused);
+  await ask('screenshotDesktop', { id }, refused);
+  await ask('actOnDesktop', { id }, { body: { action: 'click', x: 300, y: 200 }, ...refused });
+  await ask('openDesktopStream', { id }, { body: { mode: 'view' }, ...refused });
+  await ask('openOnDesktop', { id }, { body: { argv: ['true'] } });
+}
+
 async function credentials(id: string): Promise<void> {
   const { publicKey } = makeKeyPair('me');
   const { serial } = await ask<{ serial: string }>('issueCredential', { id }, { body: { publicKey, ttlSeconds: 600 } });
@@ -303,6 +313,7 @@ beforeAll(async () => {
   await ask('updateSandbox', { id }, { body: { ttlSeconds: 1_800, metadata: { task: 'test' } } });
   await commandsAndFiles(id);
   await ports(id);
+  await desktop(id);
   await credentials(id);
   await approvals(id);
   await ask('pauseSandbox', { id });

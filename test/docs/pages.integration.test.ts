@@ -22,6 +22,8 @@ const NOT_HERE: [RegExp, string][] = [
   [/deploy\/temporal\/certificates\.sh /, 'makes a CA and certificates in /etc; worker/temporal-tls.integration'],
   [/--boot template|mayfly template make/, 'wakes real machines; worker/template.e2e'],
   [/mayfly (?:policy set|approval (?:show|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
+  [/desktop-debian12|mayfly desktop /, 'needs an image with a screen; desktop/desktop.integration'],
+  [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
   [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],
   [/mayfly mcp\b/, 'lives as long as its input; mcp/mcp-stdio.integration'],
   [/^npm run fuzz/, 'ten minutes, by hand'],
@@ -41,6 +43,7 @@ const NOT_SIMULATED = new Map([['--full', 'memory']]);
 const SNAPSHOT = ['mayfly sandbox create golden-debian12', 'mayfly snapshot create sbx-…'];
 /** What a page takes for granted, and does not tell how to get. */
 const GIVEN: Record<string, string[]> = {
+  'docs/ports.md': ['mayfly sandbox create golden-debian12'],
   'docs/operations.md': [...SNAPSHOT, 'mayfly key list'],
   'docs/sources.md': [...SNAPSHOT, 'mayfly source bake web-1 --from snp-…'],
 };

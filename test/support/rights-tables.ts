@@ -44,11 +44,13 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'imageContexts find',
       'imageContexts remove',
     ],
+    'playbooks (activities/playbook/)': ['playbooks find', 'playbooks update'],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
   },
   host: {
     'what is left of somebody (worker/upkeep/)': ['endedSandboxes find', 'captures find', 'templates find'],
     'a restart during a command (commands/)': ['output find'],
+    'playbooks (activities/playbook/)': ['playbookParts find', 'playbookParts insert', 'playbookParts update'],
   },
   api: {
     'a create that is answered before its saga has begun (api/sandboxes/)': ['sandboxes insert'],
@@ -62,6 +64,7 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'imageContexts insert',
       'imageContexts remove',
     ],
+    'playbooks (api/playbooks/)': ['playbooks find', 'playbooks insert', 'playbookParts find'],
     'sessions of MCP (api/mcp/)': [
       'mcpSessions find',
       'mcpSessions insert',
