@@ -5,7 +5,7 @@ import { type Door, openDoor } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { SIZE, StandInScreen } from './stand-in-screen.ts';
 
-// Promise: docs/desktop.md, as far as a VNC server of ours can hold it. The real one: desktop.e2e. Costs 4 s.
+// Promise: docs/desktop.md, as far as a VNC server of ours can hold it. A real one: by hand. Costs 4 s.
 
 let screen: StandInScreen;
 let door: Door;
