@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createApp } from '../api/app.ts';
 import { Ingress } from '../api/ingress/ingress-server.ts';
 import { apiServer } from '../api/server/api-server.ts';
+import { listen } from '../api/server/listen.ts';
 import { RequestKey } from '../ca/signed-request.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { RelayClient } from '../relay/client.ts';
@@ -60,8 +61,7 @@ export async function startApiPart({
     ...(tracing.request && { traceRequest: tracing.request }),
   });
   const server = apiServer(app, logger);
-  server.listen(config.api.port, config.api.address);
-  await once(server, 'listening');
+  const port = await listen(server, { ...config.api, setting: 'MAYFLY_API_PORT' });
   let closed: Promise<void> | null = null;
   const begin = () => {
     closed ??= closeServer(server);
@@ -71,8 +71,6 @@ export async function startApiPart({
     await closed;
   };
   closers.add('API', close, begin);
-  const bound = server.address();
-  const port = typeof bound === 'object' && bound ? bound.port : config.api.port;
   return { url: `http://${config.api.address}:${port}`, ingressUrl: ingress.addresses.url, store };
 }
 

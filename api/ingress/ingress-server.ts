@@ -1,11 +1,11 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { PortAddress } from '../../model/ports/port-address.ts';
 import { earlyProblem, refusedBytes } from '../server/early-problem.ts';
+import { listen } from '../server/listen.ts';
 import { preflightHeaders } from './answer-headers.ts';
 import { Entrance, type Entry, type IngressDeps } from './entrance.ts';
 import { COOKIE_NAME, TOKEN_HEADER } from './headers.ts';
@@ -57,10 +57,8 @@ export class Ingress {
       maxHeaderSize: LIMITS.ports.headerBytes,
       requireHostHeader: false,
     });
-    server.listen(port, address);
-    await once(server, 'listening');
-    const bound = server.address() as AddressInfo;
-    return new Ingress(server, { ...deps, addresses: new PortAddress(url ?? `http://localhost:${bound.port}`) });
+    const bound = await listen(server, { address, port, setting: 'MAYFLY_INGRESS_PORT' });
+    return new Ingress(server, { ...deps, addresses: new PortAddress(url ?? `http://localhost:${bound}`) });
   }
 
   /** Where open ports are found. */
