@@ -1,11 +1,10 @@
-import type { ImageFailure, ImageRecord } from '../model/image/image.ts';
+import type { ImageFailure, ImageProgress } from '../model/image/image.ts';
 import type { Network } from '../model/sandbox/sandbox.ts';
 import type { Page } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
 /** The build of an image as the API shows it. */
-export interface Image
-  extends Omit<ImageRecord, 'request' | 'content' | 'contents' | 'stages' | 'begin' | 'steps' | 'failure'> {
+export interface Image extends Omit<ImageProgress, 'failure'> {
   /** What is done, with the line of the Dockerfile; null for what Mayfly does itself. */
   steps: {
     line: number | null;

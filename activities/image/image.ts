@@ -1,5 +1,6 @@
 import { MayflyError } from '../../model/errors.ts';
-import type { ImageFailure, ImageRecord } from '../../model/image/image.ts';
+import type { ImageFailure } from '../../model/image/image.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import { type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
 import { filesOf } from '../../model/image/sent-context.ts';
 import { hintOf } from '../../model/image/step-hint.ts';

@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import type { ImageRecord } from '../../model/image/image.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import type { ReconcileDeps } from './sandboxes.ts';

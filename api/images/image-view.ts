@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
-import type { ImageRecord } from '../../model/image/image.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import { stepCommandId } from '../../model/image/image-saga.ts';
 import { type Build, buildOf } from '../../model/image/steps.ts';
 import type { RequestDeps } from '../http/context.ts';

@@ -1,6 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Actor, Network } from '../sandbox/sandbox.ts';
-import type { ImageInput } from './image-saga.ts';
 import type { SentContext } from './sent-context.ts';
 
 /**
@@ -45,25 +44,17 @@ export interface ImageStage {
   first: number;
 }
 
-/** The record of one build: inserted by the API, from then on written by its workflow alone. */
-export interface ImageRecord {
+/** How far a build is. */
+export interface ImageProgress {
   id: string;
   project: string;
   /** Of the source that it makes. */
   name: string;
   state: ImageState;
-  request: ImageRequest;
   /** Which the Dockerfile begins with. */
   source: string;
-  /** What that holds; where nobody knows yet, the id of the build, so that nothing of it is found again. */
-  content: string;
-  /** What all sources hold, when there are several stages. `@default` there is one, which holds `content` */
-  contents?: { source: string; content: string }[];
   /** The sandbox in which the steps of the target run. */
   builderId: string;
-  /** Those stages of which something is done, or copied. `@default` one, in `builderId` */
-  stages?: ImageStage[];
-  steps: number;
   /** So many were done by an earlier build, and are not done again. */
   cached: number;
   done: number;
@@ -71,8 +62,6 @@ export interface ImageRecord {
   snapshotId: string | null;
   failure: ImageFailure | null;
   waitingFor: string | null;
-  /** What its workflow is begun with, by the API or, where that died before it could, by the reconciler. `@default` of before it was kept: nobody begins it */
-  begin?: ImageInput;
   createdBy: Actor;
   createdAt: string;
   readyAt: string | null;

@@ -1,7 +1,8 @@
 import { type Connection, type Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isImageId } from '../../model/ids.ts';
-import { IMAGE_STATES, type ImageRecord, isImageOver } from '../../model/image/image.ts';
+import { IMAGE_STATES, isImageOver } from '../../model/image/image.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictPart, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';

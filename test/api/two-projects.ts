@@ -1,6 +1,6 @@
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { sourceIdOf } from '../../model/ids.ts';
-import type { ImageRecord } from '../../model/image/image.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { Actor, SandboxRecord } from '../../model/sandbox/sandbox.ts';

@@ -25,7 +25,10 @@ const line = (args: string[], env: NodeJS.ProcessEnv = {}) =>
 
 describe('mayfly image pull', () => {
   it.each(['nosuch', 'debian12', 'golden-debian12', '../agent'])('there is no %s to pull', async (name) => {
-    expect(await line(['pull', name])).toMatchObject({ code: 2, err: expect.stringContaining('pulled: agent.') });
+    expect(await line(['pull', name])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('pulled: agent, desktop.'),
+    });
   });
 
   it('on a simulated host: there is no use for it', async () => {
@@ -52,7 +55,7 @@ describe('mayfly image list', () => {
   it('says of each what a simulated host can do with it', async () => {
     const { code, out } = await line(['list', '--json'], { MAYFLY_HOST: 'simulated' });
     const items = out.trim().split('\n');
-    expect([code, items.length]).toEqual([0, 2]);
+    expect([code, items.length]).toEqual([0, 3]);
     for (const item of items) expect(JSON.parse(item)).toMatchObject({ source: 'simulated' });
   });
 

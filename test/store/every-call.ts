@@ -1,5 +1,5 @@
 import { APPROVAL_STATES, type ApprovalRecord } from '../../model/approvals/approval.ts';
-import type { ImageRecord } from '../../model/image/image.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { ExposedPort } from '../../model/ports/exposed-port.ts';

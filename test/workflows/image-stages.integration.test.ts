@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestImages } from '../support/images.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
@@ -65,6 +66,7 @@ describe.concurrent('stages of an image', () => {
       '.h',
       '',
     ]);
+    await mayfly.keepHistory('image-stages', first.id, imageWorkflowIdOf(first));
     await mayfly.destroy(clone.id);
     const again = await images.whole(dockerfile);
     expect(again).toMatchObject({ state: 'ready', cached: 10, done: 10 });

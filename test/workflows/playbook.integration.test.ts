@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
 import { giveAnsible } from '../support/ansible.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestPlaybooks } from '../support/playbooks.ts';
@@ -79,7 +80,8 @@ test('lists what it has not brought about, and says that a task failed', async (
   const { id } = await mayfly.create(mayfly.input({}));
   await operations.sh(id, 'echo one > one');
   await ansibleThat(`echo '{"changed": 0, "failed": 0, "message": null}'`);
-  expect(await playbooks.write(id)).toMatchObject({
+  const checked = await playbooks.write(id);
+  expect(checked).toMatchObject({
     state: 'checked',
     check: {
       runs: [{}, { changed: 0 }],
@@ -88,6 +90,7 @@ test('lists what it has not brought about, and says that a task failed', async (
       left: [{ path: '/home/sandbox/one', why: 'it is not there' }],
     },
   });
+  await mayfly.keepHistory('playbook', id, playbookWorkflowIdOf(checked.id));
   await ansibleThat(`echo '{"changed": 0, "failed": 1, "message": "Install: no network"}'; exit 2`);
   expect(await playbooks.write(id)).toMatchObject({
     state: 'unchecked',
@@ -107,6 +110,7 @@ test('is cancelled while it is tried; callers change nothing there, and nothing 
   expect(answer.headers.get('X-Mayfly-Code')).toBe('sandbox_not_running');
   expect((await door.call('POST', `/v1/playbooks/${begun.id}/cancel`)).status).toBe(202);
   expect(await playbooks.over(begun)).toMatchObject({ state: 'cancelled', failure: null });
+  await mayfly.keepHistory('playbook-cancelled', id, playbookWorkflowIdOf(begun.id));
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
 });
 

@@ -1,5 +1,6 @@
 import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
-import type { ImageFailure, ImageRecord } from '../../model/image/image.ts';
+import type { ImageFailure } from '../../model/image/image.ts';
+import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
 import { controlUntilDone } from '../saga/control.ts';
