@@ -112,9 +112,9 @@ export function createPlaybookHostActivities({ hypervisor, guests, playbooks }: 
       const context = stepContext();
       const wanted = await differencesOf(snapshots, { before: fresh, after: now }, context);
       const remaining = await differencesOf(snapshots, { before: now, after: applied }, context);
-      const [a, b, c] = [fresh, now, applied].map((id) => systemTexts(snapshots, id, context.signal));
-      const none = { status: '', extended: '', passwd: '', group: '', shadow: '' };
-      const texts = { fresh: (await a) ?? none, now: (await b) ?? none, applied: (await c) ?? none };
+      const textsOf = (id: string) => systemTexts(snapshots, id, context.signal);
+      const [ofFresh, ofNow, ofApplied] = await Promise.all([textsOf(fresh), textsOf(now), textsOf(applied)]);
+      const texts = { fresh: ofFresh, now: ofNow, applied: ofApplied };
       const written = await writtenIn(store, playbookId);
       const known = written.left;
       const outcome = compareCheck({
