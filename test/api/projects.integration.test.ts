@@ -269,7 +269,7 @@ describe('a second project', () => {
       );
     }
     expect(differences).toEqual([]);
-  }, 120_000);
+  });
 
   it('sees nothing of it in its lists, and is refused what is the installation’s', async () => {
     for (const operation of operations) {
