@@ -20,9 +20,7 @@ const CLOCKS_MS = 10_000;
 const CHANGES_PER_POLL = 1_000;
 
 const approvalEvent = z
-  .discriminatedUnion('event', [
-    z.object({ event: z.literal('approval'), id: z.iso.datetime(), data: eventData('Approval') }),
-  ])
+  .object({ event: z.literal('approval'), id: z.iso.datetime(), data: eventData('Approval') })
   .openapi('ApprovalEvent', { description: 'An approval as it is; the id says until when all changes were sent.' });
 
 const events = createRoute({

@@ -34,12 +34,14 @@ NAMES = {
 
 
 def readable(document: dict) -> dict:
-    """What the generator cannot do, and skips with a warning, is left out by name: archives, and a diff as lines."""
+    """What the generator cannot do, and skips with a warning, is left out by name: archives, a diff as lines, events of one kind."""
     write = document["paths"]["/v1/sandboxes/{id}/files/{path}"]["put"]["requestBody"]["content"]
     del write["application/x-tar"]
     diff = document["paths"]["/v1/snapshots/{a}/diff/{b}"]["get"]["responses"]["200"]["content"]
     del diff["application/x-ndjson"]
     del document["components"]["schemas"]["DiffLine"]
+    del document["paths"]["/v1/approvals/events"]
+    del document["components"]["schemas"]["ApprovalEvent"]
     return document
 
 
