@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import { END, MAX_PIECE_BYTES, NOTHING, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
+import { END, MAX_PIECE_BYTES, NOTHING, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
 import type { PortTarget } from '../../model/ports/port-address.ts';
 import { type Guests, refusalOf } from '../http/guests.ts';
 
@@ -73,8 +73,7 @@ class Outgoing {
   write(bytes: Uint8Array, done: () => void): void {
     if (this.#isOver) return;
     for (let at = 0; at < bytes.length; at += MAX_PIECE_BYTES) {
-      const piece = bytes.subarray(at, at + MAX_PIECE_BYTES);
-      this.#controller?.enqueue(Buffer.concat([pieceHeader(piece.length), piece]));
+      this.#controller?.enqueue(pieceOf(bytes.subarray(at, at + MAX_PIECE_BYTES)));
     }
     if ((this.#controller?.desiredSize ?? 0) > 0) done();
     else this.#taken = done;

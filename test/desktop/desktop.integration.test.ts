@@ -118,11 +118,15 @@ describe('an action', () => {
     expect(screen.told.slice(-3)).toEqual(['point 18,9 1', 'point 20,10 1', 'point 20,10 0']);
   });
 
-  it('says that a guest did not take what is to be pasted', async () => {
-    screen.taken = 'no\n';
-    const answer = await act({ action: 'type', text: 'ř' });
-    expect([answer.status, await codeOf(answer)]).toEqual([502, 'desktop_unavailable']);
-  });
+  it.each(['', 'no\n', 'nothing\n', 'taken\n', 'taken\nignored\n'])(
+    'says that a guest did not take what is to be pasted: %j, and types nothing behind it',
+    async (said) => {
+      screen.taken = said;
+      const answer = await act({ action: 'type', text: 'řa' });
+      expect([answer.status, await codeOf(answer)]).toEqual([502, 'desktop_unavailable']);
+      expect(screen.told).not.toContain('key 61 down');
+    },
+  );
 
   it('is done once with one key, and what is not certain is said', async () => {
     const key = { 'Idempotency-Key': 'one' };
