@@ -87,8 +87,9 @@ export function createApp(deps: AppDeps): App {
   commandEventRoutes(app, streams);
   fileRoutes(app);
   portRoutes(app);
-  openPortRoutes(app, deps.portAddress ?? new PortAddress(DEFAULT_PORT_URL));
-  desktopRoutes(app);
+  const addresses = deps.portAddress ?? new PortAddress(DEFAULT_PORT_URL);
+  openPortRoutes(app, addresses);
+  desktopRoutes(app, addresses);
   usageRoutes(app);
   auditRoutes(app);
   hostRoutes(app, deps);

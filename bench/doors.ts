@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { MayflyClient } from '../client/mayfly-client.ts';
+import { inTurn, WARM_UP } from './measure/in-turn.ts';
 import { round, Samples, type Spread } from './measure/measure.ts';
+import { portBesideFile } from './ports.ts';
 
 /** What each door is measured on. */
 export interface DoorsBench {
@@ -32,8 +34,9 @@ export interface DoorFigures {
 }
 
 const WAIT = { waitSeconds: 240 };
-/** Of each, before those that are counted. */
-const WARM_UP = 5;
+
+/** At least 0.7 of the speed of files. */
+const BESIDE_FILES = { times: round(1 / 0.7) };
 
 /** A door is one row: another one is another function here. */
 const ROWS: Row[] = [
@@ -41,6 +44,18 @@ const ROWS: Row[] = [
   { door: 'run_command by MCP of 2025-11-25, beside the API', bound: { moreMs: 15 }, measure: mcpOf('2025-11-25') },
   { door: 'run_command by MCP of 2026-07-28, beside the API', bound: { moreMs: 15 }, measure: mcpOf('2026-07-28') },
   { door: 'an approved create, beside a plain one', bound: { times: 1.1 }, measure: approvedCreate },
+  { door: '16 MiB by `port forward`, beside a file', bound: BESIDE_FILES, measure: portBesideFile('forward', 'file') },
+  { door: '16 MiB by an open port, beside a file', bound: BESIDE_FILES, measure: portBesideFile('ingress', 'file') },
+  {
+    door: 'a small answer by `port forward`, beside stat of a file',
+    bound: { moreMs: 5 },
+    measure: portBesideFile('forward', 'small'),
+  },
+  {
+    door: 'a small answer by an open port, beside stat of a file',
+    bound: { moreMs: 5 },
+    measure: portBesideFile('ingress', 'small'),
+  },
 ];
 
 /** Each door in turn, ratios first. */
@@ -64,20 +79,6 @@ export function doorsLines(figures: readonly DoorFigures[]): string[] {
     const medians = `medians ${ours.medianMs} and ${beside.medianMs} ms, ${ours.runs} each`;
     return [`${ratio} times, ${moreMs} ms more (${most} at most${held ? '' : ': MISSED'}): ${door}; ${medians}`];
   });
-}
-
-/** Both in turn, so that what else the machine does falls on both. */
-async function inTurn(
-  { runs }: DoorsBench,
-  samples: Samples,
-  ours: () => Promise<unknown>,
-  beside: () => Promise<unknown>,
-): Promise<void> {
-  for (let run = -WARM_UP; run < runs; run++) {
-    const counted = run < 0 ? new Samples() : samples;
-    await counted.time('ours', ours);
-    await counted.time('beside', beside);
-  }
 }
 
 async function clientBesideFetch(bench: DoorsBench, samples: Samples): Promise<void> {

@@ -2,7 +2,7 @@
 /**
  * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
  *
- *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible] [--json]
+ *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,desktop] [--json]
  *
  * Runs before there are any npm packages, so it uses none. Everything it builds goes to the cache that
  * `worker/config/artifacts.mjs` describes; see there for where to find it.
@@ -16,7 +16,7 @@ import { ansible } from './setup/ansible.mjs';
 import { debianPackages } from './setup/debian-packages.mjs';
 import { diff } from './setup/diff.mjs';
 import { guest } from './setup/guest.mjs';
-import { image } from './setup/image.mjs';
+import { desktop, image } from './setup/image.mjs';
 import { nodePackages } from './setup/node-packages.mjs';
 import { SetupProblem } from './setup/problem.mjs';
 import { Progress } from './setup/progress.mjs';
@@ -30,10 +30,10 @@ import { temporal } from './setup/temporal.mjs';
  * Parts of a lane come one after the other, lanes run side by side. Two lanes compute; npm mostly waits for the network.
  * @type {Part[][]}
  */
-const lanes = [[nodePackages], [debianPackages, guest, diff, image, ansible], [temporal, store]];
+const lanes = [[nodePackages], [debianPackages, guest, diff, image, ansible, desktop], [temporal, store]];
 const names = lanes.flat().map((part) => part.name);
 /** What Mayfly does without, until somebody asks for it. */
-const extras = [ansible.name];
+const extras = [ansible.name, desktop.name];
 
 /** Interrupting it is no failure: shells expect this code. */
 const interruptedCode = 130;

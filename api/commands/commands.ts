@@ -2,10 +2,9 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { CommandRecord } from '../../model/sandbox/command.ts';
-import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
-import { ASKED_FOR, BODY, GUEST, KEYED, problems, SAGA } from '../http/problem-answers.ts';
+import { GUEST, problems, SAGA } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, pageOf } from '../http/schemas.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
@@ -20,6 +19,7 @@ import {
 } from './command-schemas.ts';
 import { answerStdin } from './command-stdin.ts';
 import { commandView } from './command-view.ts';
+import { startAnswers } from './start-answers.ts';
 import { answerStart } from './start-command.ts';
 
 const ALL = '/v1/sandboxes/{id}/commands';
@@ -40,23 +40,10 @@ const startOne = createRoute({
     headers: idempotencyHeaders,
     body: { required: true, content: { 'application/json': { schema: startCommand } } },
   },
-  responses: {
-    201: json('It has ended, however; with the beginning of its output', commandAnswer),
-    202: json(
-      'It is going to run, runs, or waits for approval; Location says where to look',
-      z.union([commandAnswer, approvalAnswer]),
-    ),
-    ...problems(
-      BODY,
-      KEYED,
-      ASKED_FOR,
-      GUEST,
-      'program_not_found',
-      'program_not_executable',
-      'guest_disk_full',
-      'command_not_found',
-    ),
-  },
+  responses: startAnswers({
+    ended: 'It has ended, however; with the beginning of its output',
+    begun: 'It is going to run, runs, or waits for approval; Location says where to look',
+  }),
 });
 
 const listAll = createRoute({

@@ -15,11 +15,11 @@ const PARTS = /^([\t\n\r -~]*)(.*?)([\t\n\r -~]*)$/s;
 /** Keys between two looks whether the server still does what it is told. */
 const KEYS_AT_ONCE = 200;
 
-/** Makes a text what was copied. */
-export type Copy = (text: string) => Promise<void>;
+/** Makes a text what was copied, has it pasted, and returns when a program has fetched it. */
+export type Paste = (text: string, press: () => Promise<void>) => Promise<void>;
 
 /** Does one thing on a screen; when it returns, the X server has done it. What programs make of it takes its time. */
-export async function act(screen: Screen, action: DesktopAction, copy: Copy): Promise<void> {
+export async function act(screen: Screen, action: DesktopAction, paste: Paste): Promise<void> {
   switch (action.action) {
     case 'move':
       screen.point(action.x, action.y, 0);
@@ -37,7 +37,7 @@ export async function act(screen: Screen, action: DesktopAction, copy: Copy): Pr
       press(screen, chordOf(action.keys) ?? []);
       break;
     case 'type':
-      await type(screen, action.text, copy);
+      await type(screen, action.text, paste);
   }
   await screen.settled();
 }
@@ -80,15 +80,17 @@ function press(screen: Screen, keys: readonly number[]): void {
 /**
  * Types a text: ends of lines and tabs are keys, and so is what a keyboard has. What is from the first other character to the
  * last is pasted, since an X server has few keys to spare for characters, and drops what is typed when they are out; at once,
- * since a program that has not fetched one text yet would get the next one in its place.
+ * since each is a wait. What is behind it waits until it was fetched: a terminal would take a key first.
  */
-async function type(screen: Screen, text: string, copy: Copy): Promise<void> {
+async function type(screen: Screen, text: string, paste: Paste): Promise<void> {
   const [, before = '', other = '', after = ''] = PARTS.exec(text.replaceAll('\r\n', '\n')) ?? [];
   await typeKeys(screen, before);
   if (other !== '') {
-    await copy(other);
-    // In a terminal Ctrl and V mean something else.
-    press(screen, [KEY.shift, KEY.insert]);
+    await paste(other, async () => {
+      // In a terminal Ctrl and V mean something else.
+      press(screen, [KEY.shift, KEY.insert]);
+      await screen.settled();
+    });
   }
   await typeKeys(screen, after);
 }

@@ -10,8 +10,8 @@ import { beginAccess } from './desktop-access.ts';
 import { connected, DESKTOP_PORTS, type Place, type Screens } from './open-screen.ts';
 import { ByteReader, ProtocolError } from './rfb/byte-reader.ts';
 
-/** What images/root.desktop's `paste` says when programs can have a text. */
-const COPIED = 'taken\n';
+/** What images/root.desktop's `paste` says when programs can have a text, and then when one has fetched it, or none. */
+const SAID = { taken: 'taken\n', fetched: 'fetched\n' };
 
 /**
  * POST …/desktop/actions: once, however often it is sent with the same Idempotency-Key.
@@ -31,7 +31,7 @@ export async function answerAction(
       const place = await beginAccess(c, deps, sandboxId, { kind: 'desktop.used', detail: toldOf(action) });
       const size = await screens.with(deps, place, async (screen) => {
         isBegun = true;
-        await act(screen, action, (text) => copy(deps, place, text));
+        await act(screen, action, (text, press) => paste(deps, place, text, press));
         return { width: screen.width, height: screen.height };
       });
       return { response: c.json(size, 200), isKept: true };
@@ -43,12 +43,19 @@ export async function answerAction(
 }
 
 /** By a program of the guest, which hands it to others at once: some wait no longer than a second for what they paste. */
-function copy(deps: RequestDeps, place: Place, text: string): Promise<void> {
+function paste(deps: RequestDeps, place: Place, text: string, press: () => Promise<void>): Promise<void> {
   return connected(deps, place, DESKTOP_PORTS.paste, async ({ write, end, incoming }) => {
     write(Buffer.from(text));
     end();
-    const said = await new ByteReader(incoming).rest(COPIED.length);
-    if (said !== COPIED) throw new ProtocolError('it did not take a text to paste');
+    const reader = new ByteReader(incoming);
+    const isSaid = async (word: string) => (await reader.bytes(word.length)).toString('latin1') === word;
+    if (!(await isSaid(SAID.taken))) throw new ProtocolError('it did not take a text to paste');
+    await press();
+    if (!(await isSaid(SAID.fetched))) {
+      throw new ProtocolError(
+        'no program took what was pasted: the window that is typed into takes no text, or is busy',
+      );
+    }
   });
 }
 

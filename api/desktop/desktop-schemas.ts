@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { LIMITS } from '../../model/limits.ts';
 import { startCommand } from '../commands/command-schemas.ts';
-import { keywords, whole } from '../http/schemas.ts';
+import { instant, keywords, whole } from '../http/schemas.ts';
+import { issueToken } from '../ports/port-schemas.ts';
 import { chordOf } from './keysyms.ts';
 
 const { coordinate, textLength, wheelSteps } = LIMITS.desktop;
@@ -72,13 +73,16 @@ export const openOnDesktop = z
   .refine(({ url, argv }) => (url === undefined) !== (argv === undefined), 'must have either url or argv')
   .openapi('OpenOnDesktop', keywords({ oneOf: [{ required: ['url'] }, { required: ['argv'] }] }));
 
-export const openStream = z.strictObject({ mode: z.enum(['view', 'control']) }).openapi('OpenDesktopStream');
+export const openStream = z
+  .strictObject({ mode: z.enum(['view', 'control']), ttlSeconds: issueToken.shape.ttlSeconds })
+  .openapi('OpenDesktopStream');
 
 export const streamAnswer = z
   .object({
     mode: z.enum(['view', 'control']),
-    password: z.string(),
+    password: z.string().openapi({ description: 'What noVNC asks for; VNC programs too' }),
     port: z.int(),
-    path: z.string(),
+    url: z.string().openapi({ description: 'Of noVNC, with a token: what a browser is given' }),
+    expiresAt: instant,
   })
   .openapi('DesktopStream');

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { approvalAnswer } from '../approvals/approval-schemas.ts';
-import { commandAnswer } from '../commands/command-schemas.ts';
+import type { PortAddress } from '../../model/ports/port-address.ts';
+import { startAnswers } from '../commands/start-answers.ts';
 import { answerStart } from '../commands/start-command.ts';
 import { requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
-import { ASKED_FOR, BODY, GUEST, KEYED, problems } from '../http/problem-answers.ts';
+import { BODY, GUEST, KEYED, problems } from '../http/problem-answers.ts';
 import { idempotencyHeaders, json, noQuery, preferHeaders } from '../http/schemas.ts';
 import { SaidConnections } from '../ports/said-connections.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
@@ -90,23 +90,10 @@ const openOne = createRoute({
     headers: idempotencyHeaders,
     body: { required: true, content: { 'application/json': { schema: openOnDesktop } } },
   },
-  responses: {
-    201: json('It was started', commandAnswer),
-    202: json(
-      'It is going to be, or waits for approval; Location says where to look',
-      z.union([commandAnswer, approvalAnswer]),
-    ),
-    ...problems(
-      BODY,
-      KEYED,
-      ASKED_FOR,
-      GUEST,
-      'program_not_found',
-      'program_not_executable',
-      'guest_disk_full',
-      'command_not_found',
-    ),
-  },
+  responses: startAnswers({
+    ended: 'It was started',
+    begun: 'It is going to be, or waits for approval; Location says where to look',
+  }),
 });
 
 const streamOne = createRoute({
@@ -116,7 +103,8 @@ const streamOne = createRoute({
   operationId: 'openDesktopStream',
   summary: 'Let somebody see the screen live, or use it too',
   description:
-    'A password of its own, which takes the place of the one of before of that mode; noVNC at `port` asks for it.',
+    'A password of its own, which takes the place of the one of before of that mode, and a URL of noVNC, which asks for it. ' +
+    'For that its port is opened as by `openPort`, and a token of it issued: who has both sees the screen until it expires.',
   middleware: [requires('sandboxes:write')],
   request: {
     params: sandboxParams,
@@ -125,12 +113,22 @@ const streamOne = createRoute({
     body: { required: true, content: { 'application/json': { schema: openStream } } },
   },
   responses: {
-    201: json('Where it is, and what it asks for', streamAnswer),
-    ...problems(BODY, ...DESKTOP, 'policy_denied', 'file_forbidden', 'file_conflict', 'guest_disk_full'),
+    201: json('Where it is, and what it asks for, this once', streamAnswer),
+    ...problems(
+      BODY,
+      ...DESKTOP,
+      'policy_denied',
+      'file_forbidden',
+      'file_conflict',
+      'guest_disk_full',
+      'port_open',
+      'ports_full',
+    ),
   },
 });
 
-export function desktopRoutes(app: App): void {
+/** @param addresses where open ports are found */
+export function desktopRoutes(app: App, addresses: PortAddress): void {
   const screens = new Screens();
   const said = new SaidConnections();
   app.openapi(look, async (c) => {
@@ -158,7 +156,7 @@ export function desktopRoutes(app: App): void {
     return serialised(await answerStart(c, c.get('deps'), c.req.valid('param').id, request, c.req.valid('header')));
   });
   app.openapi(streamOne, async (c) => {
-    const { mode } = c.req.valid('json');
-    return serialised(await answerStream(c, c.get('deps'), c.req.valid('param').id, mode));
+    const { id: sandboxId } = c.req.valid('param');
+    return serialised(await answerStream(c, c.get('deps'), { sandboxId, ...c.req.valid('json') }, addresses));
   });
 }

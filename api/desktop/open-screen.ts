@@ -1,9 +1,10 @@
+import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { END, NOTHING, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
 import type { RequestDeps } from '../http/context.ts';
 import { refusalOf } from '../http/guests.ts';
+import { openTunnel } from '../ports/tunnel.ts';
 import { ProtocolError } from './rfb/byte-reader.ts';
 import { PASSWORD_FILE_BYTES, type Passwords, passwordsOf } from './rfb/password.ts';
 import { Screen, type Wire } from './rfb/screen.ts';
@@ -63,9 +64,11 @@ export async function passwords(deps: RequestDeps, { sandboxId, hostId, signal }
     throw refusal.code === 'file_not_found' ? noDesktop(sandboxId) : refusal;
   }
   const parts: Uint8Array[] = [];
+  let length = 0;
   for await (const part of response.body ?? []) {
     parts.push(part);
-    if (Buffer.concat(parts).length > PASSWORD_FILE_BYTES) break;
+    length += part.length;
+    if (length > PASSWORD_FILE_BYTES) break;
   }
   const file = Buffer.concat(parts);
   if (file.length === PASSWORD_FILE_BYTES) return passwordsOf(file);
@@ -80,26 +83,40 @@ function noDesktop(sandboxId: string): MayflyError {
   return new MayflyError('no_desktop', `${sandboxId} was made of a source without one.`);
 }
 
-/** @throws MayflyError no_desktop, desktop_unavailable */
+/**
+ * Does something with a connection to a port of a desktop, which ends with that.
+ * @throws MayflyError no_desktop, desktop_unavailable
+ */
 export async function connected<T>(
   deps: RequestDeps,
   place: Place,
   port: number,
   use: (wire: Wire) => Promise<T>,
 ): Promise<T> {
+  // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect both as garbage, and then they never fire.
   const over = new AbortController();
-  const late = AbortSignal.timeout(place.seconds * 1_000 + ANSWERED_MS);
-  const signal = AbortSignal.any([place.signal, over.signal, late]);
+  let isLate = false;
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      over.abort();
+    },
+    place.seconds * 1_000 + ANSWERED_MS,
+  );
+  const left = () => over.abort(place.signal.reason);
+  place.signal.addEventListener('abort', left, { once: true });
+  if (place.signal.aborted) left();
   try {
-    const { response, ...wire } = await listening(deps, { ...place, signal }, port);
-    return await use({ ...wire, incoming: contentOf(response) });
+    return await use(wireOf(await listening(deps, { ...place, signal: over.signal }, port)));
   } catch (error) {
     if (error instanceof MayflyError) throw error;
     place.signal.throwIfAborted();
+    if (isLate) throw unavailable(place.sandboxId, `it has not answered within ${ANSWERED_MS / 1_000} s`, error);
     if (error instanceof ProtocolError) throw unavailable(place.sandboxId, error.message, error);
-    if (late.aborted) throw unavailable(place.sandboxId, `it has not answered within ${ANSWERED_MS / 1_000} s`, error);
     throw error;
   } finally {
+    clearTimeout(timer);
+    place.signal.removeEventListener('abort', left);
     over.abort();
   }
 }
@@ -108,22 +125,13 @@ function unavailable(sandboxId: string, why: string, cause: unknown): MayflyErro
   return new MayflyError('desktop_unavailable', `The desktop of ${sandboxId}: ${why}.`, { cause });
 }
 
-interface Connection {
-  write: (bytes: Uint8Array) => void;
-  end: () => void;
-  response: Response;
-}
-
 /** A desktop that starts is waited for; where there is none, that is said at once. */
-async function listening(deps: RequestDeps, place: Place, port: number): Promise<Connection> {
+async function listening(deps: RequestDeps, place: Place, port: number): Promise<Duplex> {
   const deadline = performance.now() + place.seconds * 1_000;
   for (let isKnown = false; ; ) {
-    const { body, ...wire } = outgoing();
-    const path = `/ports/${place.sandboxId}/${port}`;
-    const response = await deps.guests.request(place.hostId, path, { method: 'POST', body, signal: place.signal });
-    if (response.ok) return { ...wire, response };
-    const refusal = await refusalOf(response);
-    if (refusal.code !== 'port_closed') throw refusal;
+    const refusal = await openTunnel(deps.guests, { ...place, port }).catch((error: unknown) => error);
+    if (refusal instanceof Duplex) return refusal;
+    if (!(refusal instanceof MayflyError) || refusal.code !== 'port_closed') throw refusal;
     if (!isKnown) await refuseWithout(deps, place);
     isKnown = true;
     if (performance.now() > deadline) throw unavailable(place.sandboxId, 'it has not started yet', refusal);
@@ -139,29 +147,18 @@ async function refuseWithout(deps: RequestDeps, { sandboxId, hostId, signal }: P
   throw refusal.code === 'file_not_found' ? noDesktop(sandboxId) : refusal;
 }
 
-function outgoing() {
-  let send: ReadableStreamDefaultController<Uint8Array> | undefined;
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      send = controller;
-      controller.enqueue(NOTHING); // the head of a request leaves with the first of its body
-    },
-  });
-  const write = (bytes: Uint8Array) => {
-    send?.enqueue(pieceHeader(bytes.length));
-    send?.enqueue(bytes);
+function wireOf(tunnel: Duplex): Wire {
+  return {
+    write: (bytes) => void tunnel.write(bytes),
+    end: () => void tunnel.end(),
+    incoming: bytesOf(tunnel),
   };
-  return { body, write, end: () => send?.enqueue(END) };
 }
 
-async function* contentOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
-  const pieces = new PieceReader();
-  for await (const chunk of body ?? []) {
-    try {
-      yield* pieces.read(chunk);
-    } catch (cause) {
-      throw new ProtocolError(cause instanceof Error ? cause.message : String(cause), { cause });
-    }
-    if (pieces.isEnded) return;
+async function* bytesOf(tunnel: Duplex): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* tunnel;
+  } catch (cause) {
+    throw new ProtocolError(cause instanceof Error ? cause.message : String(cause), { cause });
   }
 }

@@ -10,6 +10,7 @@ import type { Store } from '../../store/connect.ts';
 import { storeOf } from '../../store/project-store.ts';
 import type { Guests } from '../http/guests.ts';
 import { SaidConnections } from '../ports/said-connections.ts';
+import { openTunnel } from '../ports/tunnel.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { type RunningSandbox, usable } from '../resources/running-sandbox.ts';
 import { beginResume, resumed } from '../sandboxes/awake-sandbox.ts';
@@ -17,7 +18,6 @@ import { type Asked, askedOf } from './asked.ts';
 import { type KnownPort, KnownPorts } from './known-ports.ts';
 import { nothingHere } from './refusal.ts';
 import { Traffic } from './traffic.ts';
-import { openTunnel } from './tunnel.ts';
 import { type Visitor, visitorOf } from './visitor.ts';
 
 export interface IngressDeps {

@@ -1,14 +1,13 @@
 import { createRoute } from '@hono/zod-openapi';
-import { MayflyError } from '../../model/errors.ts';
 import type { PortAddress } from '../../model/ports/port-address.ts';
 import { requires } from '../http/auth.ts';
 import type { App } from '../http/context.ts';
 import { BODY, problems, SAGA } from '../http/problem-answers.ts';
 import { json, noQuery } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
-import { ensureOpen, recordPort, requirePort } from './opened-port.ts';
+import { ensureOpen, issueTokenOf, recordPort, requirePort } from './opened-port.ts';
 import { issueToken, openPort, portAnswer, portList, portParams, portView, tokenAnswer } from './port-schemas.ts';
-import { issuePortToken, newPortSecret, TOKEN_NAME } from './port-token.ts';
+import { newPortSecret, TOKEN_NAME } from './port-token.ts';
 
 const path = '/v1/sandboxes/{id}/ports';
 const tags = ['ports'];
@@ -111,14 +110,9 @@ export function openPortRoutes(app: App, addresses: PortAddress): void {
   });
   app.openapi(issueOne, async (c) => {
     const opened = await requirePort(c, c.req.valid('param'));
-    const { sandboxId, port, visibility } = opened;
-    if (visibility !== 'token')
-      throw new MayflyError('port_without_tokens', `Port ${port} of ${sandboxId} is for keys of its project.`);
-    const { token, claims } = issuePortToken(opened, c.get('apiKey').id, c.req.valid('json').ttlSeconds);
-    const expiresAt = new Date(claims.expires * 1_000).toISOString();
-    await recordPort(c, 'port.token-issued', sandboxId, { port, tokenId: claims.id, expiresAt });
-    const url = `${addresses.originOf(opened)}/?${TOKEN_NAME}=${token}`;
-    return c.json({ id: claims.id, token, expiresAt, url }, 201, { 'Cache-Control': 'no-store' });
+    const issued = await issueTokenOf(c, opened, c.req.valid('json').ttlSeconds);
+    const url = `${addresses.originOf(opened)}/?${TOKEN_NAME}=${issued.token}`;
+    return c.json({ ...issued, url }, 201, { 'Cache-Control': 'no-store' });
   });
   app.openapi(voidAll, async (c) => {
     const { sandboxId, port } = await requirePort(c, c.req.valid('param'));

@@ -9,7 +9,7 @@ import type { Env } from '../http/context.ts';
 import { recordAccess } from '../resources/record-access.ts';
 import { requireSandbox } from '../resources/require-sandbox.ts';
 import { SSH_PORT } from './port-schemas.ts';
-import { newPortSecret } from './port-token.ts';
+import { issuePortToken, newPortSecret } from './port-token.ts';
 
 /**
  * Opens a port, or finds it open with the same settings.
@@ -71,6 +71,21 @@ export async function requirePort(c: Context<Env>, { id, port }: { id: string; p
   const found = await c.get('deps').store.exposedPorts.get({ sandboxId: id, port });
   if (found) return found;
   throw new MayflyError('port_not_open', `Port ${port} of ${id} is not open for HTTP.`);
+}
+
+/** A new token of a port, of which the audit knows. @throws MayflyError port_without_tokens */
+export async function issueTokenOf(
+  c: Context<Env>,
+  opened: ExposedPort,
+  ttlSeconds: number,
+): Promise<{ id: string; token: string; expiresAt: string }> {
+  const { sandboxId, port, visibility } = opened;
+  if (visibility !== 'token')
+    throw new MayflyError('port_without_tokens', `Port ${port} of ${sandboxId} is for keys of its project.`);
+  const { token, claims } = issuePortToken(opened, c.get('apiKey').id, ttlSeconds);
+  const expiresAt = new Date(claims.expires * 1_000).toISOString();
+  await recordPort(c, 'port.token-issued', sandboxId, { port, tokenId: claims.id, expiresAt });
+  return { id: claims.id, token, expiresAt };
 }
 
 /** Before it is done. */

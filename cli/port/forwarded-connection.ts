@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Ports } from '../../client/sandbox/ports.ts';
-import { END, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
+import { END, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
 
 /**
  * Carries one connection to a port of a sandbox until both sides have ended, each when it wants to. When it is cut off,
@@ -33,8 +33,7 @@ export async function carry(
 async function* pieces(socket: Socket): AsyncGenerator<Uint8Array, void, undefined> {
   // Reading to its end must not end the writing.
   for await (const chunk of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    yield pieceHeader(chunk.length);
-    yield chunk;
+    yield pieceOf(chunk);
   }
   yield END;
 }

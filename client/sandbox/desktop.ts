@@ -43,9 +43,12 @@ export interface DesktopStream {
   mode: 'view' | 'control';
   /** What noVNC asks for; that of before, of this mode, opens nothing more. */
   password: string;
-  /** Of the sandbox's loopback, where noVNC is. */
+  /** Of the sandbox's loopback, where noVNC is; open for HTTP now. */
   port: number;
-  path: string;
+  /** Of noVNC, with a token of the port: for a browser. */
+  url: string;
+  /** When the token ends, and what was let in by it. ISO 8601. */
+  expiresAt: string;
 }
 
 /** Screens of sandboxes that have one. Throws as {@link MayflyClient} does. */
@@ -88,9 +91,16 @@ export class Desktop {
     );
   }
 
-  /** A password with which the screen can be seen, or used, in a browser. */
-  stream(sandboxId: string, mode: DesktopStream['mode'], options: CallOptions = {}): Promise<DesktopStream> {
-    return this.#transport.json({ method: 'POST', path: `${desktopPath(sandboxId)}/streams`, body: { mode } }, options);
+  /**
+   * A URL and a password with which the screen can be seen, or used, in a browser.
+   * @param wish.ttlSeconds for how long. `@default` 3600
+   */
+  stream(
+    sandboxId: string,
+    wish: Pick<DesktopStream, 'mode'> & { ttlSeconds?: number },
+    options: CallOptions = {},
+  ): Promise<DesktopStream> {
+    return this.#transport.json({ method: 'POST', path: `${desktopPath(sandboxId)}/streams`, body: wish }, options);
   }
 }
 

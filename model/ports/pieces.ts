@@ -13,11 +13,12 @@ export const END: Uint8Array = new Uint8Array(HEADER_BYTES);
 /** Means nothing. */
 export const NOTHING: Uint8Array = new Uint8Array(HEADER_BYTES).fill(0xff);
 
-/** What goes before the bytes of a piece, of which there is at least one. */
-export function pieceHeader(length: number): Uint8Array {
-  const header = new Uint8Array(HEADER_BYTES);
-  new DataView(header.buffer).setUint32(0, length);
-  return header;
+/** A piece with its length: one write, which costs more than the copy. @param bytes at least one, at most {@link MAX_PIECE_BYTES} */
+export function pieceOf(bytes: Uint8Array): Uint8Array {
+  const piece = new Uint8Array(HEADER_BYTES + bytes.length);
+  new DataView(piece.buffer).setUint32(0, bytes.length);
+  piece.set(bytes, HEADER_BYTES);
+  return piece;
 }
 
 /** Finds the content of pieces in the chunks of a stream, however it was cut. */

@@ -7,19 +7,30 @@ import { rootBlocker, spaceBlocker } from './part.mjs';
 import { SetupProblem } from './problem.mjs';
 import { run } from './run.mjs';
 
-/** @type {import('./part.mjs').Part} */
-export const image = {
-  name: 'image',
-  look() {
-    if (process.env['MAYFLY_HOST'] === 'simulated') return { ready: true, detail: 'not needed by the simulated host' };
-    const golden = goldenImage();
-    return golden === null
-      ? { ready: false, detail: 'golden-debian12 is not built' }
-      : { ready: true, detail: `${golden.name} ${golden.digest.slice(0, 19)}, kernel ${golden.kernelVersion}` };
-  },
-  blockers: () => [...rootBlocker('The golden image', 'built'), ...spaceBlocker()],
-  make: (job) => buildImage('golden-debian12', job),
-};
+export const image = imagePart('image', 'golden-debian12');
+/** For tests alone: others have it of `mayfly image pull desktop`, which makes it a source of their host, too. */
+export const desktop = imagePart('desktop', 'desktop-debian12');
+
+/**
+ * @param {string} name
+ * @param {import('../../worker/config/artifacts.mjs').ImageName} imageName
+ * @returns {import('./part.mjs').Part}
+ */
+function imagePart(name, imageName) {
+  return {
+    name,
+    look() {
+      if (process.env['MAYFLY_HOST'] === 'simulated')
+        return { ready: true, detail: 'not needed by the simulated host' };
+      const golden = goldenImage(imageName);
+      return golden === null
+        ? { ready: false, detail: `${imageName} is not built` }
+        : { ready: true, detail: `${golden.name} ${golden.digest.slice(0, 19)}, kernel ${golden.kernelVersion}` };
+    },
+    blockers: () => [...rootBlocker(imageName, 'built'), ...spaceBlocker()],
+    make: (job) => buildImage(imageName, job),
+  };
+}
 
 /**
  * Builds an image, unless it is there; whoever builds it meanwhile is waited for.

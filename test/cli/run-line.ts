@@ -11,7 +11,7 @@ export interface LineOptions {
 }
 
 /** Runs a command line in this process, against a stand-in for the API. */
-export async function runLine(server: StandIn, args: string[], options: LineOptions = {}) {
+export async function runLine(server: Pick<StandIn, 'url'>, args: string[], options: LineOptions = {}) {
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
   const { isTTY = false, controller } = options;
   const { signal } = controller ?? new AbortController();

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { passwordsOf } from '../../api/desktop/rfb/password.ts';
+import { readPortToken } from '../../api/ports/port-token.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type Door, openDoor } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { SIZE, StandInScreen } from './stand-in-screen.ts';
 
-// Promise: docs/desktop.md, as far as a VNC server of ours can hold it. A real one: by hand. Costs 4 s.
+// Promise: docs/desktop.md, as far as a VNC server of ours can hold it. A real one: worker/desktop.e2e. Costs 4 s.
 
 let screen: StandInScreen;
 let door: Door;
@@ -117,11 +118,15 @@ describe('an action', () => {
     expect(screen.told.slice(-3)).toEqual(['point 18,9 1', 'point 20,10 1', 'point 20,10 0']);
   });
 
-  it('says that a guest did not take what is to be pasted', async () => {
-    screen.taken = 'no\n';
-    const answer = await act({ action: 'type', text: 'ř' });
-    expect([answer.status, await codeOf(answer)]).toEqual([502, 'desktop_unavailable']);
-  });
+  it.each(['', 'no\n', 'nothing\n', 'taken\n', 'taken\nignored\n'])(
+    'says that a guest did not take what is to be pasted: %j, and types nothing behind it',
+    async (said) => {
+      screen.taken = said;
+      const answer = await act({ action: 'type', text: 'řa' });
+      expect([answer.status, await codeOf(answer)]).toEqual([502, 'desktop_unavailable']);
+      expect(screen.told).not.toContain('key 61 down');
+    },
+  );
 
   it('is done once with one key, and what is not certain is said', async () => {
     const key = { 'Idempotency-Key': 'one' };
@@ -245,6 +250,27 @@ it('a stream has a password of its own, of its mode, and that of before opens no
   expect((await stream('view')).password).not.toBe(view);
   expect(control).toMatch(/^[a-zA-Z2-9]{8}$/);
   expect((await door.call('POST', path('/streams'), { mode: 'both' })).status).toBe(422);
+});
+
+it('a stream has a URL with a token of its port, which is open for who has one', async () => {
+  const { store } = door;
+  await store.exposedPorts.closeAll(id);
+  const answer = await door.call('POST', path('/streams'), { mode: 'view', ttlSeconds: 60 });
+  const { url, port, expiresAt } = (await answer.json()) as { url: string; port: number; expiresAt: string };
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  const { hostname, pathname, searchParams } = new URL(url);
+  expect([hostname, pathname, searchParams.get('view_only')]).toEqual([`6080-${id}.localhost`, '/vnc.html', '1']);
+  const opened = await store.exposedPorts.get({ sandboxId: id, port });
+  expect(opened).toMatchObject({ visibility: 'token', cors: false, wake: false });
+  const claims = opened && readPortToken(opened, searchParams.get('mayfly-token') ?? '');
+  expect(new Date((claims?.expires ?? 0) * 1_000).toISOString()).toBe(expiresAt);
+  // Whoever has closed it, or opened it in another way, has had a reason.
+  await store.exposedPorts.closeAll(id);
+  await door.call('POST', `/v1/sandboxes/${id}/ports`, { port, visibility: 'project' });
+  const before = Buffer.from(screen.file ?? []);
+  expect(await codeOf(await door.call('POST', path('/streams'), { mode: 'view' }))).toBe('port_open');
+  expect(screen.file).toEqual(before);
+  await store.exposedPorts.closeAll(id);
 });
 
 it('what is opened is a command of the sandbox, that a policy can see', async () => {

@@ -2,7 +2,7 @@ import { ByteReader } from '../../api/desktop/rfb/byte-reader.ts';
 import { passwordFile } from '../../api/desktop/rfb/password.ts';
 import type { Guests } from '../../api/http/guests.ts';
 import { ERRORS } from '../../model/errors.ts';
-import { END, PieceReader, pieceHeader } from '../../model/ports/pieces.ts';
+import { END, PieceReader, pieceOf } from '../../model/ports/pieces.ts';
 
 export const SIZE = { width: 40, height: 30 };
 
@@ -17,7 +17,7 @@ export class StandInScreen implements Guests {
   /** How many connections are refused before one is let in: it starts. */
   closed = 0;
   /** What it says when it is given a text to paste. */
-  taken = 'taken\n';
+  taken = 'taken\nfetched\n';
   /** Holds each connection until it is called. */
   held: Promise<void> = Promise.resolve();
   connections = 0;
@@ -53,22 +53,22 @@ export class StandInScreen implements Guests {
 
   async *#screen(incoming: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
     const reader = new ByteReader(incoming);
-    yield* piece(Buffer.from('RFB 003.008\n'));
+    yield pieceOf(Buffer.from('RFB 003.008\n'));
     await reader.skip(12);
-    yield* piece(Buffer.of(1, 1));
+    yield pieceOf(Buffer.of(1, 1));
     await reader.skip(1);
-    yield* piece(Buffer.alloc(4));
+    yield pieceOf(Buffer.alloc(4));
     await reader.skip(1);
     const head = Buffer.alloc(24);
     head.writeUInt16BE(SIZE.width, 0);
     head.writeUInt16BE(SIZE.height, 2);
-    yield* piece(head);
+    yield pieceOf(head);
     await this.held;
     for (;;) {
       const type = await reader.u8();
       if (type === 0) await reader.skip(19);
       if (type === 2) await reader.skip((await reader.bytes(3)).readUInt16BE(1) * 4);
-      if (type === 3) yield* piece(update(await reader.bytes(9)));
+      if (type === 3) yield pieceOf(update(await reader.bytes(9)));
       if (type === 4) this.#key(await reader.bytes(7));
       if (type === 5) this.#point(await reader.bytes(5));
     }
@@ -92,13 +92,8 @@ function update(asked: Buffer): Buffer {
   return Buffer.concat([head, Buffer.alloc(width * height * 4, 0x7f)]);
 }
 
-function* piece(bytes: Uint8Array): Generator<Uint8Array> {
-  yield pieceHeader(bytes.length);
-  yield bytes;
-}
-
 async function* saying(text: string): AsyncGenerator<Uint8Array> {
-  yield* piece(Buffer.from(text));
+  yield pieceOf(Buffer.from(text));
   yield END;
 }
 

@@ -1,53 +1,16 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { FULL } from '../support/sweep.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IngressDoor } from './ingress-door.ts';
-
-const MIB = 1_048_576;
+import { type Seen, usePrograms } from './programs.ts';
 
 let door: IngressDoor;
-const servers: Server[] = [];
-
 beforeAll(async () => {
   door = await IngressDoor.open();
 });
 afterAll(() => door?.close());
-afterEach(async () => {
-  await door.ports.door.store.exposedPorts.closeAll(door.ports.id);
-  for (const server of servers.splice(0)) server.close().closeAllConnections();
-});
-
-type Serve = (...given: Parameters<RequestListener>) => unknown;
-
-async function program(serve: Serve, address = '127.0.0.1'): Promise<number> {
-  const server = createServer({ maxHeaderSize: 65_536 }, (incoming, answer) => void serve(incoming, answer));
-  servers.push(server);
-  server.listen(0, address);
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-/** A program that tells what it was asked. */
-async function mirror(): Promise<number> {
-  return program(async (incoming, answer) => {
-    const { method, url, headers } = incoming;
-    answer.end(JSON.stringify({ method, url, headers, body: await text(incoming) }));
-  });
-}
-
-interface Seen {
-  method: string;
-  url: string;
-  headers: IncomingMessage['headers'];
-  body: string;
-}
+const programs = usePrograms(() => door);
 
 test('a request with a token comes to the program, which takes it for one of its own machine', async () => {
-  const port = await mirror();
+  const port = await programs.mirror();
   const token = await door.expose(port);
   const host = door.hostOf(port);
   const headers = {
@@ -71,7 +34,7 @@ test('a request with a token comes to the program, which takes it for one of its
 });
 
 test('a token in the address is used once: the browser is sent on to the clean URL, with a cookie for that name alone', async () => {
-  const port = await mirror();
+  const port = await programs.mirror();
   const token = await door.expose(port, {}, 60);
   const host = door.hostOf(port);
   const sent = await door.get(host, `//evil.example/a?x=1&mayfly-token=${token}&y=%20`);
@@ -93,8 +56,8 @@ test('a token in the address is used once: the browser is sent on to the clean U
 
 // Case 9.
 test('what cannot be had is one same 404: unknown, wrong, expired, void, of another port, of a revoked key, of nobody', async () => {
-  const port = await mirror();
-  const other = await mirror();
+  const port = await programs.mirror();
+  const other = await programs.mirror();
   const token = await door.expose(port);
   const late = await door.expose(port, {}, 1);
   const ofOther = await door.expose(other);
@@ -125,7 +88,7 @@ test('what cannot be had is one same 404: unknown, wrong, expired, void, of anot
 });
 
 test('an API key of the project opens what is for the project, another project and a key that only reads do not', async () => {
-  const port = await mirror();
+  const port = await programs.mirror();
   await door.expose(port, { visibility: 'project' });
   const { key } = door.ports.door;
   await door.ports.door.store.projects.create('other');
@@ -139,7 +102,7 @@ test('an API key of the project opens what is for the project, another project a
 });
 
 test('X-Forwarded-* are set, whoever says them and however they are written; a foreign Origin stays', async () => {
-  const port = await mirror();
+  const port = await programs.mirror();
   const token = await door.expose(port);
   const host = door.hostOf(port);
   const headers = {
@@ -168,7 +131,7 @@ test('X-Forwarded-* are set, whoever says them and however they are written; a f
 });
 
 test('with `preserve` the program is told our name, and nothing is translated', async () => {
-  const port = await program((incoming, answer) => {
+  const port = await programs.serve((incoming, answer) => {
     answer.setHeader('location', `http://localhost:${port}/there`);
     answer.end(JSON.stringify(incoming.headers));
   });
@@ -182,7 +145,7 @@ test('with `preserve` the program is told our name, and nothing is translated', 
 // Case 7.
 test('redirects are passed on and never followed; those of the pair of origins are translated, others are not', async () => {
   const asked: string[] = [];
-  const port = await program(({ url = '' }, answer) => {
+  const port = await programs.serve(({ url = '' }, answer) => {
     asked.push(url);
     answer.writeHead(302, { location: decodeURIComponent(url.slice(1)) }).end();
   });
@@ -209,7 +172,7 @@ test('redirects are passed on and never followed; those of the pair of origins a
 });
 
 test('what a program sets is for its own name: cookies lose Domain, ours is not its to set, nor what speaks for us or to a proxy', async () => {
-  const port = await program((_incoming, answer) => {
+  const port = await programs.serve((_incoming, answer) => {
     answer.setHeader('set-cookie', [
       'a=1; Domain=localhost; Path=/',
       'b=2; HttpOnly; domain = .example.com',
@@ -231,7 +194,7 @@ test('what a program sets is for its own name: cookies lose Domain, ours is not 
 });
 
 test('at a path of the common name there are no cookies, and a page has no origin', async () => {
-  const port = await program((incoming, answer) => {
+  const port = await programs.serve((incoming, answer) => {
     answer.setHeader('set-cookie', 'a=1');
     answer.setHeader('content-security-policy', "default-src 'self'");
     if (incoming.url === '/go') answer.writeHead(302, { location: '/there' });
@@ -256,159 +219,4 @@ test('at a path of the common name there are no cookies, and a page has no origi
   expect((await door.get(name, base, { headers })).status).toBe(200);
   // A cookie of ours opens nothing there.
   expect((await door.get(name, `${base}/`, { headers: { cookie: `__Host-mayfly-token=${token}` } })).status).toBe(404);
-});
-
-test('CORS is the program’s own, or ours alone', async () => {
-  const port = await program((_incoming, answer) => {
-    answer.setHeader('access-control-allow-origin', 'https://app.example');
-    answer.setHeader('access-control-allow-credentials', 'true');
-    answer.end('ok');
-  });
-  const token = await door.expose(port);
-  const asked = {
-    origin: 'https://app.example',
-    'access-control-request-method': 'PUT',
-    'access-control-request-headers': 'x-mayfly-token',
-  };
-  const host = door.hostOf(port);
-  const own = await door.get(host, '/', { headers: { ...asked, 'x-mayfly-token': token } });
-  expect(own.headers).toMatchObject({
-    'access-control-allow-origin': 'https://app.example',
-    'access-control-allow-credentials': 'true',
-  });
-  expect((await door.get(host, '/', { method: 'OPTIONS', headers: asked })).status).toBe(404);
-
-  const open = await program(
-    (_incoming, answer) => void answer.setHeader('access-control-allow-origin', 'x').end('ok'),
-  );
-  const opened = await door.expose(open, { cors: true });
-  const preflight = await door.get(door.hostOf(open), '/', { method: 'OPTIONS', headers: asked });
-  expect(preflight.status).toBe(204);
-  expect(preflight.headers).toMatchObject({
-    'access-control-allow-origin': '*',
-    'access-control-allow-headers': 'x-mayfly-token',
-    'access-control-allow-methods': 'PUT',
-  });
-  const answer = await door.get(door.hostOf(open), '/', { headers: { ...asked, 'x-mayfly-token': opened } });
-  expect(answer.headers['access-control-allow-origin']).toBe('*');
-  expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
-});
-
-// Case 3.
-test('a line of an event stream is there within 50 ms, and is not compressed', async () => {
-  let say = (_line: string) => {};
-  const port = await program((_incoming, answer) => {
-    answer.writeHead(200, { 'content-type': 'text/event-stream' });
-    answer.flushHeaders();
-    say = (line) => void answer.write(line);
-  });
-  const token = await door.expose(port);
-  const headers = { 'x-mayfly-token': token, 'accept-encoding': 'gzip, br' };
-  const answer = await door.ask(door.hostOf(port), '/', { headers });
-  expect(answer.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
-  expect(answer.headers).not.toHaveProperty('content-encoding');
-  const took: number[] = [];
-  for (let n = 0; n < 9; n++) {
-    const began = performance.now();
-    say(`data: ${n}\n\n`);
-    const [chunk] = await once(answer, 'data');
-    took.push(performance.now() - began);
-    expect(String(chunk)).toBe(`data: ${n}\n\n`);
-  }
-  answer.destroy();
-  expect(took.sort((a, b) => a - b)[4]).toBeLessThan(50);
-});
-
-// Case 2; the whole GiB in the full tier.
-test('who reads slowly stops the program, and memory is flat', async () => {
-  const bytes = (FULL ? 1_024 : 96) * MIB;
-  let written = 0;
-  const port = await program((_incoming, answer) => {
-    answer.writeHead(200, { 'content-length': bytes });
-    const chunk = Buffer.alloc(MIB, 'x');
-    const content = function* () {
-      for (; written < bytes; written += chunk.length) yield chunk;
-    };
-    Readable.from(content()).pipe(answer);
-  });
-  const token = await door.expose(port);
-  const before = process.memoryUsage.rss();
-  const answer = await door.ask(door.hostOf(port), '/', { headers: { 'x-mayfly-token': token } });
-  answer.pause();
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
-  expect(written).toBeLessThan(64 * MIB);
-  let read = 0;
-  let most = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    read += chunk.length;
-    if (read % MIB < chunk.length) most = Math.max(most, process.memoryUsage.rss());
-  }
-  expect(read).toBe(bytes);
-  expect(most - before).toBeLessThan(160 * MIB);
-});
-
-test('an upload comes whole, and who answers before its end is heard', async () => {
-  const port = await program(async (incoming, answer) => {
-    if (incoming.url === '/early') return void answer.writeHead(413).end('too much');
-    let got = 0;
-    for await (const chunk of incoming as AsyncIterable<Buffer>) got += chunk.length;
-    answer.end(String(got));
-  });
-  const token = await door.expose(port);
-  const host = door.hostOf(port);
-  const body = Buffer.alloc(8 * MIB);
-  const headers = { 'x-mayfly-token': token };
-  expect((await door.get(host, '/', { method: 'PUT', headers }, body)).text).toBe(String(body.length));
-  const chunked = { ...headers, 'transfer-encoding': 'chunked' };
-  expect((await door.get(host, '/', { method: 'PUT', headers: chunked }, body)).text).toBe(String(body.length));
-  expect(await door.get(host, '/early', { method: 'PUT', headers }, body)).toMatchObject({
-    status: 413,
-    text: 'too much',
-  });
-});
-
-test('a closed port is 502, one that speaks no HTTP too, and who listens on ::1 or on all addresses is reached', async () => {
-  const headers = async (port: number) => ({ headers: { 'x-mayfly-token': await door.expose(port) } });
-  const closed = await door.get(door.hostOf(9), '/', await headers(9));
-  expect(closed).toMatchObject({ status: 502, headers: { 'x-mayfly-code': 'port_closed' } });
-  const rude = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-x\r\n')).listen(0, '127.0.0.1');
-  await once(rude, 'listening');
-  const { port: odd } = rude.address() as AddressInfo;
-  expect(await door.get(door.hostOf(odd), '/', await headers(odd))).toMatchObject({
-    status: 502,
-    headers: { 'x-mayfly-code': 'port_failed' },
-  });
-  rude.close();
-  for (const address of ['::1', '0.0.0.0', '::']) {
-    const port = await program((_incoming, answer) => void answer.end(address), address);
-    expect((await door.get(door.hostOf(port), '/', await headers(port))).text).toBe(address);
-  }
-});
-
-test('headers of 32 KiB pass, longer ones are refused, both ways', async () => {
-  const port = await program(({ url }, answer) => {
-    if (url === '/long') answer.setHeader('x-long', 'x'.repeat(40_000));
-    answer.end('ok');
-  });
-  const headers = { 'x-mayfly-token': await door.expose(port) };
-  const host = door.hostOf(port);
-  const long = (length: number) => door.get(host, '/', { headers: { ...headers, 'x-long': 'x'.repeat(length) } });
-  expect((await long(31_000)).status).toBe(200);
-  expect((await long(33_000)).status).toBe(431);
-  expect((await door.get(host, '/long', { headers })).headers['x-mayfly-code']).toBe('port_failed');
-});
-
-test('a program that answers and is gone before it has read all is heard', async () => {
-  const server = createTcpServer((socket) => {
-    socket.on('error', () => {});
-    socket.once('data', () => {
-      socket.write('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\nno');
-      socket.destroy();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const headers = { 'x-mayfly-token': await door.expose(port), 'x-long': 'x'.repeat(31_000) };
-  expect(await door.get(door.hostOf(port), '/', { headers })).toMatchObject({ status: 431, text: 'no' });
-  server.close();
 });

@@ -4,7 +4,7 @@ import { createServer, get, type IncomingMessage, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTunnel } from '../../api/ingress/tunnel.ts';
+import { openTunnel } from '../../api/ports/tunnel.ts';
 import { IngressDoor } from './ingress-door.ts';
 import type { Forwarded } from './port-door.ts';
 
@@ -54,7 +54,7 @@ const WAYS: Record<string, Way> = {
   direct: (path) => spoken(connect({ port, host: '127.0.0.1' }), path),
   relay: async (path) => {
     const { signal } = new AbortController();
-    const target = { hostId: 'kvm-1', sandboxId: door.ports.id, port, signal, passed: () => {} };
+    const target = { hostId: 'kvm-1', sandboxId: door.ports.id, port, signal };
     return spoken(await openTunnel(door.ports.agent.guests, target), path);
   },
   forward: (path) => spoken(connect({ port: forward.port, host: '127.0.0.1' }), path),

@@ -1,26 +1,22 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IngressDoor } from './ingress-door.ts';
+import { usePrograms } from './programs.ts';
 
 /** RFC 6455 §1.3 */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 
 let door: IngressDoor;
-const servers: Server[] = [];
-
 beforeAll(async () => {
   door = await IngressDoor.open();
 });
 afterAll(() => door?.close());
-afterEach(async () => {
-  await door.ports.door.store.exposedPorts.closeAll(door.ports.id);
-  for (const server of servers.splice(0)) server.close().closeAllConnections();
-});
+const programs = usePrograms(() => door);
 
 interface Echo {
   port: number;
@@ -46,10 +42,7 @@ async function echo(): Promise<Echo> {
     );
     socket.pipe(socket);
   });
-  servers.push(server);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, seen, sockets };
+  return { port: await programs.listen(server), seen, sockets };
 }
 
 function asked(host: string, path: string, more: Record<string, string> = {}): string {

@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach } from 'vitest';
+import type { IngressDoor } from './ingress-door.ts';
+
+type Serve = (...given: Parameters<RequestListener>) => unknown;
+
+/** What a {@link Programs.mirror} was asked. */
+export interface Seen {
+  method: string;
+  url: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+/** HTTP servers behind a door, which end with the test. */
+export class Programs {
+  readonly #servers: Server[] = [];
+
+  /** At a free port, which is its answer. */
+  async listen(server: Server, address = '127.0.0.1'): Promise<number> {
+    this.#servers.push(server);
+    server.listen(0, address);
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  }
+
+  serve(serve: Serve, address?: string): Promise<number> {
+    const server = createServer({ maxHeaderSize: 65_536 }, (incoming, answer) => void serve(incoming, answer));
+    return this.listen(server, address);
+  }
+
+  /** Tells what it was asked. */
+  mirror(): Promise<number> {
+    return this.serve(async (incoming, answer) => {
+      const { method, url, headers } = incoming;
+      answer.end(JSON.stringify({ method, url, headers, body: await text(incoming) }));
+    });
+  }
+
+  end(): void {
+    for (const server of this.#servers.splice(0)) server.close().closeAllConnections();
+  }
+}
+
+/** Programs of the tests of a file. After each they end, and all ports of its door are closed. */
+export function usePrograms(door: () => IngressDoor): Programs {
+  const programs = new Programs();
+  afterEach(async () => {
+    const { ports } = door();
+    await ports.door.store.exposedPorts.closeAll(ports.id);
+    programs.end();
+  });
+  return programs;
+}
