@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { Agent } from '../../commands/agent-commands.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { isSandboxId } from '../../model/ids.ts';
 import { CARRIED } from '../../model/image/stage-copy.ts';
 
 export interface CarryDeps {
@@ -24,6 +25,9 @@ export function createCarryActivities({ guests }: CarryDeps) {
      * @throws MayflyError what keeps one of the guests from it for now
      */
     async carryImageFiles({ from, to }: Carrying): Promise<void> {
+      for (const id of [from, to]) {
+        if (!isSandboxId(id)) throw new MayflyError('request_refused', 'Files are carried between two sandboxes.');
+      }
       const context = Context.current();
       const { cancellationSignal: signal } = context;
       let detail = 'asking the guests';

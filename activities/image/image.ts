@@ -8,11 +8,19 @@ import { type StepProgram, stdinOf } from '../../model/image/step-program.ts';
 import { type Build, type BuildStep, buildOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { until } from '../step/until.ts';
 import { endOfLog } from './log-end.ts';
+
+interface ImageRemembrance {
+  imageId: string;
+  changes: Partial<ImageRecord>;
+  /** `@default` none */
+  events?: AuditEvent[];
+}
 
 interface Deps {
   store: Store;
@@ -22,8 +30,9 @@ interface Deps {
 /** What a build asks of the store, and of the sandbox in which it runs. What it runs is read from its record each time. */
 export function createImageActivities({ store, reconciliation }: Deps) {
   return {
-    /** Changes the record of a build. */
-    async rememberImage({ imageId, changes }: { imageId: string; changes: Partial<ImageRecord> }): Promise<void> {
+    /** Appends to the audit trail of a build, and changes its record. The events' ids make a repetition harmless. */
+    async rememberImage({ imageId, changes, events = [] }: ImageRemembrance): Promise<void> {
+      for (const event of events) await store.audit.record(imageId, event);
       await store.images.update(imageId, changes);
     },
 

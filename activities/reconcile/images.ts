@@ -44,7 +44,11 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
         }
         if (!(await haveEnded(record))) continue; // the next round looks again
         await store.imageContexts.remove(id);
-        await store.images.update(id, { state: 'failed', failure: LOST, updatedAt: new Date().toISOString() });
+        const at = new Date().toISOString();
+        const detail = { code: LOST.code, done: record.done, snapshotId: record.snapshotId };
+        const said = { kind: 'image.failed', actor: null, runId: null, hostId: null, at, detail } as const;
+        await store.audit.record(id, { eventId: `${id}/lost`, ...said });
+        await store.images.update(id, { state: 'failed', failure: LOST, updatedAt: at });
       }
     },
   };

@@ -207,6 +207,7 @@ async function images(): Promise<void> {
     (image) => image?.state === 'ready',
   );
   await ask('getImage', { id });
+  await ask('getImageAudit', { id });
   await ask('listImages');
   await ask('cancelImage', { id });
 }

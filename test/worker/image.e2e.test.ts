@@ -80,4 +80,4 @@ test('a Dockerfile becomes a source of virtual machines', async () => {
   expect(text).toContain(`${createHash('sha256').update('t0ken').digest('hex')}  -\nnone\n`);
   expect(text).toContain('/srv/app/deep/b app:app 640 110000\n');
   await client.destroySandbox(id, WAIT);
-});
+}, 1_200_000);

@@ -57,15 +57,16 @@ export async function image(input: ImageInput): Promise<void> {
   const life = new ImageLife(input);
   const building = new CancellationScope();
   let isCancelled = false;
-  setHandler(cancel, ({ imageId }) => {
-    if (imageId !== input.imageId) return;
+  setHandler(cancel, (asked) => {
+    if (asked.imageId !== input.imageId || isCancelled) return;
     isCancelled = true;
+    life.cancelAsked(asked);
     building.cancel();
   });
   try {
     await building.run(() => CancellationScope.withTimeout(LONGEST, () => build(life)));
     await forgetContext(input);
-    await life.recordChange({ state: 'ready', readyAt: now(), waitingFor: null });
+    await life.over('ready', { readyAt: now() });
   } catch (error) {
     await forgetContext(input);
     const { step, code, message } = failureOf(error, life.failedStep);
@@ -79,7 +80,7 @@ export async function image(input: ImageInput): Promise<void> {
       log: null,
     } as const;
     const failure = isCancelled ? null : (life.failure ?? plain);
-    await life.recordChange({ state: isCancelled ? 'cancelled' : 'failed', failure, waitingFor: null });
+    await life.over(isCancelled ? 'cancelled' : 'failed', { failure });
   }
 }
 
@@ -88,6 +89,7 @@ function forgetContext({ imageId }: ImageInput): Promise<void> {
 }
 
 async function build(life: ImageLife): Promise<void> {
+  life.requested();
   await life.recordChange({ state: 'building' });
   const snapshotId = await doSteps(life);
   await life.recordChange({ state: 'finishing' });
