@@ -92,7 +92,9 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
       ...withBody({}, built(source), built('never-was')),
       said: [source, 'never-was'],
     })),
-  ...every('getImage getImageAudit cancelImage', ({ images }) => images.map((id) => one({ id }, { id: 'img-zzzzzzzzzzzzzzzz' }))),
+  ...every('getImage getImageAudit cancelImage', ({ images }) =>
+    images.map((id) => one({ id }, { id: 'img-zzzzzzzzzzzzzzzz' })),
+  ),
   ...every('getPlaybook getPlaybookArchive cancelPlaybook', ({ playbooks }) =>
     playbooks.map((id) => one({ id }, { id: 'pbk-zzzzzzzzzzzzzzzz' })),
   ),
