@@ -22,7 +22,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   commands: [{ sandboxId: 1, requestedAt: -1, _id: -1 }],
   certificates: [{ sandboxId: 1, _id: -1 }, { validBefore: 1 }, { request: 1 }],
   sources: [{ name: 1 }, { state: 1 }],
-  bakedSources: [{ name: 1 }, { state: 1 }],
+  bakedSources: [{ name: 1 }, { state: 1 }, { snapshotId: 1 }],
   templates: [{ state: 1 }],
   images: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   playbooks: [{ project: 1, ...NEWEST_FIRST }],

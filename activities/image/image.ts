@@ -95,12 +95,14 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       return { snapshotId };
     },
 
-    /** Of which machine a snapshot is, and of what: what a source is made of. */
+    /** Of which machine a snapshot is, and of what: what a source is made of; and the name of one that was made of it there. */
     async imageSnapshot({ snapshotId }: { snapshotId: string }) {
       const found = await store.snapshots.get(snapshotId);
       if (!found) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId} any more.`);
       const { id, sandboxId, source, hostId, installationId = null } = found;
-      return { snapshot: { id, sandboxId, source }, host: { hostId, installationId } };
+      const made = await store.bakedSources.ofSnapshot(id);
+      const like = made.find((each) => each.hostId === hostId && each.state === 'ready')?.name ?? null;
+      return { snapshot: { id, sandboxId, source }, host: { hostId, installationId }, like };
     },
   };
 }

@@ -442,6 +442,7 @@ export function callsOf(store: Store): Calls {
       begin: () => bakedSources.begin(baked),
       get: () => bakedSources.get(sourceId),
       named: () => bakedSources.named('baked'),
+      ofSnapshot: () => bakedSources.ofSnapshot(snapshotId(1)),
       update: () => bakedSources.update(sourceId, { readyAt: at }),
     },
     certificates: {

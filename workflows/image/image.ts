@@ -184,7 +184,7 @@ function runStep(life: ImageLife, ref: ImageStepRef): Promise<CommandInput> {
 async function makeSource(life: ImageLife, snapshotId: string): Promise<void> {
   const { name, bakeId, bakerId: builderId, actor, timeouts, builder } = life.input;
   await life.step('makeSource', async () => {
-    const { snapshot, host } = await control.imageSnapshot({ snapshotId });
+    const { snapshot, host, like } = await control.imageSnapshot({ snapshotId });
     const { hostId } = host;
     const baked = await executeChild<typeof bakeSource>(BAKE_SOURCE_WORKFLOW, {
       workflowId: bakeWorkflowIdOf(hostId, name),
@@ -197,6 +197,7 @@ async function makeSource(life: ImageLife, snapshotId: string): Promise<void> {
           snapshot,
           builderId,
           ...(builder.size && { size: builder.size }),
+          ...(like != null && { like }),
           actor,
           requestedAt: now(),
           ...(timeouts && { timeouts }),
