@@ -30,7 +30,7 @@ const buildOne = createRoute({
   },
   responses: {
     202: json('It is being built, or is there of the very same; Location says where to look', imageAnswer),
-    ...problems(BODY, KEYED, CREATE, 'dockerfile_unsupported', 'source_exists', 'image_not_found'),
+    ...problems(BODY, KEYED, CREATE, 'dockerfile_unsupported', 'source_exists', 'image_not_found', 'context_not_found'),
   },
 });
 

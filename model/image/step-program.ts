@@ -2,7 +2,6 @@ import type { Placed } from '../dockerfile/context.ts';
 import { isPattern } from '../dockerfile/glob.ts';
 import type { CopyStep, Settings, Step } from '../dockerfile/plan.ts';
 import { type GivenSecret, runProgram } from './run-program.ts';
-import { joined, type TarEntry, tarOf } from './tar.ts';
 import { UNIT, unitOf } from './unit.ts';
 
 /** What a step has the guest run. */
@@ -65,7 +64,7 @@ fi`;
 const UNPACK = `set -e
 umask 022
 mkdir -p -- "$1"
-stage=$(mktemp -d)
+stage=$(mktemp -d /var/tmp/mayfly-image-copy.XXXXXX)
 trap 'rm -rf -- "$stage"' EXIT
 chmod 0755 "$stage"
 tar -x -p -m -f - -C "$stage" --no-same-owner
@@ -115,27 +114,6 @@ function copying({ inline, target, mode, owner, sources }: CopyStep, files: read
   }
   const argv = ['/bin/sh', '-c', UNPACK, 'sh', target, ownerOf(owner)];
   return { ...AS_ROOT, argv, stdin: '', files, inline, mode };
-}
-
-/** What a program is given. @param bytesOf a file of the context */
-export function stdinOf(
-  { stdin, files, inline, mode, secrets }: StepProgram,
-  bytesOf: (path: string) => Uint8Array,
-  secretOf: (id: string) => Uint8Array,
-): Uint8Array {
-  if (secrets.length > 0) return joined([...secrets.map(secretOf), new TextEncoder().encode(stdin)]);
-  const [first] = files;
-  if (!first) return new TextEncoder().encode(stdin);
-  if (first.as === '') return bytesOf(first.entry.path);
-  const all = mode === null ? null : Number.parseInt(mode, 8);
-  const placed = files.map(({ as, entry: { type, mode: own, link, path } }): TarEntry => {
-    const bytes = type === 'file' ? bytesOf(path) : new Uint8Array();
-    return { path: as, type, mode: type === 'symlink' ? own : (all ?? own), bytes, link };
-  });
-  const written = inline.map(({ name, content }): TarEntry => {
-    return { path: name, type: 'file', mode: all ?? 0o644, bytes: new TextEncoder().encode(content), link: null };
-  });
-  return tarOf([...placed, ...written]);
 }
 
 /** Without a group it is the user's own; of a number, the same. */

@@ -5,6 +5,7 @@ import { Described, type DescribedOperation } from '../support/described.ts';
 import { type Door, jsonOf, openDoor } from './support.ts';
 import {
   ALPHA,
+  ALPHAS_CONTEXT,
   ALPHAS_POOL,
   ALPHAS_SOURCE,
   BETA,
@@ -95,6 +96,9 @@ const ASKED: Record<string, 'own' | 'operator' | ((world: World) => Pair[])> = {
   ...every('getImage getImageAudit cancelImage', ({ images }) =>
     images.map((id) => one({ id }, { id: 'img-zzzzzzzzzzzzzzzz' })),
   ),
+  ...every('getImageContext sendImageContext', () => [
+    { ...one({ digest: ALPHAS_CONTEXT }, { digest: '0'.repeat(64) }), body: {} },
+  ]),
   ...every('getPlaybook getPlaybookArchive cancelPlaybook', ({ playbooks }) =>
     playbooks.map((id) => one({ id }, { id: 'pbk-zzzzzzzzzzzzzzzz' })),
   ),

@@ -124,7 +124,8 @@ async function doStages(life: ImageLife, stages: readonly ImageStageInput[], und
     for (let index = stage.first; index < stage.end; index++) {
       const from = stage.copies.find(({ step }) => step === index)?.from;
       if (from !== undefined) await copyFiles(life, index, stage, living.get(from)?.builder.id ?? '');
-      await runStep(life, { imageId: life.input.imageId, index });
+      const isSent = stage.sent?.includes(index) ?? false;
+      await runStep(life, { imageId: life.input.imageId, index }, isSent);
       const { imageId } = life.input;
       const { snapshotId } = await life.step('takeImageLayer', () => takeImageLayer({ imageId, index }));
       await life.stepDone(snapshotId);
@@ -162,12 +163,14 @@ async function copyFiles(life: ImageLife, index: number, stage: ImageStageInput,
 
 /**
  * The command ends with its sandbox, if the build does before it.
+ * @param isSent what it takes of the context is brought into its guest first
  * @returns where it ran
  * @throws ApplicationFailure image_step_failed
  */
-function runStep(life: ImageLife, ref: ImageStepRef): Promise<CommandInput> {
+function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Promise<CommandInput> {
   return life.step('runStep', async () => {
     const begun = await control.beginImageStep(ref);
+    if (isSent) await sendFiles(ref, begun);
     await executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
       workflowId: commandWorkflowIdOf(begun.commandId),
       args: [begun],
@@ -179,6 +182,13 @@ function runStep(life: ImageLife, ref: ImageStepRef): Promise<CommandInput> {
     if (life.failure) throw refusal(life.failure.code, life.failure.message);
     return begun;
   });
+}
+
+async function sendFiles({ imageId, index }: ImageStepRef, to: CommandInput): Promise<void> {
+  const { hostId, installationId = null, sandboxId } = to;
+  const summary = `step ${index + 1}: files of the context`;
+  const host = hostActivities({ hostId, installationId }, (_name, execute) => execute({ ...CARRYING, summary }));
+  await host.sendImageFiles({ imageId, index, to: sandboxId });
 }
 
 async function makeSource(life: ImageLife, snapshotId: string): Promise<void> {
