@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { MayflyClient } from '../client/mayfly-client.ts';
+import { cachedImage, imageStep } from './images.ts';
 import { round, Samples, type Spread } from './measure/measure.ts';
 
 /** What each door is measured on. */
@@ -41,6 +42,8 @@ const ROWS: Row[] = [
   { door: 'run_command by MCP of 2025-11-25, beside the API', bound: { moreMs: 15 }, measure: mcpOf('2025-11-25') },
   { door: 'run_command by MCP of 2026-07-28, beside the API', bound: { moreMs: 15 }, measure: mcpOf('2026-07-28') },
   { door: 'an approved create, beside a plain one', bound: { times: 1.1 }, measure: approvedCreate },
+  { door: 'an image of known steps, beside its first build', bound: { times: 0.1 }, measure: cachedImage },
+  { door: 'a step of an image, beside command and snapshot', bound: { times: 1.2 }, measure: imageStep },
 ];
 
 /** Each door in turn, ratios first. */

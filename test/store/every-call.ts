@@ -186,7 +186,17 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { exposedPorts, mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts, sentContexts } = store;
+  const {
+    exposedPorts,
+    mcpSessions,
+    mcpEvents,
+    policies,
+    approvals,
+    images,
+    imageLayers,
+    imageContexts,
+    sentContexts,
+  } = store;
   const { playbooks, playbookParts } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {

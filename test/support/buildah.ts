@@ -7,6 +7,9 @@ import { BASE, type DockerfileCase } from './dockerfile-cases.ts';
 
 const run = promisify(execFile);
 
+/** A tree, or why there is none. */
+export type Built = { root: string } | { failed: string };
+
 /** Debian's buildah, with all of its storage in a folder of its own. RUN is by chroot(2): its /usr is the machine's. */
 export class Buildah {
   constructor(private readonly folder: string) {}
@@ -18,8 +21,8 @@ export class Buildah {
     await this.#buildah('bud', '-q', '-f', file, '-t', BASE, base);
   }
 
-  /** @returns where the tree lies that it came to; null: it has failed */
-  async build({ dockerfile, args = {}, target }: DockerfileCase, context: string): Promise<string | { failed: string }> {
+  /** @returns where the tree lies that it came to, or why there is none */
+  async build({ dockerfile, args = {}, target }: DockerfileCase, context: string): Promise<Built> {
     const file = join(this.folder, 'Dockerfile');
     await writeFile(file, dockerfile);
     const options = Object.entries(args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]);
@@ -28,21 +31,30 @@ export class Buildah {
       const bud = ['bud', '-q', '--isolation', 'chroot', '--pull-never', '-v', '/usr:/usr:ro', '--format', 'docker'];
       const image = await this.#buildah(...bud, ...options, ...stage, '-f', file, context);
       const container = await this.#buildah('from', '--pull-never', image.trim().split('\n').at(-1) ?? '');
-      return (await this.#buildah('mount', container.trim())).trim();
+      return { root: (await this.#buildah('mount', container.trim())).trim() };
     } catch (error) {
-      return { failed: error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : String(error) };
+      if (!(error instanceof Error && 'stderr' in error)) throw error;
+      return { failed: String(error.stderr) };
     }
   }
 
   async #buildah(...argv: string[]): Promise<string> {
     const [command = '', ...rest] = argv;
-    const where = ['--storage-driver', 'vfs', '--root', join(this.folder, 'root'), '--runroot', join(this.folder, 'run')];
+    const where = [
+      '--storage-driver',
+      'vfs',
+      '--root',
+      join(this.folder, 'root'),
+      '--runroot',
+      join(this.folder, 'run'),
+    ];
     const { stdout } = await run('buildah', [...where, command, ...rest], { timeout: 300_000 });
     return stdout;
   }
 }
 
-export async function writeContext(folder: string, files: Record<string, string> = {}): Promise<void> {
+/** What a case copies from. */
+export async function writeContext(folder: string, { files = {}, modes = {} }: DockerfileCase): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [path, text] of Object.entries(files)) {
     const full = join(folder, path);
@@ -57,39 +69,38 @@ export async function writeContext(folder: string, files: Record<string, string>
     await writeFile(full, content);
     await chmod(full, Number.parseInt(mode, 8));
   }
+  for (const [path, mode] of Object.entries(modes)) await chmod(join(folder, path), mode);
 }
 
-/** Each path with type, mode, owner, and what it holds or says. */
-export async function treeOf(root: string, skip: RegExp): Promise<Map<string, string>> {
+/** By path what stands there: type, mode, owner, and what it holds or says. */
+export async function treeOf(root: string, isLeftOut: (path: string) => boolean): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  const look = async (path: string) => {
-    for (const name of (await readdir(join(root, path))).sort()) {
-      const below = path === '' ? name : `${path}/${name}`;
-      if (skip.test(below)) continue;
-      const full = join(root, below);
-      const stats = await lstat(full);
-      const type = stats.isDirectory() ? 'd' : stats.isSymbolicLink() ? 'l' : stats.isFile() ? 'f' : 'o';
-      const holds =
-        type === 'f'
-          ? createHash('sha256').update(await readFile(full)).digest('hex').slice(0, 12) + ` ${stats.nlink} ${JSON.stringify((await readFile(full, 'utf8')).slice(0, 80))}`
-          : type === 'l'
-            ? await readlink(full)
-            : '';
-      const mode = type === 'l' ? '' : (stats.mode & 0o7777).toString(8);
-      found.set(below, `${type} ${mode} ${stats.uid}:${stats.gid} ${holds}`);
-      if (type === 'd') await look(below);
+  const look = async (folder: string) => {
+    for (const name of await readdir(join(root, folder))) {
+      const path = folder === '' ? name : `${folder}/${name}`;
+      if (isLeftOut(path)) continue;
+      found.set(path, await described(join(root, path)));
+      if ((await lstat(join(root, path))).isDirectory()) await look(path);
     }
   };
   await look('');
   return found;
 }
 
-export function differences(ours: Map<string, string>, theirs: Map<string, string>): Record<string, string> {
+/** What does not stand in both alike, by path. */
+export function differencesOf(ours: Map<string, string>, theirs: Map<string, string>): Record<string, string> {
   const all = [...new Set([...ours.keys(), ...theirs.keys()])].sort();
-  return Object.fromEntries(
-    all.flatMap((path) => {
-      const [a = 'nothing', b = 'nothing'] = [ours.get(path), theirs.get(path)];
-      return a === b ? [] : [[path, `${a} | ${b}`]];
-    }),
-  );
+  const different = all.filter((path) => ours.get(path) !== theirs.get(path));
+  return Object.fromEntries(different.map((path) => [path, `${ours.get(path)}, not ${theirs.get(path)}`]));
+}
+
+async function described(path: string): Promise<string> {
+  const stats = await lstat(path);
+  const owner = `${stats.uid}:${stats.gid}`;
+  if (stats.isSymbolicLink()) return `${owner} -> ${await readlink(path)}`;
+  const mode = (stats.mode & 0o7777).toString(8);
+  if (!stats.isFile()) return `${owner} ${mode} ${stats.mode & 0o170000} ${stats.isDirectory() ? '' : stats.rdev}`;
+  const bytes = await readFile(path);
+  const digest = createHash('sha256').update(bytes).digest('hex');
+  return `${owner} ${mode} ${stats.nlink} ${digest} ${JSON.stringify(bytes.toString('latin1', 0, 80))}`;
 }
