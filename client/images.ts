@@ -1,6 +1,6 @@
-import { MayflyApiError } from './http/api-error.ts';
 import type { ImageFailure, ImageProgress } from '../model/image/image.ts';
 import type { Network } from '../model/sandbox/sandbox.ts';
+import { MayflyApiError } from './http/api-error.ts';
 import type { Page } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 

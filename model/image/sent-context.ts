@@ -4,7 +4,7 @@ import type { ContextEntry } from '../dockerfile/context.ts';
 import { MayflyError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { joined, type TarEntry } from './tar.ts';
-import { tarEntries, type TarHead, TarScanner } from './tar-scanner.ts';
+import { type TarHead, TarScanner, tarEntries } from './tar-scanner.ts';
 
 /** What is known of a context without its bytes. */
 export interface SentContext {

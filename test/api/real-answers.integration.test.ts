@@ -1,6 +1,7 @@
 // @module-tag full
-import { once } from 'node:events';
+
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';

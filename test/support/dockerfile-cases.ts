@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the braces are those of a Dockerfile
 /** A Dockerfile with what it copies from, for Mayfly and for buildah to build. */
 export interface DockerfileCase {
   title: string;

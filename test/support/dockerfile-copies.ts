@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the braces are those of a Dockerfile
 import { type DockerfileCase, TREE } from './dockerfile-cases.ts';
 
 /** What COPY and ADD do, of one stage. */

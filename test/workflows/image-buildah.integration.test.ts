@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { Image } from '../../client/images.ts';
 import { Buildah, type Built, differencesOf, treeOf, writeContext } from '../support/buildah.ts';
-import { TestDoor } from '../support/door.ts';
 import { BASE, type DockerfileCase, STEPS } from '../support/dockerfile-cases.ts';
 import { COPIES } from '../support/dockerfile-copies.ts';
+import { TestDoor } from '../support/door.ts';
 import { TestImages } from '../support/images.ts';
 import { useSagaCases } from '../support/saga-cases.ts';
 
