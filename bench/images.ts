@@ -75,8 +75,9 @@ async function built(
 }
 
 async function forget(client: MayflyClient, images: readonly Image[]): Promise<void> {
-  for (const { name, builderId } of images) {
+  for (const { name, builderId, cached, steps } of images) {
     await client.sources.delete(name, {}, WAIT);
+    if (cached === steps.length) continue; // it has made no sandbox
     const { items } = await client.snapshots.list(builderId);
     for (const { id } of items) await client.snapshots.delete(id, WAIT);
   }
