@@ -37,7 +37,7 @@ const MAKE_FOLDER = `set -e
 umask 022
 owner=$2
 group=$(getent passwd "$owner" | cut -d : -f 4)
-owner=$owner:\${group:-0}
+owner=$owner:\${group:-$owner}
 ${FOLDER}
 folder "$1"`;
 
@@ -86,7 +86,7 @@ export const MERGE = `merge() {
   if [ "$owner" != "" ]; then
     : >"$1.owner"
     chown -- "$owner" "$1.owner"
-    owned=$(stat -c '--owner=+%u --group=+%g' "$1.owner")
+    owned=$(stat -c '--owner=:%u --group=:%g' "$1.owner")
     rm -f -- "$1.owner"
   fi
   find "$1" -mindepth 1 -maxdepth 1 -printf '%P\\0' |

@@ -1,6 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the braces are those of a Dockerfile
 import { type DockerfileCase, TREE } from './dockerfile-cases.ts';
 
+const BITS = 'set-user-id and set-group-id bits of the context stay, as with Docker; buildah drops them';
+
 /** What COPY and ADD do, of one stage. */
 export const COPIES: readonly DockerfileCase[] = [
   { title: "a folder's content", dockerfile: 'COPY dir /srv/dir', files: TREE },
@@ -85,6 +87,7 @@ export const COPIES: readonly DockerfileCase[] = [
     title: 'modes',
     dockerfile: 'COPY d /srv/d\nCOPY d/s /srv/s',
     files: { 'd/s': '4755 x', 'd/r': '0400 x', 'd/w': '0666 x' },
+    declared: { 'srv/d/s': BITS, 'srv/s': BITS },
   },
   {
     title: 'a name with blanks, and odd ones',
@@ -111,6 +114,7 @@ export const COPIES: readonly DockerfileCase[] = [
     dockerfile: 'COPY d /srv/d\nCOPY . /srv/e/\nCOPY d/x /srv/f/',
     files: { 'd/': '', 'd/x/a': 'a' },
     modes: { d: 0o700, 'd/x': 0o2770 },
+    declared: { 'srv/d/x': BITS, 'srv/e/d/x': BITS },
   },
   {
     title: 'an owner of what had to be made',
