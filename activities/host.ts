@@ -4,7 +4,7 @@ import type { Hypervisor } from '../host/hypervisor.ts';
 import type { Ledger } from '../host/ledger.ts';
 import type { Credentials } from '../host/ssh/credentials.ts';
 import { createTrustActivities, type TrustDeps } from './access/trust.ts';
-import { createCarryActivities } from './image/carry.ts';
+import { type CarryDeps, createCarryActivities } from './image/carry.ts';
 import { createPlaybookHostActivities, type PlaybookDeps } from './playbook/on-host.ts';
 import { createGreetingActivities } from './pool/greeting.ts';
 import { createCommandActivities } from './sandbox/command.ts';
@@ -33,6 +33,7 @@ export interface HostDeps extends SourceDeps, TrustDeps, SshDeps, ProofDeps {
   guests: Pick<GuestConnections, 'close' | 'verify' | 'greet'> & TrustDeps['guests'] & PlaybookDeps['guests'];
   commandRuns: CommandRuns;
   playbooks: PlaybookDeps['playbooks'];
+  images: CarryDeps['images'];
 }
 
 /** Every activity of one host's queue. */

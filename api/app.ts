@@ -30,6 +30,7 @@ import { dropBodyOfHead } from './http/head.ts';
 import { refuseUnknownMethod } from './http/methods.ts';
 import { errorHandler } from './http/problem.ts';
 import { refuseInvalid } from './http/validation.ts';
+import { contextRoutes } from './images/contexts.ts';
 import { imageRoutes } from './images/images.ts';
 import { type McpServerOf, mcpRoutes } from './mcp/mcp.ts';
 import { refuseForeignOrigin } from './mcp/origin.ts';
@@ -97,6 +98,7 @@ export function createApp(deps: AppDeps): App {
   captureRoutes(app);
   templateRoutes(app);
   imageRoutes(app);
+  contextRoutes(app);
   playbookRoutes(app);
   keyRoutes(app);
   projectRoutes(app, deps);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { MayflyClient } from '../client/mayfly-client.ts';
+import { cachedImage, imageStep } from './images.ts';
 import { inTurn, WARM_UP } from './measure/in-turn.ts';
 import { round, Samples, type Spread } from './measure/measure.ts';
 import { portBesideFile } from './ports.ts';
@@ -56,6 +57,8 @@ const ROWS: Row[] = [
     bound: { moreMs: 5 },
     measure: portBesideFile('ingress', 'small'),
   },
+  { door: 'an image of known steps, beside its first build', bound: { times: 0.1 }, measure: cachedImage },
+  { door: 'a step of an image, beside command and snapshot', bound: { times: 1.2 }, measure: imageStep },
 ];
 
 /** Each door in turn, ratios first. */

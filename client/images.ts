@@ -1,5 +1,6 @@
 import type { ImageFailure, ImageProgress } from '../model/image/image.ts';
 import type { Network } from '../model/sandbox/sandbox.ts';
+import { MayflyApiError } from './http/api-error.ts';
 import type { Page } from './http/options.ts';
 import type { CallOptions, PostOptions, Transport } from './http/transport.ts';
 
@@ -37,6 +38,8 @@ export interface BuildImage {
   aliases?: Record<string, string>;
   /** What COPY takes from: a tar archive in base64, with its `.dockerignore`. */
   context?: string;
+  /** In its place: one that was sent by {@link Images.sendContext}, by its SHA-256. */
+  contextDigest?: string;
   /** What `RUN --mount=type=secret` mounts, by id, in base64. */
   secrets?: Record<string, string>;
   /** `@default` nothing can be reached */
@@ -56,6 +59,24 @@ export class Images {
     return this.#transport.json({ method: 'POST', path: '/v1/images', body: request }, options);
   }
 
+  /** Whether a context is there; it is then kept as if it had been sent now. @param digest SHA-256 of the archive, hexadecimal */
+  async hasContext(digest: string, options: CallOptions = {}): Promise<boolean> {
+    try {
+      await this.#transport.json({ method: 'GET', path: contextPath(digest) }, options);
+      return true;
+    } catch (error) {
+      if (error instanceof MayflyApiError && error.code === 'context_not_found') return false;
+      throw error;
+    }
+  }
+
+  /** Sends what is too large for {@link BuildImage.context}: a tar archive of at most 2 GiB. Once: it comes as a stream. */
+  async sendContext(digest: string, archive: ReadableStream<Uint8Array>, options: CallOptions = {}): Promise<void> {
+    const headers = { 'content-type': 'application/x-tar' };
+    const request = { method: 'PUT', path: contextPath(digest), headers, stream: archive } as const;
+    await this.#transport.jsonOnce(request, options.signal ? { signal: options.signal } : {});
+  }
+
   /** The latest, newest first. */
   list(options: CallOptions = {}): Promise<Page<Image>> {
     return this.#transport.json({ method: 'GET', path: '/v1/images' }, options);
@@ -69,6 +90,10 @@ export class Images {
   cancel(id: string, options: PostOptions = {}): Promise<Image> {
     return this.#transport.json({ method: 'POST', path: `${pathOf(id)}/cancel` }, options);
   }
+}
+
+function contextPath(digest: string): string {
+  return `/v1/image-contexts/${encodeURIComponent(digest)}`;
 }
 
 function pathOf(id: string): string {

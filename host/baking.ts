@@ -27,6 +27,17 @@ export interface HostBaking {
   sizeOf(request: BakeRequest): Promise<number>;
   /** Copies the builder's disks to images that refer to nothing, under the claimed name's temporary one, and checks them. @throws MayflyError bake_failed */
   flatten(request: BakeRequest, context: StepContext): Promise<BakedImage>;
+  /**
+   * What the source `like` was made of when it was baked of the same snapshot, and lies still: by {@link copyBaked}
+   * that need not be done again. Null: there is none such.
+   */
+  bakedOf(like: string, snapshotId: string): Promise<BakedImage | null>;
+  /**
+   * In place of {@link clean}, {@link shutDown} and {@link flatten}: copies the images of the source `like`, and checks that they
+   * are what it was made of. Null: they are not, or it is not what {@link bakedOf} says; then nothing is copied.
+   * @throws MayflyError bake_failed, or what keeps others from `like` for now
+   */
+  copyBaked(request: BakeRequest, like: string, context: StepContext): Promise<BakedImage | null>;
   /** Gives the images their name and makes them a source. @throws MayflyError bake_failed, source_exists */
   publish(request: BakeRequest, context: StepContext): Promise<void>;
 

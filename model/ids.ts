@@ -144,9 +144,9 @@ export function isApprovalId(text: string): boolean {
   return APPROVAL_ID.test(text);
 }
 
-/** Whether an audit chain can be about it: a sandbox, a source that is looked at, or an approval. */
+/** Whether an audit chain can be about it: a sandbox, a source that is looked at, an approval, or the build of an image. */
 export function isAuditSubject(text: string): boolean {
-  return isSandboxId(text) || isSourceId(text) || isApprovalId(text);
+  return isSandboxId(text) || isSourceId(text) || isApprovalId(text) || isImageId(text);
 }
 
 export function isCommandId(text: string): boolean {

@@ -72,9 +72,15 @@ export const LIMITS = {
     /** Which need a sandbox each, one beside the other at worst. */
     stages: 16,
     /** Files, folders and links of a context. */
-    contextEntries: 5_000,
-    /** As a tar archive: it is what one command of a guest may be given on its standard input. */
+    contextEntries: 10_000,
+    /** As a tar archive in the request: it is what one command of a guest may be given on its standard input. */
     contextBytes: 4_194_304,
+    /** As a tar archive that is sent by itself. */
+    sentContextBytes: 2_147_483_648,
+    /** Of all that a project has sent and nobody has forgotten yet. */
+    sentContextsBytes: 8_589_934_592,
+    /** How long one is kept that no build uses. */
+    sentContextHours: 24,
     /** A request with its Dockerfile, variables and context. */
     bodyBytes: 8_388_608,
     /** Of one step. */

@@ -18,6 +18,7 @@ import { Output } from './commands/output.ts';
 import { ImageContexts } from './images/image-contexts.ts';
 import { ImageLayers } from './images/image-layers.ts';
 import { Images } from './images/images.ts';
+import { SentContexts } from './images/sent-contexts.ts';
 import { bringUpToDate } from './layout.ts';
 import { McpEvents } from './mcp/mcp-events.ts';
 import { McpSessions } from './mcp/mcp-sessions.ts';
@@ -76,6 +77,7 @@ export interface Store {
   images: Images;
   imageLayers: ImageLayers;
   imageContexts: ImageContexts;
+  sentContexts: SentContexts;
   playbooks: Playbooks;
   playbookParts: PlaybookParts;
   certificates: Certificates;
@@ -152,6 +154,7 @@ export async function connectStore(uri: string, options: StoreOptions = {}): Pro
     images: new Images(connection, sealing),
     imageLayers: new ImageLayers(connection),
     imageContexts: new ImageContexts(connection, sealing),
+    sentContexts: new SentContexts(connection, sealing),
     playbooks: new Playbooks(connection, sealing),
     playbookParts: new PlaybookParts(connection, sealing),
     certificates: new Certificates(connection),

@@ -158,6 +158,15 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       latest: (limit: number) => store.images.latest(project, limit),
     },
     /** A key of one has the project in it. */
+    /** Of the project whose key asks. */
+    sentContexts: {
+      bytes: () => store.sentContexts.bytesOf(project),
+      begin: (digest: string) => store.sentContexts.begin(project, digest),
+      put: store.sentContexts.put.bind(store.sentContexts),
+      complete: store.sentContexts.complete.bind(store.sentContexts),
+      use: (digest: string) => store.sentContexts.use(project, digest),
+      remove: (id: string) => store.sentContexts.remove(id),
+    },
     imageContexts: {
       keep: store.imageContexts.keep.bind(store.imageContexts),
       remove: store.imageContexts.remove.bind(store.imageContexts),
@@ -202,6 +211,8 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
     }),
     /** Whether it has a limit of bytes, which is looked at where it is placed. */
     isDiskLimited: async () => (await self()).limits.diskBytes !== null,
+    /** Bytes; null: none. */
+    diskLimit: async () => (await self()).limits.diskBytes,
     /** Whether there is such a project, for those who may know. */
     hasProject: async (id: string) => id === project || (isOperator && (await store.projects.get(id)) !== null),
     storedParts: async (): Promise<StoredPart[]> => (await storedParts(store)).filter(isOwn),

@@ -141,6 +141,7 @@ const WATCHING: ReadonlySet<string> = new Set<
   'ownPublicKey',
   'storeOwnCertificate',
   'carryImageFiles',
+  'sendImageFiles',
 ]);
 
 /**

@@ -75,6 +75,7 @@ export async function startHostPart({
     room,
     commandRuns,
     playbooks: { store, ansible: ansibleArchive },
+    images: { store },
   };
   const worker = runWorkers(await createHostWorkers({ ...options, guests: guests.guests, ...machine }));
   let letGo: Promise<void> | null = null;

@@ -14,7 +14,7 @@ import {
 } from '../model/ids.ts';
 import { activityFailure } from './activity-failure.ts';
 
-const ALL_WITH_STEPS = [isSandboxId, isSourceId, isSnapshotId, isCaptureId, isApprovalId, isPlaybookId];
+const ALL_WITH_STEPS = [isSandboxId, isSourceId, isSnapshotId, isCaptureId, isApprovalId, isImageId, isPlaybookId];
 
 /** What an id may be, by the name of its field; of several, each of that name with an `s`. */
 const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {

@@ -1,12 +1,25 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { Context } from '@temporalio/activity';
 import type { Agent } from '../../commands/agent-commands.ts';
 import type { StepContext } from '../../host/step-context.ts';
+import type { ContextEntry } from '../../model/dockerfile/context.ts';
 import { MayflyError } from '../../model/errors.ts';
+import { isSandboxId } from '../../model/ids.ts';
 import { CARRIED } from '../../model/image/stage-copy.ts';
+import { streamOf } from '../../model/image/step-input.ts';
+import { buildOf } from '../../model/image/steps.ts';
+import type { Store } from '../../store/connect.ts';
 
 export interface CarryDeps {
+  images: { store: Pick<Store, 'images' | 'sentContexts'> };
   guests: { agent(sandboxId: string, context: StepContext): Promise<Agent> };
+}
+
+/** Of which step, and where it runs. */
+export interface Sending {
+  imageId: string;
+  index: number;
+  to: string;
 }
 
 /** Two sandboxes of one host. */
@@ -16,51 +29,81 @@ export interface Carrying {
 }
 
 /** What stages of a build give each other. Not steps of a sandbox: they wait for no turn. */
-export function createCarryActivities({ guests }: CarryDeps) {
+export function createCarryActivities({ guests, images: { store } }: CarryDeps) {
   return {
+    /**
+     * Brings what a COPY takes of a context that is kept by itself into the sandbox of its step, as a stream.
+     * @throws MayflyError what keeps the guest from it for now; image_failed when the context is not there any more
+     */
+    async sendImageFiles({ imageId, index, to }: Sending): Promise<void> {
+      if (!isSandboxId(to)) throw new MayflyError('request_refused', 'Files are sent to a sandbox.');
+      const record = await store.images.get(imageId);
+      const step = record && buildOf(record.request, record).steps[index];
+      const digest = record?.request.context?.digest;
+      const kept = digest === undefined ? null : await store.sentContexts.use(record?.project ?? '', digest);
+      if (!step || !kept) throw new MayflyError('image_failed', `The context of ${imageId} is not there any more.`);
+      const bytesOf = ({ at = 0, size }: ContextEntry) => store.sentContexts.read(kept.id, at, size);
+      await beating(`sending files of the context to ${to}`, async (context) => {
+        const target = await guests.agent(to, context);
+        const body = Readable.from(streamOf(step.program, bytesOf), { objectMode: false });
+        await put(target, body, {}, context.signal);
+      });
+    },
+
     /**
      * Brings the archive that a stage was packed into to another one, as a stream; over the one that is there, so that
      * another attempt does the same.
      * @throws MayflyError what keeps one of the guests from it for now
      */
     async carryImageFiles({ from, to }: Carrying): Promise<void> {
-      const context = Context.current();
-      const { cancellationSignal: signal } = context;
-      let detail = 'asking the guests';
-      const beat = setInterval(() => context.heartbeat(detail), (context.info.heartbeatTimeoutMs ?? 4_000) / 4);
-      try {
-        const alive = (said: string) => {
-          detail = said;
-        };
-        const [source, target] = await Promise.all([from, to].map((id) => guests.agent(id, { signal, alive })));
-        if (!source || !target) throw new MayflyError('image_failed', 'There are no two stages.');
-        detail = `copying from ${from} to ${to}`;
-        await carried(source, target, signal);
-      } finally {
-        clearInterval(beat);
+      for (const id of [from, to]) {
+        if (!isSandboxId(id)) throw new MayflyError('request_refused', 'Files are carried between two sandboxes.');
       }
+      await beating(`copying from ${from} to ${to}`, async (context) => {
+        const [source, target] = await Promise.all([from, to].map((id) => guests.agent(id, context)));
+        if (!source || !target) throw new MayflyError('image_failed', 'There are no two stages.');
+        await carried(source, target, context.signal);
+      });
     },
   };
 }
 
 export type CarryActivities = ReturnType<typeof createCarryActivities>;
 
-async function carried(source: Agent, target: Agent, signal: AbortSignal): Promise<void> {
-  const path = `/v1/files?path=${Buffer.from(CARRIED).toString('base64url')}`;
-  const read = await source.request({ method: 'GET', path, signal });
-  await refuseUnless(read.status, read.body, [200]);
-  const length = read.headers['content-length'];
-  const headers = {
-    'content-type': 'application/octet-stream',
-    ...(length !== undefined && { 'content-length': length }),
+/** Says what it is about for as long as it takes. */
+async function beating(doing: string, work: (context: StepContext) => Promise<void>): Promise<void> {
+  const context = Context.current();
+  let detail = doing;
+  const beat = setInterval(() => context.heartbeat(detail), (context.info.heartbeatTimeoutMs ?? 4_000) / 4);
+  const alive = (said: string) => {
+    detail = said;
   };
   try {
-    const put = `${path}&mode=0600&user=root`;
-    const written = await target.request({ method: 'PUT', path: put, headers, body: read.body, signal });
+    await work({ signal: context.cancellationSignal, alive });
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+const PATH = `/v1/files?path=${Buffer.from(CARRIED).toString('base64url')}`;
+
+async function carried(source: Agent, target: Agent, signal: AbortSignal): Promise<void> {
+  const read = await source.request({ method: 'GET', path: PATH, signal });
+  await refuseUnless(read.status, read.body, [200]);
+  const length = read.headers['content-length'];
+  await put(target, read.body, length === undefined ? {} : { 'content-length': length }, signal);
+}
+
+/** Over what is there; the guest has all of it, or nothing. */
+async function put(target: Agent, body: Readable, length: Record<string, string>, signal: AbortSignal): Promise<void> {
+  const headers = { 'content-type': 'application/octet-stream', ...length };
+  try {
+    const path = `${PATH}&mode=0600&user=root`;
+    const written = await target.request({ method: 'PUT', path, headers, body, signal });
     await refuseUnless(written.status, written.body, [200, 201]);
     written.body.resume();
   } finally {
-    read.body.destroy();
+    body.destroy();
   }
 }
 

@@ -4,15 +4,24 @@ import type { ImageRecord } from '../../model/image/image-record.ts';
 import { type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
 import { filesOf } from '../../model/image/sent-context.ts';
 import { hintOf } from '../../model/image/step-hint.ts';
-import { type StepProgram, stdinOf } from '../../model/image/step-program.ts';
+import { fromFile, stdinOf } from '../../model/image/step-input.ts';
+import type { StepProgram } from '../../model/image/step-program.ts';
 import { type Build, type BuildStep, buildOf } from '../../model/image/steps.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, type CommandRecord, requestedCommand } from '../../model/sandbox/command.ts';
 import { hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
 import type { Store } from '../../store/connect.ts';
 import { until } from '../step/until.ts';
 import { endOfLog } from './log-end.ts';
+
+interface ImageRemembrance {
+  imageId: string;
+  changes: Partial<ImageRecord>;
+  /** `@default` none */
+  events?: AuditEvent[];
+}
 
 interface Deps {
   store: Store;
@@ -22,8 +31,9 @@ interface Deps {
 /** What a build asks of the store, and of the sandbox in which it runs. What it runs is read from its record each time. */
 export function createImageActivities({ store, reconciliation }: Deps) {
   return {
-    /** Changes the record of a build. */
-    async rememberImage({ imageId, changes }: { imageId: string; changes: Partial<ImageRecord> }): Promise<void> {
+    /** Appends to the audit trail of a build, and changes its record. The events' ids make a repetition harmless. */
+    async rememberImage({ imageId, changes, events = [] }: ImageRemembrance): Promise<void> {
+      for (const event of events) await store.audit.record(imageId, event);
       await store.images.update(imageId, changes);
     },
 
@@ -40,8 +50,10 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       const host = builder && hostOf(builder);
       if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
       const program = ref.part === 'pack' && step.copied ? step.copied.program : step.program;
-      const { argv, cwd, user, env } = program;
-      const stdin = await inputOf(store, ref.imageId, program);
+      const { cwd, user, env, files } = program;
+      const isSent = files.length > 0 && record.request.context?.digest !== undefined;
+      const argv = isSent ? fromFile(program) : program.argv;
+      const stdin = isSent ? new Uint8Array() : await inputOf(store, ref.imageId, program);
       const { timeoutSeconds, outputBytes: maxOutputBytes } = LIMITS.image;
       const spec = { argv, cwd, user, timeoutSeconds, maxOutputBytes };
       const whole = { ...spec, command: null, envNames: Object.keys(env), stdinOpen: false };
@@ -86,12 +98,14 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       return { snapshotId };
     },
 
-    /** Of which machine a snapshot is, and of what: what a source is made of. */
+    /** Of which machine a snapshot is, and of what: what a source is made of; and the name of one that was made of it there. */
     async imageSnapshot({ snapshotId }: { snapshotId: string }) {
       const found = await store.snapshots.get(snapshotId);
       if (!found) throw new MayflyError('snapshot_not_found', `There is no snapshot ${snapshotId} any more.`);
       const { id, sandboxId, source, hostId, installationId = null } = found;
-      return { snapshot: { id, sandboxId, source }, host: { hostId, installationId } };
+      const made = await store.bakedSources.ofSnapshot(id);
+      const like = made.find((each) => each.hostId === hostId && each.state === 'ready')?.name ?? null;
+      return { snapshot: { id, sandboxId, source }, host: { hostId, installationId }, like };
     },
   };
 }

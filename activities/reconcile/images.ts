@@ -1,6 +1,7 @@
 import { heartbeat } from '@temporalio/activity';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
+import { LIMITS } from '../../model/limits.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
 import type { ReconcileDeps } from './sandboxes.ts';
 
@@ -27,6 +28,16 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
     return all;
   }
 
+  /** Those that no build has used for long, and none uses that is under way. */
+  async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {
+    const before = new Date(Date.now() - LIMITS.image.sentContextHours * 3_600_000);
+    for (const { id, project, digest } of await store.sentContexts.unused(before)) {
+      heartbeat();
+      const isUsed = underWay.some((image) => image.project === project && image.request.context?.digest === digest);
+      if (!isUsed) await store.sentContexts.remove(id, before);
+    }
+  }
+
   return {
     /**
      * One that the API has stored and not begun is begun. One that was under way has lost what it waited for: its sandboxes
@@ -34,7 +45,9 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
      */
     async resumeImages({ graceMs }: { graceMs: number }): Promise<void> {
       const before = Date.now() - graceMs;
-      for (const record of await store.images.underWay()) {
+      const all = await store.images.underWay();
+      await forgetContexts(all);
+      for (const record of all) {
         heartbeat();
         const { id, state, begin, updatedAt } = record;
         if (Date.parse(updatedAt) > before || (await reconciliation.isOpen(imageWorkflowIdOf(record)))) continue;
@@ -44,7 +57,11 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
         }
         if (!(await haveEnded(record))) continue; // the next round looks again
         await store.imageContexts.remove(id);
-        await store.images.update(id, { state: 'failed', failure: LOST, updatedAt: new Date().toISOString() });
+        const at = new Date().toISOString();
+        const detail = { code: LOST.code, done: record.done, snapshotId: record.snapshotId };
+        const said = { kind: 'image.failed', actor: null, runId: null, hostId: null, at, detail } as const;
+        await store.audit.record(id, { eventId: `${id}/lost`, ...said });
+        await store.images.update(id, { state: 'failed', failure: LOST, updatedAt: at });
       }
     },
   };

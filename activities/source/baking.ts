@@ -1,6 +1,7 @@
 import type { BakeRequest } from '../../host/baking.ts';
 import type { Hypervisor } from '../../host/hypervisor.ts';
-import type { BakedImage } from '../../model/snapshots/baked-source.ts';
+import { MayflyError } from '../../model/errors.ts';
+import { type BakedImage, isBakedSourceName } from '../../model/snapshots/baked-source.ts';
 import { refuseFull } from '../../model/snapshots/storage.ts';
 import { stepContext } from '../step/step-context.ts';
 import type { StepTarget } from '../step/steps.ts';
@@ -29,6 +30,14 @@ export function createBakingActivities({ hypervisor }: { hypervisor: Pick<Hyperv
     async flattenDisks(request: BakeTarget): Promise<BakedImage> {
       refuseFull(await hypervisor.disk(), `The source ${request.name}`, await baking.sizeOf(request));
       return baking.flatten(request, stepContext());
+    },
+    /** Null: it has to be made anew. @throws MayflyError bake_failed, host_disk_full, and what keeps others from `like` for now */
+    async copyBakedSource({ like, ...request }: BakeTarget & { like: string }): Promise<BakedImage | null> {
+      if (!isBakedSourceName(like)) throw new MayflyError('request_refused', 'That is no name of a source.');
+      const before = await baking.bakedOf(like, request.snapshotId);
+      if (before === null) return null;
+      refuseFull(await hypervisor.disk(), `The source ${request.name}`, before.sizeBytes);
+      return baking.copyBaked(request, like, stepContext());
     },
     /** @throws MayflyError bake_failed, source_exists */
     async publishSource(request: BakeTarget): Promise<void> {

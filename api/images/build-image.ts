@@ -6,7 +6,7 @@ import { imageIdFrom } from '../../model/ids.ts';
 import type { ImageRequest } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
 import type { ImageInput } from '../../model/image/image-saga.ts';
-import { describedContext } from '../../model/image/sent-context.ts';
+import { describedContext, type SentContext } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { DEFAULT_PROJECT } from '../../model/project.ts';
 import type { KeptContext } from '../../store/images/image-contexts.ts';
@@ -42,7 +42,7 @@ async function begun(c: Context<Env>, deps: RequestDeps, attempt: Attempt, body:
   const { subjectId: id } = attempt;
   const present = attempt.isFresh ? null : await store.images.get(id);
   if (present && present.state !== 'queued') return present;
-  const sent = sentBy(body);
+  const sent = await sentBy(store, body);
   const wish = await wished(c, deps, id, body.name, sent);
   if ('known' in wish) return wish.known;
   const { record, input } = wish;
@@ -71,7 +71,7 @@ async function wished(
   const known = await builtBefore(deps.store, name, beginning);
   if (known) return { known };
   await refuseTaken(deps, name);
-  const input = inputOf(c, id, name, beginning);
+  const input = inputOf(c, id, name, beginning, request.context?.digest !== undefined);
   const builders = input.stages?.map(({ builder }) => builder.id) ?? [];
   await admit(deps, [...builders, input.bakerId], beginning.origin.size);
   return { record: recordOf(input, request, beginning), input };
@@ -118,14 +118,22 @@ async function builtBefore(
   return latest.find((image) => image.name === name && image.state === 'ready') ?? null;
 }
 
+/** @throws MayflyError context_not_found */
+async function contextSent({ sentContexts }: RequestDeps['store'], digest: string): Promise<SentContext> {
+  const found = await sentContexts.use(digest);
+  if (found) return found.context;
+  throw new MayflyError('context_not_found', `There is no context ${digest}.`);
+}
+
 /** What was asked for, and the bytes that are kept apart. */
 interface Sent {
   request: ImageRequest;
   kept: KeptContext | null;
 }
 
-/** @throws MayflyError invalid_request, body_too_large */
-function sentBy({ dockerfile, args = {}, target, aliases = {}, network, context, secrets = {} }: Request): Sent {
+/** @throws MayflyError invalid_request, body_too_large, context_not_found */
+async function sentBy(store: RequestDeps['store'], body: Request): Promise<Sent> {
+  const { dockerfile, args = {}, target, aliases = {}, network, context, contextDigest, secrets = {} } = body;
   const archive = context === undefined ? null : Buffer.from(context, 'base64');
   const request = {
     dockerfile,
@@ -133,7 +141,8 @@ function sentBy({ dockerfile, args = {}, target, aliases = {}, network, context,
     target: target ?? null,
     aliases,
     network: network ?? { egress: 'none' as const },
-    context: archive && describedContext(archive),
+    context:
+      contextDigest === undefined ? archive && describedContext(archive) : await contextSent(store, contextDigest),
     secrets: Object.entries(secrets).map(([id, text]) => ({ id, bytes: Buffer.from(text, 'base64').length })),
   };
   const isKept = archive !== null || request.secrets.length > 0;

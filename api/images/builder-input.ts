@@ -11,8 +11,8 @@ import type { Beginning, StageBeginning } from './beginning.ts';
 /** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
 const TTL_SECONDS = 18_000;
 
-/** All ids follow from that of the build. */
-export function inputOf(c: Context<Env>, id: string, name: string, beginning: Beginning): ImageInput {
+/** All ids follow from that of the build. @param isSent its context is kept by itself */
+export function inputOf(c: Context<Env>, id: string, name: string, beginning: Beginning, isSent: boolean): ImageInput {
   const { build, snapshotId, origin } = beginning;
   const at = new Date().toISOString();
   const target = build.stages.length - 1;
@@ -20,7 +20,9 @@ export function inputOf(c: Context<Env>, id: string, name: string, beginning: Be
     const what = place === target ? 'builder' : `builder/${place}`;
     return builderInput(c, furtherId(sandboxIdFrom, id, what), name, from, at);
   };
-  const stages = beginning.stages.map((stage) => stageInput(beginning, stage, builderOf(stage.place, stage.origin)));
+  const stages = beginning.stages.map((stage) =>
+    stageInput(beginning, stage, builderOf(stage.place, stage.origin), isSent),
+  );
   const left = stages.reduce((all, { first, end }) => all + end - first, 0);
   const steps = build.steps.length;
   const { builder, first } = stages.at(-1) ?? { builder: builderOf(target, origin), first: steps };
@@ -32,7 +34,12 @@ export function inputOf(c: Context<Env>, id: string, name: string, beginning: Be
   return { imageId: id, name, builder, first, steps, snapshotId, stages, cached, ...further, actor: actorOf(c) };
 }
 
-function stageInput({ build, stages }: Beginning, stage: StageBeginning, builder: SandboxInput): ImageStageInput {
+function stageInput(
+  { build, stages }: Beginning,
+  stage: StageBeginning,
+  builder: SandboxInput,
+  isSent: boolean,
+): ImageStageInput {
   const { place, first, parent } = stage;
   const copiesOf = ({ place: of, first: from }: StageBeginning) => {
     const end = build.stages[of]?.end ?? from;
@@ -42,7 +49,12 @@ function stageInput({ build, stages }: Beginning, stage: StageBeginning, builder
   };
   const users = stages.filter((other) => copiesOf(other).some(({ from }) => from === place));
   const until = Math.max(place, ...users.map((user) => user.place));
-  return { place, builder, first, end: build.stages[place]?.end ?? first, parent, copies: copiesOf(stage), until };
+  const end = build.stages[place]?.end ?? first;
+  const taking = build.steps
+    .slice(first, end)
+    .flatMap(({ program }, at) => (program.files.length > 0 ? [first + at] : []));
+  const sent = isSent ? { sent: taking } : {};
+  return { place, builder, first, end, parent, copies: copiesOf(stage), until, ...sent };
 }
 
 /** The sandbox in which the steps of a build run: an ordinary one. */

@@ -14,6 +14,24 @@ export const imageParams = z.strictObject({
     .openapi({ param: { name: 'id', in: 'path' }, pattern: ID_PATTERNS.image, example: 'img-0123456789abcdef' }),
 });
 
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal');
+
+export const contextParams = z.strictObject({
+  digest: sha256.openapi({
+    param: { name: 'digest', in: 'path' },
+    example: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  }),
+});
+
+export const contextAnswer = z
+  .object({
+    digest: z.string(),
+    bytes: z.int(),
+    entries: z.int().openapi({ description: 'Files, folders and links' }),
+    expiresAt: instant.openapi({ description: 'When it is forgotten, unless a build uses it' }),
+  })
+  .openapi('ImageContext');
+
 export const imagesQuery = z.strictObject({ limit: wholeText(1, LIMITS.page.max).optional() });
 
 const variableName = z
@@ -52,6 +70,10 @@ export const buildImage = z
         description: `What COPY takes from, a tar archive in base64, of ${image.contextBytes} bytes at most, with its .dockerignore`,
         example: undefined,
       }),
+    contextDigest: sha256.optional().openapi({
+      description: 'In place of `context`: one that was sent with PUT /v1/image-contexts/{digest}, by its SHA-256',
+      example: undefined,
+    }),
     secrets: z
       .record(z.string().regex(/^[A-Za-z0-9._-]{1,128}$/, 'must be 1 to 128 of A-Z a-z 0-9 . _ -'), z.base64())
       .refine(few(image.secrets), `must have at most ${image.secrets} secrets`)
@@ -69,6 +91,10 @@ export const buildImage = z
       .strictObject({ egress: z.enum(['none', 'internet']) })
       .optional()
       .openapi({ description: 'What its steps can reach; nothing, unless said' }),
+  })
+  .refine(({ context, contextDigest }) => context === undefined || contextDigest === undefined, {
+    path: ['contextDigest'],
+    message: 'is in place of `context`: one of them',
   })
   .openapi('BuildImage');
 

@@ -1,10 +1,11 @@
 import { createRoute } from '@hono/zod-openapi';
 import { isImageOver } from '../../model/image/image.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, serialised } from '../http/context.ts';
 import { BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
-import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
+import { auditQuery, json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import { answerBuild } from './build-image.ts';
 import { buildImage, imageAnswer, imageParams, imagesQuery } from './image-schemas.ts';
 import { imageView, requireImage } from './image-view.ts';
@@ -29,7 +30,7 @@ const buildOne = createRoute({
   },
   responses: {
     202: json('It is being built, or is there of the very same; Location says where to look', imageAnswer),
-    ...problems(BODY, KEYED, CREATE, 'dockerfile_unsupported', 'source_exists', 'image_not_found'),
+    ...problems(BODY, KEYED, CREATE, 'dockerfile_unsupported', 'source_exists', 'image_not_found', 'context_not_found'),
   },
 });
 
@@ -53,6 +54,18 @@ const getOne = createRoute({
   middleware: [requires('sandboxes:read')],
   request: { params: imageParams, query: noQuery },
   responses: { 200: json('The build', imageAnswer), ...problems('image_not_found') },
+});
+
+const auditOfOne = createRoute({
+  method: 'get',
+  path: `${ONE}/audit`,
+  tags: ['audit'],
+  operationId: 'getImageAudit',
+  summary: 'Who has begun a build, who wanted its end, and what became of it',
+  description: 'What its steps did is in the audit of its sandboxes.',
+  middleware: [requires('sandboxes:read')],
+  request: { params: imageParams, query: auditQuery },
+  responses: { 200: json('One page, oldest first', auditPage), ...problems('image_not_found') },
 });
 
 const cancelOne = createRoute({
@@ -81,6 +94,11 @@ export function imageRoutes(app: App): void {
     return c.json({ items: items.map(imageView), nextCursor: null }, 200);
   });
   app.openapi(getOne, async (c) => c.json(imageView(await requireImage(c.get('deps'), c.req.valid('param').id)), 200));
+  app.openapi(auditOfOne, async (c) => {
+    const deps = c.get('deps');
+    const { id } = await requireImage(deps, c.req.valid('param').id);
+    return c.json(await pageOfChain(deps, id, c.req.valid('query')), 200);
+  });
   app.openapi(cancelOne, async (c) => {
     const { id } = c.req.valid('param');
     const deps = c.get('deps');

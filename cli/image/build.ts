@@ -55,7 +55,7 @@ export function buildCommand(io: Io) {
         aliases: pairs('alias', given.get('alias') ?? []),
         secrets: await secretsOf(io.env, given.get('secret') ?? []),
         network: { egress: egressOf(args.network) },
-        ...(args.context !== undefined && { context: await contextOf(args.context) }),
+        ...(args.context !== undefined && (await contextOf(io, images, args.context))),
         ...(args.target !== undefined && { target: args.target }),
       };
       const begun = await images.build(request, { signal: io.signal });

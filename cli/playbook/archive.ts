@@ -1,6 +1,6 @@
 import { lstat, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { tarEntries } from '../../model/image/tar.ts';
+import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import type { Io } from '../terminal/io.ts';
 

@@ -64,6 +64,12 @@ export class BakedFolder {
     return null;
   }
 
+  /** What was made here of that snapshot; null: nothing was. */
+  async madeOf(snapshotId: string): Promise<BakedImage | null> {
+    const about = await this.about();
+    return about?.snapshotId === snapshotId ? about.image : null;
+  }
+
   /** Makes the temporary folder; what another bake has left there goes. @throws MayflyError source_exists */
   async stage({ bakeId, sourceId, snapshotId }: BakeRequest): Promise<void> {
     await mkdir(this.parent, { recursive: true, mode: SEARCHABLE });
@@ -77,10 +83,13 @@ export class BakedFolder {
   }
 
   /**
-   * Fills the temporary folder, unless that was done.
+   * Fills the temporary folder, unless that was done. What makes null has made nothing.
    * @throws MayflyError bake_failed when it is not that bake's
    */
-  async fill(request: BakeRequest, make: (folder: string) => Promise<BakedImage>): Promise<BakedImage> {
+  async fill<Made extends BakedImage | null>(
+    request: BakeRequest,
+    make: (folder: string) => Promise<Made>,
+  ): Promise<BakedImage | Made> {
     const made = await this.imageOf(request);
     if (made) return made;
     const about = await readAbout(this.staging);
@@ -88,7 +97,7 @@ export class BakedFolder {
       throw new MayflyError('bake_failed', `${this.staging} is not there any more.`);
     }
     const image = await make(this.staging);
-    await this.#write({ ...about, image });
+    if (image !== null) await this.#write({ ...about, image });
     return image;
   }
 

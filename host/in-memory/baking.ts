@@ -56,8 +56,22 @@ export class InMemoryBaking implements HostBaking {
     return staged.image;
   }
 
+  async bakedOf(like: string, snapshotId: string): Promise<BakedImage | null> {
+    const image = this.machine.images.get(like);
+    return image?.baked?.snapshotId === snapshotId && !image.isRunning ? image.baked.image : null;
+  }
+
+  async copyBaked({ name, bakeId, snapshotId }: BakeRequest, like: string): Promise<BakedImage | null> {
+    const image = await this.bakedOf(like, snapshotId);
+    const staged = this.machine.staged.get(name);
+    if (!image || staged?.bakeId !== bakeId) return null;
+    staged.files = this.machine.images.get(like)?.files ?? new Map();
+    staged.image = image;
+    return image;
+  }
+
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
-    const { name, bakeId, sourceId } = request;
+    const { name, bakeId, sourceId, snapshotId } = request;
     await this.failpoints.hit('publishSource', 'during', idsOf(request), signal);
     if (this.#isPublished(name, bakeId)) return;
     this.#refuseTaken(name);
@@ -67,7 +81,7 @@ export class InMemoryBaking implements HostBaking {
     }
     this.machine.staged.delete(name);
     const { files, image } = staged;
-    this.machine.images.set(name, { files, isRunning: false, baked: { bakeId, sourceId, image } });
+    this.machine.images.set(name, { files, isRunning: false, baked: { bakeId, sourceId, snapshotId, image } });
   }
 
   async retract({ name, bakeId }: BakeRequest): Promise<void> {

@@ -16,7 +16,7 @@ export interface Image {
   files: Files;
   isRunning: boolean;
   /** Which bake made it; null: it was always there. */
-  baked: { bakeId: string; sourceId: string; image: BakedImage } | null;
+  baked: { bakeId: string; sourceId: string; snapshotId: string; image: BakedImage } | null;
 }
 
 export interface Workspace {

@@ -4,7 +4,7 @@ import type { Placed } from './context.ts';
 import type { CopyStep, Step } from './plan.ts';
 
 /** Whatever changes what a step does changes this. */
-const FORM = 'mayfly-image-step-2';
+const FORM = 'mayfly-image-step-3';
 
 /** Where all keys of a build begin: another project, or another content of its source, has others. */
 export function originKey(project: string, content: string): string {
@@ -18,7 +18,7 @@ export function originKey(project: string, content: string): string {
 export function stepKey(parent: string, step: Step, placed: readonly Placed[], fromKey: string | null): string {
   switch (step.kind) {
     case 'workdir':
-      return digest([parent, 'workdir', step.path]);
+      return digest([parent, 'workdir', step.path, ...(step.user === 'root' ? [] : [step.user])]);
     case 'run': {
       const { argv, stdin, env, cwd, user, secrets } = step;
       const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -17,6 +17,8 @@ export interface ContextEntry {
   digest: string | null;
   /** What a link says. */
   link: string | null;
+  /** Where a file's bytes begin in the archive. `@default` nobody has said */
+  at?: number;
 }
 
 /** One thing that a COPY puts somewhere. */

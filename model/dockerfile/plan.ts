@@ -73,10 +73,12 @@ export interface CopyStep extends Said {
   mode: string | null;
 }
 
-/** Makes a directory, if there is none. */
+/** Makes a directory, if there is none, and those above it. */
 export interface WorkdirStep extends Said {
   kind: 'workdir';
   path: string;
+  /** Whose they are. */
+  user: string;
 }
 
 export type Step = RunStep | CopyStep | WorkdirStep;

@@ -99,13 +99,14 @@ export class StageReader {
     const workdir = absolute(this.#one(instruction), this.#settings.workdir).replace(/(?<=.)\/$/, '');
     this.#set({ workdir });
     const { line, text } = instruction;
-    this.#steps.push({ kind: 'workdir', line, text: `WORKDIR ${text}`, path: workdir });
+    const { user } = this.#settings;
+    this.#steps.push({ kind: 'workdir', line, text: `WORKDIR ${text}`, path: workdir, user });
   }
 
   #userOf(instruction: Instruction): string {
     const user = this.#one(instruction);
-    if (/^[a-z_][a-z0-9_-]{0,31}\$?$/i.test(user)) return user;
-    const why = user.includes(':') ? 'a group of its own is not done here' : 'it is no name of a user';
+    if (/^(?:[a-z_][a-z0-9_-]{0,31}\$?|\d{1,9})$/i.test(user)) return user;
+    const why = user.includes(':') ? 'a group of its own is not done here' : 'it is no name or number of a user';
     throw refusedAt(instruction.line, `USER ${user}: ${why}`);
   }
 

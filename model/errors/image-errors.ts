@@ -14,6 +14,20 @@ export const IMAGE_ERRORS = {
     title: 'There is no such image',
     remedy: 'List them with GET /v1/images.',
   },
+  context_not_found: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such context',
+    remedy:
+      'Send it with PUT /v1/image-contexts/{digest}, as `mayfly image build` does. One that no build uses is forgotten.',
+  },
+  context_differs: {
+    status: 422,
+    retryable: false,
+    title: 'What was sent is not what it is called',
+    remedy:
+      'Name a context by the SHA-256 of its bytes. Files that change while they are sent make another: send it again.',
+  },
   image_step_failed: {
     status: 422,
     retryable: false,

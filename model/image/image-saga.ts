@@ -42,6 +42,8 @@ export interface ImageStageInput {
   parent: number | null;
   /** Its steps that copy from another stage. */
   copies: { step: number; from: number }[];
+  /** Its steps that take of a context which is kept by itself. `@default` none */
+  sent?: number[];
   /** The last place at which something is copied from it: until then its sandbox lives. */
   until: number;
 }

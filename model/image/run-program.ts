@@ -12,14 +12,18 @@ const OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'unchanged'];
 const CONTAIN = `${PRIVATE}
 user=$1 own=$2
 shift 2
-entry=$(getent passwd "$user") || { echo "there is no user $user" >&2; exit 125; }
+groups=--init-groups
+if ! entry=$(getent passwd "$user"); then
+  case $user in *[!0-9]*) echo "there is no user $user" >&2; exit 125 ;; esac
+  entry=$user:x:$user:0::/:/bin/sh groups=--clear-groups
+fi
 IFS=: read -r name _ uid gid _ home shell <<END
 $entry
 END
 for each in "HOME=$home" "USER=$name" "LOGNAME=$name" "SHELL=$shell"; do
   case " $own " in *" \${each%%=*} "*) ;; *) export "\${each?}" ;; esac
 done
-if [ "$uid" = 0 ]; then "$@"; else setpriv --reuid "$uid" --regid "$gid" --init-groups -- "$@"; fi
+if [ "$uid" = 0 ]; then "$@"; else setpriv --reuid "$uid" --regid "$gid" "$groups" -- "$@"; fi
 exit $?`;
 
 const NAMESPACES = [...OWN_MOUNTS, '--pid', '--fork', '--kill-child', '--mount-proc'];

@@ -1,7 +1,7 @@
 import { isPattern } from '../dockerfile/glob.ts';
 import { cleaned } from '../dockerfile/paths.ts';
 import type { CopyStep } from '../dockerfile/plan.ts';
-import { AS_ROOT, ownerOf, type StepProgram } from './step-program.ts';
+import { AS_ROOT, FOLDER, MERGE, ownerOf, type StepProgram } from './step-program.ts';
 
 /** Where the files of a COPY are on their way from one guest into another: an archive; of no layer, since a step ends with its removal. */
 export const CARRIED = '/var/tmp/mayfly-image-copy.tar';
@@ -46,27 +46,33 @@ xargs -0 -n 1 sh -ec '
 if [ "$mode" != "" ]; then find "$stage/all" -mindepth 2 ! -type l -exec chmod -- "$mode" {} +; fi
 tar -c --xattrs --xattrs-include='security.capability' --numeric-owner -f "$archive" -C "$stage/all" .`;
 
-/** What is in the way of a folder stays, also a link to one. */
 const PLACE = `set -e
 umask 022
-archive=$1 target=$2 owner=$3
+archive=$1 target=$2 given=$3
+owner=\${given:-0:0}
+${FOLDER}
+${MERGE}
 stage=$(mktemp -d /var/tmp/mayfly-image-copy.XXXXXX)
 trap 'rm -rf -- "$stage" "$archive"' EXIT
 chmod 0755 "$stage"
 tar -x -p --xattrs --xattrs-include='security.capability' --numeric-owner --same-owner -f "$archive" -C "$stage"
 rm -f -- "$archive"
-if [ "$owner" != "" ]; then chown -hR -- "$owner" "$stage"; fi
 if [ -d "$stage/file" ]; then
   name=$(ls -A "$stage/file")
   case $target in
-    */) mkdir -p -- "$target"; target=$target$name ;;
-    *) if [ -d "$target" ]; then target=$target/$name; else mkdir -p -- "\${target%/*}/"; fi ;;
+    */) folder "$target"; target=$target$name ;;
+    *) if [ -d "$target" ]; then target=$target/$name; else folder "\${target%/*}/"; fi ;;
   esac
+  if [ "$given" != "" ]; then
+    mode=$(stat -c %a "$stage/file/$name")
+    chown -h -- "$given" "$stage/file/$name"
+    [ -L "$stage/file/$name" ] || chmod -- "$mode" "$stage/file/$name"
+  fi
   cp -a --remove-destination -T -- "$stage/file/$name" "$target"
 else
-  mkdir -p -- "$target"
-  tar -c --xattrs --xattrs-include='security.capability' -f - -C "$stage/tree" . |
-    tar -x -p --xattrs --xattrs-include='security.capability' -f - -C "$target" --same-owner --no-overwrite-dir --keep-directory-symlink
+  folder "$target"
+  owner=$given
+  merge "$stage/tree" "$target"
 fi`;
 
 /** In the stage that is copied from, which is as its last step has left it. */

@@ -1,8 +1,7 @@
 import type { Placed } from '../dockerfile/context.ts';
 import { isPattern } from '../dockerfile/glob.ts';
-import type { CopyStep, Settings, Step } from '../dockerfile/plan.ts';
+import type { CopyStep, Settings, Step, WorkdirStep } from '../dockerfile/plan.ts';
 import { type GivenSecret, runProgram } from './run-program.ts';
-import { joined, type TarEntry, tarOf } from './tar.ts';
 import { UNIT, unitOf } from './unit.ts';
 
 /** What a step has the guest run. */
@@ -25,19 +24,38 @@ const PLAIN = { files: [], inline: [], mode: null, secrets: [] };
 /** Of what steps do besides what they run. */
 export const AS_ROOT = { ...PLAIN, env: {}, cwd: '/', user: 'root' };
 
-/** Standard input has the files one after the other; of each its name and length are arguments. */
+/** `folder` makes what is missing of a path; it is `$owner`'s, as what is copied there is. */
+export const FOLDER = `folder() {
+  set -- "\${1%/}"
+  if [ "$1" = "" ] || [ -d "$1" ]; then return 0; fi
+  folder "\${1%/*}"
+  mkdir -- "$1"
+  chown -- "$owner" "$1"
+}`;
+
+const MAKE_FOLDER = `set -e
+umask 022
+owner=$2
+group=$(getent passwd "$owner" | cut -d : -f 4)
+owner=$owner:\${group:-$owner}
+${FOLDER}
+folder "$1"`;
+
+/** Standard input has the files one after the other; of each its name and length are arguments. Of an empty folder there are none. A change of owner takes bits of a mode away. */
 const WRITE_FILES = `set -e
 umask 022
 target=$1 mode=$2 owner=$3
+${FOLDER}
 shift 3
+[ $# -gt 0 ] || folder "$target"
 while [ $# -gt 0 ]; do
   case $target in
-    */) mkdir -p -- "$target"; file=$target$1 ;;
-    *) if [ -d "$target" ]; then file=$target/$1; else mkdir -p -- "\${target%/*}/"; file=$target; fi ;;
+    */) folder "$target"; file=$target$1 ;;
+    *) if [ -d "$target" ]; then file=$target/$1; else folder "\${target%/*}/"; file=$target; fi ;;
   esac
   head -c "$2" >"$file"
-  chmod -- "$mode" "$file"
   chown -- "$owner" "$file"
+  chmod -- "$mode" "$file"
   shift 2
 done`;
 
@@ -59,18 +77,35 @@ if [ "$2" = ours ]; then
 fi`;
 
 /**
- * Standard input is an archive. What is in the way of a folder stays, also a link to one; whose all of it is, is known in the
- * guest alone.
+ * `merge` brings what is in a folder into another: of folders that are there the mode and owner become those of what is copied,
+ * but the target itself, and a link to one, stays. With an owner, which may be known in the guest alone, all is that one's: the
+ * archive says so, since chown(1) would take bits of a mode away.
  */
+export const MERGE = `merge() {
+  owned=
+  if [ "$owner" != "" ]; then
+    : >"$1.owner"
+    chown -- "$owner" "$1.owner"
+    owned=$(stat -c '--owner=:%u --group=:%g' "$1.owner")
+    rm -f -- "$1.owner"
+  fi
+  find "$1" -mindepth 1 -maxdepth 1 -printf '%P\\0' |
+    tar -c --xattrs --xattrs-include='security.capability' --numeric-owner $owned -f - -C "$1" --null --verbatim-files-from -T - |
+    tar -x -p --xattrs --xattrs-include='security.capability' --numeric-owner --same-owner -f - -C "$2" --keep-directory-symlink
+}`;
+
+/** Standard input is an archive. */
 const UNPACK = `set -e
 umask 022
-mkdir -p -- "$1"
-stage=$(mktemp -d)
+owner=$2
+${FOLDER}
+${MERGE}
+folder "$1"
+stage=$(mktemp -d /var/tmp/mayfly-image-copy.XXXXXX)
 trap 'rm -rf -- "$stage"' EXIT
-chmod 0755 "$stage"
-tar -x -p -m -f - -C "$stage" --no-same-owner
-chown -hR -- "$2" "$stage"
-tar -c -f - -C "$stage" . | tar -x -p -f - -C "$1" --same-owner --no-overwrite-dir --keep-directory-symlink`;
+mkdir "$stage/tree"
+tar -x -p -m -f - -C "$stage/tree" --no-same-owner
+merge "$stage/tree" "$1"`;
 
 /** @param placed of the context, by a COPY @param secrets that a RUN is given */
 export function programOf(step: Step, placed: readonly Placed[], secrets: readonly GivenSecret[]): StepProgram {
@@ -81,7 +116,7 @@ export function programOf(step: Step, placed: readonly Placed[], secrets: readon
       return { ...PLAIN, argv, stdin, env, cwd, user: 'root', secrets: secrets.map(({ id }) => id) };
     }
     case 'workdir':
-      return { ...AS_ROOT, argv: ['/bin/mkdir', '-p', '--', step.path], stdin: '' };
+      return { ...AS_ROOT, argv: making(step), stdin: '' };
     case 'copy':
       return placed.length === 0 ? writing(step) : copying(step, placed);
   }
@@ -96,6 +131,10 @@ export function finishing(settings: Settings, plain: Settings['env']): StepProgr
   const length = String(new TextEncoder().encode(profile).length);
   const argv = ['/bin/sh', '-c', FINISH, 'sh', length, unit === null ? 'as-it-is' : unit === '' ? 'none' : 'ours'];
   return { ...AS_ROOT, argv, stdin: profile + (unit ?? '') };
+}
+
+function making({ path, user }: WorkdirStep): string[] {
+  return user === 'root' ? ['/bin/mkdir', '-p', '--', path] : ['/bin/sh', '-c', MAKE_FOLDER, 'sh', path, user];
 }
 
 function writing({ inline, target, mode, owner }: CopyStep): StepProgram {
@@ -115,27 +154,6 @@ function copying({ inline, target, mode, owner, sources }: CopyStep, files: read
   }
   const argv = ['/bin/sh', '-c', UNPACK, 'sh', target, ownerOf(owner)];
   return { ...AS_ROOT, argv, stdin: '', files, inline, mode };
-}
-
-/** What a program is given. @param bytesOf a file of the context */
-export function stdinOf(
-  { stdin, files, inline, mode, secrets }: StepProgram,
-  bytesOf: (path: string) => Uint8Array,
-  secretOf: (id: string) => Uint8Array,
-): Uint8Array {
-  if (secrets.length > 0) return joined([...secrets.map(secretOf), new TextEncoder().encode(stdin)]);
-  const [first] = files;
-  if (!first) return new TextEncoder().encode(stdin);
-  if (first.as === '') return bytesOf(first.entry.path);
-  const all = mode === null ? null : Number.parseInt(mode, 8);
-  const placed = files.map(({ as, entry: { type, mode: own, link, path } }): TarEntry => {
-    const bytes = type === 'file' ? bytesOf(path) : new Uint8Array();
-    return { path: as, type, mode: type === 'symlink' ? own : (all ?? own), bytes, link };
-  });
-  const written = inline.map(({ name, content }): TarEntry => {
-    return { path: name, type: 'file', mode: all ?? 0o644, bytes: new TextEncoder().encode(content), link: null };
-  });
-  return tarOf([...placed, ...written]);
 }
 
 /** Without a group it is the user's own; of a number, the same. */

@@ -78,6 +78,11 @@ export type AuditKind =
   | 'approval.refused'
   | 'approval.withdrawn'
   | 'approval.used'
+  | 'image.requested'
+  | 'image.cancel-asked'
+  | 'image.ready'
+  | 'image.failed'
+  | 'image.cancelled'
   | 'source.command'
   | 'source.file';
 
@@ -94,7 +99,7 @@ export interface AuditEvent {
   detail: Record<string, unknown>;
 }
 
-/** An entry of the chain of a sandbox, or of a source, whose id then is in `sandboxId`. `body` is the canonical JSON of the event: the hashed bytes are the stored bytes. */
+/** An entry of the chain of a sandbox, or of a source, an approval or a build, whose id then is in `sandboxId`. `body` is the canonical JSON of the event: the hashed bytes are the stored bytes. */
 export interface AuditEntry {
   sandboxId: string;
   /** 0, 1, 2 … without a gap. */

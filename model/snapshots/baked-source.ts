@@ -57,6 +57,8 @@ export interface BakeSourceInput extends HostRef {
   name: string;
   snapshot: { id: string; sandboxId: string; source: string };
   builderId: string;
+  /** A source of the same host that was made of the same snapshot: it is copied, while it is that. `@default` none */
+  like?: string;
   /** Of the builder, as it counts in its project's quotas. `@default` as little as can be */
   size?: Size;
   actor: Actor;

@@ -15,6 +15,8 @@ const SEALED: Readonly<Record<string, readonly string[]>> = {
   templates: ['reason', 'waitingFor'],
   images: ['request', 'failure', 'waitingFor', 'begin'],
   imageContexts: ['archive', 'secrets'],
+  sentContexts: ['context'],
+  sentContextPieces: ['bytes'],
   playbooks: ['base', 'written', 'check', 'unchecked', 'failure', 'waitingFor'],
   playbookParts: ['bytes'],
   commands: ['spec', 'failure.message', 'reason'],

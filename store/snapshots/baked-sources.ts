@@ -35,6 +35,14 @@ export class BakedSources {
     return found.map((each) => this.#record(each)).sort((a, b) => (a.hostId < b.hostId ? -1 : 1));
   }
 
+  /** All that were made of one snapshot, or were to be. */
+  async ofSnapshot(snapshotId: string): Promise<BakedSource[]> {
+    const found = await reaching('read the baked sources of a snapshot', () =>
+      this.#model.find({ snapshotId: String(snapshotId) }).lean<BakedDocument[]>(),
+    );
+    return found.map((each) => this.#record(each));
+  }
+
   /** All that are in one of these states. */
   async all(states: readonly BakedSourceState[]): Promise<BakedSource[]> {
     const found = await reaching('read baked sources by state', () =>

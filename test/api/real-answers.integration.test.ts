@@ -1,4 +1,6 @@
 // @module-tag full
+
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -202,12 +204,18 @@ async function images(): Promise<void> {
     args: { PORT: '8080' },
     aliases: { 'debian:12': 'golden-debian12' },
   };
+  const sent = Buffer.from(tarOf([]));
+  const digest = createHash('sha256').update(sent).digest('hex');
+  const type = { 'Content-Type': 'application/x-tar' };
+  for (const _of of ['sent', 'there']) await ask('sendImageContext', { digest }, { body: sent, headers: type });
+  await ask('getImageContext', { digest });
   const { id } = await ask('buildImage', {}, { body });
   await eventually(
     () => mayfly().store.images.get(id),
     (image) => image?.state === 'ready',
   );
   await ask('getImage', { id });
+  await ask('getImageAudit', { id });
   await ask('listImages');
   await ask('cancelImage', { id });
 }

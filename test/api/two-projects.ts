@@ -18,6 +18,8 @@ export const BETA = 'beta';
 /** Sources: the installation's, what the first project was allowed, and what it made. */
 export const SECRET_SOURCE = 'payroll-production';
 export const ALPHAS_SOURCE = 'alpha.tools';
+/** SHA-256 of what it has sent to build of. */
+export const ALPHAS_CONTEXT = 'a1'.repeat(32);
 export const ALPHAS_POOL = 'alphas-pool';
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -87,6 +89,8 @@ export async function twoProjects({ store, key }: Door): Promise<World> {
   for (const one of approvals) await store.approvals.create(one);
   const images = range(5).map((n) => imageOf(n, actor));
   for (const one of images) await store.images.create(one);
+  const sent = await store.sentContexts.begin(ALPHA, ALPHAS_CONTEXT);
+  await store.sentContexts.complete(sent, { bytes: 1, context: { entries: [], dockerignore: '' } });
   const playbooks = range(5).map((n) => playbookOf(n, actor));
   for (const one of playbooks) await store.playbooks.create(one);
   await store.pools.put(poolOf(actor));

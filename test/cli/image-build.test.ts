@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Image } from '../../client/images.ts';
-import { tarEntries } from '../../model/image/tar.ts';
+import type { BuildImage, Image } from '../../client/images.ts';
+import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { answerJson, StandIn } from '../client/stand-in.ts';
 import { runLine } from './run-line.ts';
 
@@ -115,8 +116,39 @@ it('sends a folder without what .dockerignore leaves out, and no device', async 
   const refused = await build(image, from);
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('pipe')]);
   await rm(join(from, 'pipe'));
-  await writeFile(join(from, 'large'), Buffer.alloc(4_194_305));
-  expect((await build(image, from)).err).toContain('more than 4194304 bytes');
+});
+
+it('sends a large folder before it asks, unless it is there; one that is too large not at all', async () => {
+  const from = join(folder, 'large-context');
+  await mkdir(from);
+  await writeFile(join(from, 'large'), Buffer.alloc(4_194_305, 'x'));
+  const asked = async (isThere: boolean) => {
+    server.answers((request, response) => {
+      const isContext = request.path.startsWith('/v1/image-contexts/');
+      if (isContext && request.method === 'GET' && !isThere) answerJson(response, 404, { code: 'context_not_found' });
+      else answerJson(response, request.method === 'POST' ? 202 : 200, isContext ? {} : { ...image, steps: [] });
+    });
+    const { code } = await runLine(server, ['image', 'build', '-f', file, '--name', 'web', from]);
+    expect(code).toBe(0);
+    return server.seen.map(({ method, path, body }) => ({ method, path, body }));
+  };
+  const [looked, sent, begun] = await asked(false);
+  const digest = createHash('sha256')
+    .update(sent?.body ?? '')
+    .digest('hex');
+  expect([looked?.path, sent?.method, sent?.path]).toEqual([
+    `/v1/image-contexts/${digest}`,
+    'PUT',
+    `/v1/image-contexts/${digest}`,
+  ]);
+  const { contextDigest, context } = JSON.parse(begun?.body ?? '') as BuildImage;
+  expect([contextDigest, context]).toEqual([digest, undefined]);
+  expect(tarEntries(Buffer.from(sent?.body ?? '')).map(({ path, bytes }) => [path, bytes.length])).toEqual([
+    ['large', 4_194_305],
+  ]);
+  expect((await asked(true)).map(({ method }) => method)).toEqual(['GET', 'POST']);
+  await truncate(join(from, 'large'), 2_147_483_648);
+  expect((await build(image, from)).err).toContain('more than 2147483648 bytes');
 });
 
 it('ends with 1 when it failed, and shows its log without escapes', async () => {

@@ -186,7 +186,17 @@ export function callsOf(store: Store): Calls {
   const { sandboxes, snapshots, captures, commands, commandInputs, output, audit, idempotency, apiKeys } = store;
   let keyId = '';
   const { hosts, measuredDisks, serials, signers, sources, bakedSources, certificates, activity, reconciled } = store;
-  const { exposedPorts, mcpSessions, mcpEvents, policies, approvals, images, imageLayers, imageContexts } = store;
+  const {
+    exposedPorts,
+    mcpSessions,
+    mcpEvents,
+    policies,
+    approvals,
+    images,
+    imageLayers,
+    imageContexts,
+    sentContexts,
+  } = store;
   const { playbooks, playbookParts } = store;
   const { retention, auditRetention, projects, admissions, templates, pools, poolMembers, poolShares } = store;
   return {
@@ -434,6 +444,16 @@ export function callsOf(store: Store): Calls {
       get: () => imageContexts.get(image.id),
       remove: () => imageContexts.remove(image.id),
     },
+    sentContexts: {
+      bytesOf: () => sentContexts.bytesOf('default'),
+      begin: () => sentContexts.begin('default', 'a'.repeat(64)),
+      put: () => sentContexts.put('b'.repeat(32), 0, Buffer.from('x')),
+      complete: () => sentContexts.complete('b'.repeat(32), { bytes: 1, context: { entries: [], dockerignore: '' } }),
+      use: () => sentContexts.use('default', 'a'.repeat(64)),
+      read: () => sentContexts.read('b'.repeat(32), 0, 1).next(),
+      unused: () => sentContexts.unused(new Date(at)),
+      remove: () => sentContexts.remove('b'.repeat(32)),
+    },
     imageLayers: {
       put: () => imageLayers.put({ id: 'a'.repeat(64), snapshotId: snapshotId(1), createdAt: at }),
       get: () => imageLayers.get('a'.repeat(64)),
@@ -443,6 +463,7 @@ export function callsOf(store: Store): Calls {
       begin: () => bakedSources.begin(baked),
       get: () => bakedSources.get(sourceId),
       named: () => bakedSources.named('baked'),
+      ofSnapshot: () => bakedSources.ofSnapshot(snapshotId(1)),
       update: () => bakedSources.update(sourceId, { readyAt: at }),
     },
     certificates: {

@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import type { BuildImage, Image } from '../../client/images.ts';
 import { sourceIdOf } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import type { TestDoor } from './door.ts';
 import type { MayflyCase } from './mayfly-case.ts';
 import type { TestOperations } from './operations.ts';
@@ -77,6 +78,15 @@ export class TestImages {
 
   async cancel({ id }: Image): Promise<void> {
     expect((await this.door.call('POST', `/v1/images/${id}/cancel`)).status).toBe(202);
+  }
+
+  /** The kinds of what the audit trail says of a build, in order, each with the key that it was asked with. */
+  async audit({ id }: Pick<Image, 'id'>): Promise<string[]> {
+    const entries = await this.mayfly.store.audit.entries(id, { limit: 100 });
+    return entries.map(({ body }) => {
+      const { kind, actor } = JSON.parse(body) as Pick<AuditEvent, 'kind' | 'actor'>;
+      return `${kind} ${actor?.apiKeyId}`;
+    });
   }
 
   /** Sources on the host that this test has made. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Playbook, WritePlaybook } from '../../client/playbooks.ts';
-import { tarEntries } from '../../model/image/tar.ts';
+import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import type { TestDoor } from './door.ts';
 import { eventually } from './eventually.ts';

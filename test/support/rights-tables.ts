@@ -43,6 +43,10 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'imageLayers update',
       'imageContexts find',
       'imageContexts remove',
+      'sentContexts find',
+      'sentContexts update',
+      'sentContexts remove',
+      'sentContextPieces remove',
     ],
     'playbooks (activities/playbook/)': ['playbooks find', 'playbooks update'],
     'running sources (activities/source/)': ['captures insert', 'captures update', 'sources insert', 'sources update'],
@@ -50,6 +54,12 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
   host: {
     'what is left of somebody (worker/upkeep/)': ['endedSandboxes find', 'captures find', 'templates find'],
     'a restart during a command (commands/)': ['output find'],
+    'builds of images (activities/image/)': [
+      'images find',
+      'sentContexts find',
+      'sentContexts update',
+      'sentContextPieces find',
+    ],
     'playbooks (activities/playbook/)': ['playbookParts find', 'playbookParts insert', 'playbookParts update'],
   },
   api: {
@@ -63,6 +73,12 @@ export const RARE: Record<ProcessName, Record<string, readonly string[]>> = {
       'imageLayers find',
       'imageContexts insert',
       'imageContexts remove',
+      'sentContexts find',
+      'sentContexts insert',
+      'sentContexts update',
+      'sentContexts remove',
+      'sentContextPieces insert',
+      'sentContextPieces remove',
     ],
     'playbooks (api/playbooks/)': ['playbooks find', 'playbooks insert', 'playbookParts find'],
     'sessions of MCP (api/mcp/)': [

@@ -138,6 +138,8 @@ type Listed = {
 export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   startSource: 'workflows/source-power.integration',
   stopSource: 'workflows/source-power.integration',
+  sendImageFiles: 'workflows/image-context.integration',
+  copyBakedSource: 'workflows/bake-on-processes.integration',
   flatten: 'workflows/flatten.integration',
   settleTemplate: 'workflows/template.integration',
   publishTemplate: 'workflows/template.integration',

@@ -81,6 +81,7 @@ export async function startTestHost(options: TestHostOptions): Promise<HostPart>
       ...machine,
       room,
       commandRuns,
+      images: { store },
       playbooks: { store, ansible: ansibleOfTestHosts },
       shutdownGraceMs: SHUTDOWN_GRACE_MS,
       guests: memory ? new InMemoryGuests(memory) : guests.guests,

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Playbook } from '../../client/playbooks.ts';
-import { tarEntries } from '../../model/image/tar.ts';
+import { tarEntries } from '../../model/image/tar-scanner.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { ansibleArchive } from '../../worker/config/artifacts.mjs';
 import { useServedOnLibvirt } from '../support/served-on-libvirt.ts';

@@ -69,6 +69,7 @@ test('one whose saga is lost in a step has failed, and nothing of it is left', a
   expect(await images.get(begun.id)).toMatchObject({ state: 'failed', done: 1, failure: { code: 'image_failed' } });
   expect(await mayfly.record(begun.builderId)).toMatchObject({ state: 'destroyed' });
   expect(await mayfly.store.imageContexts.get(begun.id)).toBeNull();
+  expect(await images.audit(begun)).toEqual([`image.requested ${begun.createdBy.apiKeyId}`, 'image.failed undefined']);
   expect(await mayfly.residue()).toEqual([]);
   const again = await images.build(dockerfile.replace('sleep 1000', 'echo two'));
   expect(again).toMatchObject({ state: 'ready', cached: 1 });

@@ -56,6 +56,9 @@ describe.concurrent('an image', () => {
       settings: { cmd: ['serve', 'a b'], labels: { a: 'b' }, user: 'sandbox', env: { GREETING: 'hello you' } },
     });
     expect(await mayfly.record(image.builderId)).toMatchObject({ state: 'destroyed', failure: null });
+    const { apiKeyId } = image.createdBy;
+    expect(await images.audit(failed)).toEqual([`image.requested ${apiKeyId}`, `image.failed ${apiKeyId}`]);
+    expect(await images.audit(image)).toEqual([`image.requested ${apiKeyId}`, `image.ready ${apiKeyId}`]);
     const clone = await mayfly.create(mayfly.input({ source: image.name }));
     const look =
       "cd /srv/app; cat greeting who exec both ../where; stat -c '%a %u:%g' one; bash -lc 'echo $GREETING $Q'; grep -c 'ExecStart=/usr/bin/env -- \"serve\" \"a b\"$' /etc/systemd/system/multi-user.target.wants/mayfly-image.service";
@@ -126,6 +129,8 @@ describe.concurrent('an image', () => {
     expect((await door.call('GET', builder)).status).toBe(200);
     await images.cancel(begun);
     expect(await images.over(begun)).toMatchObject({ state: 'cancelled', failure: null, done: 1 });
+    const said = ['requested', 'cancel-asked', 'cancelled'].map((kind) => `image.${kind} ${begun.createdBy.apiKeyId}`);
+    expect(await images.audit(begun)).toEqual(said);
     expect(await mayfly.record(begun.builderId)).toMatchObject({ state: 'destroyed' });
     expect(await mayfly.residue()).toEqual([]);
     expect(await images.sources()).toEqual([]);
@@ -147,7 +152,7 @@ describe.concurrent('an image', () => {
       'RUN mkdir -p /srv/there /srv/real && ln -s real /srv/linked && chmod 0711 /srv/there',
       'COPY one.txt /srv/there',
       'COPY one.txt /srv/new/name',
-      'COPY --chown=sandbox --chmod=0750 dir *.json <<here /srv/linked/',
+      'COPY --chown=sandbox --chmod=4750 dir *.json <<here /srv/linked/',
       'of $HOME',
       'here',
       'RUN cat /srv/linked/sub/deep',
@@ -178,10 +183,10 @@ describe.concurrent('an image', () => {
         'oneonethere 711 root:root',
         'new/name 755 root:root',
         'linked 777 root:root',
-        'real/sub/deep 750 sandbox:sandbox',
+        'real/sub/deep 4750 sandbox:sandbox',
         'real/link 777 sandbox:sandbox',
-        'real/b.json 750 sandbox:sandbox',
-        'real/here 750 sandbox:sandbox',
+        'real/b.json 4750 sandbox:sandbox',
+        'real/here 4750 sandbox:sandbox',
         'real',
         '/etc/hostname',
         'of \n',

@@ -1,8 +1,11 @@
 import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
 import type { ImageFailure } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
-import type { ImageInput } from '../../model/image/image-saga.ts';
+import type { CancelImage, ImageInput } from '../../model/image/image-saga.ts';
+import type { AuditEvent, AuditKind } from '../../model/sandbox/audit.ts';
+import type { Actor } from '../../model/sandbox/sandbox.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 import { TaskLife } from '../source/task-life.ts';
@@ -15,10 +18,33 @@ export class ImageLife extends TaskLife {
   /** Of the step that was done last. */
   lastSnapshot: string | null = null;
   #done: number;
+  #events = 0;
+  /** Not in the audit trail yet: they go there with the next change of the record. */
+  #untold: AuditEvent[] = [];
 
   constructor(readonly input: ImageInput) {
     super({ ...DEFAULT_TIMEOUTS, ...input.timeouts }.taskPauseMs);
     this.#done = input.cached ?? input.first;
+  }
+
+  requested(): void {
+    const { name, builder, stages = [{ builder }], steps, bakeId, actor } = this.input;
+    const builders = stages.map((stage) => stage.builder.id);
+    const { source, network } = builder.spec;
+    const cached = this.#done;
+    this.#tell('image.requested', actor, { name, source, network, steps, cached, builders, bakeId });
+  }
+
+  cancelAsked({ actor }: CancelImage): void {
+    this.#tell('image.cancel-asked', actor, {});
+  }
+
+  /** What became of it is in the audit before it is in the record. */
+  async over(state: 'ready' | 'failed' | 'cancelled', changes: Partial<ImageRecord>): Promise<void> {
+    const { code, line, exitCode } = changes.failure ?? {};
+    const snapshotId = this.lastSnapshot ?? this.input.snapshotId;
+    this.#tell(`image.${state}`, this.input.actor, { done: this.#done, snapshotId, code, line, exitCode });
+    await this.recordChange({ ...changes, state, waitingFor: null });
   }
 
   async stepDone(snapshotId: string): Promise<void> {
@@ -31,7 +57,13 @@ export class ImageLife extends TaskLife {
   async recordChange(changes: Partial<ImageRecord>): Promise<void> {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
     const { imageId } = this.input;
-    const change = { imageId, changes: { ...changes, updatedAt: now() } };
+    const events = this.#untold;
+    this.#untold = [];
+    const change = { imageId, changes: { ...changes, updatedAt: now() }, events };
     await CancellationScope.nonCancellable(() => controlUntilDone.rememberImage(change));
+  }
+
+  #tell(kind: AuditKind, actor: Actor, detail: Record<string, unknown>): void {
+    this.#untold.push(auditEvent(this.#events++, { kind, actor, hostId: null, detail }));
   }
 }

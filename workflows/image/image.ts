@@ -57,15 +57,16 @@ export async function image(input: ImageInput): Promise<void> {
   const life = new ImageLife(input);
   const building = new CancellationScope();
   let isCancelled = false;
-  setHandler(cancel, ({ imageId }) => {
-    if (imageId !== input.imageId) return;
+  setHandler(cancel, (asked) => {
+    if (asked.imageId !== input.imageId || isCancelled) return;
     isCancelled = true;
+    life.cancelAsked(asked);
     building.cancel();
   });
   try {
     await building.run(() => CancellationScope.withTimeout(LONGEST, () => build(life)));
     await forgetContext(input);
-    await life.recordChange({ state: 'ready', readyAt: now(), waitingFor: null });
+    await life.over('ready', { readyAt: now() });
   } catch (error) {
     await forgetContext(input);
     const { step, code, message } = failureOf(error, life.failedStep);
@@ -79,7 +80,7 @@ export async function image(input: ImageInput): Promise<void> {
       log: null,
     } as const;
     const failure = isCancelled ? null : (life.failure ?? plain);
-    await life.recordChange({ state: isCancelled ? 'cancelled' : 'failed', failure, waitingFor: null });
+    await life.over(isCancelled ? 'cancelled' : 'failed', { failure });
   }
 }
 
@@ -88,6 +89,7 @@ function forgetContext({ imageId }: ImageInput): Promise<void> {
 }
 
 async function build(life: ImageLife): Promise<void> {
+  life.requested();
   await life.recordChange({ state: 'building' });
   const snapshotId = await doSteps(life);
   await life.recordChange({ state: 'finishing' });
@@ -122,7 +124,8 @@ async function doStages(life: ImageLife, stages: readonly ImageStageInput[], und
     for (let index = stage.first; index < stage.end; index++) {
       const from = stage.copies.find(({ step }) => step === index)?.from;
       if (from !== undefined) await copyFiles(life, index, stage, living.get(from)?.builder.id ?? '');
-      await runStep(life, { imageId: life.input.imageId, index });
+      const isSent = stage.sent?.includes(index) ?? false;
+      await runStep(life, { imageId: life.input.imageId, index }, isSent);
       const { imageId } = life.input;
       const { snapshotId } = await life.step('takeImageLayer', () => takeImageLayer({ imageId, index }));
       await life.stepDone(snapshotId);
@@ -160,12 +163,14 @@ async function copyFiles(life: ImageLife, index: number, stage: ImageStageInput,
 
 /**
  * The command ends with its sandbox, if the build does before it.
+ * @param isSent what it takes of the context is brought into its guest first
  * @returns where it ran
  * @throws ApplicationFailure image_step_failed
  */
-function runStep(life: ImageLife, ref: ImageStepRef): Promise<CommandInput> {
+function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Promise<CommandInput> {
   return life.step('runStep', async () => {
     const begun = await control.beginImageStep(ref);
+    if (isSent) await sendFiles(ref, begun);
     await executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
       workflowId: commandWorkflowIdOf(begun.commandId),
       args: [begun],
@@ -179,10 +184,17 @@ function runStep(life: ImageLife, ref: ImageStepRef): Promise<CommandInput> {
   });
 }
 
+async function sendFiles({ imageId, index }: ImageStepRef, to: CommandInput): Promise<void> {
+  const { hostId, installationId = null, sandboxId } = to;
+  const summary = `step ${index + 1}: files of the context`;
+  const host = hostActivities({ hostId, installationId }, (_name, execute) => execute({ ...CARRYING, summary }));
+  await host.sendImageFiles({ imageId, index, to: sandboxId });
+}
+
 async function makeSource(life: ImageLife, snapshotId: string): Promise<void> {
   const { name, bakeId, bakerId: builderId, actor, timeouts, builder } = life.input;
   await life.step('makeSource', async () => {
-    const { snapshot, host } = await control.imageSnapshot({ snapshotId });
+    const { snapshot, host, like } = await control.imageSnapshot({ snapshotId });
     const { hostId } = host;
     const baked = await executeChild<typeof bakeSource>(BAKE_SOURCE_WORKFLOW, {
       workflowId: bakeWorkflowIdOf(hostId, name),
@@ -195,6 +207,7 @@ async function makeSource(life: ImageLife, snapshotId: string): Promise<void> {
           snapshot,
           builderId,
           ...(builder.size && { size: builder.size }),
+          ...(like != null && { like }),
           actor,
           requestedAt: now(),
           ...(timeouts && { timeouts }),

@@ -7,7 +7,7 @@ import {
 import { failureOf } from '../saga/failure.ts';
 import { now } from '../saga/now.ts';
 import { refusedOrFailed } from '../saga/refused.ts';
-import { saga } from '../saga/saga.ts';
+import { saga, type Undo } from '../saga/saga.ts';
 import { BakeLife } from './bake-life.ts';
 import { bakeSteps } from './bake-steps.ts';
 import { builderOf } from './builder.ts';
@@ -18,7 +18,8 @@ import { builderOf } from './builder.ts';
  *   claim the name → builder (a fork, without internet) → cleaned → shut down → copied → published → builder destroyed
  *
  * The guest's file systems are changed in the guest, never by the host. The images appear under the source's name in one
- * rename, checked, and the machine that uses them is made after that. When a step fails, the undos run newest first until
+ * rename, checked, and the machine that uses them is made after that. Where the host has a source that was made of the same
+ * snapshot, its images are copied instead, and nothing is booted. When a step fails, the undos run newest first until
  * they hold, and nothing of it is left. `ready` is said when the host lists the source.
  */
 export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
@@ -28,17 +29,23 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
   if (begun.state !== 'baking') return begun;
   const builder = builderOf(input);
   const destroyBuilder = () => life.retryUntilDone('destroyBuilder', () => builder.destroy());
+  const step = bakeSteps(life, input);
+  let isBuilt = false;
+  const build = async (undo: Undo): Promise<BakedImage> => {
+    isBuilt = true;
+    undo('startBuilder', destroyBuilder);
+    await life.step('startBuilder', () => builder.start());
+    await step.cleanGuest();
+    await step.shutDownGuest();
+    return step.flattenDisks();
+  };
   let image: BakedImage;
   try {
-    const step = bakeSteps(life, input);
     image = await saga(async (undo) => {
       undo('claimSourceName', step.discardImages);
       await step.claimSourceName();
-      undo('startBuilder', destroyBuilder);
-      await life.step('startBuilder', () => builder.start());
-      await step.cleanGuest();
-      await step.shutDownGuest();
-      const made = await step.flattenDisks();
+      const copied = input.like === undefined ? null : await step.copyBakedSource(input.like);
+      const made = copied ?? (await build(undo));
       undo('publishSource', step.retractSource);
       await step.publishSource();
       return made;
@@ -50,7 +57,7 @@ export async function bakeSource(input: BakeSourceInput): Promise<BakedSource> {
     const failed = await life.recordChange({ state: 'failed', failure, waitingFor: null }, said);
     return refusedOrFailed(failure, ['claimSourceName', 'startBuilder'], failed);
   }
-  await destroyBuilder();
+  if (isBuilt) await destroyBuilder();
   await life.listed(true);
   return life.recordChange(
     { state: 'ready', image, readyAt: now(), waitingFor: null },

@@ -26,6 +26,7 @@ export function bakeSteps(life: BakeLife, { bakeId, snapshot, builderId }: BakeS
     cleanGuest: () => step.cleanGuest(target),
     shutDownGuest: () => step.shutDownGuest(target),
     flattenDisks: () => step.flattenDisks(target),
+    copyBakedSource: (like: string) => step.copyBakedSource({ ...target, like }),
     publishSource: () => step.publishSource(target),
 
     discardImages: () => undo.discardImages(gone),

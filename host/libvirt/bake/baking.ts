@@ -1,4 +1,4 @@
-import { constants, copyFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { MayflyError } from '../../../model/errors.ts';
 import { domainUuid } from '../../../model/ids.ts';
@@ -9,7 +9,6 @@ import { BakedFolder } from '../../disk/baked-folder.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
 import { mostCopied } from '../../disk/image.ts';
-import { flushFile } from '../../os/atomic-file.ts';
 import { ExecError, exec } from '../../os/exec.ts';
 import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
@@ -25,6 +24,7 @@ import type { Sources } from '../layers/sources.ts';
 import { Workspace } from '../layers/workspace.ts';
 import { isActive } from '../output/domain-state.ts';
 import type { Builder } from './builder.ts';
+import { COPY_MS, copyImages, copyWhole, forgetMachine, machineCopied, ROOT_DISK, unlessGone } from './copying.ts';
 
 export interface BakingDeps {
   state: StateDir;
@@ -36,11 +36,6 @@ export interface BakingDeps {
   use: SourceUse;
   builder: Builder;
 }
-
-/** A copy is stopped by its step's time, not by a time of its own. Milliseconds. */
-const COPY_MS = 3_600_000;
-/** What `bakedXml` puts the root disk under; further ones get the target into their name. */
-const ROOT_DISK = 'disk.qcow2';
 
 /**
  * Sources of libvirt are persistent domains. The guest is cleaned from inside, where its file systems are mounted anyway:
@@ -84,6 +79,7 @@ export class LibvirtBaking implements HostBaking {
         const why = isOn ? 'it is on, so its disks are being written' : 'it is not on this host any more';
         throw new MayflyError('bake_failed', `${request.builderId} cannot be copied: ${why}.`);
       }
+      await forgetMachine(folder);
       const domain = await workspace.domain();
       const disks: SavedDisk[] = [];
       const plans = planDisks(domain, join(folder, ROOT_DISK));
@@ -98,14 +94,36 @@ export class LibvirtBaking implements HostBaking {
     });
   }
 
+  async bakedOf(like: string, snapshotId: string): Promise<BakedImage | null> {
+    const source = await unlessGone(this.deps.sources.get(like));
+    return source?.busy === null ? await this.#folder(like).madeOf(snapshotId) : null;
+  }
+
+  async copyBaked(request: BakeRequest, like: string, context: StepContext): Promise<BakedImage | null> {
+    const { digests, sources, use } = this.deps;
+    const copied = use.by(like, async () => {
+      const [image, { xml }] = [await this.bakedOf(like, request.snapshotId), await sources.get(like)];
+      if (image === null) return null;
+      const from = { folder: this.#folder(like), image, xml };
+      return await this.#folder(request.name).fill(request, (staging) =>
+        copyImages(from, staging, { digests, context }),
+      );
+    });
+    try {
+      return await unlessGone(copied);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      refuseCopy(like, error);
+    }
+  }
+
   async publish(request: BakeRequest, { signal }: StepContext): Promise<void> {
     const { state, digests, virsh } = this.deps;
     const folder = this.#folder(request.name);
-    const workspace = new Workspace(state, request.builderId);
     signal.throwIfAborted();
     await this.#refuseTaken(folder, request);
-    const builder = await workspace.domain();
     await folder.publish(request);
+    const builder = (await machineCopied(folder.path)) ?? (await new Workspace(state, request.builderId).domain());
     const disks = (await folder.about())?.image?.disks ?? [];
     const rootDisk = join(folder.path, ROOT_DISK);
     for (const { target, overlay } of planDisks(builder, rootDisk)) {
@@ -195,9 +213,4 @@ export class LibvirtBaking implements HostBaking {
 function refuseCopy(path: string, error: unknown): never {
   if (!(error instanceof ExecError)) throw error;
   throw new MayflyError('bake_failed', `The disk ${path} could not be copied: ${error.message}`, { cause: error });
-}
-
-async function copyWhole(from: string, to: string): Promise<void> {
-  await copyFile(from, to, constants.COPYFILE_FICLONE);
-  await flushFile(to);
 }

@@ -9,7 +9,7 @@ import { entriesOf } from '../../os/directory.ts';
 import type { StateDir } from '../../state-dir.ts';
 import type { StepContext } from '../../step-context.ts';
 import { allocatedBytes, apparentBytes } from '../disk/disk-usage.ts';
-import { copyTree, digestOfTree } from '../disk/tree.ts';
+import { copyTree, digestOfTree, removeTree } from '../disk/tree.ts';
 import { cleanTree } from '../machine/identity.ts';
 import { describeImage } from '../machine/image.ts';
 import { asFailure } from '../machine/step-failure.ts';
@@ -75,6 +75,32 @@ export class SimulatedBaking implements HostBaking {
       });
     } catch (error) {
       throw asFailure('bake_failed', `The disk of ${request.builderId} could not be copied`, error, signal);
+    }
+  }
+
+  async bakedOf(like: string, snapshotId: string): Promise<BakedImage | null> {
+    if (await this.deps.sources.isRunning(like)) return null;
+    return await this.#folder(like).madeOf(snapshotId);
+  }
+
+  async copyBaked(request: BakeRequest, like: string, { signal }: StepContext): Promise<BakedImage | null> {
+    const before = await this.bakedOf(like, request.snapshotId);
+    const [made] = before?.disks ?? [];
+    if (!before || !made) return null;
+    try {
+      return await this.#folder(request.name).fill(request, async (folder) => {
+        const root = join(folder, 'root');
+        await rm(root, { recursive: true, force: true });
+        await copyTree(join(this.#folder(like).path, 'root'), root, signal);
+        if ((await digestOfTree(root, signal)) === made.sha256) {
+          await describeImage(folder, made.virtualBytes, made.sha256);
+          return before;
+        }
+        await removeTree(root);
+        return null;
+      });
+    } catch (error) {
+      throw asFailure('bake_failed', `The images of ${like} could not be copied`, error, signal);
     }
   }
 

@@ -187,7 +187,7 @@ it.each([
   ['FROM golden\nCOPY --chmod=u+x a /b', 2, 'octal'],
   ["FROM golden\nCOPY --chown='$(id)' a /b", 2, 'user:group'],
   ['FROM golden\nUSER a:b', 2, 'group'],
-  ['FROM golden\nUSER ../x', 2, 'no name'],
+  ['FROM golden\nUSER ../x', 2, 'no name or number'],
   ['FROM golden\nSHELL bash', 2, 'JSON'],
   ['FROM golden\nEXPOSE ssh', 2, 'no port'],
   ['FROM golden\nENV A', 2, 'no value'],

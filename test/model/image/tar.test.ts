@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describedContext, filesOf } from '../../../model/image/sent-context.ts';
-import { type TarEntry, tarEntries, tarOf } from '../../../model/image/tar.ts';
+import { type TarEntry, tarOf } from '../../../model/image/tar.ts';
+import { tarEntries } from '../../../model/image/tar-scanner.ts';
 
 // Archives are a stranger's: what GNU tar writes is read, what we write GNU tar reads, and what is hostile is refused. Milliseconds.
 

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { MayflyError } from '../../model/errors.ts';
+import { ContextReader } from '../../model/image/sent-context.ts';
+import { LIMITS } from '../../model/limits.ts';
+import { PIECE_BYTES } from '../../store/images/sent-contexts.ts';
+import type { ProjectStore } from '../../store/project-store.ts';
+import { requires } from '../http/auth.ts';
+import type { App, Env } from '../http/context.ts';
+import { problems } from '../http/problem-answers.ts';
+import { json, noQuery } from '../http/schemas.ts';
+import { contextAnswer, contextParams } from './image-schemas.ts';
+
+const ONE = '/v1/image-contexts/{digest}';
+const tags = ['images'];
+const { sentContextBytes, sentContextsBytes } = LIMITS.image;
+
+const getOne = createRoute({
+  method: 'get',
+  path: ONE,
+  tags,
+  operationId: 'getImageContext',
+  summary: 'Whether a context is there, so that it need not be sent',
+  middleware: [requires('admin')],
+  request: { params: contextParams, query: noQuery },
+  responses: { 200: json('It is there', contextAnswer), ...problems('context_not_found') },
+});
+
+const putOne = createRoute({
+  method: 'put',
+  path: ONE,
+  tags,
+  operationId: 'sendImageContext',
+  summary: 'Send what COPY takes from, as a tar archive',
+  description: `For one that is too large for the request of its build, up to ${sentContextBytes} bytes. It is named by its SHA-256, and forgotten when no build has used it for ${LIMITS.image.sentContextHours} hours.`,
+  middleware: [requires('admin')],
+  request: {
+    params: contextParams,
+    query: noQuery,
+    body: { required: true, content: { 'application/x-tar': { schema: z.string().openapi({ format: 'binary' }) } } },
+  },
+  responses: {
+    200: json('It was there', contextAnswer),
+    201: json('It is there now', contextAnswer),
+    ...problems('body_too_large', 'context_differs', 'quota_exceeded'),
+  },
+});
+
+export function contextRoutes(app: App): void {
+  app.openapi(getOne, async (c) => {
+    const { digest } = c.req.valid('param');
+    return c.json(await answerOf(c.get('deps').store, digest), 200);
+  });
+  app.openapi(putOne, async (c) => {
+    const { store } = c.get('deps');
+    const { digest } = c.req.valid('param');
+    const known = await store.sentContexts.use(digest);
+    const body = c.req.raw.body;
+    if (known)
+      for await (const _piece of body ?? []); // or who sends it would not hear the answer
+    else await keep(c, store, digest, body ?? new ReadableStream());
+    return c.json(await answerOf(store, digest), known ? 200 : 201);
+  });
+}
+
+/** @throws MayflyError context_not_found */
+async function answerOf(store: ProjectStore, digest: string): Promise<z.infer<typeof contextAnswer>> {
+  const found = await store.sentContexts.use(digest);
+  if (!found) throw new MayflyError('context_not_found', `There is no context ${digest}.`);
+  const { bytes, context, usedAt } = found;
+  const expiresAt = new Date(usedAt.getTime() + LIMITS.image.sentContextHours * 3_600_000).toISOString();
+  return { digest, bytes, entries: context.entries.length, expiresAt };
+}
+
+/** Nothing of it stays when it is not whole, or not what it is called. */
+async function keep(c: Context<Env>, store: ProjectStore, digest: string, body: ReadableStream): Promise<void> {
+  const announced = Number(c.req.header('Content-Length') ?? 0);
+  const room = await roomOf(store);
+  refuseBeyond(announced, room);
+  const id = await store.sentContexts.begin(digest);
+  try {
+    const reader = new ContextReader(() => {
+      const hash = createHash('sha256');
+      return { update: (bytes) => hash.update(bytes), hex: () => hash.digest('hex') };
+    });
+    const whole = createHash('sha256');
+    let bytes = 0;
+    let n = 0;
+    for await (const piece of piecesOf(body)) {
+      bytes += piece.length;
+      refuseBeyond(bytes, room);
+      whole.update(piece);
+      reader.push(piece);
+      await store.sentContexts.put(id, n++, piece);
+    }
+    const context = reader.end();
+    const said = whole.digest('hex');
+    if (said !== digest) throw new MayflyError('context_differs', `What was sent is ${said}, not ${digest}.`);
+    await store.sentContexts.complete(id, { context, bytes });
+  } catch (error) {
+    await store.sentContexts.remove(id);
+    throw error;
+  }
+}
+
+/** How much more a project may send, bytes. Its quota of disk bounds what it sends too. */
+async function roomOf(store: ProjectStore): Promise<{ left: number; most: number }> {
+  const most = Math.min(sentContextsBytes, (await store.diskLimit()) ?? sentContextsBytes);
+  return { left: most - (await store.sentContexts.bytes()), most };
+}
+
+/** @throws MayflyError body_too_large, project_quota_exceeded */
+function refuseBeyond(bytes: number, { left, most }: { left: number; most: number }): void {
+  if (bytes > sentContextBytes) {
+    throw new MayflyError('body_too_large', `A context has at most ${sentContextBytes} bytes.`);
+  }
+  if (bytes <= left) return;
+  const why = `The project may have ${most} bytes of contexts at once; one that no build uses is forgotten after ${LIMITS.image.sentContextHours} hours.`;
+  throw new MayflyError('quota_exceeded', why);
+}
+
+/** Whatever it comes in, in pieces of which the last alone is shorter. */
+async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let waiting = Buffer.alloc(0);
+  for await (const chunk of body) {
+    waiting = waiting.length === 0 ? Buffer.from(chunk) : Buffer.concat([waiting, chunk]);
+    for (; waiting.length >= PIECE_BYTES; waiting = waiting.subarray(PIECE_BYTES))
+      yield waiting.subarray(0, PIECE_BYTES);
+  }
+  if (waiting.length > 0) yield waiting;
+}

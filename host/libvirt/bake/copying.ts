@@ -1,0 +1,89 @@
+import { constants, copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { MayflyError } from '../../../model/errors.ts';
+import type { BakedImage } from '../../../model/snapshots/baked-source.ts';
+import type { SavedDisk } from '../../../model/snapshots/snapshot.ts';
+import type { BakedFolder } from '../../disk/baked-folder.ts';
+import type { BaseDigests } from '../../disk/base-digest.ts';
+import { freezeImage } from '../../disk/frozen-image.ts';
+import { orAbsent } from '../../os/absent.ts';
+import { flushFile } from '../../os/atomic-file.ts';
+import { exec } from '../../os/exec.ts';
+import type { StepContext } from '../../step-context.ts';
+import type { Element } from '../client/xml.ts';
+import { bootFiles } from '../domain-xml/baked-xml.ts';
+import { planDisks } from '../domain-xml/clone-disks.ts';
+import { parseDomain } from '../domain-xml/clone-xml.ts';
+import { layeredDisks } from '../layers/disk-layers.ts';
+
+/** What `bakedXml` puts the root disk under; further ones get the target into their name. */
+export const ROOT_DISK = 'disk.qcow2';
+/** A copy is stopped by its step's time, not by a time of its own. Milliseconds. */
+export const COPY_MS = 3_600_000;
+/** Beside images that were copied of another source: the machine that they are of. */
+const COPIED_OF = 'copied-of.xml';
+
+interface Like {
+  folder: BakedFolder;
+  image: BakedImage;
+  xml: string;
+}
+
+/**
+ * Copies the images of a source into a folder, each of which must hold what was made then: whoever has started the source may
+ * have changed them. The machine that they are of is written down last.
+ * @returns null when they are not that
+ */
+export async function copyImages(
+  { folder: { path: own }, image, xml }: Like,
+  staging: string,
+  { digests, context }: { digests: BaseDigests; context: StepContext },
+): Promise<BakedImage | null> {
+  const { signal } = context;
+  const domain = parseDomain(xml);
+  const plans = planDisks(domain, join(staging, ROOT_DISK));
+  const disks: SavedDisk[] = [];
+  for (const { target, layers } of layeredDisks(domain)) {
+    const plan = plans.find((one) => one.target === target);
+    if (!plan) continue;
+    const [{ path }, ...below] = layers;
+    const made = image.disks.find((disk) => disk.target === target);
+    if (!made || dirname(path) !== own || below.length > 0) return null;
+    context.alive(`copying ${target}`);
+    await rm(plan.overlay, { force: true });
+    await exec('cp', ['--reflink=auto', '--', path, plan.overlay], { signal, timeoutMs: COPY_MS });
+    const copied = await freezeImage(plan.overlay, digests, 'bake_failed', signal);
+    if (copied.sha256 !== made.sha256) return null;
+    disks.push({ target, ...copied });
+  }
+  if (disks.length !== image.disks.length) return null;
+  for (const { name, path } of bootFiles(domain)) await copyWhole(path, join(staging, name));
+  await writeFile(join(staging, COPIED_OF), xml, { mode: 0o600 });
+  return { disks, sizeBytes: disks.reduce((sum, { storedBytes }) => sum + storedBytes, 0) };
+}
+
+/** Of the images in a folder; null: they were not copied of another source. */
+export async function machineCopied(folder: string): Promise<Element | null> {
+  const xml = await orAbsent(readFile(join(folder, COPIED_OF), 'utf8'));
+  return xml === null ? null : parseDomain(xml);
+}
+
+/** Of another attempt, that was given up. */
+export async function forgetMachine(folder: string): Promise<void> {
+  await rm(join(folder, COPIED_OF), { force: true });
+}
+
+/** Null where there is no such source, or no longer. */
+export async function unlessGone<T>(found: Promise<T>): Promise<T | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof MayflyError && error.code === 'source_not_found') return null;
+    throw error;
+  }
+}
+
+export async function copyWhole(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await flushFile(to);
+}

@@ -1,0 +1,69 @@
+import type { ContextEntry } from '../dockerfile/context.ts';
+import { CARRIED } from './stage-copy.ts';
+import type { StepProgram } from './step-program.ts';
+import { END, headOf, joined, paddingOf, type TarEntry, tarOf } from './tar.ts';
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** What an archive for a COPY has in one place: what stands in the Dockerfile, or a file of the context. */
+interface Part extends Omit<TarEntry, 'bytes'> {
+  content: Bytes | ContextEntry | null;
+}
+
+/** What a program is given. @param bytesOf a file of the context */
+export function stdinOf(
+  program: StepProgram,
+  bytesOf: (path: string) => Uint8Array,
+  secretOf: (id: string) => Uint8Array,
+): Uint8Array {
+  const { stdin, files, secrets } = program;
+  if (secrets.length > 0) return joined([...secrets.map(secretOf), new TextEncoder().encode(stdin)]);
+  const [first] = files;
+  if (!first) return new TextEncoder().encode(stdin);
+  if (first.as === '') return bytesOf(first.entry.path);
+  const entries = partsOf(program).map(({ content, ...plain }): TarEntry => {
+    if (content === null) return { ...plain, bytes: new Uint8Array() };
+    return { ...plain, bytes: content instanceof Uint8Array ? content : bytesOf(content.path) };
+  });
+  return tarOf(entries);
+}
+
+/** The same of a context that is too large to be held as a whole. @param bytesOf a file of it */
+export async function* streamOf(
+  program: StepProgram,
+  bytesOf: (entry: ContextEntry) => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const [first] = program.files;
+  if (first?.as === '') {
+    yield* bytesOf(first.entry);
+    return;
+  }
+  for (const { content, ...plain } of partsOf(program)) {
+    const size = content === null ? 0 : content instanceof Uint8Array ? content.length : content.size;
+    yield headOf({ ...plain, size });
+    if (content instanceof Uint8Array) yield content;
+    else if (content !== null) yield* bytesOf(content);
+    yield paddingOf(size);
+  }
+  yield END;
+}
+
+const FROM_FILE = `trap 'rm -f -- "$0"' EXIT\n"$@" <"$0"`;
+
+/** What a step runs whose standard input was brought into the guest before, as a file: it goes with the step. */
+export function fromFile({ argv }: Pick<StepProgram, 'argv'>): string[] {
+  return ['/bin/sh', '-c', FROM_FILE, CARRIED, ...argv];
+}
+
+function partsOf({ files, inline, mode }: StepProgram): Part[] {
+  const all = mode === null ? null : Number.parseInt(mode, 8);
+  const placed = files.map(({ as, entry }): Part => {
+    const { type, mode: own, link } = entry;
+    const content = type === 'file' ? entry : null;
+    return { path: as, type, mode: type === 'symlink' ? own : (all ?? own), link, content };
+  });
+  const written = inline.map(({ name, content }): Part => {
+    return { path: name, type: 'file', mode: all ?? 0o644, link: null, content: new TextEncoder().encode(content) };
+  });
+  return [...placed, ...written];
+}

@@ -1,0 +1,180 @@
+import { MayflyError } from '../errors.ts';
+import { BLOCK, joined, type TarEntry } from './tar.ts';
+
+/** One entry of an archive, without its content. */
+export interface TarHead extends Omit<TarEntry, 'bytes'> {
+  /** Of its content, bytes. */
+  size: number;
+  /** Where in the archive that begins. */
+  at: number;
+}
+
+/** Is told of each entry, and then of what it holds, piece by piece; of a folder and a link there is nothing. */
+export interface TarListener {
+  entry(head: TarHead): void;
+  content(piece: Uint8Array): void;
+}
+
+interface Long {
+  path?: string;
+  link?: string;
+}
+
+const TYPES: Record<string, TarEntry['type']> = { '0': 'file', '\0': 'file', '2': 'symlink', '5': 'directory' };
+const OTHERS: Record<string, string> = { '1': 'a hard link', '3': 'a device', '4': 'a device', '6': 'a pipe' };
+/** Names that are longer than a header has room for: PAX records, and GNU's of a path and of a link. */
+const NAMES = ['x', 'L', 'K'];
+/** Linux has no path that is longer than 4 KiB. */
+const MOST_OF_A_NAME = 65_536;
+
+/** Reads an archive of ustar, with PAX records or GNU's long names, as it comes: no more than a header and a name are kept. */
+export class TarScanner {
+  readonly #listener: TarListener;
+  readonly #header = new Uint8Array(BLOCK);
+  #filled = 0;
+  /** Bytes that were read. */
+  #at = 0;
+  /** Of the content that is being read, and of what fills its last block. */
+  #left = 0;
+  #padding = 0;
+  /** Whose content it is. */
+  #letter = '';
+  #name: Uint8Array[] = [];
+  #long: Long = {};
+  #isOver = false;
+
+  constructor(listener: TarListener) {
+    this.#listener = listener;
+  }
+
+  /** @throws MayflyError invalid_request for what is none of a file, a folder and a link */
+  push(chunk: Uint8Array): void {
+    for (let from = 0; from < chunk.length && !this.#isOver; ) {
+      const wanted = this.#left || this.#padding || BLOCK - this.#filled;
+      const piece = chunk.subarray(from, from + wanted);
+      from += piece.length;
+      this.#at += piece.length;
+      if (this.#left > 0) this.#take(piece);
+      else if (this.#padding > 0) this.#padding -= piece.length;
+      else this.#fill(piece);
+    }
+  }
+
+  /** @throws MayflyError invalid_request for an archive that is cut off */
+  end(): void {
+    if (!this.#isOver) throw refused('it is cut off, or no tar archive');
+  }
+
+  #fill(piece: Uint8Array): void {
+    this.#header.set(piece, this.#filled);
+    this.#filled += piece.length;
+    if (this.#filled < BLOCK) return;
+    this.#filled = 0;
+    if (this.#header.every((byte) => byte === 0)) this.#isOver = true;
+    else this.#begin();
+  }
+
+  #begin(): void {
+    const size = octal(this.#header, 124, 12);
+    this.#letter = latin(this.#header, 156, 1) || '\0';
+    this.#left = size;
+    this.#padding = Math.ceil(size / BLOCK) * BLOCK - size;
+    if (this.#letter === 'g') return;
+    if (NAMES.includes(this.#letter)) {
+      if (size > MOST_OF_A_NAME) throw refused('a name in it is too long');
+      this.#name = [];
+      if (size === 0) this.#named();
+      return;
+    }
+    this.#listener.entry(headOf(this.#header, this.#letter, size, this.#at, this.#long));
+    this.#long = {};
+  }
+
+  #take(piece: Uint8Array): void {
+    this.#left -= piece.length;
+    if (NAMES.includes(this.#letter)) {
+      this.#name.push(piece.slice());
+      if (this.#left === 0) this.#named();
+    } else if (TYPES[this.#letter] === 'file') this.#listener.content(piece);
+  }
+
+  #named(): void {
+    const bytes = joined(this.#name);
+    if (this.#letter === 'x') this.#long = { ...this.#long, ...paxOf(bytes) };
+    else if (this.#letter === 'L') this.#long = { ...this.#long, path: utf8(bytes).replace(/\0+$/, '') };
+    else this.#long = { ...this.#long, link: utf8(bytes).replace(/\0+$/, '') };
+  }
+}
+
+/**
+ * The entries of an archive.
+ * @throws MayflyError invalid_request for what is none of a file, a folder and a link, or is cut off
+ */
+export function tarEntries(archive: Uint8Array): TarEntry[] {
+  const entries: TarEntry[] = [];
+  const scanner = new TarScanner({
+    entry: ({ path, type, mode, size, at, link }) => {
+      entries.push({ path, type, mode, bytes: archive.subarray(at, at + size), link });
+    },
+    content: () => undefined,
+  });
+  scanner.push(archive);
+  scanner.end();
+  return entries;
+}
+
+function headOf(header: Uint8Array, letter: string, size: number, at: number, long: Long): TarHead {
+  const prefix = latin(header, 257, 5) === 'ustar' ? text(header, 345, 155) : '';
+  const short = text(header, 0, 100);
+  const path = long.path ?? (prefix === '' ? short : `${prefix}/${short}`);
+  const type = TYPES[letter];
+  if (!type) throw refused(`${JSON.stringify(path)} is ${OTHERS[letter] ?? 'of an unknown kind'}`);
+  const link = type === 'symlink' ? (long.link ?? text(header, 157, 100)) : null;
+  return { path, type, mode: octal(header, 100, 8) & 0o7777, size: type === 'file' ? size : 0, at, link };
+}
+
+function paxOf(bytes: Uint8Array): Long {
+  const found: Long = {};
+  for (let at = 0; at < bytes.length; ) {
+    const digits = /^\d{1,7} /.exec(latin(bytes, at, 8))?.[0];
+    const length = Number.parseInt(digits ?? '', 10);
+    if (digits === undefined || length <= digits.length || at + length > bytes.length)
+      throw refused('a PAX record is broken');
+    const [, key, value = ''] =
+      /^([^=]*)=([\s\S]*)\n$/.exec(utf8(bytes.subarray(at + digits.length, at + length))) ?? [];
+    if (key === 'path') found.path = value;
+    if (key === 'linkpath') found.link = value;
+    if (key === 'size' || key?.startsWith('GNU.sparse')) throw refused(`PAX records of ${key} are not read`);
+    at += length;
+  }
+  return found;
+}
+
+function octal(header: Uint8Array, at: number, length: number): number {
+  const digits = latin(header, at, length).replace(/\0.*$/s, '').trim();
+  if (!/^[0-7]*$/.test(digits)) throw refused('a number in it makes no sense');
+  return digits === '' ? 0 : Number.parseInt(digits, 8);
+}
+
+function text(header: Uint8Array, at: number, length: number): string {
+  const field = header.subarray(at, at + length);
+  const end = field.indexOf(0);
+  return utf8(end < 0 ? field : field.subarray(0, end));
+}
+
+function latin(bytes: Uint8Array, at: number, length: number): string {
+  return String.fromCharCode(...bytes.subarray(at, at + length));
+}
+
+function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw refused('a name in it is not UTF-8');
+  }
+}
+
+function refused(problem: string): MayflyError {
+  const why = `The context is not taken: ${problem}.`;
+  return new MayflyError('invalid_request', why, { fields: [{ field: 'context', problem }] });
+}

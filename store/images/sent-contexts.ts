@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import type { Connection, Model } from 'mongoose';
+import type { SentContext } from '../../model/image/sent-context.ts';
+import { bytesOf, type StoredBytes } from '../mongo/bytes.ts';
+import { reaching } from '../mongo/failure.ts';
+import { NAME, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
+import type { SealedFields } from '../sealed/sealed-fields.ts';
+import type { Sealing } from '../sealed/sealing.ts';
+
+/** Of what is sent, so many bytes are one document. */
+export const PIECE_BYTES = 1_048_576;
+/** So many pieces are announced at once, so that who removes what was never sent to its end knows how far it came. */
+const ANNOUNCED = 16;
+
+/** One that was sent as a whole. */
+export interface KeptArchive {
+  /** Of this sending. */
+  id: string;
+  project: string;
+  /** SHA-256 of the archive, hexadecimal. */
+  digest: string;
+  bytes: number;
+  usedAt: Date;
+}
+
+interface ArchiveDocument extends Omit<KeptArchive, 'id'> {
+  _id: string;
+  isWhole: boolean;
+  pieces: number;
+  context: SentContext | null;
+}
+
+interface PieceDocument {
+  _id: string;
+  bytes: StoredBytes;
+}
+
+/**
+ * What builds copy from and is too large for a request: an archive in pieces of {@link PIECE_BYTES}, `_id` = `<sending>/<n>`, and
+ * one document that says whose it is. Each sending has pieces of its own, so nobody writes into those of another.
+ */
+export class SentContexts {
+  readonly #archives: Model<ArchiveDocument>;
+  readonly #pieces: Model<PieceDocument>;
+  readonly #fields: SealedFields;
+  readonly #pieceFields: SealedFields;
+
+  constructor(connection: Connection, sealing: Sealing) {
+    this.#fields = sealing.of('sentContexts');
+    this.#pieceFields = sealing.of('sentContextPieces');
+    const archive = { _id: NAME, project: NAME, digest: NAME, bytes: NUMBER, pieces: NUMBER, context: SEALED };
+    const whole = { isWhole: { type: Boolean, required: true }, usedAt: { type: Date, required: true } };
+    const schema = strictSchema<ArchiveDocument>({ ...archive, ...whole });
+    this.#archives = connection.model<ArchiveDocument>('SentContext', schema, 'sentContexts');
+    const piece = strictSchema<PieceDocument>({ _id: NAME, bytes: SEALED });
+    this.#pieces = connection.model<PieceDocument>('SentContextPiece', piece, 'sentContextPieces');
+  }
+
+  /** What a project has sent, or is sending, bytes. */
+  async bytesOf(project: string): Promise<number> {
+    const found = await reaching('read the contexts of a project', () =>
+      this.#archives.find({ project: String(project) }, { bytes: 1 }).lean<ArchiveDocument[]>(),
+    );
+    return found.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Begins one that is about to be sent. @returns its id */
+  async begin(project: string, digest: string): Promise<string> {
+    const _id = randomBytes(16).toString('hex');
+    const fields = { project, digest, bytes: 0, pieces: 0, isWhole: false, usedAt: new Date(), context: null };
+    await reaching('begin to keep a context', () => this.#archives.create({ _id, ...fields }));
+    return _id;
+  }
+
+  /** The n-th, from 0: one after the other. */
+  async put(id: string, n: number, bytes: Uint8Array): Promise<void> {
+    if (n % ANNOUNCED === 0) {
+      const room = { pieces: n + ANNOUNCED, bytes: (n + ANNOUNCED) * PIECE_BYTES, usedAt: new Date() };
+      await reaching('keep a context', () => this.#archives.updateOne({ _id: id }, { $set: room }));
+    }
+    const _id = `${id}/${n}`;
+    const content = this.#pieceFields.sealed(_id, { bytes: Buffer.from(bytes) });
+    await reaching('keep a piece of a context', () => this.#pieces.create({ _id, ...content }));
+  }
+
+  async complete(id: string, { context, bytes }: { context: SentContext; bytes: number }): Promise<void> {
+    const pieces = Math.ceil(bytes / PIECE_BYTES);
+    const sealed = this.#fields.sealed(id, { context });
+    const whole = { ...sealed, bytes, pieces, isWhole: true, usedAt: new Date() };
+    await reaching('keep a context', () => this.#archives.updateOne({ _id: id }, { $set: whole }));
+  }
+
+  /** What it has, for who is about to use it: from now on it stays as long as one that was sent now. Null: it was not sent, or is forgotten. */
+  async use(project: string, digest: string): Promise<(KeptArchive & { context: SentContext }) | null> {
+    const found = await reaching('read a context', () =>
+      this.#archives
+        .findOneAndUpdate(
+          { project: String(project), digest: String(digest), isWhole: true },
+          { $set: { usedAt: new Date() } },
+          { returnDocument: 'after' },
+        )
+        .lean<ArchiveDocument>(),
+    );
+    if (!found) return null;
+    const { _id, project: of, digest: said, bytes, usedAt, context } = this.#fields.opened(found);
+    if (context === null) throw new Error(`The context ${said} is said to be whole, and has nothing.`);
+    return { id: _id, project: of, digest: said, bytes, usedAt, context: { ...context, digest: said } };
+  }
+
+  /** Bytes from a place in it on. @throws Error for what is not there */
+  async *read(id: string, from: number, length: number): AsyncGenerator<Uint8Array> {
+    for (let at = from; at < from + length; ) {
+      const n = Math.floor(at / PIECE_BYTES);
+      const _id = `${id}/${n}`;
+      const found = await reaching('read a piece of a context', () => this.#pieces.findById(_id).lean<PieceDocument>());
+      const begin = at - n * PIECE_BYTES;
+      const bytes = found && bytesOf(this.#pieceFields.opened(found).bytes).subarray(begin, begin + from + length - at);
+      if (!bytes || bytes.length === 0) throw new Error(`A piece of the context ${id} is missing.`);
+      yield bytes;
+      at += bytes.length;
+    }
+  }
+
+  /** Those that nobody has used, or sent a piece of, since then. */
+  async unused(before: Date): Promise<KeptArchive[]> {
+    const found = await reaching('look for contexts that are not used', () =>
+      this.#archives.find({ usedAt: { $lt: before } }, { context: 0 }).lean<ArchiveDocument[]>(),
+    );
+    return found.map(({ _id, project, digest, bytes, usedAt }) => ({ id: _id, project, digest, bytes, usedAt }));
+  }
+
+  /** Unless somebody has begun to use it meanwhile. @param unusedSince `@default` whenever it was used */
+  async remove(id: string, unusedSince?: Date): Promise<void> {
+    const unused = unusedSince && { usedAt: { $lte: unusedSince } };
+    const found = await reaching('forget a context', () =>
+      this.#archives.findOneAndUpdate({ _id: id, ...unused }, { $set: { isWhole: false } }).lean<ArchiveDocument>(),
+    );
+    for (let n = 0; n < (found?.pieces ?? 0); n++) {
+      await reaching('forget a piece of a context', () => this.#pieces.deleteOne({ _id: `${id}/${n}` }));
+    }
+    if (found) await reaching('forget a context', () => this.#archives.deleteOne({ _id: id }));
+  }
+}

@@ -1,0 +1,95 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { Image } from '../../client/images.ts';
+import { type TarEntry, tarOf } from '../../model/image/tar.ts';
+import { TestDoor } from '../support/door.ts';
+import { TestImages } from '../support/images.ts';
+import { useSagaCases } from '../support/saga-cases.ts';
+
+/** Contexts that are too large for a request: sent by themselves, in pieces, and brought to the step that takes of them. */
+const { alone, mayfly: all } = useSagaCases();
+let door: TestDoor;
+beforeAll(async () => {
+  door = await TestDoor.open(all());
+});
+afterAll(() => door.close());
+
+const test = alone.extend<{ images: TestImages }>({
+  images: async ({ mayfly, operations }, use) => {
+    const images = new TestImages(mayfly, operations, door);
+    await use(images);
+    mayfly.disarm();
+    await images.clear();
+  },
+});
+
+const file = (path: string, bytes: Uint8Array): TarEntry => ({ path, type: 'file', mode: 0o640, bytes, link: null });
+const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+async function send(archive: Uint8Array, digest = digestOf(archive)): Promise<{ status: number; answer: unknown }> {
+  const type = { 'Content-Type': 'application/x-tar' };
+  const response = await door.call('PUT', `/v1/image-contexts/${digest}`, Buffer.from(archive), type);
+  return { status: response.status, answer: await response.json() };
+}
+
+test('a context of more than a request holds is copied as a small one is, and is the same to the cache', async ({
+  mayfly,
+  operations,
+  images,
+}) => {
+  const large = randomBytes(5 * 1_048_576 + 77);
+  const small = [file('small', Buffer.from('s')), { ...file('dir/link', Buffer.from('')), type: 'symlink', link: 'x' }];
+  const entries = [...small, file('large', large), file('dir/also', large)] as TarEntry[];
+  const archive = tarOf(entries);
+  const contextDigest = digestOf(archive);
+  expect((await door.call('GET', `/v1/image-contexts/${contextDigest}`)).status).toBe(404);
+  expect(await send(archive)).toMatchObject({ status: 201, answer: { bytes: archive.length, entries: 4 } });
+  expect(await send(archive)).toMatchObject({ status: 200 });
+  const only = 'COPY small /srv/small\n';
+  const copies = 'COPY --chmod=0644 large /srv/one\nCOPY --chmod=0755 dir <<here /srv/dir/\nhere\n';
+  const image = await images.build(only + copies, { contextDigest });
+  expect(image).toMatchObject({ state: 'ready', failure: null, cached: 0 });
+  const clone = await mayfly.create(mayfly.input({ source: image.name }));
+  const look =
+    "cd /srv; sha256sum <one; sha256sum <dir/also; readlink dir/link; stat -c '%a %s' one small; ls /var/tmp dir";
+  expect(await operations.sh(clone.id, look)).toBe(
+    `${digestOf(large)}  -\n${digestOf(large)}  -\nx\n644 ${large.length}\n640 1\n/var/tmp:\n\ndir:\nalso\nhere\nlink\n`,
+  );
+  await mayfly.destroy(clone.id);
+  const context = Buffer.from(tarOf(entries.slice(0, 1))).toString('base64');
+  expect(await images.build(only, { context })).toMatchObject({ state: 'ready', cached: 1 });
+});
+
+test('what is not what it is called, cut off, or no archive of files leaves nothing', async ({ mayfly, images }) => {
+  const archive = tarOf([file('a', randomBytes(2 * 1_048_576))]);
+  const before = await mayfly.store.sentContexts.bytesOf('default');
+  const pipe = Buffer.from(archive);
+  pipe.write('6', 1_024 + 156);
+  for (const [bytes, digest, code] of [
+    [archive, '0'.repeat(64), 'context_differs'],
+    [archive.subarray(0, 1_600_000), undefined, 'invalid_request'],
+    [randomBytes(1_000), undefined, 'invalid_request'],
+    [pipe, undefined, 'invalid_request'],
+  ] as const) {
+    expect(await send(bytes, digest)).toMatchObject({ answer: { code } });
+  }
+  expect(await mayfly.store.sentContexts.bytesOf('default')).toBe(before);
+  const body = { name: images.name(), dockerfile: 'FROM golden-debian12\nCOPY a /', contextDigest: digestOf(archive) };
+  const answer = (await (await door.call('POST', '/v1/images', body)).json()) as Image & { code: string };
+  expect(answer.code).toBe('context_not_found');
+});
+
+test('is forgotten when nobody has used it for long', async ({ mayfly }) => {
+  const archive = tarOf([file('a', randomBytes(1_500_000))]);
+  expect((await send(archive)).status).toBe(201);
+  const { sentContexts } = mayfly.store;
+  expect(await sentContexts.unused(new Date(Date.now() - 60_000))).toEqual([]);
+  const unused = await sentContexts.unused(new Date(Date.now() + 60_000));
+  const [kept] = unused.filter(({ digest }) => digest === digestOf(archive));
+  if (!kept) throw new Error('it is not there');
+  await sentContexts.remove(kept.id, new Date(kept.usedAt.getTime() - 1));
+  expect(await sentContexts.use('default', kept.digest)).toMatchObject({ bytes: archive.length });
+  await sentContexts.remove(kept.id, new Date());
+  expect(await sentContexts.use('default', kept.digest)).toBeNull();
+  await expect(sentContexts.read(kept.id, 0, 1).next()).rejects.toThrow('is missing');
+});
