@@ -10,6 +10,7 @@ import { credentialRoutes } from './access/credentials.ts';
 import { hostRoutes } from './access/hosts.ts';
 import { keyRoutes } from './access/keys.ts';
 import { approvalPageRoutes } from './approvals/approval-page.ts';
+import { approvalStreamRoutes } from './approvals/approval-stream.ts';
 import { approvalRoutes } from './approvals/approvals.ts';
 import { policyRoutes } from './approvals/policies.ts';
 import { auditRoutes } from './audit/audit.ts';
@@ -100,6 +101,7 @@ export function createApp(deps: AppDeps): App {
   projectRoutes(app, deps);
   poolRoutes(app);
   policyRoutes(app);
+  approvalStreamRoutes(app, streams);
   approvalRoutes(app);
   healthRoutes(app, deps);
   const serverOf: McpServerOf = (caller) => createMcpServer({ caller, version: deps.version });

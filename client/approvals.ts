@@ -1,5 +1,6 @@
 import type { ApprovalRecord, ApprovalState } from '../model/approvals/approval.ts';
 import type { Policy, PolicyRule } from '../model/approvals/policy.ts';
+import { followEvents } from './http/event-stream.ts';
 import type { Page, PageOptions, WaitOptions } from './http/options.ts';
 import { prefer } from './http/paths.ts';
 import type { CallOptions, Transport } from './http/transport.ts';
@@ -48,6 +49,20 @@ export class Approvals {
     return this.#transport.json({ method: 'GET', path: pathOf(id), headers }, options);
   }
 
+  /**
+   * What waits, then each approval as it changes, until `signal`; a broken connection is taken up again, and what changed just
+   * before may come once more.
+   * @param options.project another than the own one, for operators
+   */
+  async *watch(options: CallOptions & { project?: string } = {}): AsyncGenerator<Approval, void, undefined> {
+    const { project, signal } = options;
+    const path = project === undefined ? EVENTS : `${EVENTS}?project=${encodeURIComponent(project)}`;
+    const isOver = () => Promise.resolve(false);
+    for await (const { event, data } of followEvents(this.#transport, path, isOver, signal ? { signal } : {})) {
+      if (event === 'approval') yield JSON.parse(data) as Approval;
+    }
+  }
+
   approve(id: string, decision: Decision, options: CallOptions = {}): Promise<Approval> {
     return this.#transport.json({ method: 'POST', path: `${pathOf(id)}/approve`, body: decision }, options);
   }
@@ -82,6 +97,7 @@ export class Approvals {
 }
 
 const ALL = '/v1/approvals';
+const EVENTS = `${ALL}/events`;
 const POLICY = '/v1/policies';
 
 function pathOf(id: string): string {

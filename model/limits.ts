@@ -58,6 +58,8 @@ export const LIMITS = {
   streams: {
     /** Of sandboxes: each is a poll of the store. */
     ofSandboxes: 64,
+    /** Of approvals: each is a poll of the store. */
+    ofApprovals: 64,
     /** Of commands: each is a request of a guest, and a poll of the store while its host is away. */
     ofCommands: 512,
   },

@@ -70,6 +70,7 @@ export function storeOf(store: Store, { project, isOperator }: Viewer) {
       create: store.approvals.create.bind(store.approvals),
       get: async (id: string) => own(await store.approvals.get(id)),
       list: store.approvals.list.bind(store.approvals),
+      changedSince: store.approvals.changedSince.bind(store.approvals),
       isAmong: store.approvals.isAmong.bind(store.approvals),
       change: store.approvals.change.bind(store.approvals),
       remove: store.approvals.remove.bind(store.approvals),

@@ -3,7 +3,6 @@ import type { Context } from 'hono';
 import { type ApprovalRecord, whyNotDecider } from '../../model/approvals/approval.ts';
 import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { grants } from '../../model/scopes.ts';
 import { auditPage, pageOfChain } from '../audit/audit-page.ts';
 import { actorOf } from '../http/auth.ts';
 import type { App, Env } from '../http/context.ts';
@@ -14,6 +13,7 @@ import { requireProject } from '../projects/require-project.ts';
 import { recordDecided } from './approval-events.ts';
 import { approvalAnswer, approvalListQuery, approvalParams, approvalView, decideApproval } from './approval-schemas.ts';
 import { approvalAfter } from './permission.ts';
+import { requireSeesAll, seesAll } from './sees-approvals.ts';
 
 const ALL = '/v1/approvals';
 const ONE = `${ALL}/{id}`;
@@ -89,7 +89,7 @@ export function approvalRoutes(app: App): void {
   app.openapi(listAll, async (c) => {
     const { store } = c.get('deps');
     const { limit = LIMITS.page.default, project = store.viewer.project, state, cursor } = c.req.valid('query');
-    if (!seesAll(c)) throw new MayflyError('forbidden', 'The API key lacks the scope `approvals:decide`.');
+    requireSeesAll(c);
     await requireProject({ store }, project);
     const query = { project, limit, ...(state && { state }), ...(cursor !== undefined && { cursor }) };
     const { items, nextCursor } = await store.approvals.list(query);
@@ -142,11 +142,6 @@ async function decide(c: Context<Env>, { id }: ApprovalRecord, decision: Decisio
   if (!isSame) throw new MayflyError('approval_decided', `${id} is ${record.state}.`);
   await recordDecided(deps, record);
   return record;
-}
-
-function seesAll(c: Context<Env>): boolean {
-  const { scopes } = c.get('apiKey');
-  return grants(scopes, 'sandboxes:read') || grants(scopes, 'approvals:decide');
 }
 
 /** @throws MayflyError approval_not_found, also of one that may not be seen */

@@ -3,7 +3,11 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Env } from '../http/context.ts';
 
-const KINDS = { sandboxes: LIMITS.streams.ofSandboxes, commands: LIMITS.streams.ofCommands } as const;
+const KINDS = {
+  sandboxes: LIMITS.streams.ofSandboxes,
+  approvals: LIMITS.streams.ofApprovals,
+  commands: LIMITS.streams.ofCommands,
+} as const;
 type Kind = keyof typeof KINDS;
 
 interface Held {

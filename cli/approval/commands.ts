@@ -18,6 +18,7 @@ const LIST = {
   ...PROJECT,
   ...LIST_OPTION,
 } as const satisfies ArgsDef;
+const WATCH = { ...PROJECT, ...JSON_OPTION } as const satisfies ArgsDef;
 const SHOW = {
   ...ID,
   wait: { type: 'string', description: 'How long to wait until it is decided, such as 30s', default: '0s' },
@@ -35,12 +36,13 @@ const DECIDE = {
 } as const satisfies ArgsDef;
 const WITHDRAW = { ...ID, ...JSON_OPTION } as const satisfies ArgsDef;
 
-/** `mayfly approval list|show|approve|refuse|withdraw` */
+/** `mayfly approval list|watch|show|approve|refuse|withdraw` */
 export function approvalCommand(io: Io) {
   return defineCommand({
     meta: { name: 'approval', description: 'Approvals: requests that wait for somebody to let them be done' },
     subCommands: {
       list: listApprovals(io),
+      watch: watchApprovals(io),
       show: showApproval(io),
       approve: decideCommand(io, 'approve', 'Let a request be done, once'),
       refuse: decideCommand(io, 'refuse', 'Refuse a request'),
@@ -61,6 +63,23 @@ function listApprovals(io: Io) {
       const only = { ...(state && { state }), ...(project !== undefined && { project }) };
       const table = { header: APPROVAL_HEADER, row: approvalRow };
       await printList(io, args, table, (page) => approvals.list({ ...page, ...only }));
+      return EXIT.ok;
+    },
+  });
+}
+
+function watchApprovals(io: Io) {
+  return defineCommand({
+    meta: { name: 'watch', description: 'Follow what waits, is decided and used, until Ctrl-C' },
+    args: WATCH,
+    async run({ args, rawArgs }) {
+      checkArguments(rawArgs, WATCH);
+      const { project } = args;
+      const options = { signal: io.signal, ...(project !== undefined && { project }) };
+      for await (const approval of connect(io).approvals.watch(options)) {
+        if (args.json) io.printJson(approval);
+        else io.print(approvalRow(approval).join('  '));
+      }
       return EXIT.ok;
     },
   });

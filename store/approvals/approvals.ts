@@ -10,11 +10,21 @@ import { isApprovalId } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { cursorOf, positionOf } from '../mongo/page-cursor.ts';
-import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema } from '../mongo/schema.ts';
+import { actorPart, NAME, NULLABLE_TEXT, NUMBER, SEALED, strictSchema, TEXT } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
 
-type ApprovalDocument = Omit<ApprovalRecord, 'id'> & { _id: string };
+interface ApprovalDocument extends Omit<ApprovalRecord, 'id'> {
+  _id: string;
+  /** Missing in those of before there was one. */
+  changedAt?: string;
+}
+
+/** An approval as it is since that time, by the clock of the process that changed it. ISO 8601. */
+export interface ChangedApproval {
+  record: ApprovalRecord;
+  changedAt: string;
+}
 
 export interface ApprovalQuery {
   project: string;
@@ -64,13 +74,14 @@ export class Approvals {
       reason: SEALED,
       usedAt: NULLABLE_TEXT,
       usedFor: NULLABLE_TEXT,
+      changedAt: TEXT,
     });
     this.#model = connection.model<ApprovalDocument>('Approval', schema, 'approvals');
   }
 
   /** @returns false when there is one of that id */
   async create({ id: _id, ...record }: ApprovalRecord): Promise<boolean> {
-    const document = this.#fields.sealed(_id, { _id, ...record });
+    const document = this.#fields.sealed(_id, { _id, ...record, changedAt: this.#nowText() });
     try {
       await reaching('record an approval', () => this.#model.create(document));
       return true;
@@ -100,6 +111,26 @@ export class Approvals {
     return { items, nextCursor: found.length > limit && last ? cursorOf({ at: last.askedAt, id: last.id }) : null };
   }
 
+  /** Those of a project that were asked for, decided, used or given back, or have expired, since that time; the oldest change first. */
+  async changedSince(project: string, since: string, limit: number): Promise<ChangedApproval[]> {
+    const expired = { ...this.#inState('expired'), expiresAt: { $gte: since, $lte: this.#nowText() } };
+    const find = (filter: mongoose.QueryFilter<ApprovalDocument>, by: 'changedAt' | 'expiresAt') =>
+      this.#model
+        .find({ project, ...filter })
+        .sort({ [by]: 1 })
+        .limit(limit)
+        .lean<ApprovalDocument[]>();
+    const [changed, ended] = await reaching('read what has changed of approvals', () =>
+      Promise.all([find({ changedAt: { $gte: since } }, 'changedAt'), find(expired, 'expiresAt')]),
+    );
+    const isEnded = new Set(ended.map(({ _id }) => _id));
+    const changes = changed
+      .filter(({ _id }) => !isEnded.has(_id))
+      .map((one) => ({ record: this.#record(one), changedAt: one.changedAt ?? since }));
+    const ends = ended.map((one) => ({ record: this.#record(one), changedAt: one.expiresAt }));
+    return [...changes, ...ends].toSorted((a, b) => (a.changedAt < b.changedAt ? -1 : 1)).slice(0, limit);
+  }
+
   /** Whether one is among the first so many of its project that wait. */
   async isAmong({ id, project }: Pick<ApprovalRecord, 'id' | 'project'>, atMost: number): Promise<boolean> {
     const filter = { project, ...this.#inState('awaiting-approval') };
@@ -119,7 +150,7 @@ export class Approvals {
       this.#model
         .findOneAndUpdate(
           { _id: id, ...from, ...as },
-          { $set: this.#fields.sealed(id, to) },
+          { $set: this.#fields.sealed(id, { ...to, changedAt: this.#nowText() }) },
           { returnDocument: 'after' },
         )
         .lean<ApprovalDocument>(),
@@ -151,7 +182,7 @@ export class Approvals {
   }
 
   #record(document: ApprovalDocument): ApprovalRecord {
-    const { _id: id, ...record } = this.#fields.opened(document);
+    const { _id: id, changedAt: _changedAt, ...record } = this.#fields.opened(document);
     return approvalAt({ id, ...record }, this.now());
   }
 }

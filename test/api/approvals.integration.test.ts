@@ -2,6 +2,8 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
 import { createApp } from '../../api/app.ts';
 import type { Problem } from '../../api/http/problem.ts';
+import { ownFetch } from '../../api/mcp/own-fetch.ts';
+import { MayflyClient } from '../../client/mayfly-client.ts';
 import { makeKeyPair } from '../../host/ssh/key-pair.ts';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { PolicyRule } from '../../model/approvals/policy.ts';
@@ -9,6 +11,7 @@ import { approvalIdOf, sourceIdOf } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { snapshot } from '../store/support.ts';
 import { eventually } from '../support/eventually.ts';
+import { textOf } from '../support/stream-text.ts';
 import { type Door, host, jsonOf, noGuests, openDoor, problemOf } from './support.ts';
 
 type Rule = Pick<PolicyRule, 'when' | 'effect'> & Partial<PolicyRule>;
@@ -366,6 +369,79 @@ test('values of variables and standard input are not shown, and decide all the s
   expect(JSON.stringify(asked)).not.toContain('hidden');
   const other = await waiting(run({ command: 'ls', env: { TOKEN: 'other' }, stdin: 'hidden-input' }));
   expect(other.digest).not.toBe(asked.digest);
+});
+
+// Promise: docs/approvals.md: who decides is told of what waits, whatever broke meanwhile, and of no other project's. Costs 5 s.
+describe('the stream of approvals', () => {
+  const wish = { network: { egress: 'internet' } };
+  const asking: PolicyRule = {
+    name: 'internet',
+    when: { egress: 'internet' },
+    effect: 'ask',
+    role: 'approvals:decide',
+    expiresSeconds: 3_600,
+  };
+  const watching = (apiKey: string, signal: AbortSignal, headers: Record<string, string> = {}) => {
+    const own = ownFetch(door.app);
+    const fetch: typeof own = (input, init) =>
+      own(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), ...headers } });
+    return new MayflyClient({ baseUrl: 'http://mayfly', apiKey, fetch }).approvals.watch({ signal });
+  };
+  const until = async (seen: AsyncGenerator<ApprovalRecord>, id: string, state: string) => {
+    for await (const approval of { [Symbol.asyncIterator]: () => ({ next: () => seen.next() }) })
+      if (approval.id === id && approval.state === state) return approval;
+    throw new Error(`${id} was never ${state}`);
+  };
+
+  it('says what waits, and each change of it', async () => {
+    await setRules([asking]);
+    const headers = named();
+    const before = await waiting(create(wish, headers));
+    const stop = new AbortController();
+    const seen = watching(person, stop.signal);
+    await until(seen, before.id, 'awaiting-approval');
+    const after = await waiting(create(wish));
+    await until(seen, after.id, 'awaiting-approval');
+    await decide('approve', before);
+    await until(seen, before.id, 'approved');
+    await create(wish, headers);
+    await until(seen, before.id, 'used');
+    await decide('refuse', after);
+    await until(seen, after.id, 'refused');
+    await setRules([{ ...asking, expiresSeconds: 1 }]);
+    const late = await waiting(create(wish));
+    await until(seen, late.id, 'expired');
+    stop.abort();
+    await expect(seen.next()).rejects.toThrow();
+  });
+
+  it('goes on behind what was seen, also of what was decided meanwhile', async () => {
+    await setRules([asking]);
+    const since = new Date().toISOString();
+    const approval = await waiting(create(wish));
+    await decide('refuse', approval);
+    const stop = new AbortController();
+    await until(watching(person, stop.signal, { 'Last-Event-ID': since }), approval.id, 'refused');
+    stop.abort();
+  });
+
+  it('is of one project', async () => {
+    await door.store.projects.create('watched');
+    const own = await door.key.in('watched', 'approvals:decide');
+    await setRules([asking]);
+    await waiting(create(wish));
+    const response = await door.call('GET', '/v1/approvals/events', undefined, {}, own);
+    expect(await textOf(response)).toBe(': this is what waits\n\n');
+    expect(await codeOf(door.call('GET', '/v1/approvals/events?project=default', undefined, {}, own))).toBe(
+      'project_not_found',
+    );
+    expect(
+      await codeOf(door.call('GET', '/v1/approvals/events', undefined, {}, await door.key('sandboxes:write'))),
+    ).toBe('forbidden');
+    expect(await codeOf(door.call('GET', '/v1/approvals/events', undefined, { 'Last-Event-ID': 'x' }))).toBe(
+      'invalid_request',
+    );
+  });
 });
 
 test('a project has so many that wait, and no more', async () => {

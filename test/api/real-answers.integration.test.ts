@@ -14,6 +14,7 @@ import { Described } from '../support/described.ts';
 import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
 import { useMayfly } from '../support/mayfly.ts';
+import { textOf } from '../support/stream-text.ts';
 
 const mayfly = useMayfly();
 const WAIT = { Prefer: 'wait=60' };
@@ -53,7 +54,7 @@ async function ask<T = { id: string }>(
   const url = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => parameters[name] ?? `no-${name}`);
   const response = await door.call(method.toUpperCase(), url + query, body, headers);
   const type = (response.headers.get('Content-Type') ?? '').split(';')[0] ?? '';
-  const text = await response.text();
+  const text = await textOf(response);
   const answer = read(type, text);
   expect(refused ? response.status === refused : response.ok, `${operationId}: ${text}`).toBe(true);
   asked.push({ operationId, request: body, status: response.status, type, answer });
@@ -271,6 +272,7 @@ async function approvals(sandboxId: string): Promise<void> {
     );
   const [one, two, three] = [await waits('one'), await waits('two'), await waits('three')];
   await ask('getApproval', { id: one.id }, { headers: NOW });
+  await ask('watchApprovals');
   await ask('approveRequest', { id: one.id }, { body: { digest: one.digest, reason: 'a tool that it needs' } });
   await ask('refuseRequest', { id: two.id }, { body: { digest: two.digest, reason: 'once is enough' } });
   await ask('withdrawRequest', { id: three.id }, { headers: asAgent });
@@ -379,7 +381,7 @@ test('every event is as the schema of its stream says', () => {
       expect(described.eventFaults(operationId, event), JSON.stringify(event)).toEqual([]);
     }
   }
-  expect(seen).toEqual(new Set(['audit', 'ended', 'output', 'sandbox']));
+  expect(seen).toEqual(new Set(['approval', 'audit', 'ended', 'output', 'sandbox']));
   const strange = JSON.stringify({ stream: 'stdin', at: 'now', offset: 0, text: '' });
   expect(described.eventFaults('followCommand', { event: 'output', id: '0-0', data: strange })).not.toEqual([]);
 });

@@ -43,7 +43,7 @@ test('a sandbox is saved, taken back and forward again, forked after its end, an
   expect(await operations().onHost()).toEqual([]);
   expect((await cli('fork', one.id)).code).toBe(1);
   expect((await cli('restore', id, one.id)).code).toBe(1);
-}, 120_000);
+});
 
 test('a paused sandbox lets nobody in until it is resumed', { ...FULL, timeout: 60_000 }, async () => {
   const { id } = await told<SandboxRecord>('sandbox', 'create', 'golden-debian12');

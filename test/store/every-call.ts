@@ -330,6 +330,7 @@ export function callsOf(store: Store): Calls {
           approvals.list({ project: 'default', limit: 5, cursor: cursorOf(approval.id) }),
           ...APPROVAL_STATES.map((state) => approvals.list({ project: 'default', limit: 5, state })),
         ]),
+      changedSince: () => approvals.changedSince('default', at, 5),
       isAmong: () => approvals.isAmong(approval, 100),
       change: () => approvals.change(approval.id, { state: 'awaiting-approval' }, { state: 'approved' }),
       remove: () => approvals.remove(approval.id),

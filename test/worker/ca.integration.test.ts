@@ -97,7 +97,7 @@ test('a guest that was not reached keeps the next key from signing; its sandbox 
   await reconnect(sandbox.id);
   await rotate('forget');
   await reconnect(sandbox.id);
-}, 120_000);
+});
 
 test('a sandbox that is being made during the first step trusts both keys when it runs', {
   ...FULL,

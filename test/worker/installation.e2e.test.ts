@@ -30,6 +30,7 @@ beforeAll(async () => {
     MAYFLY_STATE_DIR: state.root,
     MAYFLY_API_PORT: '0',
     MAYFLY_LOG_LEVEL: 'error',
+    MAYFLY_TEMPLATES: 'off', // each boots, and nothing is made beside it
     TEMPORAL_ADDRESS: process.env['TEMPORAL_ADDRESS'],
     MONGODB_URI: process.env['MONGODB_URI'],
   });

@@ -18,11 +18,11 @@ beforeAll(async () => {
   await mayfly.client.commands.run(id, { command: 'printf kept > ~/note' }, WAIT);
   ({ id: fromSnapshot } = await mayfly.client.snapshots.take(id, {}, WAIT));
   await mayfly.client.destroySandbox(id, WAIT);
-}, 120_000);
+});
 afterAll(async () => {
   if (mayfly?.host && fromSnapshot) await mayfly.client.snapshots.delete(fromSnapshot, WAIT);
   await mayfly?.stop();
-}, 120_000);
+});
 
 async function images(): Promise<string[]> {
   return (await entriesOf(new StateDir(`${mayfly.state.root}/host`).images)) ?? [];

@@ -24,13 +24,13 @@ beforeAll(async () => {
     mayfly.client.createSandbox({ source: 'golden-debian12', memoryMib: 64 }, { waitSeconds: 120 }),
   );
   sandboxes = (await Promise.all(created)).map(({ id }) => id);
-}, 120_000);
+});
 afterAll(async () => {
   if (mayfly?.host && sandboxes) {
     await Promise.all(sandboxes.map((id) => mayfly.client.destroySandbox(id, { waitSeconds: 120 })));
   }
   await mayfly?.stop();
-}, 120_000);
+});
 
 function start(n: number): Promise<Command> {
   const request = { argv: ['sh', '-c', SCRIPT], env: { NAME: String(n) } };

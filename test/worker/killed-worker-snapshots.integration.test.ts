@@ -28,11 +28,11 @@ let sandbox: SandboxRecord;
 beforeAll(async () => {
   mayfly = await ServedMayfly.start({ MAYFLY_HOST: 'simulated' });
   sandbox = await mayfly.client.createSandbox({ source: 'golden-debian12', memoryMib: 64, ttlSeconds: 7_200 }, WAIT);
-}, 120_000);
+});
 afterAll(async () => {
   if (mayfly?.host && sandbox) await mayfly.client.destroySandbox(sandbox.id, WAIT);
   await mayfly?.stop();
-}, 120_000);
+});
 /** Nothing but what is told as ready is there, and then nothing at all. */
 afterEach(async () => {
   const { items } = await mayfly.client.snapshots.list(sandbox.id);
@@ -41,7 +41,7 @@ afterEach(async () => {
   for (const { id } of ready)
     expect(await mayfly.client.snapshots.delete(id, WAIT)).toMatchObject({ state: 'deleted' });
   expect(await onHost()).toEqual([]);
-}, 120_000);
+});
 
 async function onHost(): Promise<string[]> {
   return (await entriesOf(new StateDir(`${mayfly.state.root}/host`).snapshots)) ?? [];

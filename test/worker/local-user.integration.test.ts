@@ -50,12 +50,12 @@ beforeAll(async () => {
   const served = await mayfly.serves();
   ({ baseUrl } = served);
   client = new MayflyClient(served);
-}, 120_000);
+});
 afterAll(async () => {
   await mayfly.end('SIGINT');
   await noProcessOf(state.root);
   await removeState();
-}, 60_000);
+});
 
 // ~10 s, of which most is the start. Holds: the doors of `mayfly up` are closed to who has a login here and no key.
 describe('a local user without rights', { timeout: 120_000 }, () => {

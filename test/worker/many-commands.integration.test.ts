@@ -21,11 +21,11 @@ beforeAll(async () => {
     mayfly.client.createSandbox({ source: 'golden-debian12', memoryMib: 64 }, { waitSeconds: 120 }),
   );
   sandboxes = (await Promise.all(created)).map(({ id }) => id);
-}, 240_000);
+});
 afterAll(async () => {
   await Promise.all((sandboxes ?? []).map((id) => mayfly.client.destroySandbox(id, { waitSeconds: 120 })));
   await mayfly?.stop();
-}, 240_000);
+});
 
 /** A line a write, every tenth to the other stream. */
 const SCRIPT = `i=0

@@ -89,7 +89,7 @@ describe('a hibernated sandbox', () => {
     expect(ended).toMatchObject({ state: 'destroyed' });
     expect(ended.proof?.observations.every(({ absent }) => absent)).toBe(true);
     expect([await machines(), await saved()]).toEqual([[], []]);
-  }, 120_000);
+  });
 });
 
 describe('a full snapshot', () => {

@@ -82,7 +82,7 @@ beforeAll(async () => {
   ];
   for (const ask of refused) errors.push(await ask().then(String, (error: unknown) => told(error)));
   await client.destroySandbox(sandboxId, { waitSeconds: 120 });
-}, 240_000);
+});
 afterAll(async () => {
   vi.unstubAllEnvs();
   await mayfly?.stop();

@@ -88,7 +88,7 @@ beforeAll(async () => {
     () => fetch(`${url}/readyz`),
     (answer) => answer.ok,
   );
-}, 120_000);
+});
 afterAll(() => closers.close());
 
 /** One life with everything that is done to a sandbox on a simulated host. @returns a sandbox of which nothing is kept */

@@ -21,14 +21,14 @@ beforeAll(async () => {
   const env = { MAYFLY_HOST: 'libvirt', MAYFLY_LIBVIRT_URI: 'private', MAYFLY_STATE_DIR: disk.folder };
   mayfly = await TestMayfly.start(env);
   door = await TestDoor.open(mayfly);
-}, 120_000);
+});
 
 afterAll(async () => {
   door?.close();
   mayfly?.host?.machine.endOnClose();
   await mayfly?.stop();
   await disk?.remove();
-}, 60_000);
+});
 
 const hypervisor = () => {
   if (!mayfly.host) throw new Error('there is no host');

@@ -18,7 +18,7 @@ Runtime.install({ logger: new DefaultLogger('ERROR') });
 let options: ReplayWorkerOptions;
 beforeAll(async () => {
   options = { workflowBundle: await bundleWorkflows(new DefaultLogger('ERROR')) };
-}, 60_000);
+});
 
 async function recorded(name: string): Promise<string> {
   return readFile(new URL(`../histories/${name}`, import.meta.url), 'utf8');

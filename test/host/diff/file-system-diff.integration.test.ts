@@ -56,7 +56,7 @@ beforeAll(async () => {
   await copyFile(before, after);
   await writeFile(join(folder, 'new'), 'new content');
   debugfs(after, [`write ${join(folder, 'new')} /d0/new`, 'rm /d1/file-1', 'sif /d2/file-2 mode 0100600']);
-}, 120_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await machine?.end();
-}, 60_000);
+});
 
 const stepContext = (): StepContext => ({ signal: AbortSignal.timeout(HANGS_AFTER_MS), alive: () => {} });
 

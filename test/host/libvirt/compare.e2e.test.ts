@@ -69,7 +69,7 @@ test(`${OPERATIONS} random operations are what is found between two snapshots`, 
 
   const all = await compared(before, after, []);
   expect(all.filter(({ path }) => latin1(path).startsWith(`${ROOT}/`) || path === ROOT)).toEqual(found);
-}, 180_000);
+});
 
 test(`what differs among ${FILES} more files is found, and carried away`, async () => {
   const many = (body: string) =>
@@ -97,4 +97,4 @@ test(`what differs among ${FILES} more files is found, and carried away`, async 
   const archive = machine().host.snapshots.changesAsTar({ before, after, within: ['/srv/many'] }, stepContext().signal);
   const { stdout } = spawnSync('tar', ['-t'], { input: await buffer(archive) });
   expect(stdout.toString().split('\n')).toEqual(expect.arrayContaining(['./srv/many/1/.wh.1', './srv/many/7/7']));
-}, 180_000);
+});

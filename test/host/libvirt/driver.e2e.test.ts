@@ -86,7 +86,7 @@ test('the source keeps its owner and cannot be written while it has clones', asy
   expect(await virsh.run(['domstate', id])).toContain('running');
   expect(await remove(id)).toEqual([true, true, true]);
   expect((await stat(info['full-backing-filename'])).uid).toBe(0);
-}, 60_000);
+});
 
 test('a domain that ends while its lease is awaited is noticed', async () => {
   const { host, virsh } = machine();
@@ -98,7 +98,7 @@ test('a domain that ends while its lease is awaited is noticed', async () => {
   await virsh.run(['destroy', id]);
   await ended;
   expect(await remove(id)).toEqual([true, true, true]);
-}, 60_000);
+});
 
 test('a wait for a lease ends with the reason of its signal', async () => {
   const id = newId();
@@ -108,7 +108,7 @@ test('a wait for a lease ends with the reason of its signal', async () => {
   const waiting = machine().host.awaitLease(id, { signal: stop.signal, alive: () => stop.abort(new Error('enough')) });
   await expect(waiting).rejects.toThrow('enough');
   expect(await remove(id)).toEqual([true, true, true]);
-}, 60_000);
+});
 
 test('a running source is not cloned, one that is leaned upon not started; an unknown one is not found', async () => {
   const { host, virsh, state } = machine();
@@ -164,7 +164,7 @@ test('a running source is not cloned, one that is leaned upon not started; an un
     code: 'source_read_only',
   });
   await virsh.run(['undefine', 'golden']);
-}, 60_000);
+});
 
 /** Whether a port is plugged in, and whether the rules know it. */
 async function portsBeside(name: string): Promise<boolean[]> {

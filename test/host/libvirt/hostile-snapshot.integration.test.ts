@@ -42,7 +42,7 @@ beforeAll(async () => {
   const options = ['-q', '-F', '-t', 'ext4', '-b', '4096', '-O', '^metadata_csum', '-d', tree];
   execFileSync('/sbin/mke2fs', [...options, image]);
   whole = await snapshotOf(image);
-}, 60_000);
+});
 afterAll(() => remove());
 afterEach(() => {
   vi.useRealTimers();

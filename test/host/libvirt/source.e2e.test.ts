@@ -40,13 +40,13 @@ beforeAll(async () => {
   if (!built) throw new Error('The gate is not built: run `npm run setup`.');
   gate = await readGate(built.gate);
   await startServer();
-}, 240_000);
+});
 
 afterAll(async () => {
   sourceReads?.closeAll();
   await machine?.end();
   if (keys) await rm(keys, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** A server that knows nothing of us: the golden disk on a disk and in a network of its own, without any seed. */
 async function startServer(): Promise<void> {
@@ -150,4 +150,4 @@ test('it cannot be cloned while it runs; shut off, it cannot be looked at, and w
   ).rejects.toMatchObject({ code: 'source_read_only' });
   await virsh.run(['undefine', NAME]);
   await expect(host.runningSource(NAME)).rejects.toMatchObject({ code: 'source_not_found' });
-}, 120_000);
+});

@@ -44,7 +44,7 @@ test('QEMU holds the disks of a guest to their limits, all of them together, als
   await host.releaseLease(id);
   await host.removeWorkspace(id);
   await host.snapshots.remove(snapshotId);
-}, 180_000);
+});
 
 test('a libvirtd of our own limits no CPUs, which is found out without leaving anything', async () => {
   const { virsh } = machine();

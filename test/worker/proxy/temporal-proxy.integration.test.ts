@@ -48,7 +48,7 @@ beforeAll(async () => {
   const deps = { config: { ...config, temporalAddress }, temporalAddress, storeUri, dataConverter, logger, closers };
   ({ address } = await startProxyPart(deps));
   for (const name of ['api', 'host-test', 'host-other']) connections.set(name, await through(name));
-}, 60_000);
+});
 beforeEach(async () => {
   sandbox = await mayfly().create();
 });
