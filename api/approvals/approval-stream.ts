@@ -20,7 +20,9 @@ const CLOCKS_MS = 10_000;
 const CHANGES_PER_POLL = 1_000;
 
 const approvalEvent = z
-  .object({ event: z.literal('approval'), id: z.iso.datetime(), data: eventData('Approval') })
+  .discriminatedUnion('event', [
+    z.object({ event: z.literal('approval'), id: z.iso.datetime(), data: eventData('Approval') }),
+  ])
   .openapi('ApprovalEvent', { description: 'An approval as it is; the id says until when all changes were sent.' });
 
 const events = createRoute({
@@ -34,7 +36,15 @@ const events = createRoute({
     '`Last-Event-ID` goes on after it; what changed just before may come once more.',
   request: {
     query: policyQuery,
-    headers: z.object({ 'last-event-id': z.iso.datetime().optional() }),
+    headers: z.object({
+      'last-event-id': z
+        .string()
+        .refine((id) => z.iso.datetime().safeParse(id).success, 'must be the id of an event')
+        .openapi({
+          pattern: '^20\\d\\d-(0[1-9]|1[0-2])-(0[1-9]|1\\d|2[0-8])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d\\.\\d{3}Z$',
+        })
+        .optional(),
+    }),
   },
   responses: {
     200: eventStream('Until the client is gone', approvalEvent),

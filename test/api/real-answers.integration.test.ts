@@ -406,9 +406,15 @@ function examplesOf(all: readonly Asked[]): Record<string, Exchange> {
     if (exchange.request === undefined && request !== undefined && !Buffer.isBuffer(request))
       exchange.request = request;
     exchange.answers[status] ??= {};
-    if (type !== '') exchange.answers[status][type] ??= shown(type === STREAM ? eventsIn(String(answer))[0] : answer);
+    if (type !== '') exchange.answers[status][type] ??= shown(exampleOf(type, answer));
   }
   return exchanges;
+}
+
+/** Of a stream its first event; the bytes of an archive are nothing to read. */
+function exampleOf(type: string, answer: unknown): unknown {
+  if (type === 'application/x-tar') return '(the bytes of a tar archive)';
+  return type === STREAM ? eventsIn(String(answer))[0] : answer;
 }
 
 function shown(answer: unknown): unknown {

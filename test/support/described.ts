@@ -71,13 +71,9 @@ export class Described {
     const schema = this.answer(id, 200, 'text/event-stream');
     const faults = this.faults(schema, event);
     if (faults.length > 0) return faults;
-    const component = this.#schemas[String(schema['$ref']).split('/').at(-1) ?? ''] as
-      | EventSchema
-      | { oneOf: EventSchema[] };
+    const component = this.#schemas[String(schema['$ref']).split('/').at(-1) ?? ''] as { oneOf: EventSchema[] };
     const { properties } =
-      ('oneOf' in component ? component.oneOf : [component]).find(({ properties: { event: its } }) =>
-        its.enum.includes(event['event']),
-      ) ?? {};
+      component.oneOf.find(({ properties: { event: its } }) => its.enum.includes(event['event'])) ?? {};
     return this.faults(properties?.data.contentSchema ?? false, JSON.parse(String(event['data'])));
   }
 }
