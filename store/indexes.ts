@@ -33,7 +33,12 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   mcpEvents: [{ at: 1 }],
   exposedPorts: [{ sandboxId: 1 }],
   policies: [{ project: 1, _id: -1 }],
-  approvals: [{ project: 1, askedAt: -1, _id: -1 }, { project: 1, state: 1, askedAt: -1, _id: -1 }, { project: 1, changedAt: 1 }, { expiresAt: 1 }],
+  approvals: [
+    { project: 1, askedAt: -1, _id: -1 },
+    { project: 1, state: 1, askedAt: -1, _id: -1 },
+    { project: 1, changedAt: 1 },
+    { expiresAt: 1 },
+  ],
   auditHeads: [{ endedAt: 1, _id: 1 }],
   auditQueue: [{ sandboxId: 1, place: 1 }],
 };

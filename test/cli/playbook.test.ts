@@ -82,7 +82,13 @@ it('asks, tells each state once, and what came of it', async () => {
     network: { egress: 'none' },
   });
   for (const doing of ['comparing', 'writing', 'trying']) expect(err.split(doing).length).toBe(2);
-  for (const said of ['3 of 4 paths', 'run again, it changes 0', 'nginx installed', 'mayfly_password_ann', 'it is a pipe'])
+  for (const said of [
+    '3 of 4 paths',
+    'run again, it changes 0',
+    'nginx installed',
+    'mayfly_password_ann',
+    'it is a pipe',
+  ])
     expect(out).toContain(said);
   expect(out).not.toContain('\u001b');
 });
