@@ -13,6 +13,7 @@ import { createSharedClaimActivities } from './pool/shared-claims.ts';
 import { createForgettingActivities } from './reconcile/forgetting.ts';
 import { createHostReconcileActivities } from './reconcile/hosts.ts';
 import { createImageReconcileActivities } from './reconcile/images.ts';
+import { createPlaybookReconcileActivities } from './reconcile/playbooks.ts';
 import { createPoolReconcileActivities } from './reconcile/pools.ts';
 import { createSandboxReconcileActivities } from './reconcile/sandboxes.ts';
 import { createTaskReconcileActivities } from './reconcile/tasks.ts';
@@ -59,6 +60,7 @@ export function createControlActivities(given: ControlDeps) {
     ...createGivingWayActivities(deps),
     ...createPoolReconcileActivities(deps),
     ...createImageReconcileActivities(deps),
+    ...createPlaybookReconcileActivities(deps),
   };
 }
 

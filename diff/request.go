@@ -31,7 +31,7 @@ type image struct {
 }
 
 type request struct {
-	// Mode is "lines", "tar" or "content"; the last needs only After.
+	// Mode is "lines", "tar", "content" or "names"; the last two need only After.
 	Mode   string `json:"mode"`
 	Before image  `json:"before"`
 	After  image  `json:"after"`
@@ -58,10 +58,13 @@ func readRequest(from io.Reader) (*request, error) {
 func (r *request) answer(to io.Writer) error {
 	meter := meter.New(maxReadBytes, time.Duration(r.Seconds)*time.Second)
 	files := disk.NewFiles(meter, cacheBytes)
-	if r.Mode == "content" {
+	if r.Mode == "content" || r.Mode == "names" {
 		fs, err := r.After.open(files)
 		if err != nil {
 			return err
+		}
+		if r.Mode == "names" {
+			return report.CopyNames(fs, r.Path, r.Bytes, to)
 		}
 		return report.CopyFile(fs, r.Path, r.Bytes, to, meter)
 	}

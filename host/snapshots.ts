@@ -25,11 +25,15 @@ export interface Comparison {
   within: readonly GuestName[];
 }
 
-/** One file of a snapshot. */
-export interface SavedFileRequest {
+/** One path of a snapshot. */
+export interface SavedPlace {
   snapshotId: string;
   /** Absolute. Taken as it is: symbolic links are not followed. */
   path: GuestName;
+}
+
+/** One file of a snapshot. */
+export interface SavedFileRequest extends SavedPlace {
   /** At most so many of its first bytes are given. */
   maxBytes: number;
 }
@@ -101,6 +105,11 @@ export interface HostSnapshots {
    * @throws MayflyError snapshot_not_found, snapshot_not_ready, file_not_found, file_conflict (no regular file), diff_failed
    */
   readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }>;
+  /**
+   * The names in a directory of a snapshot, in no order; its path is taken as it is.
+   * @throws MayflyError snapshot_not_found, snapshot_not_ready, file_not_found, file_conflict (no directory), diff_failed
+   */
+  namesIn(place: SavedPlace, signal: AbortSignal): Promise<GuestName[]>;
   /**
    * A tar archive (PAX) of what {@link compare} calls added, changed or renamed, in its later state, with numeric owners
    * and extended attributes; names begin with `./`. A renamed directory is there with all its content, sockets are not.

@@ -2,7 +2,7 @@
 /**
  * `npm run setup`: makes this machine ready to run Mayfly, and does nothing where it is ready.
  *
- *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,desktop] [--json]
+ *     node scripts/setup.mjs [--check] [--only node,debian,guest,diff,image,temporal,store,ansible,ansible-tools,desktop] [--json]
  *
  * Runs before there are any npm packages, so it uses none. Everything it builds goes to the cache that
  * `worker/config/artifacts.mjs` describes; see there for where to find it.
@@ -13,6 +13,7 @@
  */
 import { parseArgs } from 'node:util';
 import { ansible } from './setup/ansible.mjs';
+import { ansibleTools } from './setup/ansible-tools.mjs';
 import { debianPackages } from './setup/debian-packages.mjs';
 import { diff } from './setup/diff.mjs';
 import { guest } from './setup/guest.mjs';
@@ -30,10 +31,15 @@ import { temporal } from './setup/temporal.mjs';
  * Parts of a lane come one after the other, lanes run side by side. Two lanes compute; npm mostly waits for the network.
  * @type {Part[][]}
  */
-const lanes = [[nodePackages], [debianPackages, guest, diff, image, ansible, desktop], [temporal, store]];
+const lanes = [
+  [nodePackages],
+  [debianPackages, guest, diff, image, ansible, desktop],
+  [ansibleTools],
+  [temporal, store],
+];
 const names = lanes.flat().map((part) => part.name);
 /** What Mayfly does without, until somebody asks for it. */
-const extras = [ansible.name, desktop.name];
+const extras = [ansible.name, ansibleTools.name, desktop.name];
 
 /** Interrupting it is no failure: shells expect this code. */
 const interruptedCode = 130;

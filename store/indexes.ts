@@ -26,7 +26,7 @@ export const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   templates: [{ state: 1 }],
   sentContexts: [{ project: 1, digest: 1 }, { usedAt: 1 }],
   images: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
-  playbooks: [{ project: 1, ...NEWEST_FIRST }],
+  playbooks: [{ project: 1, ...NEWEST_FIRST }, { state: 1 }],
   uses: [{ busy: 1 }],
   reconciled: [{ outcome: 1 }],
   idempotency: [{ expiresAt: 1 }],

@@ -32,6 +32,7 @@ const GRAMMARS: Readonly<Record<string, (text: string) => boolean>> = {
   imageId: isImageId,
   playbookId: isPlaybookId,
   checkerId: isSandboxId,
+  describedId: isSandboxId,
   operationId: isOperationId,
   restoreId: (text) => isOperationId(withoutEnd(text, '-back')), // of its undo: workflows/sandbox/restore-sandbox.ts
   hostId: isHostId,

@@ -13,6 +13,7 @@ const QUEUED: ReadonlySet<string> = new Set<keyof ControlActivities>([
   'awaitWarm',
   'compareRecords',
   'destroyStrangers',
+  'endLostPlaybooks',
   'endRuns',
   'endUnproved',
   'forgetThingsOn',

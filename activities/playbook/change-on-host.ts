@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type TarEntry, tarEntries } from '../../host/disk/tar-entries.ts';
-import type { HostSnapshots } from '../../host/snapshots.ts';
 import type { StepContext } from '../../host/step-context.ts';
 import type { FileChange, GuestName } from '../../model/files/file-change.ts';
 import { bytesOfGuestName, guestNameOf } from '../../model/guest-name.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { type Change, type Entry, keyOf } from '../../model/playbook/change/change.ts';
 import { isNoise } from '../../model/playbook/change/noise.ts';
-import { type Differences, differencesOf, type Sides } from './differences.ts';
+import { type ComparedSnapshots, type Differences, differencesOf, type Sides } from './differences.ts';
 import { type PackageFiles, packageFiles } from './package-files.ts';
 import { systemTexts } from './system-texts.ts';
 
@@ -15,7 +14,7 @@ export type ChangeOnHost = Omit<Change, 'sandboxId' | 'base' | 'commands'> & { p
 
 /** What differs between two snapshots, with all that a playbook of it is written of. */
 export async function changeOnHost(
-  snapshots: HostSnapshots,
+  snapshots: ComparedSnapshots,
   sides: Sides,
   context: StepContext,
 ): Promise<ChangeOnHost> {
@@ -59,7 +58,7 @@ function goneIn({ changes }: Differences, { taken }: PackageFiles): GuestName[] 
 
 /** Read from one archive of all that differs, of which no more than one file at a time is held that is not kept. */
 async function entriesOf(
-  snapshots: HostSnapshots,
+  snapshots: ComparedSnapshots,
   sides: Sides,
   { changes, ignored }: Differences,
   { brought }: PackageFiles,

@@ -7,6 +7,9 @@ import { LIMITS } from '../../model/limits.ts';
 import { keyOf } from '../../model/playbook/change/change.ts';
 import { isNoise } from '../../model/playbook/change/noise.ts';
 
+/** What is asked of the snapshots of a host. */
+export type ComparedSnapshots = Pick<HostSnapshots, 'compare' | 'readFile' | 'namesIn' | 'changesAsTar'>;
+
 /** Two snapshots of one host. */
 export interface Sides {
   before: string;
@@ -23,7 +26,7 @@ export interface Differences {
 
 /** What differs between two snapshots, but for noise, and for times alone. @throws MayflyError playbook_failed: it is too much */
 export async function differencesOf(
-  snapshots: HostSnapshots,
+  snapshots: Pick<HostSnapshots, 'compare'>,
   sides: Sides,
   context: StepContext,
 ): Promise<Differences> {

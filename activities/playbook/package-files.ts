@@ -1,8 +1,7 @@
-import type { HostSnapshots } from '../../host/snapshots.ts';
 import type { SystemTexts } from '../../model/playbook/change/change.ts';
 import { mergedPath, type PackageChange, packageChange } from '../../model/playbook/change/packages.ts';
-import type { Sides } from './differences.ts';
-import { textOf } from './system-texts.ts';
+import type { ComparedSnapshots, Sides } from './differences.ts';
+import { namesIn, textOf } from './system-texts.ts';
 
 export interface PackageFiles {
   /** MD5 by path, of what packages bring; null: a folder or a link, which has none. */
@@ -12,6 +11,7 @@ export interface PackageFiles {
   foreign: Set<string>;
 }
 
+const LISTS = '/var/lib/apt/lists';
 const INFO = '/var/lib/dpkg/info';
 /** Of lists of repositories. */
 const MOST_LISTS = 40;
@@ -20,7 +20,7 @@ const PLAIN = /^[a-z0-9][a-z0-9+.-]*(?::[a-z0-9-]+)?$/;
 
 /** What dpkg says of the files of packages that came, went, or have another version. */
 export async function packageFiles(
-  snapshots: HostSnapshots,
+  snapshots: ComparedSnapshots,
   sides: Sides,
   texts: { before: SystemTexts; after: SystemTexts },
   signal: AbortSignal,
@@ -41,13 +41,13 @@ export async function packageFiles(
     for (const path of linesOf(await infoOf(snapshots, sides.before, name, 'list', signal)))
       files.taken.add(mergedPath(path));
   }
-  files.foreign = await foreignAmong(snapshots, sides.after, change, await listsIn(snapshots, sides, signal), signal);
+  files.foreign = foreignAmong(change, await listsIn(snapshots, sides.after, signal));
   return files;
 }
 
 /** Packages of more than one architecture have it in the name of their files. */
 async function infoOf(
-  snapshots: HostSnapshots,
+  snapshots: ComparedSnapshots,
   snapshotId: string,
   name: string,
   of: string,
@@ -62,34 +62,35 @@ function linesOf(text: string): string[] {
   return text.split('\n').filter((line) => line !== '' && line !== '/.');
 }
 
-/** Lists that apt has fetched; a `file:` repository is a link to its own. */
-async function listsIn(snapshots: HostSnapshots, sides: Sides, signal: AbortSignal): Promise<string[]> {
-  const paths: string[] = [];
-  for await (const record of snapshots.compare({ ...sides, within: ['/var/lib/apt/lists'] }, signal)) {
-    if (record.line === 'end' || record.change === 'removed' || typeof record.path !== 'string') continue;
-    if (!record.path.endsWith('_Packages')) continue;
-    const at = record.type === 'symlink' ? record.target : record.path;
-    if (typeof at === 'string' && at.startsWith('/') && paths.length < MOST_LISTS)
-      paths.push(at.replaceAll('/./', '/'));
+/** What repositories have, as apt knows it: lists that it has fetched, or reads where they are. */
+async function listsIn(snapshots: ComparedSnapshots, snapshotId: string, signal: AbortSignal): Promise<string[]> {
+  const names = await namesIn(snapshots, snapshotId, LISTS, signal);
+  const lists: string[] = [];
+  for (const name of names.filter((each) => each.endsWith('_Packages')).slice(0, MOST_LISTS)) {
+    const fetched = await textOf(snapshots, snapshotId, `${LISTS}/${name}`, signal);
+    const list = fetched === '' ? await textOf(snapshots, snapshotId, placeOf(name), signal) : fetched;
+    if (list !== '') lists.push(list);
   }
-  return paths;
+  return lists;
+}
+
+/** Where a list of a `file:` repository lies, of which apt has a link: its name is the path, as URItoFileName of apt writes it. */
+function placeOf(name: string): string {
+  const path = name
+    .replaceAll('_', '/')
+    .replace(/%[0-9a-f]{2}/g, (code) => String.fromCharCode(Number(`0x${code.slice(1)}`)));
+  return path.replaceAll('/./', '/');
 }
 
 /** Those that no list has, in that version; none where there are no lists to look at. */
-async function foreignAmong(
-  snapshots: HostSnapshots,
-  snapshotId: string,
-  { installed, changed }: PackageChange,
-  lists: readonly string[],
-  signal: AbortSignal,
-): Promise<Set<string>> {
+function foreignAmong({ installed, changed }: PackageChange, lists: readonly string[]): Set<string> {
   if (lists.length === 0) return new Set();
   const wanted = new Map(
     [...installed, ...changed].map(({ name, version }) => [name.replace(/:.*/, ''), { name, version }]),
   );
-  for (const path of lists) {
+  for (const list of lists) {
     let name = '';
-    for (const line of (await textOf(snapshots, snapshotId, path, signal)).split('\n')) {
+    for (const line of list.split('\n')) {
       if (line.startsWith('Package: ')) name = line.slice(9);
       else if (line.startsWith('Version: ') && wanted.get(name)?.version === line.slice(9)) wanted.delete(name);
     }

@@ -4,6 +4,7 @@ import { commandIdFrom, ID_BYTES } from '../../model/ids.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { CHECK_ARGV, CHECK_FOLDER, runsIn } from '../../model/playbook/check-program.ts';
 import type { PlaybookRecord, PlaybookRun } from '../../model/playbook/playbook.ts';
+import type { AuditEvent } from '../../model/sandbox/audit.ts';
 import { type CommandInput, requestedCommand } from '../../model/sandbox/command.ts';
 import { type Actor, hostOf } from '../../model/sandbox/sandbox.ts';
 import type { Reconciliation } from '../../sagas/reconciliation.ts';
@@ -16,6 +17,15 @@ interface Deps {
   reconciliation: Reconciliation;
 }
 
+export interface PlaybookRemembrance {
+  playbookId: string;
+  /** Whose audit trail tells of it. */
+  sandboxId: string;
+  changes: Partial<PlaybookRecord>;
+  /** Null, or none from a run of before: not for the audit trail. */
+  event?: AuditEvent | null;
+}
+
 export interface PlaybookCheckRef {
   playbookId: string;
   checkerId: string;
@@ -25,15 +35,10 @@ export interface PlaybookCheckRef {
 /** What a playbook asks of the store, and of the sandboxes that it is about. */
 export function createPlaybookActivities({ store, reconciliation }: Deps) {
   return {
-    /** Changes the record of a playbook. */
-    async rememberPlaybook({
-      playbookId,
-      changes,
-    }: {
-      playbookId: string;
-      changes: Partial<PlaybookRecord>;
-    }): Promise<void> {
+    /** Changes the record and appends to the audit trail. The event's id makes a repetition harmless. */
+    async rememberPlaybook({ playbookId, sandboxId, changes, event }: PlaybookRemembrance): Promise<void> {
       await store.playbooks.update(playbookId, changes);
+      if (event) await store.audit.record(sandboxId, event);
     },
 
     /** Has a sandbox take a snapshot, once; resolves when it is whole, and says when it was taken. */

@@ -15,7 +15,7 @@ const PLACES: Record<keyof SystemTexts, string> = {
 
 /** What the system in a snapshot says of itself; '' for what is not there. */
 export async function systemTexts(
-  snapshots: HostSnapshots,
+  snapshots: Pick<HostSnapshots, 'readFile'>,
   snapshotId: string,
   signal: AbortSignal,
 ): Promise<SystemTexts> {
@@ -28,18 +28,34 @@ export async function systemTexts(
 
 /** '' where there is no such file. @throws MayflyError playbook_failed: it is too long */
 export async function textOf(
-  snapshots: HostSnapshots,
+  snapshots: Pick<HostSnapshots, 'readFile'>,
   snapshotId: string,
   path: string,
   signal: AbortSignal,
 ): Promise<string> {
+  const read = await orNone(snapshots.readFile({ snapshotId, path, maxBytes: MOST }, signal));
+  if (read === null) return '';
+  if (read.size <= MOST) return read.content.toString('utf8');
+  throw new MayflyError('playbook_failed', `${path} is ${read.size} bytes long: it is not read.`);
+}
+
+/** Those in a folder, of which the ones that are not UTF-8 are left out; none where there is no such folder. */
+export async function namesIn(
+  snapshots: Pick<HostSnapshots, 'namesIn'>,
+  snapshotId: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const names = (await orNone(snapshots.namesIn({ snapshotId, path }, signal))) ?? [];
+  return names.filter((name) => typeof name === 'string');
+}
+
+async function orNone<T>(reading: Promise<T>): Promise<T | null> {
   try {
-    const { content, size } = await snapshots.readFile({ snapshotId, path, maxBytes: MOST }, signal);
-    if (size > MOST) throw new MayflyError('playbook_failed', `${path} is ${size} bytes long: it is not read.`);
-    return content.toString('utf8');
+    return await reading;
   } catch (error) {
-    const isNone = error instanceof MayflyError && (error.code === 'file_not_found' || error.code === 'file_conflict');
-    if (isNone) return '';
+    if (error instanceof MayflyError && (error.code === 'file_not_found' || error.code === 'file_conflict'))
+      return null;
     throw error;
   }
 }

@@ -25,6 +25,8 @@ export const writePlaybook = z
   })
   .openapi('WritePlaybook');
 
+export type WritePlaybookRequest = z.output<typeof writePlaybook>;
+
 const left = z.array(z.object({ path: z.string(), why: z.string() }));
 
 export const playbookAnswer = z

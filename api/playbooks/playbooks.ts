@@ -3,9 +3,10 @@ import { MayflyError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { archiveOf } from '../../model/playbook/archive.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
+import { approvalAnswer } from '../approvals/approval-schemas.ts';
 import { actorOf, requires } from '../http/auth.ts';
 import { type App, type RequestDeps, serialised } from '../http/context.ts';
-import { BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
+import { ASKED_FOR, BODY, CREATE, KEYED, problems } from '../http/problem-answers.ts';
 import { json, keyHeaders, noQuery, pageOf } from '../http/schemas.ts';
 import { sandboxParams } from '../resources/sandbox-schemas.ts';
 import { playbookAnswer, playbookParams, playbooksQuery, writePlaybook } from './playbook-schemas.ts';
@@ -32,17 +33,11 @@ const writeOne = createRoute({
     body: { required: true, content: { 'application/json': { schema: writePlaybook } } },
   },
   responses: {
-    202: json('It is being written; Location says where to look', playbookAnswer),
-    ...problems(
-      BODY,
-      KEYED,
-      CREATE,
-      'sandbox_not_found',
-      'sandbox_not_running',
-      'policy_denied',
-      'forbidden',
-      'playbook_not_found',
+    202: json(
+      'It is being written, or waits for approval; Location says where to look',
+      z.union([playbookAnswer, approvalAnswer]),
     ),
+    ...problems(BODY, KEYED, CREATE, ASKED_FOR, 'sandbox_not_found', 'sandbox_not_running', 'playbook_not_found'),
   },
 });
 

@@ -1,24 +1,17 @@
-import type { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { MayflyError } from '../../model/errors.ts';
-import type { HostRef } from '../../model/host.ts';
 import { playbookIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import type { SandboxInput } from '../../model/sagas/messages.ts';
-import { hostOf, isFinal, type SandboxRecord } from '../../model/sandbox/sandbox.ts';
-import { refuseUnlessAllowed } from '../approvals/permission.ts';
+import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
 import { admit, uncountedWhenRefused } from '../resources/admission.ts';
-import { type Origin, placeableOrigin, proposedTo } from '../resources/placement.ts';
-import { requireSandbox } from '../resources/require-sandbox.ts';
-import { requireSnapshot } from '../resources/snapshot-view.ts';
-import type { writePlaybook } from './playbook-schemas.ts';
+import { type Origin, proposedTo } from '../resources/placement.ts';
+import { type Described, describedBy, playbookWish } from './described.ts';
+import type { WritePlaybookRequest } from './playbook-schemas.ts';
 import { playbookView } from './playbook-view.ts';
-
-type Request = z.output<typeof writePlaybook>;
 
 /** More than a playbook may take: its own TTL ends the fresh sandbox when nobody else does any more. Seconds. */
 const TTL_SECONDS = 14_400;
@@ -28,11 +21,13 @@ export async function answerWrite(
   c: Context<Env>,
   deps: RequestDeps,
   sandboxId: string,
-  body: Request,
+  body: WritePlaybookRequest,
   key: string | undefined,
 ): Promise<Response> {
   const { store } = deps;
   return answerOnce(c, store, { idFrom: playbookIdFrom, key, body }, async (attempt) => {
+    const waiting = await askPermission(c, deps, attempt, playbookWish(c, deps, attempt.subjectId, sandboxId, body));
+    if (waiting) return waiting;
     const record = await freedWhenRefused(store, attempt, () => begun(c, deps, attempt, sandboxId, body));
     c.header('Location', `/v1/playbooks/${record.id}`);
     return { response: c.json(playbookView(record), 202), isKept: isHeard(c) };
@@ -44,13 +39,13 @@ async function begun(
   deps: RequestDeps,
   attempt: Attempt,
   sandboxId: string,
-  body: Request,
+  body: WritePlaybookRequest,
 ): Promise<PlaybookRecord> {
   const { store, sagas } = deps;
   const { subjectId: id } = attempt;
   const present = attempt.isFresh ? null : await store.playbooks.get(id);
   if (present && present.state !== 'diffing') return present;
-  const { record, input } = await wished(c, deps, id, await requireSandbox(deps, sandboxId), body);
+  const { record, input } = await wished(c, deps, id, await describedBy(deps, sandboxId, body));
   const checkerId = record.checkerId;
   await uncountedWhenRefused(deps, attempt, checkerId, async () => {
     await store.playbooks.create(record);
@@ -59,32 +54,14 @@ async function begun(
   return record;
 }
 
-/** @throws MayflyError what a create refuses with, sandbox_ended, sandbox_not_running, no_host, policy_denied */
+/** @throws MayflyError what a create refuses with, sandbox_ended, sandbox_not_running, no_host */
 async function wished(
   c: Context<Env>,
   deps: RequestDeps,
   id: string,
-  sandbox: SandboxRecord,
-  { from, network }: Request,
+  { sandbox, host, since, snapshotId, origin }: Described,
 ): Promise<{ record: PlaybookRecord; input: PlaybookInput }> {
   const actor = actorOf(c);
-  const host = hostWith(sandbox);
-  const { spec } = sandbox;
-  const snapshotId = from ?? spec.snapshotId;
-  const since = snapshotId === null ? sandbox.createdAt : (await requireSnapshot(deps, snapshotId)).createdAt;
-  const of = snapshotId === null ? { source: spec.source, captureId: spec.captureId ?? undefined } : { snapshotId };
-  const origin = await placeableOrigin(deps.store, { ...of, network: network ?? { egress: spec.network.egress } });
-  const here = { ...origin, hostIds: origin.hostIds.filter((hostId) => hostId === host.hostId) };
-  if (here.hostIds.length === 0) {
-    throw new MayflyError(
-      'no_host',
-      `Only ${host.hostId}, where ${sandbox.id} is, can compare it, and has not what it began as.`,
-    );
-  }
-  const facts = { egress: origin.network.egress, memoryMib: origin.size.memoryMib };
-  const sandboxes = (await deps.store.approvals.sandboxesOf(actor.project)) + 1;
-  const instead = 'ask for a fork of it, which can wait, and write its changes down there';
-  await refuseUnlessAllowed(deps, actor.project, { ...facts, sandboxes }, instead);
   const at = new Date().toISOString();
   const checkerId = furtherId(sandboxIdFrom, id, 'checker');
   await admit(deps, [checkerId], origin.size);
@@ -93,20 +70,12 @@ async function wished(
     fresh: furtherId(snapshotIdFrom, id, 'fresh'),
     applied: furtherId(snapshotIdFrom, id, 'applied'),
   };
-  const base = { source: spec.source, snapshotId };
-  const checker = checkerInput(c, checkerId, sandbox.id, here, at);
+  const { source } = sandbox.spec;
+  const [sandboxId, base] = [sandbox.id, snapshotId ?? source];
+  const checker = checkerInput(c, checkerId, sandboxId, origin, at);
   return {
-    record: recordOf(id, actor, sandbox.id, { base, checkerId, at }),
-    input: {
-      playbookId: id,
-      sandboxId: sandbox.id,
-      host,
-      since,
-      base: snapshotId ?? spec.source,
-      checker,
-      snapshots,
-      actor,
-    },
+    record: recordOf(id, actor, sandboxId, { base: { source, snapshotId }, checkerId, at }),
+    input: { playbookId: id, sandboxId, host, since, base, checker, snapshots, actor },
   };
 }
 
@@ -133,19 +102,6 @@ function recordOf(
     endedAt: null,
     updatedAt: at,
   };
-}
-
-/** @throws MayflyError sandbox_ended, sandbox_not_running */
-function hostWith(sandbox: SandboxRecord): HostRef {
-  const { id, state } = sandbox;
-  if (isFinal(state) || state === 'destroying')
-    throw new MayflyError('sandbox_ended', `${id} is ${state}: it has no present state.`);
-  const host = hostOf(sandbox);
-  if (host !== null && (state === 'running' || state === 'paused')) return host;
-  throw new MayflyError(
-    'sandbox_not_running',
-    `The sandbox ${id} is ${state}: a playbook is written of one that runs, or is paused.`,
-  );
 }
 
 /** The fresh sandbox, in which callers change nothing. */

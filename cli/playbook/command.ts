@@ -1,19 +1,19 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ArgsDef, defineCommand } from 'citty';
 import type { Playbook, Playbooks } from '../../client/playbooks.ts';
+import { isPlaybookId } from '../../model/ids.ts';
 import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { waitSignal } from '../sandbox/follow.ts';
-import { checkArguments, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
+import { checkArguments, idOrName, JSON_OPTION, snapshotId, WAIT_OPTION, waitSeconds } from '../terminal/arguments.ts';
 import { usageError } from '../terminal/cli-error.ts';
 import { connect } from '../terminal/connection.ts';
 import { EXIT } from '../terminal/exit-codes.ts';
 import type { Io } from '../terminal/io.ts';
-import { printable } from '../terminal/printable.ts';
 import { refuseTaken, writeArchive } from './archive.ts';
+import { followPlaybook } from './follow-playbook.ts';
 import { playbookLines } from './playbook-text.ts';
 
 const ARGS = {
-  sandbox: { type: 'positional', description: 'Sandbox id or name', required: true },
+  of: { type: 'positional', description: 'Sandbox id or name; or pbk-…, to go on with one', required: true },
   from: { type: 'string', valueHint: 'snp-…', description: 'What changed since this snapshot, not since it began' },
   output: {
     type: 'string',
@@ -26,64 +26,62 @@ const ARGS = {
   ...JSON_OPTION,
 } as const satisfies ArgsDef;
 
-const LOOK_EVERY_MS = 300;
-const DOING: Record<string, string> = {
-  diffing: 'comparing it with a fresh sandbox of what it began as',
-  writing: 'writing the playbook',
-  checking: 'trying the playbook in the fresh sandbox, twice',
-};
-
-/** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has it undone. */
+/** `mayfly playbook`: done when it is written, and checked as far as that can be. Ctrl-C has undone what it began. */
 export function playbookCommand(io: Io) {
   return defineCommand({
     meta: { name: 'playbook', description: 'Write what changed in a sandbox as an Ansible playbook, and check it' },
     args: ARGS,
     async run({ args, rawArgs }) {
       checkArguments(rawArgs, ARGS);
-      const { sandbox, from, output, network, wait, json } = args;
+      const { of, output, wait, json } = args;
       if (output === '-' && json) throw usageError('--json and --output - exclude each other');
       if (output !== undefined) await refuseTaken(output);
+      const seconds = waitSeconds(wait);
       const { playbooks } = connect(io);
-      const wish = {
-        ...(from !== undefined && { from: snapshotId(from) }),
-        ...(network !== undefined && { network: { egress: egressOf(network) } }),
-      };
-      const begun = await playbooks.write(sandbox, wish, { signal: io.signal });
-      const { signal } = waitSignal(io, waitSeconds(wait));
-      const playbook = await followed(io, playbooks, begun, signal);
-      if (io.signal.aborted) {
-        if (!isPlaybookOver(playbook.state)) await playbooks.cancel(begun.id);
-        return EXIT.interrupted;
-      }
+      const begin = beginning(io, playbooks, args);
+      const { signal } = waitSignal(io, seconds);
+      const playbook = await followPlaybook(io, playbooks, await begin(), signal);
+      if (!isPlaybookOver(playbook.state)) return leave(io, playbooks, playbook, isPlaybookId(of));
       const isWritten = playbook.state === 'checked' || playbook.state === 'unchecked';
       if (isWritten && output !== undefined)
         await writeArchive(io, output, await playbooks.archive(playbook.id, { signal: io.signal }));
       if (json) io.printJson(playbook);
       else if (output === '-') for (const line of playbookLines(io, playbook)) io.note(line);
       else for (const line of playbookLines(io, playbook)) io.print(line);
-      if (isWritten) return EXIT.ok;
-      return isPlaybookOver(playbook.state) ? EXIT.failed : EXIT.waitedTooLong;
+      return isWritten ? EXIT.ok : EXIT.failed;
     },
   });
 }
 
-/** @returns the latest that was heard of it, when the wait is over first */
-async function followed(io: Io, playbooks: Playbooks, begun: Playbook, signal: AbortSignal): Promise<Playbook> {
-  let playbook = begun;
-  let told = '';
-  try {
-    while (!isPlaybookOver(playbook.state)) {
-      if (told !== playbook.state) io.note(`${playbook.id}: ${DOING[playbook.state] ?? playbook.state}`);
-      told = playbook.state;
-      io.noteForNow(io.paint('dim', `  ${printable(playbook.waitingFor ?? playbook.state)} …`));
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
-      playbook = await playbooks.get(playbook.id, { signal });
-    }
-    return playbook;
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    return playbook;
+interface Asked {
+  of: string;
+  from: string | undefined;
+  network: string | undefined;
+}
+
+/** @throws CliError before anything is asked for */
+function beginning(io: Io, playbooks: Playbooks, { of, from, network }: Asked): () => Promise<Playbook> {
+  const { signal } = io;
+  if (isPlaybookId(of)) {
+    if (from === undefined && network === undefined) return () => playbooks.get(of, { signal });
+    throw usageError('--from and --network are for a playbook that is begun', `Leave them out: ${of} has its own.`);
   }
+  const wish = {
+    ...(from !== undefined && { from: snapshotId(from) }),
+    ...(network !== undefined && { network: { egress: egressOf(network) } }),
+  };
+  const sandbox = idOrName(of);
+  return () => playbooks.write(sandbox, wish, { signal });
+}
+
+/** One that is not over: what this command has begun is undone by Ctrl-C, and else it goes on. */
+async function leave(io: Io, playbooks: Playbooks, { id }: Playbook, isFollowed: boolean): Promise<number> {
+  const { aborted: isInterrupted } = io.signal;
+  if (isInterrupted && !isFollowed) {
+    await playbooks.cancel(id);
+    io.note(`${id} is undone: its fresh sandbox and its snapshots go.`);
+  } else io.note(`${id} goes on: mayfly playbook ${id}`);
+  return isInterrupted ? EXIT.interrupted : EXIT.waitedTooLong;
 }
 
 function egressOf(text: string): 'none' | 'internet' {

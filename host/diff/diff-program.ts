@@ -31,14 +31,14 @@ export interface DiskImage {
 }
 
 interface Question {
-  mode: 'lines' | 'tar' | 'content';
+  mode: 'lines' | 'tar' | 'content' | 'names';
   before?: DiskImage;
   after: DiskImage;
   /** Bytes of absolute paths: of nothing else is read more than its name. `@default` [] for all */
   within?: readonly Uint8Array[];
-  /** Bytes of a path, in `content`. */
+  /** Bytes of a path, in `content` and `names`. */
   path?: Uint8Array;
-  /** At most so many are answered, in `content`. */
+  /** At most so many are answered, in `content` and `names`. */
   bytes?: number;
 }
 

@@ -5,6 +5,8 @@ import { FileSystemProblem } from './file-system-problem.ts';
 
 /** The size of a file stands before its content: big-endian. */
 const SIZE_BYTES = 8;
+/** Of the names in one directory, each with a zero byte: 4,000 of the longest. */
+const NAME_BYTES = 1_048_576;
 
 interface DiffOptions extends DiffLimits {
   /** Bytes of absolute paths: only these files, and what is below them, are compared. `@default` [] for all */
@@ -69,6 +71,19 @@ export class FileSystemDiff {
     const all = Buffer.concat(parts);
     if (all.length < SIZE_BYTES) throw new FileSystemProblem('internal', 'mayfly-diff left out a size.', null);
     return { content: all.subarray(SIZE_BYTES), size: Number(all.readBigUInt64BE()) };
+  }
+
+  /**
+   * The names in a directory, as bytes, in the order of the disk.
+   * @param path bytes, from the root; symbolic links are not followed
+   * @throws FileSystemProblem not-found, not-a-file (no directory), limit, and those of the image
+   */
+  async names(image: DiskImage, path: Uint8Array, limits: DiffLimits = {}): Promise<Buffer[]> {
+    const run = await DiffRun.start(this.program, { mode: 'names', after: image, path, bytes: NAME_BYTES }, limits);
+    const parts: Uint8Array[] = [];
+    for await (const part of this.#bytes(run)) parts.push(part);
+    const names = Buffer.concat(parts).toString('latin1').split('\0').slice(0, -1);
+    return names.map((name) => Buffer.from(name, 'latin1'));
   }
 
   #compare(mode: 'lines' | 'tar', before: DiskImage, after: DiskImage, options: DiffOptions): Promise<DiffRun> {

@@ -99,6 +99,10 @@ export class InMemorySnapshots implements HostSnapshots {
     throw notComparable();
   }
 
+  async namesIn(): Promise<never> {
+    throw notComparable();
+  }
+
   changesAsTar(): Readable {
     return Readable.from(this.compare());
   }

@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { FileChangeRecord } from '../../model/files/file-change.ts';
-import { bytesOfGuestName } from '../../model/guest-name.ts';
+import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
+import { bytesOfGuestName, guestNameOf } from '../../model/guest-name.ts';
 import { asDiffFailure, type Sides } from '../diff/diff-failure.ts';
 import { FileSystemProblem } from '../diff/file-system-problem.ts';
-import type { Comparison, SavedFileRequest } from '../snapshots.ts';
+import type { Comparison, SavedFileRequest, SavedPlace } from '../snapshots.ts';
 import { archiveOf } from './saved/archive.ts';
 import { SavedTree } from './saved/saved-tree.ts';
 import { type Difference, describe, differences, nameOf } from './saved/tree-differences.ts';
@@ -46,6 +46,20 @@ export class Comparing {
     const name = bytesOfGuestName(path).toString('latin1');
     try {
       return await firstBytes(tree, name, maxBytes);
+    } catch (error) {
+      throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
+    }
+  }
+
+  async namesIn({ snapshotId, path }: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
+    const tree = new SavedTree(await this.treeOf(snapshotId));
+    signal.throwIfAborted();
+    const name = bytesOfGuestName(path).toString('latin1');
+    try {
+      const found = await tree.find(name);
+      if (found === null) throw new FileSystemProblem('not-found', `there is no ${shown(name)}`, null);
+      if (!found.isDirectory()) throw new FileSystemProblem('not-a-file', `${shown(name)} is no directory`, null);
+      return (await readdir(tree.at(name), { encoding: 'buffer' })).map(guestNameOf);
     } catch (error) {
       throw asDiffFailure(error, { before: snapshotId, after: snapshotId });
     }

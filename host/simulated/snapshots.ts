@@ -2,7 +2,7 @@ import { chmod, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { MayflyError } from '../../model/errors.ts';
-import type { FileChangeRecord } from '../../model/files/file-change.ts';
+import type { FileChangeRecord, GuestName } from '../../model/files/file-change.ts';
 import { isSnapshotId } from '../../model/ids.ts';
 import type { SavedSnapshot } from '../../model/snapshots/snapshot.ts';
 import type { Failpoints } from '../failpoints.ts';
@@ -14,6 +14,7 @@ import type {
   KeptSnapshot,
   RevertRequest,
   SavedFileRequest,
+  SavedPlace,
   SaveRequest,
 } from '../snapshots.ts';
 import type { StateDir } from '../state-dir.ts';
@@ -165,6 +166,10 @@ export class SimulatedSnapshots implements HostSnapshots {
 
   async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
     return this.#comparing.readFile(request, signal);
+  }
+
+  async namesIn(place: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
+    return this.#comparing.namesIn(place, signal);
   }
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {

@@ -13,6 +13,7 @@ export const APPROVAL_ACTIONS = [
   'credential.issue',
   'capture.create',
   'source.command',
+  'playbook.write',
 ] as const;
 export type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
 

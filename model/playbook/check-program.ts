@@ -4,8 +4,9 @@ import { Unsafe, yamlOf } from './yaml.ts';
 /** Where a playbook is tried: a folder that is Mayfly's in every guest, and is not compared. */
 export const CHECK_FOLDER = '/var/lib/mayfly/check';
 
-/** What Ansible says, one line of JSON a run: nothing of a guest can look like it. */
+/** What Ansible says, one line of JSON a run: nothing of a guest can look like it. What a run changes is told on standard error. */
 const CALLBACK = `import json
+import sys
 from ansible.plugins.callback import CallbackBase
 
 
@@ -25,6 +26,10 @@ class CallbackModule(CallbackBase):
             self.message = str(result._task.get_name())[:200] + ': ' + str(said)[:1000]
 
     v2_runner_on_unreachable = v2_runner_on_failed
+
+    def v2_runner_on_ok(self, result):
+        if result._result.get('changed'):
+            print('changed: ' + str(result._task.get_name())[:200], file=sys.stderr, flush=True)
 
     def v2_playbook_on_stats(self, stats):
         of = stats.summarize('localhost')

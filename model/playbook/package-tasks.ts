@@ -20,6 +20,8 @@ export function packageTasks({ before, after, foreign }: Change): PackageTasks {
   const automatic = [...had, ...marked.filter(isPackage)].filter(({ isAuto }) => isAuto).map(({ name }) => name);
   const manual = marked.filter((one) => isPackage(one) && !one.isAuto).map(({ name }) => name);
   const tasks = [
+    ...asked('auto', automatic),
+    ...asked('manual', manual),
     ...absent('Remove packages', gone(false), false),
     ...absent('Purge packages', gone(true), true),
     ...(had.length === 0 ? [] : [present(had)]),
@@ -70,21 +72,23 @@ function absent(what: string, names: readonly string[], purge: boolean): Task[] 
   return [task(what, 'that are no more', 'apt', { name: names, state: 'absent', ...(purge && { purge }) })];
 }
 
+/** Before anything is installed: `apt` marks what it is given as installed manually, also where it has it already. */
+function asked(as: 'auto' | 'manual', names: readonly string[]): Task[] {
+  if (names.length === 0) return [];
+  const more = { register: listOf(as), changed_when: false };
+  return [task('Ask which packages were installed', WAYS[as], 'command', { argv: ['apt-mark', `show${as}`] }, more)];
+}
+
 /** Which of them apt may take away again when nothing needs them. */
 function mark(as: 'auto' | 'manual', names: readonly string[]): Task[] {
   if (names.length === 0) return [];
-  const result = `mayfly_marked_${as}`;
-  const said = as === 'auto' ? 'automatically' : 'manually';
-  return [
-    task(
-      'Say which packages were installed',
-      said,
-      'command',
-      { argv: ['apt-mark', as, ...names] },
-      {
-        register: result,
-        changed_when: `${result}.stdout is search('(?m)^[^ ]+ set to ${said}')`,
-      },
-    ),
-  ];
+  const all = names.map((name) => `'${name}'`).join(', '); // names have no quotes: isPackage
+  const more = { changed_when: `[${all}] | difference(${listOf(as)}.stdout_lines) | length > 0` };
+  return [task('Say which packages were installed', WAYS[as], 'command', { argv: ['apt-mark', as, ...names] }, more)];
+}
+
+const WAYS = { auto: 'automatically', manual: 'manually' } as const;
+
+function listOf(as: 'auto' | 'manual'): string {
+  return `mayfly_installed_${WAYS[as]}`;
 }

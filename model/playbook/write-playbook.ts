@@ -37,13 +37,23 @@ export function writePlaybook(change: Change): WrittenPlaybook {
   };
 }
 
+/** Where systemd runs, as sd_booted(3) tells it. */
+const RELOADING: Value = [
+  {
+    name: 'Look for systemd',
+    listen: RELOAD,
+    'ansible.builtin.stat': { path: '/run/systemd/system' },
+    register: 'mayfly_systemd',
+  },
+  {
+    name: 'Have systemd read its units',
+    listen: RELOAD,
+    'ansible.builtin.systemd_service': { daemon_reload: true },
+    when: 'mayfly_systemd.stat.exists',
+  },
+];
+
 function textOf(change: Change, tasks: readonly Task[], variables: readonly Variable[]): string {
-  const reload: Value = [
-    {
-      name: RELOAD,
-      'ansible.builtin.systemd_service': { daemon_reload: true },
-    },
-  ];
   const isNotified = tasks.some(({ notify }) => notify === RELOAD);
   const play: Value = [
     {
@@ -52,7 +62,7 @@ function textOf(change: Change, tasks: readonly Task[], variables: readonly Vari
       gather_facts: false,
       become: true,
       ...(tasks.length > 0 && { tasks }),
-      ...(isNotified && { handlers: reload }),
+      ...(isNotified && { handlers: RELOADING }),
     },
   ];
   return `${[...headOf(change, variables), '---'].join('\n')}${yamlOf(play)}\n`;

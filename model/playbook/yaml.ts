@@ -9,12 +9,18 @@ export type Value = string | number | boolean | Unsafe | readonly Value[] | { re
 const LINE = 96;
 
 /**
+ * What could be a number, a date, `yes`, `null` or `*`. Behind `!unsafe`, ansible-core 2.19 takes it for that, also in quotes
+ * (construct_yaml_unsafe); in quotes alone it is a text, and without a brace no template.
+ */
+const TYPED = /^[\w.+:~<=*&! -]*$/;
+
+/**
  * A document of YAML 1.2 that is ASCII, whatever is in it: texts in double quotes, with escapes for all else, so that no
  * character of a text ends a line, or is one that YAML does not have.
  */
 export function yamlOf(value: Value, indent = 0): string {
   const margin = ' '.repeat(indent);
-  if (value instanceof Unsafe) return `!unsafe ${quoted(value.text, indent)}`;
+  if (value instanceof Unsafe) return `${TYPED.test(value.text) ? '' : '!unsafe '}${quoted(value.text, indent)}`;
   if (typeof value === 'string') return quoted(value, indent);
   if (typeof value !== 'object') return String(value);
   if (isList(value)) {

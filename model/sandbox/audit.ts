@@ -73,6 +73,8 @@ export type AuditKind =
   | 'template.failed'
   | 'template.stale'
   | 'template.gone'
+  | 'playbook.requested'
+  | 'playbook.ended'
   | 'approval.requested'
   | 'approval.approved'
   | 'approval.refused'

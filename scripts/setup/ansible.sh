@@ -51,6 +51,8 @@ own=${0%/*}
 exec "$own/lib/ld.so" --library-path "$own/lib" --argv0 "$own/usr/bin/python3" "$own/usr/bin/python3" -B "$@"
 END
 ln -s "$python" "$own/usr/bin/python3"
+# Each task is an archive of sources, and would compile anew what all of them import: that is taken from here, compiled.
+echo 'import ansible.module_utils.basic' >"$own/usr/lib/python3/dist-packages/mayfly-modules.pth"
 chmod 0755 "$own/python" "$own/lib/ld.so"
 # Read once here, instead of by every guest at every start.
 "$own/python" -m compileall -q --invalidation-mode unchecked-hash "$own/usr/lib" >/dev/null || true

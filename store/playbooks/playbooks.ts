@@ -1,11 +1,13 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { MayflyError } from '../../model/errors.ts';
 import { isPlaybookId } from '../../model/ids.ts';
-import { PLAYBOOK_STATES, type PlaybookRecord } from '../../model/playbook/playbook.ts';
+import { isPlaybookOver, PLAYBOOK_STATES, type PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { isDuplicateKey, reaching } from '../mongo/failure.ts';
 import { actorPart, NAME, NULLABLE_TEXT, SEALED, strictSchema } from '../mongo/schema.ts';
 import type { SealedFields } from '../sealed/sealed-fields.ts';
 import type { Sealing } from '../sealed/sealing.ts';
+
+const UNDER_WAY = PLAYBOOK_STATES.filter((state) => !isPlaybookOver(state));
 
 type PlaybookDocument = Omit<PlaybookRecord, 'id'> & { _id: string };
 
@@ -47,6 +49,16 @@ export class Playbooks {
         .lean<PlaybookDocument[]>(),
     );
     return found.map((each) => this.#record(each));
+  }
+
+  /** Those of all projects that are not over. */
+  async underWay(): Promise<PlaybookRecord[]> {
+    const found = await Promise.all(
+      UNDER_WAY.map((state) =>
+        reaching('read the playbooks under way', () => this.#model.find({ state }).lean<PlaybookDocument[]>()),
+      ),
+    );
+    return found.flat().map((each) => this.#record(each));
   }
 
   /** Sets the given fields. @throws MayflyError playbook_not_found */

@@ -103,8 +103,11 @@ describe('each rule at each of its doors', () => {
     ['a login, where commands are asked for', { command: 'nc' }, () => login()],
     ['a login, where elevation is', { elevation: true }, () => login()],
     ['a capture', { source: 'capture' }, () => ask('/v1/sources/golden/captures', {}, named(), operator)],
+    ['a playbook, whose fresh sandbox has egress', { egress: 'internet' }, () => playbook()],
+    ['a playbook, whose fresh sandbox is one too many', { sandboxesOver: 1 }, () => playbook()],
     ['a look at a source', { source: 'look' }, () => ask('/v1/sources/golden/commands', { command: 'ls' })],
   ];
+  const playbook = () => ask(`/v1/sandboxes/${sandboxId}/playbook`, {});
   const login = () => ask(`/v1/sandboxes/${sandboxId}/credentials`, { publicKey: line() });
   let operator: string;
   beforeAll(async () => {

@@ -6,6 +6,7 @@ import { BUILD_AN_IMAGE } from './building.ts';
 import type { TriedSaga } from './cells.ts';
 import { insisting } from './insisting.ts';
 import { FORGET, RECONCILE } from './losses.ts';
+import { WRITE_A_PLAYBOOK } from './playbook-writing.ts';
 import { claimOf, FILL_A_POOL } from './pooling.ts';
 import { OPEN_A_PORT } from './port-opening.ts';
 import { type Act, type Stage, TTL, wish } from './stage.ts';
@@ -31,6 +32,7 @@ export const ACTS: Record<TriedSaga, Act> = {
   'approved create': APPROVED_CREATE,
   'open a port': OPEN_A_PORT,
   'build an image': BUILD_AN_IMAGE,
+  'write a playbook': WRITE_A_PLAYBOOK,
   claim: claimOf({ shared: false }),
   'claim a shared one': claimOf({ shared: true }),
   'fill a pool': FILL_A_POOL,

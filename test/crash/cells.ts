@@ -17,7 +17,7 @@ export interface Cell {
   victim: Victim;
 }
 
-/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, members of pools boot, approvals are no host's, what a port needs is tried on its own, and a build's steps on one are those of others. */
+/** Where a host of a kind has no such saga, or the harness makes none of what it needs; forgetting a host ends the snapshot that all its cells wake from, members of pools boot, approvals are no host's, what a port needs is tried on its own, and a build's steps, and a playbook's, on one are those of others. */
 const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
   simulated: new Set<SagaName>(['hibernate', 'wake']),
   libvirt: new Set<SagaName>([
@@ -26,6 +26,7 @@ const NOT_ON: Record<HostKind, ReadonlySet<SagaName>> = {
     'approved create',
     'open a port',
     'build an image',
+    'write a playbook',
     'claim',
     'claim a shared one',
     'fill a pool',

@@ -433,6 +433,7 @@ export function callsOf(store: Store): Calls {
       create: () => playbooks.create(playbook),
       get: () => playbooks.get(playbook.id),
       latest: () => playbooks.latest('default', 5),
+      underWay: () => playbooks.underWay(),
       update: () => playbooks.update(playbook.id, { state: 'failed' }),
     },
     playbookParts: {

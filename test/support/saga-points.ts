@@ -39,6 +39,11 @@ export const SAGA_POINTS = {
     control: ['beginImageStep', 'imageStepFailure', 'takeImageLayer', 'imageSnapshot', 'rememberImage'],
     undos: [],
   },
+  'write a playbook': {
+    steps: ['saveSnapshot', 'writePlaybook', 'placePlaybook', 'runCommand', 'comparePlaybook'],
+    control: ['takePlaybookSnapshot', 'beginPlaybookCheck', 'playbookRuns', 'rememberPlaybook'],
+    undos: [],
+  },
   claim: { steps: ['greet'], control: ['recordClaim'], undos: [] },
   'claim a shared one': { steps: ['greet'], control: ['admitClaim', 'recordClaim'], undos: [] },
   'fill a pool': { steps: [], control: ['recordPool', 'sightOfPool', 'memberInput'], undos: [] },
@@ -150,9 +155,6 @@ export const ELSEWHERE: Record<Exclude<Host, Listed>, string> = {
   ownPublicKey: 'only looks',
   storeOwnCertificate: 'only writes what a host may lose',
   silentAmong: 'only looks',
-  writePlaybook: 'workflows/playbook.integration',
-  placePlaybook: 'workflows/playbook.integration',
-  comparePlaybook: 'workflows/playbook.integration',
   explainPlaybook: 'workflows/playbook.integration',
 };
 

@@ -3,7 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { isPlaybookOver } from '../../model/playbook/playbook.ts';
 import { playbookWorkflowIdOf } from '../../model/playbook/playbook-saga.ts';
+import { CONTROL_QUEUE } from '../../model/sagas/queues.ts';
+import { RECONCILER } from '../../model/sagas/reconcile.ts';
 import { giveAnsible } from '../support/ansible.ts';
 import { TestDoor } from '../support/door.ts';
 import { TestPlaybooks } from '../support/playbooks.ts';
@@ -66,6 +69,11 @@ test('is written of what changed, and not checked without Ansible (case 4); a se
   expect(await mayfly.record(written.checkerId)).toMatchObject({ state: 'destroyed', failure: null });
   const { items } = await mayfly.store.snapshots.list({ sandboxId: id, limit: 10 });
   expect(items).toEqual([]);
+  const said = (await operations.told(id)).filter(({ kind }) => kind.startsWith('playbook.'));
+  expect(said).toMatchObject([
+    { kind: 'playbook.requested', detail: { playbookId: written.id, checkerId: written.checkerId } },
+    { kind: 'playbook.ended', detail: { playbookId: written.id, state: 'unchecked' } },
+  ]);
 });
 
 test('of nothing changes nothing (case 8)', async ({ mayfly, playbooks }) => {
@@ -129,4 +137,23 @@ test('goes on when both workers are started anew while it is tried (case 10)', a
   await mayfly.startHost();
   expect(await playbooks.over(begun)).toMatchObject({ state: 'checked', failure: null, check: { paths: 1 } });
   expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
+});
+
+test('one whose saga is lost has failed, and nothing of it is left', async ({ mayfly, operations, playbooks }) => {
+  const { id } = await mayfly.create(mayfly.input({}));
+  await operations.sh(id, 'echo one > one');
+  await ansibleThat('sleep 1000');
+  const begun = await playbooks.begin(id);
+  await playbooks.tried(begun);
+  await all().client.workflow.getHandle(playbookWorkflowIdOf(begun.id)).terminate('lost by a test');
+  for (let rounds = 0; !isPlaybookOver((await playbooks.get(begun.id)).state); rounds++) {
+    if (rounds > 100) throw new Error('it is never said to have failed');
+    const workflowId = `reconcile-${begun.id}-${rounds}`;
+    const options = { workflowId, taskQueue: CONTROL_QUEUE, args: [{ graceMs: 100 }] };
+    await all().client.workflow.execute('reconcile', options);
+  }
+  expect(await playbooks.get(begun.id)).toMatchObject({ waitingFor: null, failure: { code: 'playbook_failed' } });
+  expect(await mayfly.record(begun.checkerId)).toMatchObject({ state: 'destroyed' });
+  const said = (await operations.told(id)).filter(({ kind }) => kind === 'playbook.ended');
+  expect(said).toMatchObject([{ actor: RECONCILER, detail: { state: 'failed' } }]);
 });

@@ -71,6 +71,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'patched.json',
     'paused.json',
     'playbook-cancelled.json',
+    'playbook-unaudited.json',
     'playbook.json',
     'pool-changed.json',
     'pool-degraded.json',

@@ -1,7 +1,9 @@
 import { CancellationScope, setCurrentDetails } from '@temporalio/workflow';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
+import type { AuditKind } from '../../model/sandbox/audit.ts';
 import { DEFAULT_TIMEOUTS } from '../../model/sandbox/timeouts.ts';
+import { auditEvent } from '../saga/audit-event.ts';
 import { controlUntilDone } from '../saga/control.ts';
 import { now } from '../saga/now.ts';
 import { TaskLife } from '../source/task-life.ts';
@@ -13,10 +15,17 @@ export class PlaybookLife extends TaskLife {
   }
 
   /** Changes the record; also when the workflow is being cancelled. */
-  async recordChange(changes: Partial<PlaybookRecord>): Promise<void> {
+  async recordChange(
+    changes: Partial<PlaybookRecord>,
+    said?: { kind: AuditKind; detail: Record<string, unknown> },
+  ): Promise<void> {
     setCurrentDetails([changes.state, changes.waitingFor].filter(Boolean).join(' · '));
-    const { playbookId } = this.input;
-    const change = { playbookId, changes: { ...changes, updatedAt: now() } };
+    const { playbookId, sandboxId, host, actor } = this.input;
+    const about = { actor, hostId: host.hostId };
+    const event = said
+      ? auditEvent(said.kind, { ...about, kind: said.kind, detail: { playbookId, ...said.detail } })
+      : null;
+    const change = { playbookId, sandboxId, changes: { ...changes, updatedAt: now() }, event };
     await CancellationScope.nonCancellable(() => controlUntilDone.rememberPlaybook(change));
   }
 }

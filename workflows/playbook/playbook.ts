@@ -4,9 +4,10 @@ import {
   executeChild,
   isCancellation,
   ParentClosePolicy,
+  patched,
   setHandler,
 } from '@temporalio/workflow';
-import type { PlaybookState } from '../../model/playbook/playbook.ts';
+import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import { CANCEL_PLAYBOOK, type PlaybookInput } from '../../model/playbook/playbook-saga.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import type { Actor } from '../../model/sandbox/sandbox.ts';
@@ -32,6 +33,7 @@ const STEP = {
 
 /** How a playbook ended, which was written. */
 type Checked = { state: 'checked' | 'unchecked'; unchecked: string | null };
+type Ending = Checked | Pick<PlaybookRecord, 'state' | 'failure'>;
 
 /**
  * From what changed in a sandbox to a playbook that is known to bring it about:
@@ -49,16 +51,20 @@ export async function playbook(input: PlaybookInput): Promise<void> {
     isCancelled = true;
     making.cancel();
   });
+  if (patched('playbook-audit')) {
+    const { base, checker } = input;
+    await life.recordChange({}, { kind: 'playbook.requested', detail: { base, checkerId: checker.id } });
+  }
+  const end = (how: Ending) =>
+    life.recordChange({ ...how, waitingFor: null, endedAt: now() }, { kind: 'playbook.ended', detail: { ...how } });
   try {
-    const checked = await making.run(() => CancellationScope.withTimeout(LONGEST, () => make(life)));
-    await life.recordChange({ ...checked, waitingFor: null, endedAt: now() });
+    await end(await making.run(() => CancellationScope.withTimeout(LONGEST, () => make(life))));
   } catch (error) {
     const { step, code, message } = failureOf(error, life.failedStep);
     const isLate = isCancellation(error) && !isCancelled;
     const said = isLate ? `it took longer than ${LONGEST}` : `${step}: ${message}`;
     const failure = isCancelled ? null : { code: isLate ? ('step_timeout' as const) : code, message: said };
-    const state: PlaybookState = isCancelled ? 'cancelled' : 'failed';
-    await life.recordChange({ state, failure, waitingFor: null, endedAt: now() });
+    await end({ state: isCancelled ? 'cancelled' : 'failed', failure });
   }
 }
 

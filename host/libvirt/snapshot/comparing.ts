@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { MayflyError } from '../../../model/errors.ts';
-import type { FileChangeRecord } from '../../../model/files/file-change.ts';
-import { bytesOfGuestName } from '../../../model/guest-name.ts';
+import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
+import { bytesOfGuestName, guestNameOf } from '../../../model/guest-name.ts';
 import { asDiffFailure, type Sides } from '../../diff/diff-failure.ts';
 import type { DiskImage } from '../../diff/diff-program.ts';
 import { FileSystemDiff } from '../../diff/file-system-diff.ts';
-import type { Comparison, SavedFileRequest } from '../../snapshots.ts';
+import type { Comparison, SavedFileRequest, SavedPlace } from '../../snapshots.ts';
 import { rootTarget } from '../domain-xml/clone-disks.ts';
 import { layeredDisks } from '../layers/disk-layers.ts';
 import type { Foundation, References } from '../layers/references.ts';
@@ -32,14 +32,23 @@ export class Comparing {
     return Readable.from(archive, { objectMode: false });
   }
 
-  async readFile(
+  readFile(
     { snapshotId, path, maxBytes }: SavedFileRequest,
     signal: AbortSignal,
   ): Promise<{ content: Buffer; size: number }> {
-    const read = async (foundation: Foundation) =>
-      await this.#diff().content(rootDisk(foundation), bytesOfGuestName(path), maxBytes, { signal });
+    return this.#of(snapshotId, signal, (disk) =>
+      this.#diff().content(disk, bytesOfGuestName(path), maxBytes, { signal }),
+    );
+  }
+
+  async namesIn({ snapshotId, path }: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
+    const read = (disk: DiskImage) => this.#diff().names(disk, bytesOfGuestName(path), { signal });
+    return (await this.#of(snapshotId, signal, read)).map(guestNameOf);
+  }
+
+  async #of<T>(snapshotId: string, signal: AbortSignal, read: (disk: DiskImage) => Promise<T>): Promise<T> {
     try {
-      return await this.references.on(snapshotId, read);
+      return await this.references.on(snapshotId, (foundation) => read(rootDisk(foundation)));
     } catch (error) {
       signal.throwIfAborted();
       throw asDiffFailure(error, { before: snapshotId, after: snapshotId });

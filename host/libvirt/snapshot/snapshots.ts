@@ -1,7 +1,7 @@
 import { chown, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { MayflyError } from '../../../model/errors.ts';
-import type { FileChangeRecord } from '../../../model/files/file-change.ts';
+import type { FileChangeRecord, GuestName } from '../../../model/files/file-change.ts';
 import type { SavedDisk, SavedSnapshot } from '../../../model/snapshots/snapshot.ts';
 import type { BaseDigests } from '../../disk/base-digest.ts';
 import { freezeImage } from '../../disk/frozen-image.ts';
@@ -13,6 +13,7 @@ import type {
   KeptSnapshot,
   RevertRequest,
   SavedFileRequest,
+  SavedPlace,
   SavedResources,
   SaveRequest,
 } from '../../snapshots.ts';
@@ -130,6 +131,10 @@ export class LibvirtSnapshots implements HostSnapshots {
 
   async readFile(request: SavedFileRequest, signal: AbortSignal): Promise<{ content: Buffer; size: number }> {
     return await this.#comparing.readFile(request, signal);
+  }
+
+  async namesIn(place: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
+    return this.#comparing.namesIn(place, signal);
   }
 
   changesAsTar(comparison: Comparison, signal: AbortSignal): Readable {

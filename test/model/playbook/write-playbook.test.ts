@@ -26,6 +26,15 @@ describe('a playbook', () => {
     expect(written.files.map(({ bytes }) => Buffer.from(bytes))).toEqual(entries.map(({ bytes }) => bytes));
   });
 
+  test.each(['1_0', '1.20', 'yes', 'null', '~', '*', '2026-11-24', '0x10', '<<', ''])(
+    'says %j as a text, also to ansible-core 2.19 (case 1)',
+    (comment) => {
+      const passwd = `ann:x:2001:2001:${comment}:/home/ann:/bin/sh\n`;
+      const { text } = writePlaybook(changeOf({ after: system({ passwd }) }));
+      expect(text).toContain(`comment: "${comment}"\n`);
+    },
+  );
+
   test('lists what Ansible or YAML would take for something else (case 1)', () => {
     const names = ['/a/$HOME', `/a/\${x}`, { base64: Buffer.from('/a/\xff', 'latin1').toString('base64') }] as const;
     const link = entry('/a/link', { type: 'symlink', target: '~root' });

@@ -1,0 +1,48 @@
+import { MayflyError } from '../../model/errors.ts';
+import { filesOf, partOf } from '../../model/playbook/archive.ts';
+import type { PlaybookPart, WrittenSummary } from '../../model/playbook/playbook.ts';
+import { type Report, reportOf } from '../../model/playbook/report.ts';
+import type { WrittenPlaybook } from '../../model/playbook/write-playbook.ts';
+import type { Store } from '../../store/connect.ts';
+
+/** A playbook as the store keeps it, sealed: each part in place of what an earlier attempt wrote. */
+export class StoredPlaybook {
+  /** @param sandboxId whose changes it has */
+  constructor(
+    private readonly store: Pick<Store, 'playbookParts'>,
+    private readonly id: string,
+    private readonly sandboxId: string,
+  ) {}
+
+  /** @param known all that there is to say of it, for the check */
+  async write(written: WrittenPlaybook, known: WrittenSummary): Promise<void> {
+    await this.#put('playbook', partOf(filesOf(written)));
+    await this.#put('left', new TextEncoder().encode(JSON.stringify(known)));
+    await this.report(known, { check: null, unchecked: null });
+  }
+
+  async report(written: WrittenSummary, how: Pick<Report, 'check' | 'unchecked'>): Promise<void> {
+    const text = reportOf({ sandboxId: this.sandboxId, written, left: written.left, ...how });
+    await this.#put('report', partOf([{ name: 'report.md', bytes: new TextEncoder().encode(text) }]));
+  }
+
+  /** A part of an archive. @throws MayflyError playbook_failed: it is not there any more */
+  files(): Promise<Uint8Array> {
+    return this.#get('playbook');
+  }
+
+  /** @throws MayflyError playbook_failed: it is not there any more */
+  async known(): Promise<WrittenSummary> {
+    return JSON.parse(new TextDecoder().decode(await this.#get('left'))) as WrittenSummary;
+  }
+
+  #put(part: PlaybookPart, bytes: Uint8Array): Promise<void> {
+    return this.store.playbookParts.put(this.id, part, bytes);
+  }
+
+  async #get(part: PlaybookPart): Promise<Uint8Array> {
+    const bytes = await this.store.playbookParts.get(this.id, part);
+    if (bytes) return bytes;
+    throw new MayflyError('playbook_failed', `The playbook ${this.id} is not there any more.`);
+  }
+}

@@ -1,0 +1,32 @@
+import type { StepContext } from '../../host/step-context.ts';
+import { compareCheck, type Outcome } from '../../model/playbook/compare-check.ts';
+import type { WrittenSummary } from '../../model/playbook/playbook.ts';
+import { type ComparedSnapshots, differencesOf } from './differences.ts';
+import { systemTexts } from './system-texts.ts';
+
+/** Ids of three snapshots of one host. */
+export interface Tried {
+  /** The fresh sandbox before it was tried, and behind it. */
+  fresh: string;
+  applied: string;
+  /** The sandbox. */
+  now: string;
+}
+
+/** What a playbook has brought about, by what differs still. @throws MayflyError playbook_failed, diff_failed */
+export async function triedOnHost(
+  snapshots: ComparedSnapshots,
+  { fresh, now, applied }: Tried,
+  { left, variables }: Pick<WrittenSummary, 'left' | 'variables'>,
+  context: StepContext,
+): Promise<Outcome> {
+  const wanted = await differencesOf(snapshots, { before: fresh, after: now }, context);
+  const remaining = await differencesOf(snapshots, { before: now, after: applied }, context);
+  context.alive('reading what the systems say');
+  const texts = {
+    fresh: await systemTexts(snapshots, fresh, context.signal),
+    now: await systemTexts(snapshots, now, context.signal),
+    applied: await systemTexts(snapshots, applied, context.signal),
+  };
+  return compareCheck({ wanted: wanted.changes, remaining: remaining.changes, texts, known: left, variables });
+}

@@ -1,0 +1,23 @@
+// @ts-check
+/** @module A later ansible-core, and ansible-lint: what tests hold playbooks to; made when it is asked for by name. */
+import { join } from 'node:path';
+import { repository } from '../../worker/config/artifacts.mjs';
+import { makeVenv, readyVenv } from './python-venv.mjs';
+
+const wanted = join(repository, 'scripts', 'setup', 'ansible-tools.txt');
+
+/** @returns {string | null} The Python that has them; null: they were not made yet. */
+export function readyAnsibleTools() {
+  return readyVenv(wanted);
+}
+
+/** @type {import('./part.mjs').Part} */
+export const ansibleTools = {
+  name: 'ansible-tools',
+  look: () =>
+    readyAnsibleTools() === null
+      ? { ready: false, detail: 'playbooks are not held to a later ansible-core and to ansible-lint' }
+      : { ready: true, detail: 'ansible-core 2.19, ansible-lint 26.10' },
+  blockers: () => [],
+  make: async (job) => void (await makeVenv(wanted, job)),
+};

@@ -1,0 +1,52 @@
+// @ts-check
+/** @module Virtual environments of Python in the cache, each of one list of requirements: for building and checking alone. */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheDir, onPath } from '../../worker/config/artifacts.mjs';
+import { buildOnce } from './cache.mjs';
+import { SetupProblem } from './problem.mjs';
+import { run } from './run.mjs';
+
+/**
+ * @param {string} requirements Path of a list that pip reads.
+ * @returns {string} the folder where its environment is, or will be
+ */
+function folderOf(requirements) {
+  const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 16);
+  return join(cacheDir(), 'python', version);
+}
+
+/**
+ * @param {string} requirements Path of a list that pip reads.
+ * @returns {string | null} The Python that has them; null: they were not made yet.
+ */
+export function readyVenv(requirements) {
+  const folder = folderOf(requirements);
+  return existsSync(join(folder, 'made')) ? join(folder, 'bin', 'python') : null;
+}
+
+/**
+ * @param {string} requirements Path of a list that pip reads.
+ * @param {{ signal: AbortSignal, note: (text: string) => void }} job
+ * @returns {Promise<string>} The Python that has them. Its own programs are called with `-m`: the folder was renamed.
+ * @throws {SetupProblem} where there is no Python that can make one
+ */
+export async function makeVenv(requirements, { signal, note }) {
+  if (onPath('python3') === null)
+    throw new SetupProblem('python3 is missing: apt-get install python3 python3-venv (3.11 or newer).');
+  const target = folderOf(requirements);
+  await buildOnce({
+    target,
+    proof: 'made',
+    signal,
+    note,
+    build: async (folder) => {
+      await run(['python3', '-m', 'venv', folder], { signal });
+      const pip = [join(folder, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
+      await run([...pip, '-r', requirements], { signal });
+      await run(['touch', join(folder, 'made')], { signal });
+    },
+  });
+  return join(target, 'bin', 'python');
+}
