@@ -2,7 +2,7 @@ import { cpus, release, totalmem } from 'node:os';
 import { columns } from '../cli/terminal/columns.ts';
 import type { BurstFigures } from './burst.ts';
 import type { DirectFigures } from './direct.ts';
-import { type DoorFigures, doorsLines } from './doors.ts';
+import { type DoorFigures, doorsLines } from './doors/doors.ts';
 import type { IdleFigures } from './idle.ts';
 import { round, type Spread } from './measure/measure.ts';
 import { type Processor, totalOf } from './measure/processor.ts';

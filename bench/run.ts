@@ -15,7 +15,7 @@ import { recallServers } from '../worker/servers/remembered-servers.ts';
 import { measureCommands } from './commands.ts';
 import { measureDirect } from './direct.ts';
 import { type DoorBench, measureDoor } from './door.ts';
-import { measureDoors } from './doors.ts';
+import { measureDoors } from './doors/doors.ts';
 import { measureFiles } from './files.ts';
 import { type IdleOptions, measureIdle } from './idle.ts';
 import { PlainSsh } from './plain-ssh.ts';

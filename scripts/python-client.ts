@@ -11,7 +11,7 @@ import { createApp } from '../api/app.ts';
 import { openApiDocument } from '../api/description/openapi.ts';
 import type { AppDeps } from '../api/http/context.ts';
 import { repository } from '../worker/config/artifacts.mjs';
-import { pythonTools } from './setup/python-tools.mjs';
+import { pythonTools } from './setup/python/python-tools.mjs';
 
 const python = await pythonTools();
 const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { version: string };

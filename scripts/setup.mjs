@@ -13,7 +13,6 @@
  */
 import { parseArgs } from 'node:util';
 import { ansible } from './setup/ansible.mjs';
-import { ansibleTools } from './setup/ansible-tools.mjs';
 import { debianPackages } from './setup/debian-packages.mjs';
 import { diff } from './setup/diff.mjs';
 import { guest } from './setup/guest.mjs';
@@ -21,6 +20,7 @@ import { desktop, image } from './setup/image.mjs';
 import { nodePackages } from './setup/node-packages.mjs';
 import { SetupProblem } from './setup/problem.mjs';
 import { Progress } from './setup/progress.mjs';
+import { ansibleTools } from './setup/python/ansible-tools.mjs';
 import { store } from './setup/store.mjs';
 import { temporal } from './setup/temporal.mjs';
 

@@ -41,6 +41,6 @@ export async function answerStream(
   const { token, expiresAt } = await issueTokenOf(c, opened, ttlSeconds);
   const query = new URLSearchParams({ [TOKEN_NAME]: token, autoconnect: '1', reconnect: '1', resize: 'scale' });
   if (mode === 'view') query.set('view_only', '1');
-  const url = `${addresses.originOf(opened)}/vnc.html?${query}`;
+  const url = `${addresses.originOf(opened)}/vnc.html?${query.toString()}`;
   return c.json({ mode, password, port, url, expiresAt }, 201, { 'Cache-Control': 'no-store' });
 }

@@ -12,7 +12,7 @@ import { archiveOf, filesOf, partOf } from '../../model/playbook/archive.ts';
 import { CHECK_ARGV, CHECK_FOLDER, checkFiles, runsIn } from '../../model/playbook/check-program.ts';
 import type { Outcome } from '../../model/playbook/compare-check.ts';
 import { type WrittenPlaybook, writePlaybook } from '../../model/playbook/write-playbook.ts';
-import { readyAnsibleTools } from '../../scripts/setup/ansible-tools.mjs';
+import { readyAnsibleTools } from '../../scripts/setup/python/ansible-tools.mjs';
 import { ansibleArchive, goldenImage } from '../../worker/config/artifacts.mjs';
 import { type Ended, GuestDisks } from '../support/guest-disks.ts';
 import { BASE, CHANGES, DEB, LEFT, SECRETS } from '../support/playbook-changes.ts';

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readyPythonTools } from '../../scripts/setup/python-tools.mjs';
+import { readyPythonTools } from '../../scripts/setup/python/python-tools.mjs';
 import { repository } from '../../worker/config/artifacts.mjs';
 import { textOf } from '../docs/documented.ts';
 import { Installation } from '../docs/page-walk.ts';

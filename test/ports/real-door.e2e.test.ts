@@ -124,7 +124,7 @@ afterAll(async () => {
 });
 
 const swept = async (address: string, from: string[] = []) => {
-  const [program = '', ...args] = [...from, process.execPath, SWEEP, address];
+  const [program, ...args] = [...from, process.execPath, SWEEP, address];
   return JSON.parse((await exec(program, args, { timeoutMs: 280_000 })).stdout) as number[];
 };
 

@@ -36,19 +36,25 @@ export class Comparing {
     { snapshotId, path, maxBytes }: SavedFileRequest,
     signal: AbortSignal,
   ): Promise<{ content: Buffer; size: number }> {
-    return this.#of(snapshotId, signal, (disk) =>
-      this.#diff().content(disk, bytesOfGuestName(path), maxBytes, { signal }),
+    return this.#of(snapshotId, signal, (diff, disk) =>
+      diff.content(disk, bytesOfGuestName(path), maxBytes, { signal }),
     );
   }
 
   async namesIn({ snapshotId, path }: SavedPlace, signal: AbortSignal): Promise<GuestName[]> {
-    const read = (disk: DiskImage) => this.#diff().names(disk, bytesOfGuestName(path), { signal });
-    return (await this.#of(snapshotId, signal, read)).map(guestNameOf);
+    const names = await this.#of(snapshotId, signal, (diff, disk) =>
+      diff.names(disk, bytesOfGuestName(path), { signal }),
+    );
+    return names.map(guestNameOf);
   }
 
-  async #of<T>(snapshotId: string, signal: AbortSignal, read: (disk: DiskImage) => Promise<T>): Promise<T> {
+  async #of<T>(
+    snapshotId: string,
+    signal: AbortSignal,
+    read: (diff: FileSystemDiff, disk: DiskImage) => Promise<T>,
+  ): Promise<T> {
     try {
-      return await this.references.on(snapshotId, (foundation) => read(rootDisk(foundation)));
+      return await this.references.on(snapshotId, (foundation) => read(this.#diff(), rootDisk(foundation)));
     } catch (error) {
       signal.throwIfAborted();
       throw asDiffFailure(error, { before: snapshotId, after: snapshotId });

@@ -5,7 +5,7 @@
  * @module
  */
 import { join } from 'node:path';
-import { repository } from '../../worker/config/artifacts.mjs';
+import { repository } from '../../../worker/config/artifacts.mjs';
 import { makeVenv, readyVenv } from './python-venv.mjs';
 
 const wanted = join(repository, 'clients', 'python', 'requirements.txt');
@@ -17,7 +17,7 @@ export function readyPythonTools() {
 
 /**
  * @returns {Promise<string>} The Python that has them. Its own programs are called with `-m`: the folder was renamed.
- * @throws {import('./problem.mjs').SetupProblem} where there is no Python that can make one
+ * @throws {import('../problem.mjs').SetupProblem} where there is no Python that can make one
  */
 export async function pythonTools() {
   const { signal } = new AbortController();

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Image } from '../client/images.ts';
-import type { MayflyClient } from '../client/mayfly-client.ts';
-import { isImageOver } from '../model/image/image.ts';
-import type { Samples } from './measure/measure.ts';
+import type { Image } from '../../client/images.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { isImageOver } from '../../model/image/image.ts';
+import type { Samples } from '../measure/measure.ts';
 
 interface ImagesBench {
   client: MayflyClient;

@@ -5,15 +5,15 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { MayflyClient } from '../client/mayfly-client.ts';
-import { inTurn } from './measure/in-turn.ts';
-import type { Samples } from './measure/measure.ts';
+import type { MayflyClient } from '../../client/mayfly-client.ts';
+import { inTurn } from '../measure/in-turn.ts';
+import type { Samples } from '../measure/measure.ts';
 
 const MIB = 1_048_576;
 const BYTES = 16 * MIB;
 const PATH = '/home/sandbox/mayfly-bench';
 const WAIT = { waitSeconds: 240 };
-const PROGRAM = fileURLToPath(new URL('../bin/mayfly', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../bin/mayfly', import.meta.url));
 /** A request a connection: `/file` is so many bytes of zeros, all else is small. */
 const SERVER = `use IO::Socket::INET; $SIG{CHLD} = 'IGNORE'; $| = 1;
 my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 100) or die $!; print $server->sockport, "\\n";

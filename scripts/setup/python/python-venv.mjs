@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDir, onPath } from '../../worker/config/artifacts.mjs';
-import { buildOnce } from './cache.mjs';
-import { SetupProblem } from './problem.mjs';
-import { run } from './run.mjs';
+import { cacheDir, onPath } from '../../../worker/config/artifacts.mjs';
+import { buildOnce } from '../cache.mjs';
+import { SetupProblem } from '../problem.mjs';
+import { run } from '../run.mjs';
 
 /**
  * @param {string} requirements Path of a list that pip reads.

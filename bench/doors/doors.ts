@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { MayflyClient } from '../client/mayfly-client.ts';
+import { MayflyClient } from '../../client/mayfly-client.ts';
+import { inTurn, WARM_UP } from '../measure/in-turn.ts';
+import { round, Samples, type Spread } from '../measure/measure.ts';
 import { cachedImage, imageStep } from './images.ts';
-import { inTurn, WARM_UP } from './measure/in-turn.ts';
-import { round, Samples, type Spread } from './measure/measure.ts';
 import { portBesideFile } from './ports.ts';
 
 /** What each door is measured on. */

@@ -1,17 +1,17 @@
 // @ts-check
 /** @module A later ansible-core, and ansible-lint: what tests hold playbooks to; made when it is asked for by name. */
 import { join } from 'node:path';
-import { repository } from '../../worker/config/artifacts.mjs';
+import { repository } from '../../../worker/config/artifacts.mjs';
 import { makeVenv, readyVenv } from './python-venv.mjs';
 
-const wanted = join(repository, 'scripts', 'setup', 'ansible-tools.txt');
+const wanted = join(repository, 'scripts', 'setup', 'python', 'ansible-tools.txt');
 
 /** @returns {string | null} The Python that has them; null: they were not made yet. */
 export function readyAnsibleTools() {
   return readyVenv(wanted);
 }
 
-/** @type {import('./part.mjs').Part} */
+/** @type {import('../part.mjs').Part} */
 export const ansibleTools = {
   name: 'ansible-tools',
   look: () =>
