@@ -24,6 +24,7 @@ const NOT_HERE: [RegExp, string][] = [
   [/mayfly (?:policy set|approval (?:show|approve|refuse))/, 'needs a file, and somebody who asks; cli/approval'],
   [/desktop-debian12|mayfly desktop /, 'needs an image with a screen; desktop/desktop.integration'],
   [/mayfly playbook /, 'tries it with Ansible, which is no part of set-up; workflows/playbook.integration'],
+  [/mayfly approval watch/, 'lives until Ctrl-C; cli/approval'],
   [/mayfly port forward /, 'lives until Ctrl-C; ports/forward.integration'],
   [/mayfly mcp\b/, 'lives as long as its input; mcp/mcp-stdio.integration'],
   [/^npm run fuzz/, 'ten minutes, by hand'],
