@@ -55,6 +55,20 @@ describe('mayfly approval', () => {
     expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 
+  it('follows what is asked for until Ctrl-C, each as a line in which nothing hides', async () => {
+    const controller = new AbortController();
+    const told = JSON.stringify(APPROVAL);
+    server.answers((_request, response, before) => {
+      if (before > 0) return controller.abort();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      return response.end(`id: 2026-01-01T00:00:00.000Z\nevent: approval\ndata: ${told}\n\n`);
+    });
+    const { code, out } = await runLine(server, ['approval', 'watch', '--project', 'own'], { controller });
+    expect([code, server.seen[0]?.path]).toEqual([130, '/v1/approvals/events?project=own']);
+    expect(server.seen[1]?.headers['last-event-id']).toBe('2026-01-01T00:00:00.000Z');
+    expect(out.split('\n')).toEqual([expect.stringContaining(String.raw`ls\nrm -rf /\u202e#\u001b[2Jx`), '']);
+  });
+
   it('decides on what was seen, named by its digest', async () => {
     const line = ['approval', 'approve', ID, '--digest', DIGEST.slice(0, 12), '--reason', 'it is needed'];
     expect((await cli(line)).code).toBe(0);
