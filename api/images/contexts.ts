@@ -4,7 +4,7 @@ import type { Context } from 'hono';
 import { MayflyError } from '../../model/errors.ts';
 import { ContextReader } from '../../model/image/sent-context.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { PIECE_BYTES } from '../../store/images/sent-contexts.ts';
+import { ANNOUNCED, PIECE_BYTES } from '../../store/images/sent-contexts.ts';
 import type { ProjectStore } from '../../store/project-store.ts';
 import { requires } from '../http/auth.ts';
 import type { App, Env } from '../http/context.ts';
@@ -57,8 +57,7 @@ export function contextRoutes(app: App): void {
     const { digest } = c.req.valid('param');
     const known = await store.sentContexts.use(digest);
     const body = c.req.raw.body;
-    if (known)
-      for await (const _piece of body ?? []); // or who sends it would not hear the answer
+    if (known) await readToEnd(body ?? new ReadableStream());
     else await keep(c, store, digest, body ?? new ReadableStream());
     return c.json(await answerOf(store, digest), known ? 200 : 201);
   });
@@ -77,6 +76,7 @@ async function answerOf(store: ProjectStore, digest: string): Promise<z.infer<ty
 async function keep(c: Context<Env>, store: ProjectStore, digest: string, body: ReadableStream): Promise<void> {
   const announced = Number(c.req.header('Content-Length') ?? 0);
   const room = await roomOf(store);
+  refuseLonger(announced);
   refuseBeyond(announced, room);
   const id = await store.sentContexts.begin(digest);
   try {
@@ -89,10 +89,14 @@ async function keep(c: Context<Env>, store: ProjectStore, digest: string, body: 
     let n = 0;
     for await (const piece of piecesOf(body)) {
       bytes += piece.length;
+      refuseLonger(bytes);
       refuseBeyond(bytes, room);
       whole.update(piece);
       reader.push(piece);
-      await store.sentContexts.put(id, n++, piece);
+      await store.sentContexts.put(id, n, piece);
+      // Several that are sent at once have each found room for itself.
+      if (n++ % ANNOUNCED === 0)
+        refuseBeyond((await store.sentContexts.bytes()) - ANNOUNCED * PIECE_BYTES, { ...room, left: room.most });
     }
     const context = reader.end();
     const said = whole.digest('hex');
@@ -104,17 +108,29 @@ async function keep(c: Context<Env>, store: ProjectStore, digest: string, body: 
   }
 }
 
+/** Who sends what is there already would not hear the answer otherwise. @throws MayflyError body_too_large */
+async function readToEnd(body: ReadableStream<Uint8Array>): Promise<void> {
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    refuseLonger(bytes);
+  }
+}
+
 /** How much more a project may send, bytes. Its quota of disk bounds what it sends too. */
 async function roomOf(store: ProjectStore): Promise<{ left: number; most: number }> {
   const most = Math.min(sentContextsBytes, (await store.diskLimit()) ?? sentContextsBytes);
   return { left: most - (await store.sentContexts.bytes()), most };
 }
 
-/** @throws MayflyError body_too_large, project_quota_exceeded */
+/** @throws MayflyError body_too_large */
+function refuseLonger(bytes: number): void {
+  if (bytes <= sentContextBytes) return;
+  throw new MayflyError('body_too_large', `A context has at most ${sentContextBytes} bytes.`);
+}
+
+/** @throws MayflyError quota_exceeded */
 function refuseBeyond(bytes: number, { left, most }: { left: number; most: number }): void {
-  if (bytes > sentContextBytes) {
-    throw new MayflyError('body_too_large', `A context has at most ${sentContextBytes} bytes.`);
-  }
   if (bytes <= left) return;
   const why = `The project may have ${most} bytes of contexts at once; one that no build uses is forgotten after ${LIMITS.image.sentContextHours} hours.`;
   throw new MayflyError('quota_exceeded', why);

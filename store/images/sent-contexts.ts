@@ -10,7 +10,7 @@ import type { Sealing } from '../sealed/sealing.ts';
 /** Of what is sent, so many bytes are one document. */
 export const PIECE_BYTES = 1_048_576;
 /** So many pieces are announced at once, so that who removes what was never sent to its end knows how far it came. */
-const ANNOUNCED = 16;
+export const ANNOUNCED = 16;
 
 /** One that was sent as a whole. */
 export interface KeptArchive {

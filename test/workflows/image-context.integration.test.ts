@@ -26,9 +26,13 @@ const test = alone.extend<{ images: TestImages }>({
 const file = (path: string, bytes: Uint8Array): TarEntry => ({ path, type: 'file', mode: 0o640, bytes, link: null });
 const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-async function send(archive: Uint8Array, digest = digestOf(archive)): Promise<{ status: number; answer: unknown }> {
-  const type = { 'Content-Type': 'application/x-tar' };
-  const response = await door.call('PUT', `/v1/image-contexts/${digest}`, Buffer.from(archive), type);
+async function send(
+  archive: Uint8Array,
+  digest = digestOf(archive),
+  by: Record<string, string> = {},
+): Promise<{ status: number; answer: unknown }> {
+  const headers = { 'Content-Type': 'application/x-tar', ...by };
+  const response = await door.call('PUT', `/v1/image-contexts/${digest}`, Buffer.from(archive), headers);
   return { status: response.status, answer: await response.json() };
 }
 
@@ -79,13 +83,31 @@ test('what is not what it is called, cut off, or no archive of files leaves noth
   expect(answer.code).toBe('context_not_found');
 });
 
+// Promise: what a project sends is bounded, also when several are sent at once and each found room. Costs 3 s.
+test('several that are sent at once have no more room than a project has', async ({ mayfly }) => {
+  const project = `p${randomBytes(5).toString('hex')}`;
+  const diskBytes = 40 * 1_048_576;
+  await mayfly.store.projects.create(project, { sources: null });
+  await mayfly.store.projects.change(project, { limits: { diskBytes } });
+  const { secret } = await mayfly.store.apiKeys.create({ name: 'test', project, scopes: ['admin'] });
+  const archives = [1, 2, 3].map(() => tarOf([file('a', randomBytes(24 * 1_048_576))]));
+  const by = { Authorization: `Bearer ${secret}` };
+  const answers = await Promise.all(archives.map((archive) => send(archive, undefined, by)));
+  const kept = answers.filter(({ status }) => status === 201);
+  expect(kept.length).toBeLessThanOrEqual(1);
+  for (const one of answers) if (!kept.includes(one)) expect(one).toMatchObject({ answer: { code: 'quota_exceeded' } });
+  expect(await mayfly.store.sentContexts.bytesOf(project)).toBe(kept.length * (archives[0]?.length ?? 0));
+});
+
 test('is forgotten when nobody has used it for long', async ({ mayfly }) => {
   const archive = tarOf([file('a', randomBytes(1_500_000))]);
+  const before = new Date();
   expect((await send(archive)).status).toBe(201);
   const { sentContexts } = mayfly.store;
-  expect(await sentContexts.unused(new Date(Date.now() - 60_000))).toEqual([]);
-  const unused = await sentContexts.unused(new Date(Date.now() + 60_000));
-  const [kept] = unused.filter(({ digest }) => digest === digestOf(archive));
+  const unusedSince = async (time: Date) =>
+    (await sentContexts.unused(time)).filter(({ digest }) => digest === digestOf(archive));
+  expect(await unusedSince(before)).toEqual([]);
+  const [kept] = await unusedSince(new Date(Date.now() + 60_000));
   if (!kept) throw new Error('it is not there');
   await sentContexts.remove(kept.id, new Date(kept.usedAt.getTime() - 1));
   expect(await sentContexts.use('default', kept.digest)).toMatchObject({ bytes: archive.length });
