@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 /** What is told to nobody: a host describes itself every few seconds. */
 async function until(wish: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !(await wish()); await sleep(100)) {
+  for (const deadline = Date.now() + 240_000; !(await wish()); await sleep(100)) {
     if (Date.now() > deadline) throw new Error('never came so far');
   }
 }
