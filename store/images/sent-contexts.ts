@@ -23,8 +23,10 @@ export interface KeptArchive {
   usedAt: Date;
 }
 
-interface ArchiveDocument extends Omit<KeptArchive, 'id'> {
+interface ArchiveDocument extends Omit<KeptArchive, 'id' | 'usedAt'> {
   _id: string;
+  /** ISO 8601: the embedded store has indexes of texts. */
+  usedAt: string;
   isWhole: boolean;
   pieces: number;
   context: SentContext | null;
@@ -49,7 +51,7 @@ export class SentContexts {
     this.#fields = sealing.of('sentContexts');
     this.#pieceFields = sealing.of('sentContextPieces');
     const archive = { _id: NAME, project: NAME, digest: NAME, bytes: NUMBER, pieces: NUMBER, context: SEALED };
-    const whole = { isWhole: { type: Boolean, required: true }, usedAt: { type: Date, required: true } };
+    const whole = { isWhole: { type: Boolean, required: true }, usedAt: NAME };
     const schema = strictSchema<ArchiveDocument>({ ...archive, ...whole });
     this.#archives = connection.model<ArchiveDocument>('SentContext', schema, 'sentContexts');
     const piece = strictSchema<PieceDocument>({ _id: NAME, bytes: SEALED });
@@ -67,7 +69,7 @@ export class SentContexts {
   /** Begins one that is about to be sent. @returns its id */
   async begin(project: string, digest: string): Promise<string> {
     const _id = randomBytes(16).toString('hex');
-    const fields = { project, digest, bytes: 0, pieces: 0, isWhole: false, usedAt: new Date(), context: null };
+    const fields = { project, digest, bytes: 0, pieces: 0, isWhole: false, usedAt: nowText(), context: null };
     await reaching('begin to keep a context', () => this.#archives.create({ _id, ...fields }));
     return _id;
   }
@@ -75,7 +77,7 @@ export class SentContexts {
   /** The n-th, from 0: one after the other. */
   async put(id: string, n: number, bytes: Uint8Array): Promise<void> {
     if (n % ANNOUNCED === 0) {
-      const room = { pieces: n + ANNOUNCED, bytes: (n + ANNOUNCED) * PIECE_BYTES, usedAt: new Date() };
+      const room = { pieces: n + ANNOUNCED, bytes: (n + ANNOUNCED) * PIECE_BYTES, usedAt: nowText() };
       await reaching('keep a context', () => this.#archives.updateOne({ _id: id }, { $set: room }));
     }
     const _id = `${id}/${n}`;
@@ -86,7 +88,7 @@ export class SentContexts {
   async complete(id: string, { context, bytes }: { context: SentContext; bytes: number }): Promise<void> {
     const pieces = Math.ceil(bytes / PIECE_BYTES);
     const sealed = this.#fields.sealed(id, { context });
-    const whole = { ...sealed, bytes, pieces, isWhole: true, usedAt: new Date() };
+    const whole = { ...sealed, bytes, pieces, isWhole: true, usedAt: nowText() };
     await reaching('keep a context', () => this.#archives.updateOne({ _id: id }, { $set: whole }));
   }
 
@@ -96,7 +98,7 @@ export class SentContexts {
       this.#archives
         .findOneAndUpdate(
           { project: String(project), digest: String(digest), isWhole: true },
-          { $set: { usedAt: new Date() } },
+          { $set: { usedAt: nowText() } },
           { returnDocument: 'after' },
         )
         .lean<ArchiveDocument>(),
@@ -104,7 +106,14 @@ export class SentContexts {
     if (!found) return null;
     const { _id, project: of, digest: said, bytes, usedAt, context } = this.#fields.opened(found);
     if (context === null) throw new Error(`The context ${said} is said to be whole, and has nothing.`);
-    return { id: _id, project: of, digest: said, bytes, usedAt, context: { ...context, digest: said } };
+    return {
+      id: _id,
+      project: of,
+      digest: said,
+      bytes,
+      usedAt: new Date(usedAt),
+      context: { ...context, digest: said },
+    };
   }
 
   /** Bytes from a place in it on. @throws Error for what is not there */
@@ -124,14 +133,20 @@ export class SentContexts {
   /** Those that nobody has used, or sent a piece of, since then. */
   async unused(before: Date): Promise<KeptArchive[]> {
     const found = await reaching('look for contexts that are not used', () =>
-      this.#archives.find({ usedAt: { $lt: before } }, { context: 0 }).lean<ArchiveDocument[]>(),
+      this.#archives.find({ usedAt: { $lt: before.toISOString() } }, { context: 0 }).lean<ArchiveDocument[]>(),
     );
-    return found.map(({ _id, project, digest, bytes, usedAt }) => ({ id: _id, project, digest, bytes, usedAt }));
+    return found.map(({ _id, project, digest, bytes, usedAt }) => ({
+      id: _id,
+      project,
+      digest,
+      bytes,
+      usedAt: new Date(usedAt),
+    }));
   }
 
   /** Unless somebody has begun to use it meanwhile. @param unusedSince `@default` whenever it was used */
   async remove(id: string, unusedSince?: Date): Promise<void> {
-    const unused = unusedSince && { usedAt: { $lte: unusedSince } };
+    const unused = unusedSince && { usedAt: { $lte: unusedSince.toISOString() } };
     const found = await reaching('forget a context', () =>
       this.#archives.findOneAndUpdate({ _id: id, ...unused }, { $set: { isWhole: false } }).lean<ArchiveDocument>(),
     );
@@ -140,4 +155,8 @@ export class SentContexts {
     }
     if (found) await reaching('forget a context', () => this.#archives.deleteOne({ _id: id }));
   }
+}
+
+function nowText(): string {
+  return new Date().toISOString();
 }

@@ -143,7 +143,7 @@ test('a program that answers and is gone before it has read all is heard', async
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => {
-      socket.write('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\nno');
+      socket.write('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno');
       socket.destroy();
     });
   }).listen(0, '127.0.0.1');
