@@ -5,7 +5,8 @@ import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env } from '../http/context.ts';
 import { furtherId } from '../http/idempotency.ts';
-import { type Origin, proposedTo } from '../resources/placement.ts';
+import type { Origin } from '../resources/placement.ts';
+import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
 import type { Beginning, StageBeginning } from './beginning.ts';
 
 /** More than a build may take: its own TTL ends one when nobody else does any more. Seconds. */
@@ -18,7 +19,17 @@ export function inputOf(c: Context<Env>, id: string, name: string, beginning: Be
   const target = build.stages.length - 1;
   const builderOf = (place: number, from: Origin) => {
     const what = place === target ? 'builder' : `builder/${place}`;
-    return builderInput(c, furtherId(sandboxIdFrom, id, what), name, from, at);
+    const sandboxId = furtherId(sandboxIdFrom, id, what);
+    const purpose = `builds the image ${name}`;
+    const own = {
+      id: sandboxId,
+      origin: from,
+      requestedAt: at,
+      ttlSeconds: TTL_SECONDS,
+      purpose,
+      builds: 'image',
+    } as const;
+    return ownSandboxInput(c, own);
   };
   const stages = beginning.stages.map((stage) =>
     stageInput(beginning, stage, builderOf(stage.place, stage.origin), isSent),
@@ -55,31 +66,4 @@ function stageInput(
     .flatMap(({ program }, at) => (program.files.length > 0 ? [first + at] : []));
   const sent = isSent ? { sent: taking } : {};
   return { place, builder, first, end, parent, copies: copiesOf(stage), until, ...sent };
-}
-
-/** The sandbox in which the steps of a build run: an ordinary one. */
-function builderInput(c: Context<Env>, id: string, name: string, origin: Origin, requestedAt: string): SandboxInput {
-  const { source, snapshotId, captureId, network, size } = origin;
-  return {
-    id,
-    spec: {
-      source,
-      snapshotId,
-      captureId,
-      cpus: null,
-      memoryMib: null,
-      ttlSeconds: TTL_SECONDS,
-      idleSeconds: null,
-      autoResume: false,
-      metadata: { purpose: `builds the image ${name}` },
-      agentId: null,
-      network,
-    },
-    size,
-    createdBy: actorOf(c),
-    requestedAt,
-    begin: 'create',
-    builds: 'image',
-    ...proposedTo(c.get('apiKey'), origin),
-  };
 }

@@ -2,13 +2,12 @@ import type { Context } from 'hono';
 import { playbookIdFrom, sandboxIdFrom, snapshotIdFrom } from '../../model/ids.ts';
 import type { PlaybookRecord } from '../../model/playbook/playbook.ts';
 import type { PlaybookInput } from '../../model/playbook/playbook-saga.ts';
-import type { SandboxInput } from '../../model/sagas/messages.ts';
 import { askPermission } from '../approvals/permission.ts';
 import { actorOf } from '../http/auth.ts';
 import type { Env, RequestDeps } from '../http/context.ts';
 import { type Attempt, answerOnce, freedWhenRefused, furtherId, isHeard } from '../http/idempotency.ts';
 import { admit, uncountedWhenRefused } from '../resources/admission.ts';
-import { type Origin, proposedTo } from '../resources/placement.ts';
+import { ownSandboxInput } from '../sandboxes/own-sandbox.ts';
 import { type Described, describedBy, playbookWish } from './described.ts';
 import type { WritePlaybookRequest } from './playbook-schemas.ts';
 import { playbookView } from './playbook-view.ts';
@@ -72,7 +71,14 @@ async function wished(
   };
   const { source } = sandbox.spec;
   const [sandboxId, base] = [sandbox.id, snapshotId ?? source];
-  const checker = checkerInput(c, checkerId, sandboxId, origin, at);
+  const checker = ownSandboxInput(c, {
+    id: checkerId,
+    origin,
+    requestedAt: at,
+    ttlSeconds: TTL_SECONDS,
+    purpose: `tries the playbook of ${sandboxId}`,
+    builds: 'playbook',
+  });
   return {
     record: recordOf(id, actor, sandboxId, { base: { source, snapshotId }, checkerId, at }),
     input: { playbookId: id, sandboxId, host, since, base, checker, snapshots, actor },
@@ -101,32 +107,5 @@ function recordOf(
     createdAt: at,
     endedAt: null,
     updatedAt: at,
-  };
-}
-
-/** The fresh sandbox, in which callers change nothing. */
-function checkerInput(c: Context<Env>, id: string, of: string, origin: Origin, requestedAt: string): SandboxInput {
-  const { source, snapshotId, captureId, network, size } = origin;
-  return {
-    id,
-    spec: {
-      source,
-      snapshotId,
-      captureId,
-      cpus: null,
-      memoryMib: null,
-      ttlSeconds: TTL_SECONDS,
-      idleSeconds: null,
-      autoResume: false,
-      metadata: { purpose: `tries the playbook of ${of}` },
-      agentId: null,
-      network,
-    },
-    size,
-    createdBy: actorOf(c),
-    requestedAt,
-    begin: 'create',
-    builds: 'playbook',
-    ...proposedTo(c.get('apiKey'), origin),
   };
 }

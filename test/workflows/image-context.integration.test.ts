@@ -1,27 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { Image } from '../../client/images.ts';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
-import { TestDoor } from '../support/door.ts';
-import { TestImages } from '../support/images.ts';
-import { useSagaCases } from '../support/saga-cases.ts';
+import { useImageCases } from '../support/image-cases.ts';
 
 /** Contexts that are too large for a request: sent by themselves, in pieces, and brought to the step that takes of them. */
-const { alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
-
-const test = alone.extend<{ images: TestImages }>({
-  images: async ({ mayfly, operations }, use) => {
-    const images = new TestImages(mayfly, operations, door);
-    await use(images);
-    mayfly.disarm();
-    await images.clear();
-  },
-});
+const { test, door } = useImageCases();
 
 const file = (path: string, bytes: Uint8Array): TarEntry => ({ path, type: 'file', mode: 0o640, bytes, link: null });
 const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
@@ -32,7 +16,7 @@ async function send(
   by: Record<string, string> = {},
 ): Promise<{ status: number; answer: unknown }> {
   const headers = { 'Content-Type': 'application/x-tar', ...by };
-  const response = await door.call('PUT', `/v1/image-contexts/${digest}`, Buffer.from(archive), headers);
+  const response = await door().call('PUT', `/v1/image-contexts/${digest}`, Buffer.from(archive), headers);
   return { status: response.status, answer: await response.json() };
 }
 
@@ -46,7 +30,7 @@ test('a context of more than a request holds is copied as a small one is, and is
   const entries = [...small, file('large', large), file('dir/also', large)] as TarEntry[];
   const archive = tarOf(entries);
   const contextDigest = digestOf(archive);
-  expect((await door.call('GET', `/v1/image-contexts/${contextDigest}`)).status).toBe(404);
+  expect((await door().call('GET', `/v1/image-contexts/${contextDigest}`)).status).toBe(404);
   expect(await send(archive)).toMatchObject({ status: 201, answer: { bytes: archive.length, entries: 4 } });
   expect(await send(archive)).toMatchObject({ status: 200 });
   const only = 'COPY small /srv/small\n';
@@ -79,7 +63,7 @@ test('what is not what it is called, cut off, or no archive of files leaves noth
   }
   expect(await mayfly.store.sentContexts.bytesOf('default')).toBe(before);
   const body = { name: images.name(), dockerfile: 'FROM golden-debian12\nCOPY a /', contextDigest: digestOf(archive) };
-  const answer = (await (await door.call('POST', '/v1/images', body)).json()) as Image & { code: string };
+  const answer = (await (await door().call('POST', '/v1/images', body)).json()) as Image & { code: string };
   expect(answer.code).toBe('context_not_found');
 });
 

@@ -1,27 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { imageIdFrom, operationIdFrom, sandboxIdFrom } from '../../model/ids.ts';
 import { isImageOver } from '../../model/image/image.ts';
-import { TestDoor } from '../support/door.ts';
-import { TestImages } from '../support/images.ts';
-import { useSagaCases } from '../support/saga-cases.ts';
+import { useImageCases } from '../support/image-cases.ts';
 
 /** Builds that nobody goes on with: the reconciler begins them, or says that they have failed, and nothing is left. */
-const { alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
-
-const test = alone.extend<{ images: TestImages }>({
-  images: async ({ mayfly, operations }, use) => {
-    const images = new TestImages(mayfly, operations, door);
-    await use(images);
-    mayfly.disarm();
-    await images.clear();
-  },
-});
+const { test, mayfly: all } = useImageCases();
 
 const random = (idFrom: (bytes: Uint8Array) => string) => idFrom(randomBytes(10));
 

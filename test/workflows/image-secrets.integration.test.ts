@@ -1,26 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { TestDoor } from '../support/door.ts';
-import { TestImages } from '../support/images.ts';
-import { useSagaCases } from '../support/saga-cases.ts';
+import { describe, expect } from 'vitest';
+import { useImageCases } from '../support/image-cases.ts';
 
 /** What a step leaves behind, on process trees: of its secrets nothing, and of its processes none. */
-const { alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
-
-const test = alone.extend<{ images: TestImages }>({
-  images: async ({ mayfly, operations }, use) => {
-    const images = new TestImages(mayfly, operations, door);
-    await use(images);
-    mayfly.disarm();
-    await images.clear();
-  },
-});
+const { test, door } = useImageCases();
 
 const SECRET = 'pl4nted*[with].$igns/and\\more';
 const LINES = `first-l1ne-of-it\n${SECRET}\n`;
@@ -45,7 +29,7 @@ describe.concurrent('a step of an image', () => {
     const [, told] = image.steps;
     const output = async (stream: string) => {
       const { sandboxId = '', id = '' } = told?.command ?? {};
-      return (await door.call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}/output?stream=${stream}`)).text();
+      return (await door().call('GET', `/v1/sandboxes/${sandboxId}/commands/${id}/output?stream=${stream}`)).text();
     };
     expect([await output('stdout'), await output('stderr')]).toEqual(['***\n***\n', 'said <***>\n']);
     expect(await mayfly.store.imageContexts.get(image.id)).toBeNull();
@@ -71,7 +55,7 @@ describe.concurrent('a step of an image', () => {
       name: images.name(),
       dockerfile: 'FROM golden-debian12\nRUN true\nRUN --mount=type=secret,id=x,required=true true',
     };
-    const answer = await door.call('POST', '/v1/images', body);
+    const answer = await door().call('POST', '/v1/images', body);
     expect(answer.status).toBe(422);
     expect(await answer.json()).toMatchObject({ code: 'dockerfile_unsupported', errors: [{ field: 'line 3' }] });
   });

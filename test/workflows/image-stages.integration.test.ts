@@ -1,25 +1,9 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
-import { TestDoor } from '../support/door.ts';
-import { TestImages } from '../support/images.ts';
-import { useSagaCases } from '../support/saga-cases.ts';
+import { useImageCases } from '../support/image-cases.ts';
 
 /** Stages of a Dockerfile on process trees: each is built in a sandbox of its own, and gives its files to another. */
-const { alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
-
-const test = alone.extend<{ images: TestImages }>({
-  images: async ({ mayfly, operations }, use) => {
-    const images = new TestImages(mayfly, operations, door);
-    await use(images);
-    mayfly.disarm();
-    await images.clear();
-  },
-});
+const { test } = useImageCases();
 
 const STAGES = [
   'RUN mkdir -p /base && echo base >/base/name',

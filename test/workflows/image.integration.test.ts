@@ -1,26 +1,10 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type TarEntry, tarOf } from '../../model/image/tar.ts';
-import { TestDoor } from '../support/door.ts';
 import { eventually } from '../support/eventually.ts';
-import { TestImages } from '../support/images.ts';
-import { useSagaCases } from '../support/saga-cases.ts';
+import { useImageCases } from '../support/image-cases.ts';
 
 /** Builds of Dockerfiles on process trees: steps are commands and snapshots, what was done is not done again. */
-const { alone, mayfly: all } = useSagaCases();
-let door: TestDoor;
-beforeAll(async () => {
-  door = await TestDoor.open(all());
-});
-afterAll(() => door.close());
-
-const test = alone.extend<{ images: TestImages }>({
-  images: async ({ mayfly, operations }, use) => {
-    const images = new TestImages(mayfly, operations, door);
-    await use(images);
-    mayfly.disarm();
-    await images.clear();
-  },
-});
+const { test, mayfly: all, door } = useImageCases();
 
 describe.concurrent('an image', () => {
   test('is a source with what the steps made, for whoever clones it', async ({ mayfly, operations, images }) => {
@@ -123,10 +107,10 @@ describe.concurrent('an image', () => {
       ['DELETE', '/files/srv/theirs', undefined],
     ] as const) {
       const bytes = { 'Content-Type': 'application/octet-stream' };
-      const response = await door.call(method, builder + path, body, method === 'PUT' ? bytes : {});
+      const response = await door().call(method, builder + path, body, method === 'PUT' ? bytes : {});
       expect([method, path, response.headers.get('X-Mayfly-Code')]).toEqual([method, path, 'sandbox_not_running']);
     }
-    expect((await door.call('GET', builder)).status).toBe(200);
+    expect((await door().call('GET', builder)).status).toBe(200);
     await images.cancel(begun);
     expect(await images.over(begun)).toMatchObject({ state: 'cancelled', failure: null, done: 1 });
     const said = ['requested', 'cancel-asked', 'cancelled'].map((kind) => `image.${kind} ${begun.createdBy.apiKeyId}`);
@@ -199,7 +183,7 @@ describe.concurrent('an image', () => {
 
   test('is refused by its line before anything runs', async ({ images }) => {
     const body = { name: images.name(), dockerfile: 'FROM golden-debian12\nRUN true\nVOLUME /x' };
-    const answer = await door.call('POST', '/v1/images', body);
+    const answer = await door().call('POST', '/v1/images', body);
     expect(answer.status).toBe(422);
     expect(await answer.json()).toMatchObject({ code: 'dockerfile_unsupported', errors: [{ field: 'line 3' }] });
   });
