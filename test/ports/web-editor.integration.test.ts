@@ -11,9 +11,9 @@ import { IngressDoor } from './ingress-door.ts';
 
 /**
  * Promise: docs/desktop.md: a web editor, Jupyter as it is installed, shows its page, saves a file and has a terminal by the URL
- * of its port. Case 1. Left out where there is no `jupyter` (Debian's jupyter-notebook, or jupyterlab of PyPI). Costs 10 s.
+ * of its port. Case 1. Left out where there is no `jupyter-lab` (`pip install jupyterlab`). Costs 10 s.
  */
-const isThere = onPath('jupyter') !== null;
+const isThere = onPath('jupyter-lab') !== null;
 
 let door: IngressDoor;
 let folder: string;
@@ -26,8 +26,8 @@ beforeAll(async () => {
   door = await IngressDoor.open();
   folder = await mkdtemp(join(process.env['MAYFLY_TEST_ROOT'] ?? tmpdir(), 'jupyter-'));
   const env = { ...process.env, HOME: folder };
-  const argv = ['notebook', '--no-browser', '--allow-root', '--port=0'];
-  jupyter = spawn('jupyter', argv, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const argv = ['--no-browser', '--allow-root', '--port=0'];
+  jupyter = spawn('jupyter-lab', argv, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   jupyter.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const found = () => /http:\/\/(?:localhost|127\.0\.0\.1):(\d+)\/\S*token=([0-9a-f]+)/.exec(said);
@@ -50,7 +50,7 @@ describe.skipIf(!isThere)('Jupyter without any setting', () => {
     const host = door.hostOf(port);
     const origin = `http://${host}`;
     const headers = { 'x-mayfly-token': token, authorization: `token ${own}`, origin };
-    const page = await door.get(host, '/tree', { headers });
+    const page = await door.get(host, '/lab', { headers });
     expect(page.text).toContain('<title>');
     const file = JSON.stringify({ type: 'file', format: 'text', content: 'written\n' });
     const json = { ...headers, 'content-type': 'application/json' };
