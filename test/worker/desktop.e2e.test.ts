@@ -159,11 +159,11 @@ test('who has the password to look changes nothing, whatever he sends; who has t
 });
 
 test.each([
-  ['a file', `file://${PAGE_FOLDER}/index.html`],
-  ['its own HTTP server', `http://127.0.0.1:${PAGE_PORT}/`],
-])('a plain browser shows a page of %s', async (_kind, url) => {
+  ['a file', `file://${PAGE_FOLDER}/index.html`, /^ready as a file/],
+  ['its own HTTP server', `http://127.0.0.1:${PAGE_PORT}/`, /^ready - /],
+])('a plain browser shows a page of %s', async (_kind, url, wanted) => {
   await desktop().open(id, { url });
-  await active(({ title }) => title.startsWith('ready'));
+  await active(({ title }) => wanted.test(title));
 });
 
 // What is judged.
