@@ -45,7 +45,9 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(made
     openWorldHint: isOpen,
   };
   return (server, caller, prefix) => {
-    const config = { title, description, inputSchema: compact(input), outputSchema: compact(output), annotations };
+    // An argument that counts for nothing would be taken for one that holds, such as how long a sandbox lives.
+    const inputSchema = compact(input.strict());
+    const config = { title, description, inputSchema, outputSchema: compact(output), annotations };
     server.registerTool(
       prefix + name,
       config as never,

@@ -140,6 +140,16 @@ describe.each<Revision>(['2025-11-25', '2026-07-28'])('a client of %s', (revisio
       expect(result.text).toMatch(/^sandbox_not_found: .*\nNext: Call list /);
     }));
 
+  it('is refused an argument that there is not, so that none is taken for one that holds', () =>
+    connected(revision, async (client) => {
+      const api = new MayflyClient({ baseUrl: door.url, apiKey: door.apiKey });
+      const before = (await api.listSandboxes()).items.length;
+      const said = await call(client, 'create_sandbox', { source: 'golden-debian12', ttl: 60 }).catch(String);
+      expect(typeof said === 'string' || said.isError).toBe(true);
+      expect(JSON.stringify(said)).toContain('ttl');
+      expect((await api.listSandboxes()).items).toHaveLength(before);
+    }));
+
   it('gets all tools in 16 KiB, with schemas of what goes in and comes out', () =>
     connected(revision, async (client) => {
       const { tools } = await client.listTools();
