@@ -83,6 +83,9 @@ export const LIMITS = {
     sentContextHours: 24,
     /** A request with its Dockerfile, variables and context. */
     bodyBytes: 8_388_608,
+    /** Of what `ready` runs, and how long it is asked again. */
+    readyBytes: 4_096,
+    readySeconds: { min: 1, max: 300, default: 120 },
     /** Of one step. */
     timeoutSeconds: 1_800,
     outputBytes: 10_485_760,

@@ -16,9 +16,10 @@ const LOST = {
 /** Builds whose workflows are gone, or were never begun. */
 export function createImageReconcileActivities({ store, reconciliation }: ReconcileDeps) {
   /** @returns whether all of its sandboxes have ended; those that have not are told to */
-  async function haveEnded({ builderId, stages }: ImageRecord): Promise<boolean> {
+  async function haveEnded({ builderId, stages, checkerId }: ImageRecord): Promise<boolean> {
     let all = true;
-    for (const id of new Set([builderId, ...(stages ?? []).map((stage) => stage.builderId)])) {
+    const own = [builderId, ...(stages ?? []).map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])];
+    for (const id of new Set(own)) {
       heartbeat();
       const record = await store.sandboxes.get(id);
       if (record === null || isFinal(record.state)) continue;

@@ -10,6 +10,8 @@ export interface ImageRecord extends ImageProgress {
   contents?: { source: string; content: string }[];
   /** Those stages of which something is done, or copied. `@default` one, in `builderId` */
   stages?: ImageStage[];
+  /** The sandbox in which {@link ImageRequest.ready} is asked. `@default` there is none */
+  checkerId?: string;
   steps: number;
   /** What its workflow is begun with, by the API or, where that died before it could, by the reconciler. `@default` of before it was kept: nobody begins it */
   begin?: ImageInput;

@@ -37,6 +37,7 @@ const image: Image = {
     { line: 2, text: 'RUN true', command: null },
     { line: null, text: 'finish', command: { sandboxId: 'sbx-0123456789abcdef', id: 'cmd-0123456789abcdef' } },
   ],
+  ready: null,
   cached: 1,
   done: 2,
   snapshotId: 'snp-0123456789abcdef',
@@ -82,6 +83,10 @@ it('asks for what is said, and tells what came of it', async () => {
     'x',
     '--secret',
     `id=token,src=${file}`,
+    '--ready',
+    'test -e /x',
+    '--ready-seconds',
+    '5',
   );
   expect(code).toBe(0);
   expect(JSON.parse(seen[0]?.body ?? '')).toEqual({
@@ -92,8 +97,24 @@ it('asks for what is said, and tells what came of it', async () => {
     secrets: { token: Buffer.from('FROM debian:12\nRUN true\n').toString('base64') },
     network: { egress: 'internet' },
     target: 'x',
+    ready: 'test -e /x',
+    readySeconds: 5,
   });
   for (const said of ['web', '2 of 2, 1 of them', '["serve"]', 'SPARE']) expect(out).toContain(said);
+});
+
+it('tells of what is asked, and refuses a time for what is not', async () => {
+  const ready = { text: 'ready: true', command: { sandboxId: 'sbx-0123456789abcdef', id: 'cmd-0123456789abcdef' } };
+  server.answers((request, response) => {
+    const event = `event: ended\ndata: ${JSON.stringify({ outcome: 'exited', exitCode: 0 })}\n\n`;
+    if (request.path.endsWith('/events')) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(event);
+    else if (request.path.includes('/commands/')) answerJson(response, 200, { outcome: 'exited' });
+    else answerJson(response, request.method === 'POST' ? 202 : 200, { ...image, steps: [], ready });
+  });
+  const { code, err } = await runLine(server, ['image', 'build', '-f', file, '--name', 'web', '--ready', 'true']);
+  expect([code, err]).toEqual([0, expect.stringMatching(/^ready: true$/m)]);
+  const refused = await build(image, '--ready-seconds', '5');
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('--ready')]);
 });
 
 it('sends a folder without what .dockerignore leaves out, and no device', async () => {
