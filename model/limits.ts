@@ -81,6 +81,8 @@ export const LIMITS = {
     sentContextsBytes: 8_589_934_592,
     /** How long one is kept that no build uses. */
     sentContextHours: 24,
+    /** How long what was not sent to its end is kept, since its last 16 MiB began. */
+    halfSentMinutes: 30,
     /** A request with its Dockerfile, variables and context. */
     bodyBytes: 8_388_608,
     /** Of what `ready` runs, and how long it is asked again. */

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../model/errors.ts';
 import type { ImageFailure } from '../../model/image/image.ts';
 import type { ImageRecord } from '../../model/image/image-record.ts';
-import { type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
+import { type ImageStepPlace, type ImageStepRef, stepCommandId, stepSnapshotId } from '../../model/image/image-saga.ts';
 import { LONGEST_CHECK_SECONDS, READY_FILE, readyText } from '../../model/image/ready.ts';
 import { filesOf } from '../../model/image/sent-context.ts';
 import { hintOf } from '../../model/image/step-hint.ts';
@@ -43,13 +43,16 @@ export function createImageActivities({ store, reconciliation }: Deps) {
       await store.imageContexts.remove(imageId);
     },
 
+    /** Where a step is done. What is written down for it is begun by whoever finds it: so what it needs is there before. */
+    async imageStepPlace(ref: ImageStepRef): Promise<ImageStepPlace> {
+      const { record, build } = await stepOf(store, ref);
+      return placeOf(store, builderOf(record, build, ref));
+    },
+
     /** Writes down the command of a step, which is begun by whoever is told; the same step, the same command. */
     async beginImageStep(ref: ImageStepRef): Promise<CommandInput> {
       const { record, build, step } = await stepOf(store, ref);
-      const sandboxId = builderOf(record, build, ref);
-      const builder = await store.sandboxes.get(sandboxId);
-      const host = builder && hostOf(builder);
-      if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
+      const { sandboxId, ...host } = await placeOf(store, builderOf(record, build, ref));
       const program = programOf(step, ref);
       const { cwd, user, env, files } = program;
       const isSent = files.length > 0 && record.request.context?.digest !== undefined;
@@ -130,6 +133,13 @@ async function stepOf(
   const step = build?.steps[index];
   if (!build || !step) throw new MayflyError('image_not_found', `There is no step ${index} of the image ${imageId}.`);
   return { record, build, step };
+}
+
+async function placeOf(store: Store, sandboxId: string): Promise<ImageStepPlace> {
+  const builder = await store.sandboxes.get(sandboxId);
+  const host = builder && hostOf(builder);
+  if (!host) throw new MayflyError('sandbox_ended', `The builder ${sandboxId} is not there any more.`);
+  return { sandboxId, ...host };
 }
 
 function programOf({ program, copied }: BuildStep, { part }: ImageStepRef): StepProgram {

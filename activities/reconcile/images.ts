@@ -31,7 +31,13 @@ export function createImageReconcileActivities({ store, reconciliation }: Reconc
 
   /** Those that no build has used for long, and none uses that is under way. */
   async function forgetContexts(underWay: readonly ImageRecord[]): Promise<void> {
-    const before = new Date(Date.now() - LIMITS.image.sentContextHours * 3_600_000);
+    const { sentContextHours, halfSentMinutes } = LIMITS.image;
+    const halfBefore = new Date(Date.now() - halfSentMinutes * 60_000);
+    for (const { id } of await store.sentContexts.unused(halfBefore, true)) {
+      heartbeat();
+      await store.sentContexts.remove(id, halfBefore);
+    }
+    const before = new Date(Date.now() - sentContextHours * 3_600_000);
     for (const { id, project, digest } of await store.sentContexts.unused(before)) {
       heartbeat();
       const isUsed = underWay.some((image) => image.project === project && image.request.context?.digest === digest);

@@ -1,5 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
+import type { HostRef } from '../host.ts';
 import { commandIdFrom, ID_BYTES, snapshotIdFrom } from '../ids.ts';
 import type { SandboxInput } from '../sagas/messages.ts';
 import type { Actor } from '../sandbox/sandbox.ts';
@@ -73,6 +74,11 @@ export interface ImageStepRef {
   index: number;
   /** `pack`: what a COPY of another stage has that stage do first. `ready`: of the last, what is asked of what it comes to. `@default` the step itself */
   part?: 'pack' | 'ready';
+}
+
+/** Where a step is done. */
+export interface ImageStepPlace extends HostRef {
+  sandboxId: string;
 }
 
 /** The same step, the same command. */

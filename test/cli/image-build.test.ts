@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -170,6 +173,26 @@ it('sends a large folder before it asks, unless it is there; one that is too lar
   expect((await asked(true)).map(({ method }) => method)).toEqual(['GET', 'POST']);
   await truncate(join(from, 'large'), 2_147_483_648);
   expect((await build(image, from)).err).toContain('more than 2147483648 bytes');
+});
+
+it('Ctrl-C while it is sent: 130, and nothing is asked for', async () => {
+  const from = join(folder, 'never-sent');
+  await mkdir(from);
+  await writeFile(join(from, 'large'), Buffer.alloc(20_000_000, 'x'));
+  const asked: string[] = [];
+  const controller = new AbortController();
+  const slow = createServer((request, response) => {
+    asked.push(`${request.method}`);
+    if (request.method === 'GET') answerJson(response, 404, { code: 'context_not_found' });
+    else controller.abort(); // and reads nothing
+  });
+  slow.listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+  const { code } = await runLine({ url }, ['image', 'build', '-f', file, '--name', 'web', from], { controller });
+  expect([code, asked]).toEqual([130, ['GET', 'PUT']]);
+  slow.closeAllConnections();
+  slow.close();
 });
 
 it('ends with 1 when it failed, and shows its log without escapes', async () => {

@@ -56,6 +56,7 @@ test('the ways a sandbox, a command, a snapshot and a capture can live are all r
     'idle.json',
     'image-cached.json',
     'image-ready.json',
+    'image-sent-first.json',
     'image-sent.json',
     'image-stages.json',
     'machine-crashed.json',

@@ -1,5 +1,5 @@
-import { executeChild, ParentClosePolicy } from '@temporalio/workflow';
-import type { ImageStageInput, ImageStepRef } from '../../model/image/image-saga.ts';
+import { executeChild, ParentClosePolicy, patched } from '@temporalio/workflow';
+import type { ImageStageInput, ImageStepPlace, ImageStepRef } from '../../model/image/image-saga.ts';
 import { COMMAND_WORKFLOW, type CommandInput, commandWorkflowIdOf } from '../../model/sandbox/command.ts';
 import { control } from '../saga/control.ts';
 import { refusal } from '../saga/failure.ts';
@@ -32,8 +32,10 @@ export async function copyFiles(life: ImageLife, index: number, stage: ImageStag
  */
 export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Promise<CommandInput> {
   return life.step('runStep', async () => {
+    const isSentFirst = isSent && patched('image-sent-first');
+    if (isSentFirst) await sendFiles(ref, await control.imageStepPlace(ref));
     const begun = await control.beginImageStep(ref);
-    if (isSent) await sendFiles(ref, begun);
+    if (isSent && !isSentFirst) await sendFiles(ref, begun);
     await executeChild<(input: CommandInput) => Promise<void>>(COMMAND_WORKFLOW, {
       workflowId: commandWorkflowIdOf(begun.commandId),
       args: [begun],
@@ -47,7 +49,7 @@ export function runStep(life: ImageLife, ref: ImageStepRef, isSent = false): Pro
   });
 }
 
-async function sendFiles({ imageId, index }: ImageStepRef, to: CommandInput): Promise<void> {
+async function sendFiles({ imageId, index }: ImageStepRef, to: ImageStepPlace): Promise<void> {
   const { hostId, installationId = null, sandboxId } = to;
   const summary = `step ${index + 1}: files of the context`;
   const host = hostActivities({ hostId, installationId }, (_name, execute) => execute({ ...CARRYING, summary }));
