@@ -1,5 +1,5 @@
 import { heartbeat } from '@temporalio/activity';
-import type { ImageRecord } from '../../model/image/image-record.ts';
+import { type ImageRecord, sandboxesOf } from '../../model/image/image-record.ts';
 import { imageWorkflowIdOf } from '../../model/image/image-saga.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isFinal } from '../../model/sandbox/sandbox.ts';
@@ -16,10 +16,9 @@ const LOST = {
 /** Builds whose workflows are gone, or were never begun. */
 export function createImageReconcileActivities({ store, reconciliation }: ReconcileDeps) {
   /** @returns whether all of its sandboxes have ended; those that have not are told to */
-  async function haveEnded({ builderId, stages, checkerId }: ImageRecord): Promise<boolean> {
+  async function haveEnded(image: ImageRecord): Promise<boolean> {
     let all = true;
-    const own = [builderId, ...(stages ?? []).map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])];
-    for (const id of new Set(own)) {
+    for (const id of sandboxesOf(image)) {
       heartbeat();
       const record = await store.sandboxes.get(id);
       if (record === null || isFinal(record.state)) continue;

@@ -16,3 +16,8 @@ export interface ImageRecord extends ImageProgress {
   /** What its workflow is begun with, by the API or, where that died before it could, by the reconciler. `@default` of before it was kept: nobody begins it */
   begin?: ImageInput;
 }
+
+/** All that a build has for itself, but for what its bake has. */
+export function sandboxesOf({ builderId, stages = [], checkerId }: ImageRecord): string[] {
+  return [...new Set([builderId, ...stages.map((stage) => stage.builderId), ...(checkerId ? [checkerId] : [])])];
+}
