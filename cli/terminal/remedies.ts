@@ -2,6 +2,8 @@ import { ERRORS, type ErrorCode } from '../../model/errors.ts';
 
 /** What to do at this door, where the table speaks of routes. */
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
+  unauthenticated: 'Set MAYFLY_API_KEY to another; make one with `mayfly key create`.',
+  forbidden: 'Use a key that has the scope, or, where the reason is another, that of somebody else.',
   sandbox_not_found: 'List them with `mayfly sandbox list --all`.',
   sandbox_not_running: 'See its state with `mayfly sandbox get`.',
   sandbox_suspended: 'Let it go on with `mayfly resume`.',

@@ -5,6 +5,10 @@ textarea { position: absolute; left: 100px; top: 240px; width: 800px; height: 20
 <div id="button"></div><textarea></textarea>
 <script>
 const text = document.querySelector('textarea');
+if (location.protocol === 'file:') {
+  document.title = 'ready as a file';
+  button.style.background = '#ff0';
+}
 button.onclick = () => { button.style.background = '#00f'; document.title = 'clicked'; };
 text.onfocus = () => { document.title = 'focused'; };
 let sent = '', isBusy = false;
